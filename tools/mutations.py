@@ -64,7 +64,7 @@ def main(words: list[str]) -> int:
     chosen = [one for one in MUTATIONS if not words or any(word in one.guard for word in words)]
     if not chosen:
         print(f"no guard has one of these words: {' '.join(words)}")
-        print("    right would be: words of the names in tools/guards.py")
+        print("    right would be: words of the names in tools/guards")
         return 2
     with tempfile.TemporaryDirectory(prefix="mutations-") as directory:
         tree = Path(directory)

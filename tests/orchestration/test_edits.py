@@ -15,7 +15,7 @@ from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options, deployed_query, driver_command
 from tailrace.query.loading import load
 from tailrace.spark import app as stream_app
-from tailrace.storage.deployed import DeployedQuery, await_deployed
+from tailrace.storage.deployed import DeployedQuery
 from tailrace.terminal import screen
 
 EDITED = QUERY.replace("tick: 1 min", "tick: 1 min, idle: 20 s")
@@ -138,23 +138,6 @@ def test_a_driver_starts_with_the_copy_and_not_with_an_edited_file(layout, file,
     file.unlink()
     tailrace.app(["run", *command[app + 1 :]], standalone_mode=False)
     assert begun == [in_force, in_force]
-
-
-def test_a_driver_whose_warehouse_is_away_waits_and_begins_nothing(layout, file, host, capsys):
-    """As after a restart of a machine, before the disk is mounted."""
-    deploy(host, layout, file)
-    on_record = DeployedQuery.read(layout)
-    away = layout.home.rename(layout.home.with_name("away"))
-    pauses = []
-
-    def mount(seconds):
-        assert not layout.home.exists()
-        pauses.append(seconds)
-        if len(pauses) == 3:
-            away.rename(layout.home)
-
-    assert await_deployed(layout, mount) == on_record
-    assert capsys.readouterr().err.count("waiting for the warehouse: no deployment of readings is on record") == 1
 
 
 def test_a_damaged_record_is_refused_with_its_repair(layout, host, file):

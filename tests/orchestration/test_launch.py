@@ -16,6 +16,7 @@ import pytest
 
 from tailrace.drivers import fence, launch
 from tailrace.drivers.launch import pause, starts_file
+from tailrace.storage.deployment import DEPLOYMENT, deployment_file
 
 RECORD_CALL = (
     "import json, os, sys\n"
@@ -149,32 +150,14 @@ def test_a_driver_waits_for_a_warehouse_without_its_deployment(home, tmp_path):
     """An empty mount point would be begun anew."""
     home.parent.mkdir()
     command = [sys.executable, "-c", RECORD_CALL, str(tmp_path / "notes")]
-    with launcher(home, *command, env=os.environ | {launch.DEPLOYMENT: "abc"}) as process:
-        assert "its warehouse is away" in process.stderr.readline()
+    with launcher(home, *command, env=os.environ | {DEPLOYMENT: "abc"}) as process:
+        assert "waiting for the warehouse: no deployment of flights is on record" in process.stderr.readline()
         assert not (tmp_path / "notes").exists()
         assert not home.exists(), "nothing is written there"
-        launch.deployment_file(home).parent.mkdir(parents=True)
-        launch.deployment_file(home).write_text("abc")
+        deployment_file(home).parent.mkdir(parents=True)
+        deployment_file(home).write_text("abc")
         assert process.wait(60) == 0
     assert len(calls(tmp_path / "notes")) == 1
-
-
-def test_a_wait_for_a_warehouse_grows_and_ends_with_its_deployment(home, monkeypatch, capsys):
-    monkeypatch.setenv(launch.DEPLOYMENT, "abc")
-    waits = []
-
-    def sleep(seconds):
-        waits.append(seconds)
-        if len(waits) == 9:
-            launch.deployment_file(home).parent.mkdir(parents=True)
-            launch.deployment_file(home).touch()
-
-    launch.await_deployment(home, sleep)
-    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-    assert capsys.readouterr().err.count("its warehouse is away") == 1
-    monkeypatch.delenv(launch.DEPLOYMENT)
-    launch.await_deployment(home / "none", sleep)
-    assert len(waits) == 9, "a driver that no deployment has made begins where it is told to"
 
 
 def test_a_driver_drained_during_the_wait_for_its_restart_is_not_started(home, tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import psutil
 import pytest
 
 from processes import until
+from tailrace.ground.errors import Busy, InUse
 
 CHAOS = Path(__file__).parents[2] / "tools" / "chaos"
 WINDOW = ("a", 0, 2000)
@@ -125,6 +128,38 @@ def test_a_slope_counts_what_came_after_the_first_third(chaos):
 
     at_h = np.arange(0.0, 1.0, 0.01)
     assert chaos("steady")._slope(at_h, np.where(at_h < 0.3, 100 * at_h, 30 + 2 * at_h)) == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("code", "is_refused"), [(InUse.exit_code, True), (Busy.exit_code, False), (0, False)])
+def test_a_second_driver_is_refused_as_a_command_that_finds_the_query_in_use(chaos, code, is_refused):
+    class Driver:
+        commits = 3
+
+        def processes(self):
+            return []
+
+        def begin(self, verb):
+            says = f'import sys; print("refused: another process runs this query\'s driver"); sys.exit({code})'
+            return subprocess.Popen([sys.executable, "-c", says], stdout=subprocess.PIPE, text=True)
+
+        def await_commits(self, commits):
+            assert commits == 4
+
+    assert (chaos("faults").stop_and_continue(Driver(), None).wrong is None) == is_refused
+
+
+def test_a_correction_that_takes_too_long_is_killed_and_reported(chaos):
+    begun = []
+
+    class Driver:
+        def begin(self, verb):
+            begun.append(
+                subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdout=subprocess.PIPE)
+            )
+            return begun[0]
+
+    assert chaos("faults").correct(Driver(), 0.5) == "a correction took more than 0.5 s"
+    assert begun[0].returncode == -signal.SIGKILL
 
 
 def test_what_a_driver_forks_is_no_second_driver(chaos):

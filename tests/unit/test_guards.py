@@ -1,4 +1,4 @@
-"""The guards of tools/guards.py are those of this tree."""
+"""The guards of tools/guards are those of this tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SPEC = importlib.util.spec_from_file_location("guards", ROOT / "tools" / "guards.py")
+PLACE = ROOT / "tools" / "guards"
+SPEC = importlib.util.spec_from_file_location("guards", PLACE / "__init__.py", submodule_search_locations=[str(PLACE)])
 guards = importlib.util.module_from_spec(SPEC)
 sys.modules["guards"] = guards
 SPEC.loader.exec_module(guards)
@@ -22,3 +23,10 @@ def test_a_guard_stands_once_in_its_file_and_has_tests(mutation):
     assert mutation.replacement != mutation.text
     assert mutation.tests
     assert all((ROOT / test.partition("::")[0]).is_file() for test in mutation.tests)
+
+
+def test_a_guard_stands_in_the_file_of_its_room():
+    rooms = {room.__name__.removeprefix("guards."): room for room in guards.ROOMS}
+    assert {*rooms, "__init__", "mutation", "shared_tests"} == {file.stem for file in PLACE.glob("*.py")}
+    for name, room in rooms.items():
+        assert {mutation.file.partition("/")[0] for mutation in room.MUTATIONS} == {name}

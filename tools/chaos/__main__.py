@@ -23,9 +23,10 @@ from comparison import Tally
 from faults import FAULTS, Fault, correct
 from feeder import Feeder
 from judgement import judge
-from live_driver import MOST_S, LiveDriver, TooLong, finish
+from live_driver import END_S, MOST_S, LiveDriver, TooLong, finish
 from workloads import GAP_MS, WORKLOADS, drawn_streams
 
+from tailrace.cli.leaving import leave
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.ground.words import counted
 
@@ -88,7 +89,7 @@ def _live(kind: str, seconds: float, seed: int, directory: Path, faults: list[Fa
         print("draining", flush=True)
         driver.drain()
     finish(driver)
-    problem = correct(driver)
+    problem = correct(driver, END_S)
     if problem is not None:
         tally.blame(problem)
     judged = judge(kind, file, warehouse, streams)
@@ -120,4 +121,4 @@ def _strike(driver: LiveDriver, draw: random.Random, seconds: float, faults: lis
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +13,8 @@ from typing import NamedTuple
 
 import psutil
 from live_driver import MOST_S, POLL_S, LiveDriver, TooLong, await_
+
+from tailrace.ground.errors import InUse
 
 _CORRECTION_STAGES = ("begun", "staged", "written")
 """How far a correction gets: it holds its lock; it has staged a file of answers; its answers are in the table."""
@@ -89,7 +92,7 @@ def stop_and_continue(driver: LiveDriver, draw: random.Random) -> Fault:
         finally:
             second.kill()
         wrong = None
-        if "another process runs this query's driver" not in said or second.returncode != 1:
+        if "another process runs this query's driver" not in said or second.returncode != InUse.exit_code:
             wrong = f"a second driver was not refused: {said[-300:]}"
         elif driver.commits != before:
             wrong = "there was a commit while the driver was stopped"
@@ -115,9 +118,7 @@ def kill_correction(driver: LiveDriver, draw: random.Random) -> Fault:
     victim = driver.begin("correct")
     process = psutil.Process(victim.pid)
     await_(lambda: victim.poll() is not None or reached[stage](), MOST_S)
-    for one in [process, *_children(process)]:
-        with suppress(psutil.NoSuchProcess):
-            one.kill()
+    _kill(process)
     struck = time.monotonic()
     said, _ = victim.communicate()
     again = correct(driver)
@@ -127,19 +128,31 @@ def kill_correction(driver: LiveDriver, draw: random.Random) -> Fault:
     return Fault(f"kill -9 of a correction, {stage}", 1, time.monotonic() - struck, again)
 
 
-def correct(driver: LiveDriver) -> str | None:
-    """Correct all that is late, beside the stream; returns what is wrong.
+def correct(driver: LiveDriver, seconds: float = MOST_S) -> str | None:
+    """Correct all that is late, beside the stream; returns what is wrong, which a longer time than `seconds` is, too.
 
     A correction waits, and says so, while the stream has batches to run again.
     """
-    end = time.monotonic() + MOST_S
+    end = time.monotonic() + seconds
     while True:
         correction = driver.begin("correct")
-        said, _ = correction.communicate(timeout=MOST_S)
+        try:
+            said, _ = correction.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            _kill(psutil.Process(correction.pid))
+            correction.communicate()
+            return f"a correction took more than {seconds:g} s"
         if correction.returncode == 0:
             return None
         if "batches are to be run again" not in said or time.monotonic() > end:
             return f"a correction failed: {said[-300:]}"
+
+
+def _kill(process: psutil.Process) -> None:
+    """Kill a command with all that it has started."""
+    for one in [process, *_children(process)]:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
 
 
 def _holds_lock(process: psutil.Process) -> bool:

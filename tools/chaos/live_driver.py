@@ -21,6 +21,9 @@ POLL_S = 0.01
 MOST_S = 120.0
 """How long a recovery may take."""
 
+END_S = 900.0
+"""How long the correction of everything may take in the end, when nothing waits for it."""
+
 
 class TooLong(Exception):
     """Raised when something has not come about in time."""

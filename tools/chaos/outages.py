@@ -24,10 +24,12 @@ import psutil
 from comparison import Tally
 from faults import correct
 from judgement import judge
-from live_driver import MOST_S, TooLong, finish
+from live_driver import END_S, MOST_S, TooLong, finish
 from parts import PARTS, Part, Platform, platform
 from platform_watch import PlatformWatch
 from workloads import NAME
+
+from tailrace.cli.leaving import leave
 
 T = TypeVar("T")
 HOWS = ("stop", "kill")
@@ -92,7 +94,7 @@ def _live(found: Platform, parts: list[Part], hows: list[str], seconds: float, t
     if watch.most_drivers != 1:
         tally.blame(f"{watch.most_drivers} drivers lived at one time")
     finish(found.driver)
-    problem = correct(found.driver)
+    problem = correct(found.driver, END_S)
     if problem is not None:
         tally.blame(problem)
     streams = {NAME: found.feeder.stream}
@@ -173,4 +175,4 @@ def _recovery_s(condition: Callable[[], bool], since_s: float) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

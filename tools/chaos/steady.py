@@ -26,11 +26,12 @@ import psutil
 from deltalake import DeltaTable
 from faults import correct
 from judgement import judge
-from live_driver import LiveDriver, finish, is_daemon
+from live_driver import END_S, LiveDriver, finish, is_daemon
 from steady_feeder import SteadyFeeder
 from workloads import WORKLOADS, drawn_streams
 
 from tailrace.bench.plots import Figure, label
+from tailrace.cli.leaving import leave
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
@@ -164,7 +165,7 @@ def _judge(driver: LiveDriver, feeder: SteadyFeeder, samples: list[Sample], batc
 
 def _judge_answers(driver: LiveDriver, feeder: SteadyFeeder, kind: str) -> list[str]:
     """Correct all of the stream, and hold its tables against the oracle; returns what is wrong."""
-    problem = correct(driver)
+    problem = correct(driver, END_S)
     tally = judge(kind, driver.file, driver.warehouse, feeder.streams)
     print(f"{tally.compared:,} rows compared: {tally.lost} lost, {tally.doubled} doubled, {tally.wrong} wrong")
     return [*([] if problem is None else [problem]), *tally.examples]
@@ -202,4 +203,4 @@ def _slope(at_h: np.ndarray, values: np.ndarray, settled: float = _SETTLED) -> f
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

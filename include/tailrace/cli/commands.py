@@ -89,19 +89,24 @@ def run(
 ) -> None:
     """Run a query in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on, on either engine."""
     from tailrace.cli.run_report import fail_if_none_was_accepted, print_summary
-    from tailrace.storage.deployed import await_deployed
+    from tailrace.storage.deployed import DeployedQuery
+    from tailrace.storage.deployment import await_deployment
     from tailrace.storage.layout import Layout
     from tailrace.stream.run_options import RunOptions
     from tailrace.stream.run_summary import RunSummary, all_of
 
-    query = load(file) if deployed is None else await_deployed(Layout.of(warehouse, deployed)).query()
+    if deployed is None:
+        query = load(file)
+    else:
+        layout = Layout.of(warehouse, deployed)
+        query = await_deployment(layout.home, lambda: DeployedQuery.read(layout)).query()
     query = _with_inputs(query, input or [])
     if not bounded and (keep_open or correct):
         wrong = "without --bounded the stream goes on until it is stopped"
         raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
     if correct:
         require_late_tuples(query)
-    Layout.of(warehouse, query.name).require_deployable(query.structure(), file)
+    Layout.of(warehouse, query.name).require_deployable(query, file)
     summary = RunSummary()
     with StreamProgress() as progress:
         options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)

@@ -78,7 +78,7 @@ def replay(
     ] = SourceFormat.parquet,
     event_time: Annotated[str, typer.Option(help="… and has its event time in this column.")] = "event_time",
     seed: Annotated[int, typer.Option(help="The same seed makes the same stream.")] = 1,
-    files: Annotated[int, typer.Option(help="How many files to cut it in.")] = 10,
+    files: Annotated[int, typer.Option(help="How many files to cut it in, but no more than rows.")] = 10,
     format: Annotated[Format, typer.Option(help="How they are stored.")] = Format.parquet,
 ) -> None:
     """Make an out-of-order stream with a seeded delay model, in files or a Kafka topic, in the order of arrival."""
@@ -98,13 +98,17 @@ def replay(
         else:
             table = replaying.disorder(_read_source(source, source_format, start_ms), event_time, delays, seed)
         if output is not None:
-            replaying.write(
-                table, output, files, format.value, lambda rows: screen.err.print(f"wrote {counted(rows, 'row')}")
-            )
+            paths = replaying.write(table, output, files, format.value, _print_written)
+            written = f"wrote {counted(table.num_rows, 'row')} in {counted(len(paths), 'file')} to {output}"
+            screen.err.print(written, markup=False, soft_wrap=True)
     except (ValueError, OSError) as error:
         raise refuse("replay", str(error), _HELP) from error
     if place is not None:
         _send(table, *place, partition_by, None if at_once else rate)
+
+
+def _print_written(file: Path, rows: int) -> None:
+    screen.err.print(f"{file.name}: {counted(rows, 'row')}", markup=False, soft_wrap=True)
 
 
 def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa.Table:

@@ -16,7 +16,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
@@ -29,12 +29,11 @@ from tailrace.ground.files import write_atomically
 from tailrace.ground.locales import utf_8_locale
 from tailrace.ground.object_path import Location
 from tailrace.ground.retries import LONGEST_S, pause_s
+from tailrace.storage.deployment import DEPLOYMENT, await_deployment, deployment_file
 from tailrace.storage.warehouses import location_of
 
 DRAINED, FAILED, REFUSED, CRASH_LOOP, INTERRUPTED = 0, 1, 2, 3, 130
 HOST_PASSWORD = "TAILRACE_DRIVER_HOST_PASSWORD"  # of supervisord, which hands its whole environment down
-DEPLOYMENT = "TAILRACE_DEPLOYMENT"
-"""Environment variable with the name of the deployment that has made a driver: the host's record of it."""
 
 _END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -54,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return REFUSED
     for number in _END_SIGNALS:
         signal.signal(number, _exit_interrupted)
-    await_deployment(options.home)
+    if os.environ.get(DEPLOYMENT):
+        await_deployment(options.home, lambda: _exists(deployment_file(options.home)) or None)
     if is_drained(options.home):
         _say(f"{options.home.name} is drained, it stays down until it is deployed anew")
         return DRAINED
@@ -96,27 +96,6 @@ def _fence(home: Location, token: str) -> int | None:
         _say(f"an earlier start of {home.name} can't be ended: {refused}")
         return refused.exit_code
     return None
-
-
-def await_deployment(home: Location, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Wait until the home has a deployment, if a deployment has made this program: until then its warehouse is away.
-
-    An empty mount point would be begun anew, from the start of the source.
-    """
-    tries = 0
-    while os.environ.get(DEPLOYMENT) and not _exists(deployment_file(home)):
-        if not tries:
-            _say(
-                f"{home} has no deployment, and one has made this driver: its warehouse is away, as on a disk that is "
-                f"not mounted. It is waited for. To begin anew: tailrace stop {home.name}, and deploy again"
-            )
-        tries += 1
-        sleep(pause_s(tries))
-
-
-def deployment_file(home: Location) -> Location:
-    """The file with the name of the last deployment, which is written before a driver is made."""
-    return home / "_stream" / "deployment"
 
 
 def is_drained(home: Location) -> bool:

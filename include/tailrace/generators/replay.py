@@ -139,7 +139,7 @@ def write(
     directory: Path,
     files: int,
     format: Literal["parquet", "json"] = "parquet",
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[Path, int], None] | None = None,
 ) -> list[Path]:
     """Write a stream to files, in its order: `part-00000.parquet` (or `.json`) holds the tuples that arrived first.
 
@@ -153,12 +153,12 @@ def write(
     directory : Path
         Made if it is not there, else empty.
     files : int
-        Number of files, 1 to `MAX_FILES`; their numbers of rows differ by at most one, so that with more files than
-        rows some are empty.
+        Number of files, 1 to `MAX_FILES`, but no more than rows: no file is empty, unless the stream is. Their numbers
+        of rows differ by at most one.
     format : {'parquet', 'json'}
         Parquet (zstd) or JSON lines.
     progress : callable, optional
-        Called after each file with the number of rows it holds.
+        Called after each file with the file and the number of rows it holds.
 
     Returns
     -------
@@ -182,13 +182,14 @@ def write(
     if directory.exists() and any(directory.iterdir()):
         raise refuse(str(directory), "the directory is not empty", "an empty one, or one that is not there yet")
     directory.mkdir(parents=True, exist_ok=True)
+    files = min(files, max(table.num_rows, 1))
     paths = [directory / f"part-{number:05d}.{format}" for number in range(files)]
     try:
         for number, path in enumerate(paths):
             first, end = (table.num_rows * cut // files for cut in (number, number + 1))
             _write_whole(table.slice(first, end - first), path)
             if progress is not None:
-                progress(end - first)
+                progress(path, end - first)
     except BaseException:  # Ctrl-C too: half a stream would be taken for a whole one
         for path in paths:
             path.unlink(missing_ok=True)

@@ -12,13 +12,14 @@ from typing import Any
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.homes import deployed_program, program_of
-from tailrace.drivers.launch import DEPLOYMENT, deployment_file, starts_file
+from tailrace.drivers.launch import starts_file
 from tailrace.ground.errors import Busy, Problem
 from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
 from tailrace.orchestration.edits import not_in_force
 from tailrace.query.differences import Difference
 from tailrace.storage.deployed import DeployedQuery
+from tailrace.storage.deployment import DEPLOYMENT, deployment_file
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 

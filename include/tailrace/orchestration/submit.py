@@ -83,7 +83,7 @@ def driver_command(query: Declared, warehouse: Warehouse, options: Options) -> l
         lacks something.
     """
     layout = Layout.of(warehouse, query.query.name)
-    layout.require_deployable(query.query.structure(), query.file)
+    layout.require_deployable(query.query, query.file)
     spark_connection.check()
     if spark_connection.is_cluster_mode():
         submit = cluster_command(query, layout, options)

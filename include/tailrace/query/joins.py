@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from tailrace.answers.identity import SIDES
 from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
+from tailrace.ground.errors import refuse
 from tailrace.ground.fields import field_error
 from tailrace.kind.inputs import TableInput
 from tailrace.partition.routes import RIGHT
@@ -66,8 +67,14 @@ class EmdJoinQuery(JoinQuery):
         return self.model_copy(update={"emd_join": EmdJoinSection.model_validate(declared | {"bins": bins})})
 
     def fixed_by(self, structure: Mapping[str, Any]) -> Self:
-        bins = structure.get("emd_join.bins")
-        return self.with_bins(bins) if bins is not None and self.emd_join.takes_bins else self
+        query, bins = super().fixed_by(structure), structure.get("emd_join.bins")
+        if bins is None or not self.emd_join.takes_bins:
+            return query
+        try:
+            return query.with_bins(bins)
+        except ValidationError as error:
+            wrong = f"the stream was begun with {bins} bins, and emd_join does not fit that: {error.errors()[0]['msg']}"
+            raise refuse(f"query {self.name}: emd_join", wrong, "a section that fits; or bins: N") from None
 
     def structure(self) -> dict[str, Any]:
         """As of any query, with the settings that hold, written or not; and a matrix by its content.

@@ -157,8 +157,20 @@ class Query(Section):
         return ms(max(_LEAST_AHEAD, self.span, self.policy.declared_k) if ahead is None else ahead)
 
     def fixed_by(self, structure: Mapping[str, Any]) -> Self:
-        """Return the query with what it leaves to its source as it stands in the structure of a checkpoint."""
-        return self
+        """Return the query with what it does not declare as it stands in the structure of a checkpoint.
+
+        So a stream goes on with the bounds that it was begun with, whatever their defaults follow from now.
+
+        Raises
+        ------
+        Refused
+            When what it declares does not fit that.
+        """
+        streams = {
+            name: stream.bounded_by(structure.get(f"streams.{name}.bounds.ahead"))
+            for name, stream in self.streams.items()
+        }
+        return self.model_copy(update={"streams": streams})
 
     def structure(self) -> dict[str, Any]:
         """The part of the declaration that a checkpoint is bound to, as values by field path.

@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policies import AnyPolicy
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.ground.duration import format_duration, ms
+from tailrace.ground.duration import format_duration, ms, parse_duration
 from tailrace.ground.fields import (
     EPOCH,
     Column,
@@ -110,7 +110,10 @@ class Stream(Section):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [{"required": ["id"]}, {"properties": {"source": {"properties": {"format": {"const": "kafka"}}}}}]
+            "anyOf": [
+                {"required": ["id"], "properties": {"id": {"not": {"type": "null"}}}},
+                {"properties": {"source": {"properties": {"format": {"const": "kafka"}}}}},
+            ]
         }
     )
 
@@ -126,7 +129,9 @@ class Stream(Section):
 
     @field_validator("timezone")
     @classmethod
-    def _be_a_zone(cls, timezone: str) -> str:
+    def _be_a_zone(cls, timezone: str | None) -> str | None:
+        if timezone is None:  # null, which is as if it were not given
+            return None
         try:
             ZoneInfo(timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -157,6 +162,12 @@ class Stream(Section):
             return self.source.path.absolute().as_uri()
         # Airflow takes what stands before an @ for a secret, and drops it.
         return re.sub(r"^abfss://([^@/]+)@([^/]+)", r"abfss://\2/\1", self.source.path)
+
+    def bounded_by(self, ahead: str | None) -> Self:
+        """Return the stream with a bound for event times ahead of arrival, where it declares none."""
+        if ahead is None or self.bounds.ahead is not None:
+            return self
+        return self.model_copy(update={"bounds": self.bounds.model_copy(update={"ahead": parse_duration(ahead)})})
 
     @property
     def is_stamped(self) -> bool:

@@ -62,7 +62,7 @@ class CsvFiles:
         for part, kind in columns.value_types().items():
             if pa.types.is_list(kind):
                 raise refuse(f"{path}: column {columns.values[part]}", "CSV has no lists", "format: parquet or json")
-        with _open(path) as file:
+        with open_source(path) as file:
             header = _header(path, file)
             if header is None:
                 return None
@@ -81,7 +81,7 @@ class CsvFiles:
         return types
 
     def split(self, path: SourceFile) -> list[Segment]:
-        with _open(path) as file:
+        with open_source(path) as file:
             header = _header(path, file)
             cut = [] if header is None else list(blocks(file, header.end, _BYTES_PER_SEGMENT))
         of_rows = sum(block.records for block in cut)
@@ -182,7 +182,7 @@ def _split(text: bytes, header: Sequence[str], names: Sequence[str]) -> _Texts:
 def _content(segment: Segment, connection: str | None) -> tuple[_Header, bytes]:
     """The header of a segment's file, and the records of its block."""
     path = require_taken(segment, connection)
-    with _open(path) as file:
+    with open_source(path) as file:
         header = _header(path, file)
         assert header is not None
         file.seek(segment.block_start or header.end)
@@ -207,16 +207,9 @@ def _header(path: SourceFile, file: BinaryIO) -> _Header | None:
     return _Header(names, skipped + first.end)
 
 
-def _open(path: SourceFile) -> BinaryIO:
-    try:
-        return open_source(path)
-    except FileNotFoundError as error:  # any other fault may pass, and is no refusal
-        raise refuse(str(path), f"it can't be read ({error})", "a file of CSV") from error
-
-
 def _ends_with_a_newline(path: SourceFile) -> bool:
     """True if the last byte is a newline, or the file is empty."""
-    with _open(path) as file:
+    with open_source(path) as file:
         size = file.seek(0, io.SEEK_END)
         file.seek(max(size - 1, 0))
         return file.read(1) in (b"\n", b"")

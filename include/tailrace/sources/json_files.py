@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
@@ -70,18 +70,11 @@ class JsonFiles:
         return [lines[row].decode(errors="replace") for row in rows]
 
 
-def _open(path: SourceFile) -> BinaryIO:
-    try:
-        return open_source(path)
-    except FileNotFoundError as error:  # any other fault may pass, and is no refusal
-        raise refuse(str(path), f"it can't be read ({error})", "a file of JSON lines") from error
-
-
 def _blocks(path: SourceFile) -> list[tuple[int, int, int]]:
     """The blocks of a file, cut at line ends: first byte, end and number of lines of each; an empty file has none."""
     blocks: list[tuple[int, int, int]] = []
     start = offset = 0
-    with _open(path) as file:
+    with open_source(path) as file:
         while block := file.read(_BYTES_PER_SEGMENT):
             if line := block.rfind(b"\n") + 1:  # a line may be longer than a block
                 blocks.append((start, offset + line, block.count(b"\n")))
@@ -96,7 +89,7 @@ def _blocks(path: SourceFile) -> list[tuple[int, int, int]]:
 def _ends_with_a_record(path: SourceFile) -> bool:
     """True if the last line ends in a newline or is a JSON value, or the file is empty."""
     tail_bytes = 1 << 12
-    with _open(path) as file:
+    with open_source(path) as file:
         size = file.seek(0, os.SEEK_END)
         while True:
             file.seek(max(size - tail_bytes, 0))
@@ -115,7 +108,7 @@ def _ends_with_a_record(path: SourceFile) -> bool:
 
 def _lines(segment: Segment, connection: str | None) -> list[bytes]:
     """The lines of a segment."""
-    with _open(require_taken(segment, connection)) as file:
+    with open_source(require_taken(segment, connection)) as file:
         file.seek(segment.block_start)
         lines = file.read(segment.block_end - segment.block_start if segment.block_end else -1).split(b"\n")
     first = segment.first_row - segment.block_row
@@ -123,7 +116,7 @@ def _lines(segment: Segment, connection: str | None) -> list[bytes]:
 
 
 def _records(path: SourceFile) -> Iterator[dict[str, Any]]:
-    with _open(path) as file:
+    with open_source(path) as file:
         for line in file:
             try:
                 record = json.loads(line)

@@ -172,11 +172,13 @@ def state_of(file: SourceFile) -> State | None:
 
 
 def open_source(file: SourceFile) -> BinaryIO:
-    """Open a source's file for reading; refuse one that is no regular file."""
+    """Open a source's file for reading; refuse one that is not there, or no regular file."""
     try:
         return open_regular(file) if isinstance(file, Path) else file.open()
     except NotRegularError as error:
         raise irregular(error) from None
+    except FileNotFoundError as error:  # any other fault may pass, and is no refusal
+        raise refuse(str(file), f"it can't be read ({error})", "a file, or a link to one, that is there") from error
 
 
 def require_regular(path: Path) -> None:

@@ -87,7 +87,7 @@ def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
     """Read the manifest, and check that it fits the query; None where the stream never ran."""
     manifest = layout.manifest()
     if manifest is not None:
-        layout.require_same(manifest, query.structure())
+        layout.require_same(manifest, query)
     elif Tables(layout).has("metrics"):
         raise _damage(str(layout.stream), "it is lost, though the stream's tables are there", _restore_advice(layout))
     return manifest

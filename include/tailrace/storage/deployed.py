@@ -6,11 +6,8 @@ So an edit of the file comes into force by a deployment alone, and not by a rest
 from __future__ import annotations
 
 import json
-import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +15,7 @@ from tailrace.ground.errors import Damaged, Problem
 from tailrace.ground.files import write_atomically
 from tailrace.query.loading import parse
 from tailrace.query.query import Query
-from tailrace.storage.holding import retry_while_away
 from tailrace.storage.layout import Layout
-
-_LOOK_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -66,18 +60,3 @@ class DeployedQuery:
         except (ValueError, TypeError, KeyError) as error:
             right = f"tailrace stop {layout.home.name}, then tailrace deploy {layout.home.name}: it writes another one"
             raise Damaged([Problem(str(layout.deployed), f"it is damaged ({error})", right)]) from None
-
-
-def await_deployed(layout: Layout, pause: Callable[[float], Any] = time.sleep) -> DeployedQuery:
-    """Return the copy on record for a driver that was deployed.
-
-    While there is none, the warehouse is away, as a disk that is not mounted: the driver waits, and begins nothing.
-    """
-    is_waiting = False
-    while (deployed := retry_while_away(partial(DeployedQuery.read, layout), lambda: True)) is None:
-        if not is_waiting:
-            absent = f"no deployment of {layout.home.name} is on record in {layout.home}"
-            print(f"waiting for the warehouse: {absent}; to begin anew, deploy it again", file=sys.stderr, flush=True)
-        is_waiting = True
-        pause(_LOOK_AGAIN_S)
-    return deployed

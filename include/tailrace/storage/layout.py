@@ -12,6 +12,7 @@ from typing import Any
 from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.errors import Busy, Damaged, InUse, Problem, Refused, refuse
 from tailrace.ground.object_path import Location
+from tailrace.query.query import Query
 from tailrace.sources.segments import Types
 from tailrace.storage.holding import RequireHeld
 from tailrace.storage.locks import writer_lock
@@ -173,7 +174,7 @@ class Layout:
             raise Busy([Problem(str(self.home), wrong, "one driver a query: this one ends")]) from None
         return manifest
 
-    def require_deployable(self, structure: dict[str, Any], file: Path) -> None:
+    def require_deployable(self, query: Query, file: Path) -> None:
         """Refuse the query of a file from which no driver could go on with the checkpoint that is there.
 
         To be called before a driver is made, and before the one that it replaces is ended.
@@ -189,9 +190,9 @@ class Layout:
         """
         manifest = self.manifest()
         if manifest is not None:
-            self.require_same(manifest, structure, file)
+            self.require_same(manifest, query, file)
 
-    def require_same(self, manifest: CheckpointManifest, structure: dict[str, Any], file: Path | None = None) -> None:
+    def require_same(self, manifest: CheckpointManifest, query: Query, file: Path | None = None) -> None:
         """Refuse a manifest of another format, and a query whose structure is not the manifest's.
 
         Parameters
@@ -213,7 +214,7 @@ class Layout:
             anew = _BEGIN_ANEW if self.is_remote else f"{self.rebuild_command(file)}, which makes the state anew"
             right = f"the tailrace that wrote it; or {anew}"
             raise refuse(str(self.home), wrong, right)
-        if changed := changes(manifest, structure):
+        if changed := changes(manifest, query):
             rebuild = "" if self.is_remote else f"{self.rebuild_command(file)}, {_outcome(changed)}; or "
             raise Refused(
                 [

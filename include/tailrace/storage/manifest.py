@@ -11,10 +11,8 @@ from typing import Any
 from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.files import create_atomically, write_atomically
 from tailrace.ground.object_path import Location
+from tailrace.query.query import Query
 from tailrace.sources.segments import Types
-
-_OF_SOURCE = ("emd_join.bins", "emd_join.span")
-"""Parts of a structure that a query may leave to its source; then those of the checkpoint hold."""
 
 FORMAT = 10
 """The version of the journal, the tables and the commit; to be raised when a later tailrace reads other ones."""
@@ -69,10 +67,6 @@ class CheckpointManifest:
         return CheckpointManifest(uuid.uuid4().hex, structure, types, identities, columns, state=STATE_VERSION)
 
 
-_OF_SPAN = ("window.", "spatial_join.interval.")
-"""The fields from which the default of `bounds.ahead` follows, but for K."""
-
-
 def create_manifest(file: Location, manifest: CheckpointManifest) -> None:
     """Write a manifest atomically, where there is none; else it raises a `FileExistsError`."""
     create_atomically(file, _text(manifest))
@@ -87,17 +81,20 @@ def _text(manifest: CheckpointManifest) -> str:
     return json.dumps(asdict(manifest), indent=1)
 
 
-def changes(manifest: CheckpointManifest, structure: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+def changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, Any]]:
     """Return the parts of a query's structure that are not those of a manifest: values before and now, by field path.
 
-    `bounds.ahead` follows from the window where nobody wrote it: beside a changed window it is not named. A manifest of
-    an earlier version knows no `bounds.skew`, and its entries of the journal have no times to bound by it.
+    What the query does not declare is the manifest's, see `Query.fixed_by`. A manifest of an earlier version knows no
+    `bounds.skew`, and its entries of the journal have no times to bound by it.
+
+    Raises
+    ------
+    Refused
+        When what the query declares does not fit what it leaves to the checkpoint.
     """
-    before, now = manifest.structure, json.loads(json.dumps(structure))
-    now |= {name: before[name] for name in _OF_SOURCE if name in before and name in now and now[name] is None}
+    before = manifest.structure
+    now = json.loads(json.dumps(query.fixed_by(before).structure()))
     names = [name for name in sorted(now.keys() | before.keys()) if before.get(name) != now.get(name)]
-    if any(name.startswith(_OF_SPAN) for name in names):
-        names = [name for name in names if not name.endswith(".bounds.ahead")]
     names = [name for name in names if name in before or not name.endswith(".bounds.skew")]
     return {name: (before.get(name), now.get(name)) for name in names}
 

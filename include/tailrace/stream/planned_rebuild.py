@@ -59,7 +59,7 @@ class Rebuild:
     @property
     def changed(self) -> dict[str, tuple[Any, Any]]:
         """The parts of the query that change: the values before and now, by field path."""
-        return changes(self.before, self.query.structure())
+        return changes(self.before, self.query)
 
     @property
     def answers_anew(self) -> bool:

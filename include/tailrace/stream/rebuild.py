@@ -112,13 +112,13 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     if manifest is None:
         raise refuse(str(layout.home), "the query has no stream here", "tailrace run, or tailrace deploy")
     if manifest.format not in (FORMAT, TAKEN_OVER):
-        layout.require_same(manifest, query.structure(), file)  # refuses it
+        layout.require_same(manifest, query, file)  # refuses it
     journal = Journal(layout.journal)
     last = journal.last()
     if last is None:
         raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin anew")
     query = query.fixed_by(manifest.structure)
-    same = keeps_answers(changes(manifest, query.structure()))
+    same = keeps_answers(changes(manifest, query))
     plan = _same_answers if same else _other_answers
     return plan(query, layout, manifest, last.header.batch + 1, file)
 

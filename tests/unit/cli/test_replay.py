@@ -1,4 +1,4 @@
-"""`tailrace replay` to a topic: which brokers get the password of its connection."""
+"""`tailrace replay`: what it says about the files it wrote, and which brokers get the password of its connection."""
 
 from __future__ import annotations
 
@@ -32,3 +32,12 @@ def test_replay_sends_nothing_to_servers_that_its_connection_does_not_have(tailr
 def test_a_topic_alone_needs_a_connection_that_has_its_brokers(tailrace):
     output = tailrace("replay", "--kafka", "readings", "--rows", 3, code=2)
     assert "it names no servers, and there is no --connection that has them" in output.stderr
+
+
+def test_replay_says_what_is_in_which_file(tailrace, tmp_path):
+    output = tailrace("replay", "--output", tmp_path / "out", "--rows", 3)
+    assert output.stderr.splitlines() == [
+        *(f"part-0000{number}.parquet: 1 row" for number in range(3)),
+        f"wrote 3 rows in 3 files to {tmp_path / 'out'}",
+    ]
+    assert len([*(tmp_path / "out").iterdir()]) == 3

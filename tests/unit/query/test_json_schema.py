@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 import yaml
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter
@@ -311,7 +311,10 @@ def right_trees(draw: st.DrawFn) -> Tree:
     source |= {"rate": pick(RATES)} if form == "replay" else some(rate=EMPTY)
     stream = {"source": source, "event_time": pick(COLUMNS), "id": pick(COLUMNS)}
     stream |= some(
-        key=COLUMNS + EMPTY, arrival_time=COLUMNS + EMPTY, bounds=some(earliest=TIMES, ahead=WAITS) or {"ahead": "0 s"}
+        key=COLUMNS + EMPTY,
+        arrival_time=COLUMNS + EMPTY,
+        timezone=["UTC", "Europe/Berlin", *EMPTY],
+        bounds=some(earliest=TIMES, ahead=WAITS + EMPTY) or {"ahead": "0 s"},
     )
     size, slide = pick(["1 s", "1000 ms"]), pick(["1 s", "0.5 Sec", "7ms"])
     disorder = some(tick=WAITS + EMPTY, idle=LENGTHS)
@@ -355,6 +358,18 @@ def trees(draw: st.DrawFn) -> Tree:
     return tree
 
 
+def with_empty(field: str) -> Tree:
+    """A file of which one field of the stream is null."""
+    source = {"format": "parquet", "path": "data/in"}
+    return {
+        "name": "loads",
+        "kind": "aggregate",
+        "streams": {"readings": {"source": source, "event_time": "at", "id": "id", field: "null"}},
+        "window": {"size": "1 s"},
+        "aggregate": {"function": "count"},
+    }
+
+
 def to_yaml(tree: Tree, indent: str = "") -> str:
     lines = []
     for name, value in tree.items():
@@ -373,6 +388,8 @@ def test_generated_right_files_are_valid_under_both(path: Path, tree: Tree) -> N
 @pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(trees())
+@example(tree=with_empty("id"))
+@example(tree=with_empty("timezone"))
 def test_load_refuses_whatever_the_schema_refuses_of_generated_files(path: Path, tree: Tree) -> None:
     wrong, messages = refusals(path, to_yaml(tree)), complaints(to_yaml(tree))
     event("refused" if wrong else "right")

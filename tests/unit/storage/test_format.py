@@ -83,11 +83,11 @@ def test_a_checkpoint_without_a_format_is_not_taken_for_one_in_the_present_forma
 
 @pytest.mark.parametrize("state", [STATE_VERSION, STATE_VERSION - 1], ids=["another window", "an older state"])
 @pytest.mark.parametrize("is_remote", [False, True], ids=["disk", "bucket"])
-def test_a_rebuild_is_advised_only_where_it_is_possible(tmp_path, state, is_remote):
+def test_a_rebuild_is_advised_only_where_it_is_possible(tmp_path, query, state, is_remote):
     layout = Layout(ObjectPath("s3://lake/tables/readings") if is_remote else tmp_path)
-    manifest = CheckpointManifest("1", {"window.size": 1}, {}, state=state)
+    manifest = CheckpointManifest("1", query.structure() | {"window.size": "2 s"}, {}, state=state)
     with pytest.raises(Refused) as error_info:
-        layout.require_same(manifest, {"window.size": 2})
+        layout.require_same(manifest, query)
     right = "the old value" if state == STATE_VERSION else "the tailrace that wrote it"
     advice = "another name for the query, or another warehouse" if is_remote else "tailrace rebuild FILE --warehouse"
     assert f"{right}; or {advice}" in str(error_info.value)

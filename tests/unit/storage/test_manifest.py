@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from oracle import Settings
+from tailrace.query.query import Query
 from tailrace.storage.manifest import CheckpointManifest, changes, keeps_answers
 from warehouse import make_query
 
@@ -17,8 +18,13 @@ BEFORE = Settings(2 * HOUR, HOUR, 100, "sum", ("k_slack", 1_000))
 
 def changed(query: Settings, before: Settings = BEFORE, **stream: object) -> set[str]:
     """The changes from a query to another one; `stream`: of the later one."""
-    structures = [make_query(Path("in"), before).structure(), make_query(Path("in"), query, **stream).structure()]
-    return set(changes(CheckpointManifest("id", structures[0], {}, {}, {}), structures[1]))
+    return set(changes(manifest_of(make_query(Path("in"), before)), make_query(Path("in"), query, **stream)))
+
+
+def manifest_of(query: Query, **structure: str) -> CheckpointManifest:
+    """The manifest of a query's checkpoint; `structure`: other values of `bounds` in it."""
+    bounds = {f"streams.readings.bounds.{name}": value for name, value in structure.items()}
+    return CheckpointManifest("id", query.structure() | bounds, {}, {}, {})
 
 
 @pytest.mark.parametrize(
@@ -26,6 +32,7 @@ def changed(query: Settings, before: Settings = BEFORE, **stream: object) -> set
     [
         (BEFORE, {}, set()),
         (BEFORE, {"bounds": {"ahead": "2 h"}}, set()),
+        (BEFORE, {"bounds": {"ahead": "3 h"}}, {"streams.readings.bounds.ahead"}),
         (BEFORE, {"bounds": {"skew": "2 h"}}, {"streams.readings.bounds.skew"}),
         (replace(BEFORE, policy=("k_slack", 2 * HOUR)), {}, set()),
     ],
@@ -34,18 +41,24 @@ def test_bounds_that_hold_are_compared(query: Settings, stream: dict, names: set
     assert changed(query, **stream) == names
 
 
-def test_a_bound_that_follows_from_k_is_named_and_can_be_kept_by_writing_it() -> None:
-    longer = Settings(2 * HOUR, HOUR, 100, "sum", ("k_slack", 3 * HOUR))
-    assert changed(longer) == {"streams.readings.bounds.ahead"}
-    assert not keeps_answers(changed(longer))
-    assert changed(longer, bounds={"ahead": "2 h"}) == set()
+@pytest.mark.parametrize("query", [BEFORE, replace(BEFORE, policy=("k_slack", 3 * HOUR))])
+def test_a_checkpoint_fixes_how_far_event_times_may_be_ahead_where_nobody_wrote_it(query: Settings) -> None:
+    """The default was a day once, and follows from K now."""
+    begun, now = manifest_of(make_query(Path("in"), BEFORE), ahead="1 d"), make_query(Path("in"), query)
+    assert changes(begun, now) == {}
+    (stream,) = now.fixed_by(begun.structure).streams.values()
+    assert now.ahead_ms(stream) == 24 * HOUR
+    declared = make_query(Path("in"), query, bounds={"ahead": "2 h"})
+    assert changes(begun, declared) == {"streams.readings.bounds.ahead": ("1 d", "2 h")}
+    assert not keeps_answers(changes(begun, declared))
+    assert declared.fixed_by(begun.structure) == declared
 
 
-def test_a_bound_that_follows_from_the_window_is_not_named_beside_it() -> None:
+def test_a_bound_that_nobody_wrote_is_not_named_beside_a_changed_window() -> None:
     assert changed(Settings(3 * HOUR, HOUR, 100, "sum", ("k_slack", 1_000))) == {"window.size"}
 
 
 def test_a_manifest_of_an_earlier_version_has_no_skew() -> None:
-    now = make_query(Path("in"), BEFORE).structure()
-    before = {name: value for name, value in now.items() if not name.endswith(".skew")}
+    now = make_query(Path("in"), BEFORE)
+    before = {name: value for name, value in now.structure().items() if not name.endswith(".skew")}
     assert changes(CheckpointManifest("id", before, {}, {}, {}), now) == {}

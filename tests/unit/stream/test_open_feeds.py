@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from oracle import Settings
 from pair_query import STREAMS, pair_query, use_pairs, write_rows
-from planner_driver import entries
-from tailrace.engine.batch_header import BatchHeader
+from planned_segments import plan, write
 from tailrace.ground.errors import Refused, SourceChanged
-from tailrace.ground.times import with_times
-from tailrace.kinds import build
 from tailrace.sources.segments import Segment
-from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables
 from tailrace.stream.source_opening import open_feeds, problem_of
-from warehouse import make_query
 
 TYPES = {"event_time": "timestamp[ms, tz=UTC]", "arrival_time": "timestamp[ms, tz=UTC]", "id": "string"}
 
@@ -39,29 +30,6 @@ def layout(tmp_path: Path) -> Layout:
     layout = Layout(tmp_path / "wh" / "pairs")
     layout.journal.mkdir(parents=True)
     return layout
-
-
-def plan(layout: Layout, versions: tuple[int, int] = (0, 0), **segments: list[Segment]) -> None:
-    """Append a record with these segments of each stream to the journal."""
-    batch = len(entries(layout.journal))
-    named = tuple(replace(part, stream=name) for name, mine in segments.items() for part in mine)
-    streams = {name: StreamPosition(version=version) for name, version in zip(STREAMS, versions, strict=True)}
-    Journal(layout.journal).append(BatchRecord(BatchHeader(batch, ()), named, LogPosition(streams)))
-
-
-def write(layout: Layout, batch: int) -> None:
-    """Write the segments of a record to the table `segments`, as the batch does."""
-    schema, tables = schemas(build(make_query(Path("in"), Settings(100, 100, 10))))["segments"], Tables(layout)
-    tables.create({"segments": schema}, ["segments"])
-    rows = [dict.fromkeys(schema.names) | part.to_json() for part in Journal(layout.journal)[batch].segments]
-    rows = [{name: row[name] for name in schema.names} | {"batch": batch} for row in rows]
-    tables.append("segments", with_times(pa.Table.from_pylist(rows, _in_ms(schema)), schema), "app", batch)
-
-
-def _in_ms(schema: pa.Schema) -> pa.Schema:
-    return pa.schema(
-        [(field.name, pa.int64() if pa.types.is_timestamp(field.type) else field.type) for field in schema]
-    )
 
 
 def manifest_of(query, identities: dict[str, str] | None = None) -> CheckpointManifest:
@@ -106,7 +74,7 @@ def test_each_table_goes_on_after_its_own_version_and_is_told_by_its_own_identit
     identities = {name: feed.identity for name, feed in feeds.items()}
     given = {name: feed.fresh() for name, feed in feeds.items()}
     assert [feed.version for feed in feeds.values()] == [2, 1]
-    plan(layout, (1, 0), left=given["left"][:2], right=given["right"][:1])
+    plan(layout, {"left": 1, "right": 0}, left=given["left"][:2], right=given["right"][:1])
     left, right = open_feeds(query, layout, manifest_of(query, identities), live=False).values()
     assert [[part.version for part in feed.fresh()] for feed in (left, right)] == [[2], [1]]
     swapped = {"left": identities["right"], "right": identities["right"]}

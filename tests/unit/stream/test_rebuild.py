@@ -250,11 +250,11 @@ def test_a_state_of_an_older_version_is_refused_and_made_anew(life, monkeypatch)
     for module in (manifests, rebuilding, __import__("tailrace.storage.layout", fromlist=["layout"])):
         monkeypatch.setattr(module, "STATE_VERSION", 7)
     with pytest.raises(Refused, match=f"version 6, this tailrace reads 7\n.*tailrace rebuild {FILE}"):
-        life.driver.layout.require_deployable(life.driver.query.structure(), FILE)
+        life.driver.layout.require_deployable(life.driver.query, FILE)
     with pytest.raises(Refused, match="version 6, this tailrace reads 7"):
         life.driver.run(10)
     life.driver.rebuild(life.driver.query)
-    life.driver.layout.require_deployable(life.driver.query.structure(), FILE)
+    life.driver.layout.require_deployable(life.driver.query, FILE)
     life.read(2)
     life.assert_streamed(SETTINGS)
 

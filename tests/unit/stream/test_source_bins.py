@@ -67,9 +67,11 @@ def test_the_checkpoint_fixes_it(tmp_path):
     layout = Layout(tmp_path / "wh" / "near")
     manifest = layout.create_checkpoint(require_bins(query).structure(), {}, {})
     assert len(query.fixed_by(manifest.structure).emd_join.costs) == 32
-    layout.require_same(manifest, query.structure())
-    layout.require_same(manifest, query_of(tmp_path, bins=32).structure())
-    assert changes(manifest, query_of(tmp_path, bins=33).structure())["emd_join.bins"] == (32, 33)
+    layout.require_same(manifest, query)
+    layout.require_same(manifest, query_of(tmp_path, bins=32))
+    with pytest.raises(Refused, match="the stream was begun with 32 bins, and emd_join does not fit that"):
+        layout.require_same(manifest, query_of(tmp_path, span=40))
+    assert changes(manifest, query_of(tmp_path, bins=33))["emd_join.bins"] == (32, 33)
 
 
 def test_streams_of_different_bins_are_refused(tmp_path):

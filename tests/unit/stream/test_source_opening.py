@@ -11,11 +11,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from oracle import Settings, Tuple
-from planner_driver import entries
-from tailrace.engine.batch_header import BatchHeader
+from planned_segments import plan, write
 from tailrace.ground.errors import SourceChanged
-from tailrace.ground.times import with_times
-from tailrace.kinds import build
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.sources.feed import Feed
@@ -23,18 +20,14 @@ from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment
 from tailrace.storage.delta_feed import DeltaFeed
-from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables
 from tailrace.stream import source_opening
 from tailrace.stream.source_opening import open_feeds
 from warehouse import make_query, write_files
 
 ROWS = 10
 TUPLES = [Tuple(i, i, f"t{i}", "k", 1.0) for i in range(ROWS)]
-SEGMENTS = schemas(build(make_query(Path("in"), Settings(100, 100, 10))))["segments"]
 
 
 def query(path: Path, source: str = "parquet", **more: object) -> Query:
@@ -68,27 +61,6 @@ def open_feed(query: Query, layout: Layout, manifest: CheckpointManifest | None,
     return feed
 
 
-def plan(layout: Layout, segments: list[Segment], version: int = -1) -> None:
-    """Append a record with these segments to the journal."""
-    batch = len(entries(layout.journal))
-    named = tuple(replace(segment, stream="readings") for segment in segments)
-    position = LogPosition({"readings": StreamPosition(version=version)})
-    Journal(layout.journal).append(BatchRecord(BatchHeader(batch, ()), named, position))
-
-
-def write(layout: Layout, batch: int) -> None:
-    """Write the segments of a record to the table `segments`, as the batch does."""
-    tables = Tables(layout)
-    tables.create({"segments": SEGMENTS}, ["segments"])
-    statistics = dict.fromkeys(("accepted", "quarantined", "before_tick", "before_end"), 0) | {"batch": batch}
-    statistics |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id", "distinct_ids"))
-    rows = [segment.to_json() | statistics for segment in Journal(layout.journal)[batch].segments]
-    if rows:
-        names = [field.name for field in SEGMENTS]
-        table = pa.Table.from_pylist([{name: row[name] for name in names} for row in rows])
-        tables.append("segments", with_times(table, SEGMENTS), "app", batch)
-
-
 def numbers(segments: list[Segment]) -> list[str]:
     return [Path(segment.path).name.removeprefix("part-0000").removesuffix(".parquet") for segment in segments]
 
@@ -101,7 +73,7 @@ def test_segments_in_the_journal_are_not_returned_again(tmp_path, layout, writte
     parts = open_feed(declared, layout, None, live=False).fresh()
     assert numbers(parts) == ["0", "1", "2", "3", "4"]
     for segments in ([parts[0]], [parts[1]], [], [parts[2]]):
-        plan(layout, segments)
+        plan(layout, readings=segments)
     for batch in range(written_batches):
         write(layout, batch)
     assert numbers(open_feed(declared, layout, manifest_of(declared), live=True).fresh()) == ["3", "4"]
@@ -110,7 +82,7 @@ def test_segments_in_the_journal_are_not_returned_again(tmp_path, layout, writte
 def test_a_driver_killed_while_it_created_its_tables_can_be_resumed(tmp_path, layout):
     write_files(TUPLES, tmp_path / "in", [0, ROWS])
     declared = query(tmp_path / "in")
-    plan(layout, open_feed(declared, layout, None, live=False).fresh())
+    plan(layout, readings=open_feed(declared, layout, None, live=False).fresh())
     (layout.table("segments") / "_delta_log").mkdir(parents=True)
     assert open_feed(declared, layout, manifest_of(declared), live=False).fresh() == []
 
@@ -120,7 +92,7 @@ def test_a_file_planned_in_part_goes_on_with_its_next_row_and_a_changed_one_is_r
     write_files(TUPLES, tmp_path / "in", [0, ROWS])
     declared = query(tmp_path / "in")
     (whole,) = open_feed(declared, layout, None, live=False).fresh()
-    plan(layout, [replace(whole, rows=4)])
+    plan(layout, readings=[replace(whole, rows=4)])
     if is_written:
         write(layout, 0)
     (rest,) = open_feed(declared, layout, manifest_of(declared), live=False).fresh()
@@ -136,8 +108,8 @@ def test_a_file_planned_over_many_batches_goes_on_after_the_last_of_them(tmp_pat
     declared = query(tmp_path / "in")
     first, second = open_feed(declared, layout, None, live=False).fresh()
     for row in range(3):
-        plan(layout, [replace(first, first_row=row * 2, rows=2)])
-    plan(layout, [replace(second, rows=1)])
+        plan(layout, readings=[replace(first, first_row=row * 2, rows=2)])
+    plan(layout, readings=[replace(second, rows=1)])
     for batch in range(written_batches):
         write(layout, batch)
     (rest,) = open_feed(declared, layout, manifest_of(declared), live=False).fresh()
@@ -188,7 +160,7 @@ def test_a_delta_feed_goes_on_after_the_version_in_the_journal(tmp_path, layout,
     feed = open_feed(declared, layout, None, live=False)
     segments = feed.fresh()
     for segment in segments[:stop]:
-        plan(layout, [segment], version=segment.version)
+        plan(layout, {"readings": segment.version}, readings=[segment])
     resumed = open_feed(declared, layout, manifest_of(declared), live=False)
     assert [segment.path for segment in resumed.fresh()] == [segment.path for segment in segments[stop:]]
 
@@ -199,10 +171,10 @@ def test_a_delta_feed_goes_on_in_the_middle_of_a_version_and_of_a_file(tmp_path,
     write_deltalake(tmp_path / "table", pa.table(columns | {"day": [3, 3]}), mode="append")
     declared = query(tmp_path / "table", "delta")
     first, second, last = open_feed(declared, layout, None, live=False).fresh()
-    plan(layout, [first])
+    plan(layout, readings=[first])
     resumed = open_feed(declared, layout, manifest_of(declared), live=False)
     assert [segment.path for segment in resumed.fresh()] == [second.path, last.path]
-    plan(layout, [second, replace(last, rows=1)], version=0)
+    plan(layout, {"readings": 0}, readings=[second, replace(last, rows=1)])
     (rest,) = open_feed(declared, layout, manifest_of(declared), live=False).fresh()
     assert (rest.path, rest.first_row, rest.rows) == (last.path, 1, 1)
 

@@ -5,23 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from oracle import Settings, Tuple
-from tailrace.engine.batch_header import BatchHeader
-from tailrace.ground.times import with_times
-from tailrace.kinds import build
+from planned_segments import plan, write
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.reading_progress import ReadFile
 from tailrace.sources.segments import Segment
-from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables
 from tailrace.stream import taken_record
 from tailrace.stream.source_opening import open_feeds
 from tailrace.stream.taken_record import StreamRecord, by_path
@@ -29,7 +23,6 @@ from warehouse import make_query, write_files
 
 TYPES = {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"}
 DAYS = ["2026-11-01", "2026-11-02", "2026-11-03"]
-SCHEMA = schemas(build(make_query(Path("in"), Settings(100, 100, 10))))["segments"]
 
 
 @pytest.fixture
@@ -53,28 +46,6 @@ def layout(tmp_path: Path) -> Layout:
     return layout
 
 
-def plan(layout: Layout, *segments: Segment) -> None:
-    """Append an entry with these segments to the journal."""
-    last = Journal(layout.journal).last()
-    batch, rows = (last.header.batch + 1, last.position.rows) if last else (0, 0)
-    newest = segments[-1]
-    rows += sum(segment.rows for segment in segments)
-    position = StreamPosition(rows=rows, path=newest.path, row=newest.first_row + newest.rows)
-    named = tuple(replace(segment, stream="readings") for segment in segments)
-    Journal(layout.journal).append(BatchRecord(BatchHeader(batch, ()), named, LogPosition({"readings": position})))
-
-
-def write(layout: Layout, batch: int) -> None:
-    """Write the segments of an entry to the table, as its batch does."""
-    tables = Tables(layout)
-    tables.create({"segments": SCHEMA}, ["segments"])
-    statistics = dict.fromkeys(("accepted", "quarantined", "before_tick", "before_end"), 0) | {"batch": batch}
-    statistics |= dict.fromkeys(("min_event", "max_event", "min_id", "max_id", "distinct_ids"))
-    rows = [segment.to_json() | statistics for segment in Journal(layout.journal)[batch].segments]
-    table = pa.Table.from_pylist([{name: row[name] for name in SCHEMA.names} for row in rows])
-    tables.append("segments", with_times(table, SCHEMA), "app", batch)
-
-
 def open_feed(query: Query, layout: Layout, live: bool = True) -> FileFeed:
     manifest = CheckpointManifest("id", query.structure(), {"readings": TYPES}, {})
     (feed,) = open_feeds(query, layout, manifest, live).values()
@@ -94,7 +65,7 @@ def test_files_are_found_in_the_table_and_in_the_journal(query, layout, written)
     segments = open_feed(query, layout, live=False).fresh()
     assert paths(segments, query) == FILES
     for segment in segments:
-        plan(layout, segment)
+        plan(layout, readings=[segment])
     for batch in range(written):
         write(layout, batch)
     prefix, record = f"{query.streams['readings'].path}/", StreamRecord(layout, "readings")
@@ -112,7 +83,7 @@ def test_files_are_found_in_the_table_and_in_the_journal(query, layout, written)
 @pytest.mark.parametrize("rows", [1, 4])
 def test_a_live_feed_goes_on_after_a_restart(query, layout, stop, rows, is_written):
     segments = open_feed(query, layout, live=False).fresh()
-    plan(layout, *segments[: stop - 1], replace(segments[stop - 1], rows=rows))
+    plan(layout, readings=[*segments[: stop - 1], replace(segments[stop - 1], rows=rows)])
     if is_written:
         write(layout, 0)
     rest = [FILES[stop - 1]] * (rows < 4) + FILES[stop:]
@@ -123,7 +94,7 @@ def test_a_live_feed_goes_on_after_a_restart(query, layout, stop, rows, is_writt
 
 def test_a_record_that_could_not_be_read_is_no_empty_one(query, layout, monkeypatch):
     for segment in open_feed(query, layout, live=False).fresh():
-        plan(layout, segment)
+        plan(layout, readings=[segment])
     feed = open_feed(query, layout)
 
     def fail(*_: object) -> None:

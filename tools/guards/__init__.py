@@ -1,0 +1,56 @@
+"""The guards of tailrace, a file for each room of the package.
+
+Each has the text that makes it, and the quick tests that go red without it.
+"""
+
+from __future__ import annotations
+
+from guards import (
+    answers,
+    bench,
+    calibration,
+    cli,
+    correction,
+    demo,
+    disorder,
+    drivers,
+    emd_join,
+    engine,
+    ground,
+    operators,
+    orchestration,
+    query,
+    sources,
+    spark,
+    spatial_join,
+    storage,
+    stream,
+    terminal,
+)
+from guards.mutation import Mutation
+
+ROOMS = (
+    answers,
+    bench,
+    calibration,
+    cli,
+    correction,
+    demo,
+    disorder,
+    drivers,
+    emd_join,
+    engine,
+    ground,
+    operators,
+    orchestration,
+    query,
+    sources,
+    spark,
+    spatial_join,
+    storage,
+    stream,
+    terminal,
+)
+MUTATIONS: tuple[Mutation, ...] = tuple(mutation for room in ROOMS for mutation in room.MUTATIONS)
+
+__all__ = ["MUTATIONS", "ROOMS", "Mutation"]

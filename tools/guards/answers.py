@@ -1,0 +1,29 @@
+"""Guards of the room `answers`."""
+
+from __future__ import annotations
+
+from guards.mutation import Mutation
+
+MUTATIONS = (
+    Mutation(
+        "interval join: an id is remembered for its side's bound",
+        "answers/by_pair.py",
+        "event_times + self.kept_ms[side] + 1",
+        "event_times + self.reach_ms + 1",
+        ("tests/unit/answers/test_by_pair.py",),
+    ),
+    Mutation(
+        "correction: windows that hold a repeat on time",
+        "answers/by_window.py",
+        "hold = select(given, WINDOW.find(given, self.holding(found)) >= 0)",
+        "hold = given.slice(0, 0)",
+        ("tests/properties/test_corrections.py",),
+    ),
+    Mutation(
+        "correction: pairs that a repeat on time brought",
+        "answers/by_pair.py",
+        "self.missed_by(pa.concat_tables([late, *self._as_late(late.schema, given, repeats)]))",
+        "self.missed_by(late)",
+        ("tests/properties/test_pair_corrections.py",),
+    ),
+)

@@ -1,0 +1,58 @@
+"""Guards of the room `correction`."""
+
+from __future__ import annotations
+
+from guards.mutation import Mutation
+from guards.shared_tests import WAREHOUSE
+
+MUTATIONS = (
+    Mutation(
+        "a correction of an ended stream counts up to its cut-off",
+        "correction/correction_range.py",
+        "None if self.end is None else min(self.end, as_of)",
+        "self.end",
+        ("tests/unit/correction/test_correction_range.py",),
+    ),
+    Mutation(
+        "retraction",
+        "correction/versions.py",
+        "gone = select(earlier, identity.find(earlier, found) < 0)",
+        "gone = earlier.slice(0, 0)",
+        ("tests/properties/test_corrections.py",),
+    ),
+    Mutation(
+        "bucket: a correction whose lease is lost commits nothing",
+        "correction/correct.py",
+        "        require_held()\n",
+        "",
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "bucket: a correction replaces nothing of one that ran meanwhile",
+        "correction/correct.py",
+        '"interval", str(span), corrections)',
+        '"interval", str(span))',
+        (WAREHOUSE,),
+    ),
+    Mutation(
+        "correction: of what came late in its interval alone",
+        "correction/correct.py",
+        'where=within("arrived", low, high))',
+        'where=within("arrived", low - 500, high))',
+        ("tests/properties/test_faults.py",),
+    ),
+    Mutation(
+        "correction: windows that closed by quiet after what was committed",
+        "correction/given_answers.py",
+        "if ends := _closed_by_quiet(tables, low, high):",
+        "if ends := []:",
+        ("tests/unit/correction/test_given_answers.py",),
+    ),
+    Mutation(
+        "correction: a file of history may hold the first tuple beside its repeat",
+        "correction/history_scan.py",
+        "near.pieces(ranges), log.reader()",
+        "near.pieces(ranges), near.reader()",
+        ("tests/unit/correction/test_correct.py",),
+    ),
+)

@@ -1,0 +1,51 @@
+"""Guards of the room `engine`."""
+
+from __future__ import annotations
+
+from guards.mutation import Mutation
+from guards.shared_tests import WAREHOUSE
+
+MUTATIONS = (
+    Mutation(
+        "carried numbers: which columns",
+        "engine/stream_reader.py",
+        "FORMATS[source.format].at(source.connection, columns.exact)",
+        "FORMATS[source.format].at(source.connection)",
+        ("tests/contract/test_odd_values.py",),
+    ),
+    Mutation(
+        "facts hold from a tick that nobody has processed",
+        "engine/next_facts.py",
+        "settings_of(policy), tick + 1, evidence",
+        "settings_of(policy), tick, evidence",
+        ("tests/properties/test_facts.py",),
+    ),
+    Mutation(
+        "states: one that can't be deleted fails no batch",
+        "engine/task_states.py",
+        "with suppress(OSError):",
+        "with suppress():",
+        ("tests/unit/engine/test_task_states.py",),
+    ),
+    Mutation(
+        "chunks: one that can't be deleted fails no batch",
+        "engine/task.py",
+        "with suppress(OSError):",
+        "with suppress():",
+        ("tests/unit/engine/test_task_states.py",),
+    ),
+    Mutation(
+        "chunks: a deletion that may have been carried out is no content any more",
+        "engine/chunk_stores.py",
+        "_CACHE.drop(str(self.directory), name)",
+        "pass",
+        ("tests/unit/engine/test_chunk_stores.py",),
+    ),
+    Mutation(
+        "bucket: the state before a batch stays until the tables have it",
+        "engine/task_states.py",
+        "self._file(task, batch - 2).unlink",
+        "self._file(task, batch - 1).unlink",
+        (WAREHOUSE,),
+    ),
+)

@@ -1,0 +1,52 @@
+"""Guards of the room `ground`."""
+
+from __future__ import annotations
+
+from guards.mutation import Mutation
+
+ROOTS = "tests/unit/ground/test_source_roots.py"
+
+MUTATIONS = (
+    Mutation(
+        "INT96 times in microseconds",
+        "ground/times.py",
+        'INT96_UNIT = "us"',
+        'INT96_UNIT = "ns"',
+        ("tests/unit/sources/test_parquet_files.py", "tests/unit/generators/test_replay.py"),
+    ),
+    Mutation(
+        "source roots: symbolic links are followed",
+        "ground/source_roots.py",
+        "resolved = Path(os.path.realpath(path))",
+        "resolved = Path(path)",
+        (ROOTS,),
+    ),
+    Mutation(
+        "source roots: nothing outside of them",
+        "ground/source_roots.py",
+        "any(resolved.is_relative_to(root) for root in roots)",
+        "any(True for root in roots)",
+        (ROOTS,),
+    ),
+    Mutation(
+        "source roots: no relative one",
+        "ground/source_roots.py",
+        "if not named or not all(map(os.path.isabs, named)):",
+        "if not named:",
+        (ROOTS,),
+    ),
+    Mutation(
+        "regular files: no link to nothing",
+        "ground/regular_files.py",
+        "if error.errno in (errno.ENOENT, errno.ELOOP) and path.is_symlink():",
+        "if False:",
+        ("tests/unit/sources/test_special_files.py",),
+    ),
+    Mutation(
+        "columns and types of a source are told from a source that is away",
+        "ground/errors.py",
+        "Unfit(refused.problems) if type(refused) is Refused else refused",
+        "refused",
+        ("tests/unit/sources/test_file_feed.py",),
+    ),
+)

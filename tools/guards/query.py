@@ -1,0 +1,87 @@
+"""Guards of the room `query`."""
+
+from __future__ import annotations
+
+from guards.mutation import Mutation
+
+LOADING = "tests/unit/query/test_loading.py"
+
+MUTATIONS = (
+    Mutation(
+        "a random schedule is refused",
+        "query/correction_section.py",
+        "if any(_RANDOM.match(field) for field in schedule.split()):",
+        "if False:",
+        ("tests/unit/query/test_manners.py",),
+    ),
+    Mutation(
+        "windows beyond reason",
+        "query/sections.py",
+        "if self.slide_ms * _MOST_WINDOWS < self.size_ms:",
+        "if False:",
+        ("tests/unit/query/test_loading.py",),
+    ),
+    Mutation(
+        "a checkpoint fixes how far event times may be ahead",
+        "query/query.py",
+        'stream.bounded_by(structure.get(f"streams.{name}.bounds.ahead"))',
+        "stream",
+        ("tests/unit/storage/test_manifest.py",),
+    ),
+    Mutation(
+        "query file: no anchors",
+        "query/yaml_file.py",
+        'if anchor := getattr(event, "anchor", None):',
+        "if anchor := None:",
+        (LOADING,),
+    ),
+    Mutation(
+        "query file: no tags",
+        "query/yaml_file.py",
+        'if tag := getattr(event, "tag", None):',
+        "if tag := None:",
+        (LOADING,),
+    ),
+    Mutation(
+        "query file: no deep nesting",
+        "query/yaml_file.py",
+        "if documents > 1 or depth > MAX_DEPTH:",
+        "if documents > 1:",
+        (LOADING,),
+    ),
+    Mutation(
+        "query file: no more than 64 KiB",
+        "query/yaml_file.py",
+        "if len(content) > MAX_BYTES:",
+        "if False:",
+        (LOADING,),
+    ),
+    Mutation(
+        "query file: a misspelt field by which sections are told apart is named",
+        "query/refusals.py",
+        'if error == "union_tag_not_found" and (near',
+        "if False and (near",
+        (LOADING,),
+    ),
+    Mutation(
+        "query file: a misspelt field is none that stands there",
+        "query/refusals.py",
+        "[choice for choice in choices if choice not in present]",
+        "choices",
+        (LOADING,),
+    ),
+    Mutation(
+        "query file: a missing slide is the size",
+        "query/sections.py",
+        'object.__setattr__(self, "slide", self.size)',
+        "pass",
+        (LOADING,),
+    ),
+    Mutation(
+        "query file: a join with a table takes no disorder",
+        "query/joins.py",
+        'if "disorder" in self.model_fields_set:',
+        "if False:",
+        ("tests/unit/query/test_table_joins.py",),
+    ),
+)
