@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 WAREHOUSE = "tests/objects/test_warehouse.py"
-SINK = "tests/unit/spark/test_sink.py"
+SINK = "tests/unit/stream/test_sink.py"
 REBUILD = "tests/unit/stream/test_rebuild.py"
 EDITS = "tests/orchestration/test_edits.py"
 OUTPUT = "tests/unit/terminal/test_output_file.py"

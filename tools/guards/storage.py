@@ -40,14 +40,14 @@ MUTATIONS = (
         "storage/writer.py",
         'with layout.lock("stream"):',
         'with layout.lock("nobody"):',
-        ("tests/unit/spark/test_stream_lock.py",),
+        ("tests/unit/stream/test_stream_lock.py",),
     ),
     Mutation(
         "a full disk stands in the status",
         "storage/status.py",
         ".ljust(_ROOM)",
         "",
-        ("tests/unit/spark/test_attempts.py",),
+        ("tests/unit/stream/test_run.py",),
     ),
     Mutation(
         "a driver that is started on a full disk waits",
@@ -220,9 +220,30 @@ MUTATIONS = (
     Mutation(
         "checkpoint: a lost note of written batches",
         "storage/checkpoint.py",
-        "if committed and not note:",
+        "if not note and states.newest() > 0:",
         "if False:",
         (CHECKPOINT,),
+    ),
+    Mutation(
+        "checkpoint: a lost state of a task",
+        "storage/checkpoint.py",
+        "if lost is not None and read_written(layout) == note:",
+        "if False:",
+        (CHECKPOINT,),
+    ),
+    Mutation(
+        "checkpoint: a running stream's state is not lost",
+        "storage/checkpoint.py",
+        "if lost is not None and read_written(layout) == note:",
+        "if lost is not None:",
+        (CHECKPOINT,),
+    ),
+    Mutation(
+        "backup: a state that is older than the tables is left out",
+        "storage/backup.py",
+        "(has_state := has_state and copy.has_note_of(batches))",
+        "has_state",
+        ("tests/unit/storage/test_backup.py::test_a_stream_may_write_between_any_two_copies",),
     ),
     Mutation(
         "checkpoint: a gap in the journal",

@@ -3,11 +3,75 @@
 from __future__ import annotations
 
 from guards.mutation import Mutation
-from guards.shared_tests import REBUILD
+from guards.shared_tests import REBUILD, SINK
 
+RUN = "tests/unit/stream/test_run.py"
 PAIRS = "tests/unit/stream/test_rebuild_of_pairs.py"
 
 MUTATIONS = (
+    Mutation(
+        "rebuild: no double in a table that an older batch wrote last",
+        "stream/sink.py",
+        "if name in rows and batch >= self.entries.get(name, 0)",
+        "if name in rows",
+        (f"{REBUILD}::test_a_lost_checkpoint_is_made_again_from_history",),
+    ),
+    Mutation(
+        "a batch that does not balance is not written",
+        "stream/sink.py",
+        "        require_balance(table_rows)\n",
+        "",
+        (SINK,),
+    ),
+    Mutation(
+        "vacuum: no file that a correction reads",
+        "stream/stream_tables.py",
+        "held.enter_context(self.tables.layout.lock(VACUUM, 0))",
+        "pass",
+        (SINK,),
+    ),
+    Mutation(
+        "a driver's lease before each table",
+        "stream/sink.py",
+        "            self.require_held()\n            self.tables.append(",
+        "            self.tables.append(",
+        (SINK,),
+    ),
+    Mutation(
+        "answers are sent before the batch is noted",
+        "stream/sink.py",
+        "self.answer_topic.send(",
+        "record_written(self.tables.tables.layout, lacking, batch)\n            self.answer_topic.send(",
+        (SINK,),
+    ),
+    Mutation(
+        "a live source that is not fit ends the run",
+        "stream/retrying.py",
+        "if isinstance(error, Unfit) and retries.failing_s >= UNFIT_S:",
+        "if False:",
+        (RUN,),
+    ),
+    Mutation(
+        "a batch whose status cannot be written is not run twice at once",
+        "stream/run.py",
+        "if self.running is None:",
+        "if True:",
+        (f"{RUN}::test_a_batch_whose_status_cannot_be_written_is_not_run_twice_at_once",),
+    ),
+    Mutation(
+        "an interruption waits for the batch",
+        "stream/run.py",
+        "            batch.wait(_INTERRUPTED_S)",
+        "            pass",
+        (f"{RUN}::test_an_interruption_cancels_the_batch_and_waits_for_it",),
+    ),
+    Mutation(
+        "a failed batch is run again from the states before it",
+        "stream/run.py",
+        "record.segments, self.done - 1)",
+        "record.segments, self.done)",
+        (RUN,),
+    ),
     Mutation(
         "a bounded run goes on after the end of another one as after quiet",
         "stream/batch_planner.py",
