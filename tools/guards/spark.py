@@ -15,6 +15,13 @@ MUTATIONS = (
         ("tests/unit/spark/test_masters.py",),
     ),
     Mutation(
+        "a JVM that has ended is not tried again",
+        "spark/executor.py",
+        "            if self._has_jvm():\n                raise\n",
+        "            raise\n",
+        ("tests/unit/spark/test_executor.py",),
+    ),
+    Mutation(
         "cluster: a secret is asked for",
         "spark/cluster_master.py",
         "if len(value) < FEWEST_CHARACTERS:",

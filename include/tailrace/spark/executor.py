@@ -43,7 +43,29 @@ class SparkExecutor:
         self.spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would run several tasks one after the other
 
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
-        """Run a batch as a job, see `Executor.run`."""
+        """Run a batch as a job, see `Executor.run`.
+
+        Raises
+        ------
+        RuntimeError
+            When Spark's JVM has ended: no further try can help.
+        """
+        try:
+            return self._run(header, segments, before)
+        except Exception as error:
+            if self._has_jvm():
+                raise
+            raise RuntimeError("Spark's JVM has ended") from error
+
+    def _has_jvm(self) -> bool:
+        java: Any = self.spark.sparkContext._jvm
+        try:
+            java.java.lang.System.currentTimeMillis()
+        except Exception:  # py4j's, or the socket's
+            return False
+        return True
+
+    def _run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
         context = self.spark.sparkContext
         rows = sum(segment.rows for segment in segments)
         context.setJobDescription(f"{self.name}: batch {header.batch}, {rows:,} rows")
