@@ -15,6 +15,7 @@ import psutil
 from workloads import NAME
 
 from tailrace.drivers.supervisor import SupervisorHost
+from tailrace.storage.journal import Journal
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL_S = 0.01
@@ -92,13 +93,16 @@ class LiveDriver:
 
     @property
     def commits(self) -> int:
-        """The number of batches that Spark has committed."""
-        return self._batches("commits")
+        """The number of batches that the note of written batches commits."""
+        with suppress(OSError, ValueError):
+            note = json.loads((self.home / "_stream" / "checkpoint" / "tables.json").read_text())
+            return max(note.values(), default=-1) + 1
+        return 0
 
     @property
     def begun(self) -> int:
-        """The number of batches that were begun."""
-        return self._batches("offsets")
+        """The number of batches that were begun: those that the journal has."""
+        return Journal(self.home / "_stream" / "journal").count
 
     def processes(self) -> list[psutil.Process]:
         """The driver, its JVM and their Python workers."""
@@ -133,10 +137,6 @@ class LiveDriver:
             raise TooLong(
                 f"{self.commits} commits, and not {count}, after {MOST_S:g} s; the driver:\n{lines}"
             ) from None
-
-    def _batches(self, log: str) -> int:
-        names = os.listdir(folder) if (folder := self.home / "_stream" / "checkpoint" / log).is_dir() else []
-        return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 
 
 def await_(condition: Callable[[], object], seconds: float) -> None:
