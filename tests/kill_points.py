@@ -13,8 +13,8 @@ after note      the batch is committed, the next one is not planned
 K6 is a correction between its reads and its write, K7 after its write, before its ledger. `silent`: a live driver has
 read all there is, before the stream is quiet. Nothing in tailrace knows of them.
 
-Of the points that Spark's checkpoint had, K1 (after the offset log) is `before states`; K3 (after the last table, before
-the commit log) is `before note`; K3p (that, and the next entry is planned) is the next batch's `before states`, as an
+Of the points that Spark's checkpoint had, K1 (after its offsets) is `before states`; K3 (after the last table, before
+Spark's commits) is `before note`; K3p (that, and the next entry is planned) is `before states` of the next batch, as an
 entry is planned after the note of the one before it; K5 (after the upload of the states) is `between states` and K2.
 
 As a program: a driver that kills itself, given a JSON of where and when.

@@ -429,6 +429,13 @@ MUTATIONS = (
         ("tests/unit/storage/test_proposals.py",),
     ),
     Mutation(
+        "a state whose bytes have changed on the disk is refused",
+        "engine/task_states.py",
+        "if version == _CHECKED + VERSION and content[4:_HEADER_BYTES] == _checksum(state):",
+        "if version == _CHECKED + VERSION:",
+        ("tests/unit/engine/test_task_states.py",),
+    ),
+    Mutation(
         "states: one that can't be deleted fails no batch",
         "engine/task_states.py",
         "with suppress(OSError):",
