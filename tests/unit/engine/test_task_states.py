@@ -1,4 +1,4 @@
-"""The states of tasks: those of two batches are there; a damaged one is refused; a clean-up that fails fails no batch."""
+"""The states of tasks: those of two batches are there, a damaged one is refused, no failed clean-up fails a batch."""
 
 from __future__ import annotations
 
