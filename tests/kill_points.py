@@ -1,10 +1,21 @@
 """Points of a driver's life at which a kill does most harm, what it leaves there, and drivers that are killed there.
 
-K1 after the offset log; K2 files staged, before the Delta commit; K3 after the last table, before Spark's commit log
-(K3p: the next entry is planned already); K4 between two tables; K5 after the upload of the tasks' states, before
-anything of the batch is written; K6 a correction between its reads and its write;
-K7 after its write, before its ledger; K12 between the compaction of two tables. `silent`: a live driver has read all
-there is, before the stream is quiet. Nothing in tailrace knows of them.
+Of a batch, in the order of its writes: its entry is in the journal; the states of the tasks; the tables; the note.
+
+before states   the entry is planned, nothing of it was executed; the batch before it is committed
+between states  one task has written its state, the other one has not
+K2              all states are written; a file of the first table is staged, before the Delta commit
+K4              between two tables
+K12             between the compaction of two tables, which have the batch; the note names the one before it
+before note     all tables have the batch, the note names the one before it
+after note      the batch is committed, the next one is not planned
+
+K6 is a correction between its reads and its write, K7 after its write, before its ledger. `silent`: a live driver has
+read all there is, before the stream is quiet. Nothing in tailrace knows of them.
+
+Of the points that Spark's checkpoint had, K1 (after its offsets) is `before states`; K3 (after the last table, before
+Spark's commits) is `before note`; K3p (that, and the next entry is planned) is `before states` of the next batch, as an
+entry is planned after the note of the one before it; K5 (after the upload of the states) is `between states` and K2.
 
 As a program: a driver that kills itself, given a JSON of where and when.
 """
@@ -14,11 +25,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import queue
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,24 +39,31 @@ from pathlib import Path
 import psutil
 import pyarrow.parquet as pq
 import pytest
-from tailrace.spark.sink import Sink
+from deltalake.table import TableOptimizer
 
+from gated_states import GatedStates
 from oracle import Settings
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.engine.local_executor import LocalExecutor
 from tailrace.ground.files import new_file
 from tailrace.query.query import Query
-from tailrace.spark import app, attempts, sink
+from tailrace.spark import app
 from tailrace.spark.correct import correct
+from tailrace.spark.executor import SparkExecutor
 from tailrace.storage import tables
-from tailrace.storage.journal import Journal
-from tailrace.stream import status_reporter
+from tailrace.stream import sink, status_reporter
 from tailrace.stream.run_options import RunOptions
+from tailrace.stream.sink import Sink
 from warehouse import even, make_query, make_stream, propose, write_files
 
 TUPLES = make_stream(600, seed=5)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
 BATCH_ROWS = 100
 TESTS = Path(__file__).parent
+
+OF_A_BATCH = ("before states", "between states", "K2", "K4", "K12", "before note", "after note")
+IN_ALL_TABLES = ("K12", "before note", "after note")
+"""The points at which all tables have the batch."""
 
 
 def write_input(directory: Path) -> None:
@@ -60,7 +79,7 @@ def kill(directory: Path, point: str, batch: int, **more: object) -> None:
         env=os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent / 'include'}"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
     assert victim.returncode == -signal.SIGKILL, victim.stderr[-3000:]
@@ -85,26 +104,47 @@ def arm(patch: pytest.MonkeyPatch, point: str, batch: int, reached: Callable[[],
     _ARM[point](patch, point, batch, reached)
 
 
-def _execute(patch, point, batch, reached):
-    execute, calls = Sink.execute, iter(range(10**6))
+def _before_states(patch, point, batch, reached):
+    for engine in (SparkExecutor, LocalExecutor):
 
-    def at_once(self, rows):
-        if next(calls) == batch:
-            reached()
-        return execute(self, rows)
+        def run(self, header, *more, execute=engine.run):
+            if header.batch == batch:
+                reached()
+            return execute(self, header, *more)
 
-    patch.setattr(Sink, "execute", at_once)
+        patch.setattr(engine, "run", run)
 
 
-def _executed(patch, point, batch, reached):
-    balance, calls = Sink.balance, iter(range(10**6))
+def _between_states(patch, point, batch, reached):
+    for engine in (SparkExecutor, LocalExecutor):
 
-    def after_execution(self, table_rows):
-        if next(calls) == batch:
-            reached()
-        balance(self, table_rows)
+        def run(self, header, *more, execute=engine.run):
+            if header.batch != batch:
+                return execute(self, header, *more)
+            states = self.states
+            with tempfile.TemporaryDirectory() as gate:
+                self.states = GatedStates(states.directory, Path(gate))
+                waits = threading.Thread(target=_await_gate, args=(Path(gate), reached), daemon=True)
+                waits.start()
+                try:
+                    rows = execute(self, header, *more)
+                    waits.join(60)
+                    return rows
+                finally:
+                    self.states = states
 
-    patch.setattr(Sink, "balance", after_execution)
+        patch.setattr(engine, "run", run)
+
+
+def _await_gate(gate: Path, reached: Callable[[], None]) -> None:
+    while not (gate / "reached").exists():
+        if not gate.exists():
+            return
+        time.sleep(0.02)
+    try:
+        reached()
+    finally:
+        (gate / "go").touch()
 
 
 def _append(patch, point, batch, reached):
@@ -124,38 +164,36 @@ def _append(patch, point, batch, reached):
     patch.setattr(tables.Tables, "append", before)
 
 
-def _written(patch, point, batch, reached):
-    write = Sink.write
+def _note(patch, point, batch, reached):
+    record = sink.record_written
 
-    def at_the_end(self, rows, number):
-        written = write(self, rows, number)
-        if number == batch:
+    def before_or_after_it(layout, names, number):
+        if number == batch and point == "before note":
             reached()
-        return written
+        record(layout, names, number)
+        if number == batch and point == "after note":
+            reached()
 
-    patch.setattr(Sink, "write", at_the_end)
-
-
-def _planned_next(patch, point, batch, reached):
-    attempt = attempts.Attempts.attempt
-
-    def with_its_queue(self, *more):
-        self.written_batches = PlannedNext(self.written_batches, batch, Journal(self.layout.journal), reached)
-        return attempt(self, *more)
-
-    patch.setattr(attempts.Attempts, "attempt", with_its_queue)
+    patch.setattr(sink, "record_written", before_or_after_it)
 
 
 def _compaction(patch, point, batch, reached):
-    optimize, accesses = tables.DeltaTable.optimize.fget, iter(range(10**6))
+    write, compact = Sink.write, TableOptimizer.compact
+    compacted = {}
 
-    def in_the_middle(self):
-        if next(accesses) == 5 * batch + 3:
-            reached()
-        return optimize(self)
+    def compacting(self, rows, number):
+        compacted.setdefault(number, 0)
+        return write(dataclasses.replace(self, compact_every=1), rows, number)
 
-    patch.setattr(sink, "COMPACT_EVERY", 1)
-    patch.setattr(tables.DeltaTable, "optimize", property(in_the_middle))
+    def in_the_middle(self, *arguments, **named):
+        if batch in compacted and batch + 1 not in compacted:
+            compacted[batch] += 1
+            if compacted[batch] == 3:
+                reached()
+        return compact(self, *arguments, **named)
+
+    patch.setattr(Sink, "write", compacting)
+    patch.setattr(TableOptimizer, "compact", in_the_middle)
 
 
 def _silence(patch, point, batch, reached):
@@ -181,34 +219,17 @@ def _correction(patch, point, batch, reached):
 
 
 _ARM = {
-    "K1": _execute,
+    "before states": _before_states,
+    "between states": _between_states,
     "K2": _append,
-    "K3": _written,
-    "K3p": _planned_next,
     "K4": _append,
-    "K5": _executed,
+    "K12": _compaction,
+    "before note": _note,
+    "after note": _note,
     "K6": _correction,
     "K7": _correction,
-    "K12": _compaction,
     "silent": _silence,
 }
-
-
-class PlannedNext:
-    """A queue of the batches that were written; waits after `batch` until the next one is planned, and tells."""
-
-    def __init__(self, inner: queue.SimpleQueue, batch: int, journal: Journal, reached: Callable[[], None]) -> None:
-        self.inner, self.batch, self.journal, self.reached = inner, batch, journal, reached
-
-    def __getattr__(self, name):
-        return getattr(self.inner, name)
-
-    def put(self, item) -> None:
-        self.inner.put(item)
-        if item[0] == self.batch:
-            while self.batch + 1 not in self.journal:
-                time.sleep(0.01)
-            self.reached()
 
 
 def calibrate(patch: pytest.MonkeyPatch, query: Query, warehouse: Path, found: dict[int, int]) -> None:

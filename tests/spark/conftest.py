@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from tailrace.spark import app, correct, session
 
+TESTS = Path(__file__).parents[1]
 _open = session.session
 
 
 @pytest.fixture(scope="session")
 def _spark():
-    with _open("tests", 2) as spark:
+    with _open("tests", 2, environment={"PYTHONPATH": str(TESTS)}) as spark:  # workers import parts of tests
         yield spark
 
 
@@ -30,6 +32,5 @@ def spark(_spark, monkeypatch):
             yield _spark
 
     monkeypatch.setattr(app, "session", shared)
-    monkeypatch.setattr(app, "warming_up", lambda *_: nullcontext())
     monkeypatch.setattr(correct, "session", shared)
     return _spark

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-import traceback
 from collections import Counter
 from pathlib import Path
 
@@ -19,8 +18,6 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tailrace.spark.attempts import Attempts
-from tailrace.spark.sink import Sink
 
 from oracle import Settings, stream
 from oracle_assertions import assert_streamed
@@ -28,8 +25,9 @@ from processes import until
 from tailrace.ground.errors import Busy, Refused, SourceChanged
 from tailrace.spark import app
 from tailrace.spark.correct import correct
+from tailrace.spark.executor import SparkExecutor
 from tailrace.storage.layout import Layout
-from tailrace.stream import batch_size
+from tailrace.stream import batch_size, opening
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
@@ -146,7 +144,7 @@ def test_a_source_of_wrong_records_only_is_refused(tmp_path):
 def test_a_checkpoint_that_another_process_began_meanwhile_is_kept(tmp_path, spark, monkeypatch):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
     query, layout = make_query(tmp_path / "in", SETTINGS), Layout.of(tmp_path / "wh", "readings")
-    opened, begun = app.open_feeds, []
+    opened, begun = opening.open_feeds, []
 
     def begin_meanwhile(*arguments):
         feeds = opened(*arguments)
@@ -156,7 +154,7 @@ def test_a_checkpoint_that_another_process_began_meanwhile_is_kept(tmp_path, spa
             begun.append(layout.create_checkpoint(query.structure(), types, {}))
         return opened(*arguments)
 
-    monkeypatch.setattr(app, "open_feeds", begin_meanwhile)
+    monkeypatch.setattr(opening, "open_feeds", begin_meanwhile)
     app.run(query, tmp_path / "wh")
     assert layout.manifest() == begun[0]
 
@@ -173,44 +171,18 @@ def test_two_writers_are_one_too_many(tmp_path, spark):
 
 def test_a_batch_that_does_not_balance_is_not_written(tmp_path, spark, monkeypatch):
     write_files(TUPLES, tmp_path / "in", BOUNDS)
-    execute = Sink.execute
+    execute = SparkExecutor.run
 
-    def lose_one(self, rows):
-        written = execute(self, rows)
-        metrics = written["metrics"].to_pandas()
+    def lose_one(self, *batch):
+        rows = execute(self, *batch)
+        metrics = rows["metrics"].to_pandas()
         metrics.loc[0, "rows"] -= 1
-        return written | {"metrics": pa.Table.from_pandas(metrics, written["metrics"].schema, preserve_index=False)}
+        return rows | {"metrics": pa.Table.from_pandas(metrics, rows["metrics"].schema, preserve_index=False)}
 
-    monkeypatch.setattr(Sink, "execute", lose_one)
+    monkeypatch.setattr(SparkExecutor, "run", lose_one)
     with pytest.raises(RuntimeError, match="does not balance"):
         app.run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh")
     assert not rows_of(tmp_path / "wh")["results"]
-
-
-def test_a_sinks_error_reaches_the_user_and_spark_gets_a_short_text_of_it(tmp_path, spark, monkeypatch):
-    """Spark overflows the stack of a stream's thread on a long one, and prints a thousand lines of that."""
-    write_files(TUPLES, tmp_path / "in", BOUNDS)
-    passed_on, output = list[str](), Attempts.output
-
-    def observed(self, spark, keys, resources, committed, write):
-        def observed_write(rows, batch):
-            try:
-                write(rows, batch)
-            except Exception as error:
-                passed_on.extend(traceback.format_exception(error))
-                raise
-
-        return output(self, spark, keys, resources, committed, observed_write)
-
-    def fail(self, rows):
-        raise ValueError("long " * 20_000)
-
-    monkeypatch.setattr(Attempts, "output", observed)
-    monkeypatch.setattr(Sink, "execute", fail)
-    with pytest.raises(RuntimeError, match=r"the stream failed: .*long long"):
-        app.run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh")
-    assert passed_on
-    assert "long long" not in "".join(passed_on)
 
 
 def test_poisoned_records_are_quarantined_and_the_rest_answered(tmp_path, spark):

@@ -7,12 +7,12 @@ import json
 import random
 
 import pytest
-from tailrace.spark.history_scan import SparkScan
 
 from oracle import Settings, batch, latest, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction import history_scan
+from tailrace.correction.bucketed_scan import BucketedScan
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Refused
@@ -103,8 +103,8 @@ def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, tick, func
 def test_what_is_read_by_the_process_alone_or_in_part_is_what_spark_reads(tmp_path, spark, monkeypatch):
     """The newest windows lie in a few of the seven files; tuples with their ids may be in all."""
     query, found, asked = streamed(tmp_path), [], []
-    find = SparkScan.find
-    monkeypatch.setattr(SparkScan, "find", lambda *about: asked.append(about) or find(*about))
+    find = BucketedScan.find
+    monkeypatch.setattr(BucketedScan, "find", lambda *about: asked.append(about) or find(*about))
     for at_once in (0, 3 * 72, 500):
         monkeypatch.setattr(history_scan, "AT_ONCE", at_once)
         for span in (CorrectionRange(), CorrectionRange(EPOCH + 9500)):

@@ -19,7 +19,7 @@ TUPLES = make_stream(400, seed=41)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
 DRIVER = Driver("readings", "running", 1, None, "")
 SPARE = (0, 1 << 14, 1 << 16)
-"""Bytes that are free while the disk is full: none for the journal; too few for Spark's checkpoint, or the tables."""
+"""Bytes that are free while the disk is full: none for the journal; too few for the tasks' states, or the tables."""
 
 
 def test_a_stream_on_a_full_disk_says_so_and_goes_on_when_there_is_room(tmp_path, spark):

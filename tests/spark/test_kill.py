@@ -1,7 +1,8 @@
 """kill -9 of a driver at each kill point, at batch 0 and later: the next run goes on, the same answers, nothing twice.
 
-What a kill leaves on the disk is copied at all points of one run; the copies are gone on from. Two drivers and two
-corrections are killed for real.
+What a kill leaves on the disk is copied at all points of one run; the copies are gone on from. Three drivers and two
+corrections are killed for real. `properties/test_kind_deaths.py` has the points of every kind in one process,
+`test_emd_join.py` those of states with chunks on Spark.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from pathlib import Path
 
 import pytest
 from deltalake import CommitProperties
-from tailrace.spark.sink import Sink
 
-from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, kill, leave, write_input
+from kill_points import BATCH_ROWS, IN_ALL_TABLES, OF_A_BATCH, SETTINGS, TUPLES, arm, kill, leave, write_input
 from oracle import corrected, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.correction.correction_range import CorrectionRange
@@ -21,13 +21,14 @@ from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.storage import checkpoint, tables
 from tailrace.storage.checkpoint import committed_batches
+from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, make_query, rows_of, tables_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kill")]
 
-POINTS = [(point, batch) for point in ("K1", "K2", "K3", "K3p", "K4", "K5", "K12") for batch in (0, 3)]
+POINTS = [(point, batch) for point in OF_A_BATCH for batch in (0, 3)]
 RANGE = EPOCH, EPOCH + 4000
 
 
@@ -41,7 +42,6 @@ def left(tmp_path_factory, _spark) -> Path:
     """What a kill leaves at each point, by its name, in a directory each; and the whole run as `end`."""
     home = tmp_path_factory.mktemp("left")
     write_input(home)
-    _spark.conf.set("spark.sql.shuffle.partitions", "2")
     with pytest.MonkeyPatch.context() as patch:
         for point, batch in POINTS:
             arm(patch, point, batch, lambda name=f"{point}-{batch}": leave(home / "wh", home / name))
@@ -62,9 +62,21 @@ def killed(left, tmp_path):
     return make
 
 
+def states_after(directory: Path, batch: int) -> list[Path]:
+    """The files with the states of the tasks after a batch."""
+    return sorted(Layout.of(directory / "wh", "readings").states.glob(f"*/{batch:08d}.state"))
+
+
+def assert_died_at(directory: Path, point: str, batch: int) -> None:
+    layout = Layout.of(directory / "wh", "readings")
+    assert Journal(layout.journal).count == batch + 1
+    assert committed_batches(layout) == batch + (point == "after note")
+    assert len(states_after(directory, batch)) == {"before states": 0, "between states": 1}.get(point, 2)
+    assert (len(rows_of(directory / "wh")["metrics"]) > 2 * batch) == (point in IN_ALL_TABLES)
+
+
 def assert_goes_on(directory: Path, point: str, batch: int) -> None:
-    written = {name: len(rows) for name, rows in rows_of(directory / "wh").items()}
-    assert (written["metrics"] > 2 * batch) == (point in ("K3", "K3p", "K12")), "it died elsewhere"
+    assert_died_at(directory, point, batch)
     rows = go_on(directory)
     assert_streamed(rows, stream(TUPLES, SETTINGS))
     assert len(rows["segments"]) == 12
@@ -77,27 +89,20 @@ def test_the_next_run_goes_on(killed, spark, point, batch):
     assert_goes_on(killed(f"{point}-{batch}"), point, batch)
 
 
-def uploaded(directory: Path, batch: int) -> list[Path]:
-    """The files with the state of each task after a batch, in Spark's part of the checkpoint."""
-    state = Layout.of(directory / "wh", "readings").checkpoint / "state" / "0"
-    return sorted(file for file in state.glob("[01]/*") if file.stem.split("_")[0] == str(batch + 1))
-
-
 @pytest.mark.parametrize("lost", [0, 1])
-def test_states_that_were_uploaded_for_an_uncommitted_batch_are_written_again(killed, spark, lost):
-    """K5: all tasks, or all but one, have uploaded their state, of another content at that; nothing else is written."""
-    directory = killed("K5-3")
+def test_states_that_were_written_for_an_uncommitted_batch_are_written_again(killed, spark, lost):
+    """All tasks, or all but one, have written their state, of another content at that; no table has the batch."""
+    directory = killed("K2-3")
     assert committed_batches(Layout.of(directory / "wh", "readings")) == 3
-    files = uploaded(directory, 3)
-    assert {file.parent.name for file in files} == {"0", "1"}, "it died before the upload"
-    for file in files:
-        file.write_bytes(b"half a file")
-        if lost and file.parent.name == "1":
-            file.unlink()
-    assert_goes_on(directory, "K5", 3)
+    first, second = states_after(directory, 3)
+    first.write_bytes(b"half a file")
+    second.unlink() if lost else second.write_bytes(b"half a file")
+    rows = go_on(directory)
+    assert_streamed(rows, stream(TUPLES, SETTINGS))
+    assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)
 
 
-@pytest.mark.parametrize(("point", "batch"), [("K2", 0), ("K3p", 3)])
+@pytest.mark.parametrize(("point", "batch"), [("between states", 1), ("K2", 0), ("before note", 3)])
 def test_the_next_run_goes_on_after_a_real_kill(tmp_path, spark, point, batch):
     write_input(tmp_path)
     kill(tmp_path, point, batch)
@@ -105,27 +110,13 @@ def test_the_next_run_goes_on_after_a_real_kill(tmp_path, spark, point, batch):
 
 
 def test_without_app_transactions_a_batch_comes_twice(killed, spark, monkeypatch):
-    directory = killed("K3-0")
+    directory = killed("before note-0")
     monkeypatch.setattr(tables, "CommitProperties", lambda app_transactions: CommitProperties())
     monkeypatch.setattr(tables.DeltaTable, "transaction_version", lambda *_: None)
     monkeypatch.setattr(checkpoint, "_check_tables", lambda *_, **__: 0)  # it goes by the transactions
     rows = go_on(directory)
     with pytest.raises(AssertionError, match="twice"):
         assert_streamed(rows, stream(TUPLES, SETTINGS))
-
-
-def test_a_batch_that_is_skipped_unexecuted_fails(killed, spark, monkeypatch):
-    directory = killed("K3-0")
-    write = Sink.write
-
-    def ask_first(self, rows, batch):
-        if (tables_of(directory / "wh").read("metrics")["batch"].to_numpy() == batch).any():
-            return {"metrics": tables_of(directory / "wh").read("metrics")}
-        return write(self, rows, batch)
-
-    monkeypatch.setattr(Sink, "write", ask_first)
-    with pytest.raises(RuntimeError, match="STATE_STORE_COMMIT_VALIDATION_FAILED"):
-        go_on(directory)
 
 
 @pytest.mark.parametrize("point", ["K6", "K7"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,14 +16,15 @@ from live_stream import live
 from oracle import Settings, batch, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.answers.by_window import ByWindow
-from tailrace.spark import sink
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.status import Status
+from tailrace.stream import app
 from tailrace.stream.run_options import RunOptions
+from tailrace.stream.sink import Sink
 from tailrace.windows.sliding import Sliding
 from warehouse import TIME, even, make_query, make_stream, rows_of, silences_of, tables_of, write_files
 
@@ -154,7 +156,7 @@ def test_the_time_of_ingest_goes_on_in_silence(tmp_path, spark):
 
 
 def test_the_streams_own_tables_are_compacted(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr(sink, "COMPACT_EVERY", 4)
+    monkeypatch.setattr(app, "Sink", partial(Sink, compact_every=4))
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 14))
     run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", RunOptions(29))
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,8 @@ import mortal_stage
 from kill_points import BATCH_ROWS, SETTINGS, TUPLES, write_input
 from oracle import stream
 from oracle_assertions import assert_streamed
-from tailrace.spark import app
+from tailrace.spark.app import run
+from tailrace.stream import app
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, rows_of
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 def test_a_batch_whose_worker_was_killed_runs_again(tmp_path, spark, monkeypatch, capsys):
     write_input(tmp_path)
-    armed, make = tmp_path / "armed", app._stage
+    armed, make = tmp_path / "armed", app.stage_of
 
     def mortal(*arguments):
         stage = make(*arguments)
@@ -32,10 +32,9 @@ def test_a_batch_whose_worker_was_killed_runs_again(tmp_path, spark, monkeypatch
         if batch == 2:
             armed.touch()
 
-    monkeypatch.setitem(spark.sparkContext.environment, "PYTHONPATH", str(Path(mortal_stage.__file__).parent))
-    monkeypatch.setattr(app, "_stage", mortal)
+    monkeypatch.setattr(app, "stage_of", mortal)
     query, home = make_query(tmp_path / "in", SETTINGS, parallelism=1), tmp_path / "wh"
-    assert app.run(query, home, RunOptions(BATCH_ROWS), arm_after_batch_2) >= 6
+    assert run(query, home, RunOptions(BATCH_ROWS), arm_after_batch_2) >= 6
     assert not armed.exists(), "no worker was killed"
     assert "a Python process of Spark's was lost; it is tried again" in capsys.readouterr().err
     assert_streamed(rows_of(home), stream(TUPLES, SETTINGS))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tailrace.spark.rebuild import rebuild
 
 from json_stream import POISON, records_of, write_json
 from oracle import Settings, batch, stream
@@ -13,6 +12,7 @@ from oracle_assertions import assert_close, assert_streamed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.spark import app
+from tailrace.spark.app import rebuild
 from tailrace.spark.correct import correct
 from tailrace.storage.results import AnswerTables
 from tailrace.stream.run_options import RunOptions
@@ -46,13 +46,11 @@ def test_a_rebuilt_stream_goes_on_with_the_answers_of_the_oracle(tmp_path, spark
 
     read(0, query(SETTINGS, 2))
     before = {name: sorted(map(str, rows)) for name, rows in rows_of(warehouse).items()}
-    spark.conf.set("spark.sql.shuffle.partitions", "3")
     done = rebuild(query(SETTINGS, 3), warehouse, FILE, spark=spark)
     assert (done.rows, done.stored_rows, done.batches) == (52, 52, 1)
     assert {name: sorted(map(str, rows)) for name, rows in rows_of(warehouse).items()} == before
     read(1, query(SETTINGS, 3))
     assert_as_the_oracle(SETTINGS, 100)
-    spark.conf.set("spark.sql.shuffle.partitions", "2")
     rebuild(query(WIDER, 2), warehouse, FILE, spark=spark)
     assert_as_the_oracle(WIDER, 100)
     read(2, query(WIDER, 2), flush=True)

@@ -1,4 +1,4 @@
-"""`spatial_join` of streams on Spark: as streamed, killed and gone on, and corrected, the pairs are the oracle's."""
+"""`spatial_join` of streams on Spark: as streamed, and as corrected, the pairs are the oracle's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyproj import Geod
 
-from kill_points import arm, leave
 from pair_oracle import InWindow, Item, Join, Pair, Read, batch_in_windows, batch_pairs, in_windows, joined
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.query.declared import declared_query
@@ -33,7 +32,6 @@ NEAR_M, BATCH_ROWS, STREAMS = 700.0, 400, ("left", "right")
 PLACES = np.random.default_rng(5).normal((116.4, 39.9), 0.01, (60, 2))
 """By the number that a tuple has as its value: longitude and latitude."""
 SELECT, SEEN = ["left.taxi", "distance", "right.seen"], pa.timestamp("us", "UTC")
-POINTS = [(point, batch) for point in ("K1", "K2", "K3", "K4") for batch in (0, 3)]
 
 
 @cache
@@ -139,32 +137,18 @@ def assert_streamed(warehouse: Path, name: str) -> Tables:
 
 
 @pytest.fixture(scope="module")
-def left(tmp_path_factory, _spark) -> Path:
-    """What a kill leaves of each join at each point, by name and point; and the whole runs as `NAME-end`."""
+def streamed(tmp_path_factory, _spark) -> Path:
+    """The directory of the streams, and of a warehouse for each join, by its name."""
     home = tmp_path_factory.mktemp("meet")
     write_streams(home / "in")
-    _spark.conf.set("spark.sql.shuffle.partitions", "2")
     for name in JOINS:
-        with pytest.MonkeyPatch.context() as patch:
-            for point, batch in POINTS:
-                arm(patch, point, batch, lambda to=f"{name}-{point}-{batch}": leave(home / "wh", home / to))
-            run(make_query(home / "in", name), home / "wh", RunOptions(BATCH_ROWS), spark=_spark)
-        (home / "wh").rename(home / f"{name}-end")
+        run(make_query(home / "in", name), home / name, RunOptions(BATCH_ROWS), spark=_spark)
     return home
 
 
-@pytest.fixture
-def killed(left, tmp_path):
-    def make(name: str) -> Path:
-        shutil.copytree(left / name, tmp_path / "wh")
-        return tmp_path / "wh"
-
-    return make
-
-
 @every
-def test_the_pairs_of_a_run_are_those_of_the_oracle(left, name):
-    tables = assert_streamed(left / f"{name}-end", name)
+def test_the_pairs_of_a_run_are_those_of_the_oracle(streamed, name):
+    tables = assert_streamed(streamed / name, name)
     metrics = tables.read("metrics").to_pylist()
     assert {row["task"] for row in metrics if row["load"]} == {0, 1}
     distances = tables.read("results")["distance"].to_numpy()
@@ -172,29 +156,9 @@ def test_the_pairs_of_a_run_are_those_of_the_oracle(left, name):
 
 
 @every
-@pytest.mark.parametrize(("point", "batch"), POINTS)
-def test_the_next_run_goes_on(left, killed, spark, name, point, batch):
-    warehouse = killed(f"{name}-{point}-{batch}")
-    run(make_query(left / "in", name), warehouse, RunOptions(BATCH_ROWS))
-    assert_streamed(warehouse, name)
-
-
-@every
-def test_chunks_whose_state_was_not_committed_are_written_again(left, killed, spark, name):
-    """K5: the tasks have written their chunks, of another content at that, and died before the state was committed."""
-    warehouse = killed(f"{name}-K1-3")
-    chunks = Layout.of(warehouse, "meet").chunks
-    written = list(Layout.of(left / f"{name}-K2-3", "meet").chunks.glob("*/00000003-*.arrow"))
-    assert written
-    for file in written:
-        (chunks / file.parent.name / file.name).write_bytes(b"half a file")
-    run(make_query(left / "in", name), warehouse, RunOptions(BATCH_ROWS))
-    assert_streamed(warehouse, name)
-
-
-@every
-def test_corrections_in_any_order_and_twice_give_all_pairs(left, killed, name):
-    warehouse, query, (_, _, true) = killed(f"{name}-end"), make_query(left / "in", name), expected(name)
+def test_corrections_in_any_order_and_twice_give_all_pairs(streamed, tmp_path, name):
+    warehouse, query, (_, _, true) = tmp_path / "wh", make_query(streamed / "in", name), expected(name)
+    shutil.copytree(streamed / name, warehouse)
     intervals = [(EPOCH + start, EPOCH + start + 9_000) for start in (18_000, 0, 9_000, 18_000)]
     for interval in intervals:
         correct(query, warehouse, CorrectionRange(*interval, arrival=True))
@@ -203,8 +167,8 @@ def test_corrections_in_any_order_and_twice_give_all_pairs(left, killed, name):
     found = [identity_of(row, JOINS[name]) for row in answers.to_pylist()]
     assert len(found) == len(set(found))
     assert set(found) == true
-    streamed = read_answers(query, warehouse, streamed=True)[0].num_rows
-    assert streamed < len(true), "nothing was missed, so there was nothing to correct"
+    early = read_answers(query, warehouse, streamed=True)[0].num_rows
+    assert early < len(true), "nothing was missed, so there was nothing to correct"
     in_window = ["window_start", "window_end"] if name == "window" else []
     assert columns[: 7 + len(in_window)] == [
         *("left_id", "right_id", "left_time", "right_time"),

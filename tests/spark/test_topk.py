@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 import rankings
-from kill_points import arm, leave
 from oracle import Settings, distinct, stream
 from rankings import contents, ranked, rankings_of, streamed
 from tailrace.answers.by_window import ByWindow
@@ -57,21 +56,6 @@ def test_the_stream_and_then_all_of_it_corrected_twice(tmp_path, spark, rows_in_
     assert {(row["window_start"], row["retracted"]) for row in once if row["retracted"]} == {
         (window[1], True) for window in found.keys() - true.keys()
     }
-
-
-@pytest.mark.parametrize(("point", "batch"), [("K2", 3), ("K5", 2)])
-def test_what_a_kill_leaves_is_gone_on_from_and_corrected(tmp_path, spark, monkeypatch, point, batch):
-    query, killed = asked(tmp_path), tmp_path / "killed"
-    with monkeypatch.context() as patch:
-        arm(patch, point, batch, lambda: leave(tmp_path / "wh", killed))
-        run(query, tmp_path / "wh", RunOptions(96))
-    expected = streamed(stream(TUPLES, SETTINGS), TUPLES, SETTINGS, K)
-    assert 0 < len(rankings_of(rows_of(killed)["results"])) < len(expected)
-    run(query, killed, RunOptions(96))
-    assert rankings_of(rows_of(killed)["results"]) == expected
-    assert sum(row["rows"] for row in rows_of(killed)["metrics"]) == len(TUPLES)
-    correct(query, killed)
-    assert latest(killed) == ranked(contents(distinct(TUPLES, SETTINGS.tick), SETTINGS), K)
 
 
 @pytest.mark.parametrize("at_once", [0, 10**6], ids=["on Spark", "in process"])

@@ -7,6 +7,13 @@ from guards.shared_tests import WAREHOUSE
 
 MUTATIONS = (
     Mutation(
+        "a state whose bytes have changed on the disk is refused",
+        "engine/task_states.py",
+        "if version == _CHECKED + VERSION and content[4:_HEADER_BYTES] == _checksum(state):",
+        "if version == _CHECKED + VERSION:",
+        ("tests/unit/engine/test_task_states.py",),
+    ),
+    Mutation(
         "carried numbers: which columns",
         "engine/stream_reader.py",
         "FORMATS[source.format].at(source.connection, columns.exact)",

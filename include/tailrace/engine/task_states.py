@@ -7,6 +7,7 @@ again finds what its first run found, whichever process runs it, and writes the 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from tailrace.ground.object_path import Location
 VERSION = 6
 """The version of a state's bytes; to be raised when a later tailrace reads other ones."""
 
-_VERSION_BYTES = 4
+_HEADER_BYTES = 8  # the version, and the checksum of the state
+_CHECKED = 1 << 16  # added to the version in a file that has a checksum; earlier releases wrote none
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class TaskStates:
         Raises
         ------
         LostChunk
-            When it is not there, or of another version.
+            When it is not there, damaged, or of another version.
         """
         if batch < 0:
             return None
@@ -43,16 +45,22 @@ class TaskStates:
             content = file.read_bytes()
         except FileNotFoundError:
             raise LostChunk(f"the state after batch {batch}, {file}, is not there") from None
-        if (version := int.from_bytes(content[:_VERSION_BYTES], "big")) != VERSION:
-            raise LostChunk(f"the state {file} is of version {version}, this tailrace reads {VERSION}")
-        return content[_VERSION_BYTES:]
+        version = int.from_bytes(content[:4], "big")
+        if version == VERSION:
+            return content[4:]
+        state = content[_HEADER_BYTES:]
+        if version == _CHECKED + VERSION and content[4:_HEADER_BYTES] == _checksum(state):
+            return state
+        if version % _CHECKED == VERSION or len(content) < _HEADER_BYTES:
+            raise LostChunk(f"the state after batch {batch}, {file}, is damaged")
+        raise LostChunk(f"the state {file} is of version {version % _CHECKED}, this tailrace reads {VERSION}")
 
     def write(self, task: int, batch: int, state: bytes) -> None:
         """Write the state after a batch, and delete the one that no batch needs any more."""
         file = self._file(task, batch)
         if isinstance(file, Path):
             file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, VERSION.to_bytes(_VERSION_BYTES, "big") + state)
+        write_atomically(file, (_CHECKED + VERSION).to_bytes(4, "big") + _checksum(state) + state)
         if batch > 1:
             with suppress(OSError):  # `sweep` deletes it at a later start; the batch needs no more
                 self._file(task, batch - 2).unlink(missing_ok=True)
@@ -79,3 +87,7 @@ class TaskStates:
 
     def _file(self, task: int, batch: int) -> Location:
         return self.directory / str(task) / f"{batch:08d}.state"
+
+
+def _checksum(state: bytes) -> bytes:
+    return zlib.crc32(state).to_bytes(4, "big")

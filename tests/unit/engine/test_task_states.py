@@ -1,4 +1,4 @@
-"""The states of tasks in an object store: those of two batches are there; a clean-up that fails fails no batch."""
+"""The states of tasks: those of two batches are there, a damaged one is refused, no failed clean-up fails a batch."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from memory_bucket import memory_bucket
-from tailrace.engine.chunk_stores import ChunkObjects
+from tailrace.engine.chunk_stores import ChunkObjects, LostChunk
 from tailrace.engine.task import Task
-from tailrace.engine.task_states import TaskStates
+from tailrace.engine.task_states import VERSION, TaskStates
 from tailrace.ground.object_path import ObjectPath
 from toy_join import ToyJoin
 
@@ -54,3 +54,37 @@ def test_a_chunk_that_is_not_deleted_fails_no_batch(monkeypatch):
     assert stored(directory)
     task.restore(state)
     assert not stored(directory)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[:6],
+        lambda content: content[:-1],
+        lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+        lambda content: bytes(len(content)),
+    ],
+    ids=["empty", "within its header", "cut off", "one bit", "zeros"],
+)
+def test_a_damaged_state_is_refused(tmp_path, damage):
+    states = TaskStates(tmp_path)
+    states.write(0, 1, b"a state")
+    (file,) = (tmp_path / "0").iterdir()
+    assert states.read(0, 1) == b"a state"
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(LostChunk, match=r"00000001\.state"):
+        states.read(0, 1)
+
+
+def test_a_state_that_an_earlier_release_wrote_without_a_checksum_is_read(tmp_path):
+    (tmp_path / "0").mkdir()
+    (tmp_path / "0" / "00000001.state").write_bytes(VERSION.to_bytes(4, "big") + b"a state")
+    assert TaskStates(tmp_path).read(0, 1) == b"a state"
+
+
+def test_a_state_of_another_version_is_refused_by_its_number(tmp_path):
+    (tmp_path / "0").mkdir()
+    (tmp_path / "0" / "00000001.state").write_bytes((VERSION + 1).to_bytes(4, "big") + b"a state of later times")
+    with pytest.raises(LostChunk, match=f"of version {VERSION + 1}, this tailrace reads {VERSION}"):
+        TaskStates(tmp_path).read(0, 1)

@@ -1,0 +1,43 @@
+"""States of tasks, the second of which to be written for a batch waits; Spark's workers import this file."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailrace.engine.task_states import TaskStates
+
+_WAIT_S = 300
+
+
+@dataclass(frozen=True)
+class GatedStates(TaskStates):
+    """The states of two tasks: when one has written its state, the other one makes the file `reached` and waits.
+
+    Attributes
+    ----------
+    gate : Path
+        The directory of the files `first` and `written`, of the task that does not wait, of `reached`, and of `go`,
+        which ends the wait.
+    """
+
+    gate: Path = Path()
+
+    def write(self, task, batch, state):
+        try:
+            (self.gate / "first").touch(exist_ok=False)
+        except FileExistsError:
+            self._await("written")
+            (self.gate / "reached").touch()
+            self._await("go")
+            super().write(task, batch, state)
+        else:
+            super().write(task, batch, state)
+            (self.gate / "written").touch()
+
+    def _await(self, name: str) -> None:
+        end_s = time.monotonic() + _WAIT_S
+        while not (self.gate / name).exists():
+            assert time.monotonic() < end_s, f"nobody made {self.gate / name}"
+            time.sleep(0.02)

@@ -1,0 +1,46 @@
+"""A stream goes from one engine to the other between two batches, killed in between: the answers are the oracle's."""
+
+from __future__ import annotations
+
+import pytest
+
+from deaths import deaths
+from kill_points import BATCH_ROWS, SETTINGS, TUPLES, kill
+from oracle import stream
+from oracle_assertions import assert_streamed
+from tailrace.spark.app import run as on_spark
+from tailrace.storage.checkpoint import committed_batches
+from tailrace.storage.layout import Layout
+from tailrace.stream.local import run as locally
+from tailrace.stream.run_options import RunOptions
+from warehouse import even, make_query, rows_of, write_files
+
+pytestmark = pytest.mark.spark
+
+BOUNDS = even(len(TUPLES), 12)
+
+
+def test_local_then_spark_then_local_with_a_kill_at_each_change(tmp_path, spark, monkeypatch):
+    """Each engine dies amid a batch, and the other one runs that batch again, from the states it has left."""
+    query, warehouse, options = make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", RunOptions(BATCH_ROWS)
+    layout = Layout.of(warehouse, query.name)
+    write_files(TUPLES, tmp_path / "in", BOUNDS[:4])
+    with monkeypatch.context() as patch, deaths(patch).at("append segments", 2):
+        locally(query, warehouse, RunOptions(BATCH_ROWS, flush=False))
+    assert committed_batches(layout) == 1, "it died amid batch 1"
+
+    write_files(TUPLES, tmp_path / "in", BOUNDS[3:9], first=3)
+    kill(tmp_path, "between states", 3)  # on Spark, of what is there, as batch 1 was planned
+    assert committed_batches(layout) == 3, "Spark ran batches 1 and 2, and died amid batch 3"
+    assert sorted(file.name for file in layout.states.glob("*/00000003.state")) == ["00000003.state"]
+
+    locally(query, warehouse, RunOptions(BATCH_ROWS, flush=False))
+    spark_began = committed_batches(layout)
+    write_files(TUPLES, tmp_path / "in", BOUNDS[8:11], first=8)
+    assert on_spark(query, warehouse, RunOptions(BATCH_ROWS, flush=False)) == 1
+    assert committed_batches(layout) == spark_began + 1
+    write_files(TUPLES, tmp_path / "in", BOUNDS[10:], first=10)
+    assert locally(query, warehouse, options) > 0
+    rows = rows_of(warehouse)
+    assert_streamed(rows, stream(TUPLES, SETTINGS))
+    assert sum(row["rows"] for row in rows["metrics"]) == sum(row["rows"] for row in rows["segments"]) == len(TUPLES)
