@@ -126,8 +126,8 @@ def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa
 
 def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
     """The cluster and the topic that an option names."""
-    from tailrace.query.kafka_topic import KafkaTopic
     from tailrace.sources.kafka_servers import Servers
+    from tailrace.sources.kafka_topic import KafkaTopic
 
     servers, _, topic = text.rpartition("/")
     try:
