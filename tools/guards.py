@@ -486,7 +486,7 @@ MUTATIONS = (
     ),
     Mutation(
         "retraction",
-        "correction/versions.py",
+        "answers/window_revision.py",
         "gone = select(earlier, identity.find(earlier, found) < 0)",
         "gone = earlier.slice(0, 0)",
         ("tests/properties/test_corrections.py",),
