@@ -944,6 +944,20 @@ MUTATIONS = (
         ("tests/unit/calibration/test_standard_error.py",),
     ),
     Mutation(
+        "a function that promises nothing",
+        "aggregate/promise.py",
+        "if function not in promising:",
+        "if False:",
+        ("tests/unit/aggregate/test_promise.py",),
+    ),
+    Mutation(
+        "a function: an accumulator that keeps values has no other column",
+        "aggregate/function.py",
+        'if "keep" in self.folds and len(self.folds) > 1:',
+        "if False:",
+        ("tests/properties/test_added_function.py",),
+    ),
+    Mutation(
         "windows beyond reason",
         "query/sections.py",
         "if self.slide_ms * _MOST_WINDOWS < self.size_ms:",
