@@ -958,6 +958,13 @@ MUTATIONS = (
         ("tests/properties/test_added_function.py",),
     ),
     Mutation(
+        "a command that is not installed says what to do",
+        "cli/checkout.py",
+        'if find_spec(f"tailrace.{package}") is None]',
+        "if False]",
+        ("tests/unit/cli/test_checkout.py",),
+    ),
+    Mutation(
         "windows beyond reason",
         "query/sections.py",
         "if self.slide_ms * _MOST_WINDOWS < self.size_ms:",
