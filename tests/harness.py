@@ -60,7 +60,9 @@ def make_stage(
 ) -> Stage:
     """A stage of the oracle's query, or of another kind over the same windows."""
     windows = Sliding(settings.size, settings.slide)
-    kind = kind or Aggregate(windows, {"value": "value"}, pa.string(), function=settings.function, q=settings.q)
+    parameters = {} if settings.q is None else {"q": settings.q}
+    columns = {"value": "value"}
+    kind = kind or Aggregate(windows, columns, pa.string(), function=settings.function, parameters=parameters)
     names = NAMES | ({} if keyed else {"key": None})
     columns = Columns(**names, values=kind.inputs[0].columns, earliest_ms=-(10**15), ahead_ms=10**15)
     columns = columns if settings.skew is None else replace(columns, skew_ms=settings.skew)

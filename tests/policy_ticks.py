@@ -48,7 +48,7 @@ def statistics_of(came: Sequence[Arrival], windows: Sliding, promise: Any = None
     largest = np.maximum.accumulate(np.maximum(t_max - table.min_event, 0))
     rows = (TickRows.of(part, table) for part in (counted, sampled))
     return TickStatistics(
-        table, t_max, largest, BEFORE_ALL, BEFORE_ALL, windows, *rows, promise or AggregateErrorModel("count", None)
+        table, t_max, largest, BEFORE_ALL, BEFORE_ALL, windows, *rows, promise or AggregateErrorModel("count")
     )
 
 

@@ -25,7 +25,8 @@ def _aggregate(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, AggregateQuery)
     section = query.aggregate
     columns = {"value": section.column} if section.column else {}
-    return Aggregate(_sliding(query), columns, types[0].key, types[0].id, function=section.function, q=section.q)
+    keys = types[0].key, types[0].id
+    return Aggregate(_sliding(query), columns, *keys, function=section.function, parameters=section.parameters)
 
 
 def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:

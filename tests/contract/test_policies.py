@@ -55,7 +55,11 @@ def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
 def contents_of(ticks: Ticks, function: str) -> TickContents:
     """Tuples of twenty keys for these ticks, evenly between the smallest and the largest event time of each."""
     kind = Aggregate(
-        WINDOWS, {"value": "value"}, pa.string(), function=function, q=0.5 if function == "quantile" else None
+        WINDOWS,
+        {"value": "value"},
+        pa.string(),
+        function=function,
+        parameters=dict.fromkeys(FUNCTIONS[function].parameters, 0.5),
     )
     index = np.repeat(np.arange(len(ticks)), ticks.count)
     number = np.arange(len(index)) - np.repeat(np.cumsum(ticks.count) - ticks.count, ticks.count)

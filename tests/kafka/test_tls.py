@@ -10,11 +10,12 @@ import pytest
 from kafka.test_source import answers, query_on, readings, topic_query
 from kafka_broker import PASSWORD, USER
 from local_driver import Driver
-from tailrace.query.kafka_topic import Answers, KafkaTopic
+from tailrace.query.answers_section import Answers
 from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_producer import TopicWriter
 from tailrace.sources.kafka_records import KafkaRecords
 from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.sources.segments import Segment
 from tailrace.stream.answer_topic import AnswerTopic
 from tailrace.stream.failures import Failure

@@ -7,8 +7,8 @@ import pytest
 
 from tailrace.aggregate import simulation
 from tailrace.aggregate.population import Population
-from tailrace.aggregate.promise import threshold
 from tailrace.aggregate.simulation import ANSWERS, DISTRIBUTIONS, PROMISES, TUPLES, Q, Windows, missing, simulate
+from tailrace.aggregate.simulation import threshold_of as threshold
 
 pytestmark = pytest.mark.xdist_group("promises")
 

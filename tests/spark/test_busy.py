@@ -42,7 +42,7 @@ def test_a_start_is_tried_again_where_a_python_process_came_too_late(tmp_path, s
 
 
 def test_a_start_that_never_comes_is_told_in_one_line(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr("tailrace.spark.attempts._PROCESS_TRIES", 0)
+    monkeypatch.setattr("tailrace.stream.run._PROCESS_TRIES", 0)
     slow(tmp_path, spark, monkeypatch, failures=100)
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 4))
     with pytest.raises(RuntimeError) as caught:

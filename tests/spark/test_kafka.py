@@ -13,7 +13,8 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import parse_time_ms
 from tailrace.ground.errors import Refused
 from tailrace.ground.times import in_ms
-from tailrace.query.kafka_topic import Answers, KafkaTopic
+from tailrace.query.answers_section import Answers
+from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout

@@ -6,6 +6,7 @@ Each has the text that makes it, and the quick tests that go red without it.
 from __future__ import annotations
 
 from guards import (
+    aggregate,
     answers,
     bench,
     calibration,
@@ -30,6 +31,7 @@ from guards import (
 from guards.mutation import Mutation
 
 ROOMS = (
+    aggregate,
     answers,
     bench,
     calibration,

@@ -6,6 +6,13 @@ from guards.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "retraction",
+        "answers/window_revision.py",
+        "gone = select(earlier, identity.find(earlier, found) < 0)",
+        "gone = earlier.slice(0, 0)",
+        ("tests/properties/test_corrections.py",),
+    ),
+    Mutation(
         "interval join: an id is remembered for its side's bound",
         "answers/by_pair.py",
         "event_times + self.kept_ms[side] + 1",

@@ -7,6 +7,13 @@ from guards.shared_tests import EDITS, OUTPUT
 
 MUTATIONS = (
     Mutation(
+        "a command that is not installed says what to do",
+        "cli/checkout.py",
+        'if find_spec(f"tailrace.{package}") is None]',
+        "if False]",
+        ("tests/unit/cli/test_checkout.py",),
+    ),
+    Mutation(
         "a driver runs the copy that was deployed",
         "cli/commands.py",
         "    if deployed is None:\n        query",

@@ -14,13 +14,6 @@ MUTATIONS = (
         ("tests/unit/correction/test_correction_range.py",),
     ),
     Mutation(
-        "retraction",
-        "correction/versions.py",
-        "gone = select(earlier, identity.find(earlier, found) < 0)",
-        "gone = earlier.slice(0, 0)",
-        ("tests/properties/test_corrections.py",),
-    ),
-    Mutation(
         "bucket: a correction whose lease is lost commits nothing",
         "correction/correct.py",
         "        require_held()\n",

@@ -14,13 +14,6 @@ MUTATIONS = (
         ("tests/unit/engine/test_task_states.py",),
     ),
     Mutation(
-        "carried numbers: which columns",
-        "engine/stream_reader.py",
-        "FORMATS[source.format].at(source.connection, columns.exact)",
-        "FORMATS[source.format].at(source.connection)",
-        ("tests/contract/test_odd_values.py",),
-    ),
-    Mutation(
         "facts hold from a tick that nobody has processed",
         "engine/next_facts.py",
         "settings_of(policy), tick + 1, evidence",

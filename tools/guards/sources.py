@@ -9,6 +9,41 @@ PARTITIONS = "tests/unit/sources/test_partitions.py"
 
 MUTATIONS = (
     Mutation(
+        "a source: a file that was read and is not there any more",
+        "sources/path_sources.py",
+        "return is_url(segment.path) or Path(str(file)).exists()",
+        "return True",
+        ("tests/unit/sources/test_path_sources.py",),
+    ),
+    Mutation(
+        "a source: files that may go are no history",
+        "sources/formats.py",
+        "return FORMATS[format_name].is_log and columns.arrival_time is not None",
+        "return columns.arrival_time is not None",
+        ("tests/unit/sources/test_path_sources.py",),
+    ),
+    Mutation(
+        "a source: a table that stands in the place of the one that was read",
+        "sources/path_sources.py",
+        "if opening.identity is not None and opening.identity != feed.identity:",
+        "if False:",
+        ("tests/unit/stream/test_open_feeds.py",),
+    ),
+    Mutation(
+        "carried numbers: which columns",
+        "sources/path_sources.py",
+        "FORMATS[self.file_format].at(self.connection, columns.exact)",
+        "FORMATS[self.file_format].at(self.connection)",
+        ("tests/unit/sources/test_path_sources.py",),
+    ),
+    Mutation(
+        "a file older than a column: it is in the newest one",
+        "sources/parquet_files.py",
+        "if (newest := others.newest()) is None:",
+        "if (newest := others.before) is None:",
+        ("tests/unit/sources/test_file_feed.py",),
+    ),
+    Mutation(
         "texts that are no UTF-8 are rejected",
         "sources/check.py",
         "raw = _without_other_texts(verdict, raw)",
@@ -35,13 +70,6 @@ MUTATIONS = (
         "return raw_records(self._readable_columns(segment, error), rows)",
         "raise",
         ("tests/unit/sources/test_parquet_files.py",),
-    ),
-    Mutation(
-        "a file older than a column: it is in the newest one",
-        "sources/formats.py",
-        "return _PARQUET.types(file, columns, newest())",
-        "return _PARQUET.types(file, columns, types)",
-        ("tests/unit/sources/test_file_feed.py",),
     ),
     Mutation(
         "a column of values that is null throughout",

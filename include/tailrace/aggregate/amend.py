@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate.folds import Floats, Ints
-from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.function import Function
 from tailrace.ground.columns import unify
 from tailrace.windows.panes import Rows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
-_SUMS: dict[str, Callable[[Floats, Ints], Floats]] = {
-    "sum": lambda value, tuples: value,
-    "count": lambda value, tuples: value,
-    "avg": lambda value, tuples: value * tuples,
-}
-"""The sum behind an answer, by function that can be amended. Its rounding error is far below 1e-9 · Σ|v|."""
 
-
-def amend(windows: Sliding, function: str, answers: pa.Table, late: pa.Table) -> pa.RecordBatch | None:
+def amend(windows: Sliding, function: Function, answers: pa.Table, late: pa.Table) -> pa.RecordBatch | None:
     """Add the late tuples to the streamed answers.
 
     Parameters
@@ -34,19 +24,19 @@ def amend(windows: Sliding, function: str, answers: pa.Table, late: pa.Table) ->
     Returns
     -------
     RecordBatch or None
-        `key`, `time` (the window's end), `tuples` and the value as `total`, finite; windows are left out whose sum
-        overflows a double, even on the way. None where the function can't be amended.
+        `key`, `time` (the window's end), `tuples` and `value`, finite; windows are left out whose sum overflows a
+        double, even on the way. None where the function can't be amended. The rounding error of the sum behind an
+        answer is far below 1e-9 · Σ|v|.
     """
-    if function not in _SUMS:
+    if function.sum_of is None:
         return None
     keys, codes = unify([part.column("key").combine_chunks() for part in (answers, late)])
     end, tuples, value = (answers.column(name).to_numpy() for name in ("window_end", "tuples", "value"))
     with np.errstate(over="ignore", invalid="ignore"):
-        summary = FUNCTIONS[function]
-        streamed_rows = Rows(codes[0], end, {"tuples": tuples, "total": _SUMS[function](value, tuples)})
-        late_columns = {name: late.column(name).to_numpy() for name in summary.types}
+        streamed_rows = Rows(codes[0], end, {"tuples": tuples, "total": function.sum_of(value, tuples)})
+        late_columns = {name: late.column(name).to_numpy() for name in function.types}
         late_rows = Rows(codes[1], late.column("window_end").to_numpy(), late_columns)
         rows = evaluate_windows(
-            windows, summary, Rows.empty(summary.types), Rows.concat([streamed_rows, late_rows]), None, None
+            windows, function, Rows.empty(function.types), Rows.concat([streamed_rows, late_rows]), None, None
         )
-    return rows[np.isfinite(rows.columns["total"])].with_keys(keys)
+    return rows[np.isfinite(rows.columns["value"])].with_keys(keys)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tailrace.aggregate.folds import Floats, Ints
 from tailrace.aggregate.functions import function_of
@@ -16,19 +17,20 @@ class AggregateErrorModel:
     """The error model of a declared function (`disorder.tick_statistics.ErrorModel`)."""
 
     function: str
-    q: float | None
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
     def threshold(
         self, error: float, risk: float, tuples: Floats, total: Floats, squares: Floats, values: Floats
     ) -> float:
         """λ_thr of the promise, see `disorder.tick_statistics.ErrorModel`."""
-        fold = function_of(self.function, self.q).fold
-        sums = (total, squares) if fold == "sum" else (tuples, tuples)  # for other folds only the size is known
+        function = function_of(self.function, self.parameters)
+        # For other folds only the size is known.
+        sums = (total, squares) if function.folds == ("sum",) else (tuples, tuples)
         # A partial of one tuple is a value too, but whether a partial is of one tuple depends on how the log is cut.
-        sample = tuple(values.tolist()) if fold == "keep" else ()
+        sample = tuple(values.tolist()) if function.folds == ("keep",) else ()
         population = Population.of(tuples, *sums, sample)
-        return threshold(self.function, error, risk, population, 0.5 if self.q is None else self.q)
+        return threshold(function, error, risk, population)
 
     def required_slack(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
         """The least K with which each window keeps the error, see `disorder.tick_statistics.ErrorModel`."""
-        return required_slack(function_of(self.function, self.q), error, window, need, tuples, total)
+        return required_slack(function_of(self.function, self.parameters), error, window, need, tuples, total)

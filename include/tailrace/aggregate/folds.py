@@ -2,56 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import group, pair
+from tailrace.ground.columns import How, group, pair
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 Fold = Literal["sum", "min", "max", "keep"]
-"""The content of a row's `total`: the sum, minimum or maximum of its values; `keep`: the value of its only tuple."""
+"""The content of a row's column: the sum, minimum or maximum over its tuples; `keep`: the value of its only tuple."""
 
 
-def merge(fold: Fold, code: Ints, tuples: Ints, total: Floats) -> tuple[Ints, Ints, Floats]:
+def merge(folds: tuple[Fold, ...], code: Ints, tuples: Ints, *columns: Floats) -> tuple[Any, ...]:
     """Merge the rows of equal code into one; with fold `keep` all stay as they are.
 
     Parameters
     ----------
-    code, tuples, total : ndarray, shape (n,)
+    folds : tuple
+        That of each column.
+    code, tuples, columns : ndarray, shape (n,)
 
     Returns
     -------
-    code, tuples, total : ndarray, shape (m,)
+    code, tuples, columns : ndarray, shape (m,)
     """
-    if fold == "keep":
-        return code, tuples, total
-    code, (tuples, total) = group(code, (tuples, "sum"), (total, fold))
-    return code, tuples, total
+    if folds == ("keep",):
+        return code, tuples, *columns
+    code, merged = group(code, (tuples, "sum"), *zip(columns, cast("tuple[How, ...]", folds), strict=True))
+    return code, *merged
 
 
-def gather(fold: Fold, code: Ints, row: Ints, tuples: Ints, total: Floats) -> tuple[Ints, Ints, Floats]:
+def gather(folds: tuple[Fold, ...], code: Ints, row: Ints, tuples: Ints, *columns: Floats) -> tuple[Any, ...]:
     """Fold the rows of each window, given the pairs of a window and a row in it.
 
     Parameters
     ----------
+    folds : tuple
+        That of each column.
     code, row : ndarray, shape (n,)
         Pairs of a window (a code) and a row in it.
-    tuples, total : ndarray, shape (k,)
+    tuples, columns : ndarray, shape (k,)
         The rows, each of which may be in many windows.
 
     Returns
     -------
     code, tuples : ndarray, shape (m,)
         Each window once, and the number of tuples that it holds.
-    total : ndarray, shape (m,)
+    columns : ndarray, shape (m,)
         With fold `keep` of shape (Σ tuples,): the values of one window after another, ascending in each.
     """
-    if fold != "keep":
-        return merge(fold, code, tuples[row], total[row])
+    if folds != ("keep",):
+        return merge(folds, code, tuples[row], *(column[row] for column in columns))
+    (total,) = columns
     # Rank the rows before spreading them over windows: plain integers then sort far quicker than floats by their code.
     order = np.argsort(total)
     rank = np.empty_like(order)

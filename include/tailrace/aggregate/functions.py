@@ -1,52 +1,24 @@
-"""The registry of aggregate functions; a new one is a line: its fold, and the answer from a window's folded rows."""
+"""The registry of aggregate functions; a new one is a `Function` here: query files, promises and corrections follow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
-import pyarrow as pa
+from pydantic import Field
 
-from tailrace.aggregate import folds
-from tailrace.aggregate.folds import Floats, Fold, Ints
-from tailrace.windows.panes import Columns
+from tailrace.aggregate.coverage import counted, extreme, ranked
+from tailrace.aggregate.folds import Floats, Ints
+from tailrace.aggregate.function import Accumulated, Function
+from tailrace.aggregate.promise_mean import mean, total
 
-
-@dataclass(frozen=True)
-class Function:
-    """An aggregate function: the summary of a pane and the answer of a window (`windows.panes.Summary`).
-
-    Attributes
-    ----------
-    finish : callable
-        Takes `tuples` and `total` of m windows, as `folds.gather` returns them; returns their answers, doubles of shape
-        (m,).
-    """
-
-    fold: Fold
-    finish: Callable[..., Floats]
-
-    types: ClassVar[dict[str, pa.DataType]] = {"tuples": pa.int64(), "total": pa.float64()}
-
-    @property
-    def adds(self) -> bool:
-        return self.fold == "sum"
-
-    def merge(self, code: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        code, tuples, total = folds.merge(self.fold, code, columns["tuples"], columns["total"])
-        return code, {"tuples": tuples, "total": total}
-
-    def answer(self, code: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """One row for each window: `tuples`, and the answer as `total`."""
-        code, tuples, total = folds.gather(self.fold, code, row, columns["tuples"], columns["total"])
-        return code, {"tuples": tuples, "total": self.finish(tuples, total)}
+_Q = "the share of the numbers that lie below, for function quantile: 0.9"
 
 
 def quantiles(tuples: Ints, values: Floats, q: float) -> Floats:
-    """The q-quantile of each window, by linear interpolation between the values next to place q · (tuples − 1).
+    """Return the q-quantile of each window, by linear interpolation between the values next to place q · (tuples − 1).
 
     That is definition 7 of Hyndman & Fan, Sample Quantiles in Statistical Packages, The American Statistician 50, 1996,
     and the default of numpy and R.
@@ -74,18 +46,28 @@ def quantiles(tuples: Ints, values: Floats, q: float) -> Floats:
     return quantile
 
 
-FUNCTIONS: dict[str, Function] = {
-    "sum": Function("sum", lambda tuples, total: total),
-    "count": Function("sum", lambda tuples, total: tuples.astype(float)),
-    "avg": Function("sum", lambda tuples, total: total / tuples),
-    "min": Function("min", lambda tuples, total: total),
-    "max": Function("max", lambda tuples, total: total),
-    "median": Function("keep", partial(quantiles, q=0.5)),
-    "quantile": Function("keep", quantiles),  # the query declares its q
-}
+_KEPT = {"total": Accumulated("keep")}
+_SHARE = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, description=_Q)]
+
+_FUNCTIONS = (
+    Function("sum", lambda tuples, total: total, threshold=total, sum_of=lambda value, tuples: value),
+    Function(
+        "count",
+        lambda tuples, total: tuples.astype(float),
+        needs_column=False,
+        threshold=counted,
+        sum_of=lambda value, tuples: value,
+    ),
+    Function("avg", lambda tuples, total: total / tuples, threshold=mean, sum_of=lambda value, tuples: value * tuples),
+    Function("min", lambda tuples, total: total, {"total": Accumulated("min")}, threshold=extreme),
+    Function("max", lambda tuples, total: total, {"total": Accumulated("max")}, threshold=extreme),
+    Function("median", partial(quantiles, q=0.5), _KEPT, threshold=partial(ranked, q=0.5)),
+    Function("quantile", quantiles, _KEPT, {"q": _SHARE}, threshold=ranked),
+)
+
+FUNCTIONS: dict[str, Function] = {function.name: function for function in _FUNCTIONS}
 
 
-def function_of(name: str, q: float | None) -> Function:
-    """Look up a function in the registry and bind the declared q to it, if there is one."""
-    function = FUNCTIONS[name]
-    return function if q is None else replace(function, finish=partial(function.finish, q=q))
+def function_of(name: str, parameters: Mapping[str, float]) -> Function:
+    """Look up a function in the registry, and bind the declared parameters to it."""
+    return FUNCTIONS[name].with_parameters(parameters)

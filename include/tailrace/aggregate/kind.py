@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -11,8 +12,8 @@ import pyarrow as pa
 from tailrace.aggregate.accuracy import errors
 from tailrace.aggregate.amend import amend
 from tailrace.aggregate.error_model import AggregateErrorModel
-from tailrace.aggregate.folds import Fold
-from tailrace.aggregate.functions import Function, function_of
+from tailrace.aggregate.function import Function
+from tailrace.aggregate.functions import function_of
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
 from tailrace.disorder.clock import Frontier
@@ -31,24 +32,21 @@ class Aggregate(KeyedWindows):
 
     Attributes
     ----------
-    q : float or None
-        In (0, 1), with function quantile alone.
+    function : str
+        Its name in `aggregate.functions.FUNCTIONS`.
+    parameters : dict
+        Those that the function takes, as q.
     """
 
     function: str
-    q: float | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
     values: ClassVar[dict[str, pa.DataType]] = {"value": pa.float64()}
 
     @property
     def summary(self) -> Function:
-        """The aggregate function, with the declared q bound to it."""
-        return function_of(self.function, self.q)
-
-    @property
-    def fold(self) -> Fold:
-        """The fold that merges the function's partials and defines their `total`."""
-        return self.summary.fold
+        """The aggregate function, with the declared parameters bound to it."""
+        return function_of(self.function, self.parameters)
 
     @property
     def explanation(self) -> Explanation:
@@ -59,13 +57,13 @@ class Aggregate(KeyedWindows):
 
     @property
     def error_model(self) -> AggregateErrorModel:
-        return AggregateErrorModel(self.function, self.q)
+        return AggregateErrorModel(self.function, self.parameters)
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        return combine(self.windows, self.fold, rows)
+        return combine(self.windows, self.summary, rows)
 
     def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        return sample(self.windows, self.fold, tuples)
+        return sample(self.windows, self.summary, tuples)
 
     def start(self) -> PaneState:
         return PaneState.empty(self.key_type, self.summary.types)
@@ -78,8 +76,8 @@ class Aggregate(KeyedWindows):
         return self._step(*window.step(self.windows, self.summary, state, arrived[0], frontier), frontier)
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
-        """Add late tuples to answers of sum, count and avg, as far as doubles reach; other functions give no rows."""
-        rows = amend(self.windows, self.function, answers, late)
+        """Add late tuples to answers, as far as doubles reach; functions that can't be amended give no rows."""
+        rows = amend(self.windows, self.summary, answers, late)
         return pa.RecordBatch.from_pylist([], self.answer) if rows is None else self._answers(rows)
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
@@ -90,8 +88,3 @@ class Aggregate(KeyedWindows):
         """1 − the mean relative error over the exact answers; errors above 1, that of a missing answer, count as 1."""
         error = np.asarray(errors(self.answers.identity, approximate, exact).column("error"))
         return float(1 - np.minimum(error, 1.0).mean()) if len(error) else 1.0
-
-    def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        return super()._answers(
-            rows.rename_columns(["value" if name == "total" else name for name in rows.schema.names])
-        )

@@ -10,58 +10,22 @@ be off.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from tailrace.aggregate.function import Function
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.population import Population
-from tailrace.aggregate.promise_mean import mean, total
-from tailrace.aggregate.promise_rank import quantile
-
-STRICTLY = 1e-9
-"""Margin above a share that must be exceeded: an answer that is off by exactly ε breaks the promise."""
 
 FEWEST = 1e-9
 """Tolerance for rounding, in tuples: a window that lacks one tuple may seem to lack this much less."""
 
 
-def counted(error: float, risk: float, population: Population) -> float:
-    """λ_thr of COUNT.
-
-    The error is 1 − λ, whatever is missing (Law & Zaniolo, Improving the Accuracy of Continuous Aggregates and Mining
-    Queries on Data Streams under Load Shedding, IJBIDM 3(1), 2008: without their scaling up). It has to be below ε, so
-    λ > 1 − ε; a larger risk does not lower it. Exact, without any assumption.
-    """
-    return 1 - error + STRICTLY
-
-
-def extreme(error: float, risk: float, population: Population) -> float:
-    """λ_thr of MIN and MAX: 1 − `risk`, whatever `error` is. Also of QUANTILE with q = 0 or 1.
-
-    The answer is right if a tuple with the extreme value was received. If tuples are missing at random, that has
-    probability λ, or more where several have that value. The next value may be off by any amount, so `error` does not
-    count; where values tie, or the next one is off by less than `error`, a smaller λ would do.
-    """
-    return 1 - risk
-
-
-COVERAGE: dict[str, Callable[[float, float, Population], float]] = {
-    "sum": total,
-    "count": counted,
-    "avg": mean,
-    "min": extreme,
-    "max": extreme,
-}
-
-
 def refusal(function: str, error: float, risk: float) -> tuple[str, str] | None:
-    """The reason why no stream can keep a promise, and what would be right instead; None: it can be kept.
+    """Return the reason why no stream can keep a promise, and what would be right instead; None: it can be kept.
 
     Any other promise is kept at least by whole windows, so there is a λ_thr for it.
     """
-    if function not in {*COVERAGE, "median", "quantile"}:
-        return (
-            f"{function} promises nothing: it is not known how it errs",
-            "sum, count, avg, min, max, median, quantile",
-        )
+    promising = [name for name, known in FUNCTIONS.items() if known.threshold is not None]
+    if function not in promising:
+        return f"{function} promises nothing: it is not known how it errs", ", ".join(promising)
     if not error > 0:
         return (
             f"an answer's error is always ≥ {error:g}, so it can't be promised to stay below",
@@ -82,17 +46,15 @@ def refusal(function: str, error: float, risk: float) -> tuple[str, str] | None:
     return None
 
 
-def threshold(function: str, error: float, risk: float, population: Population, q: float = 0.5) -> float:
-    """λ_thr, the share of a window's tuples that must be there.
+def threshold(function: Function, error: float, risk: float, population: Population) -> float:
+    """Return λ_thr, the share of a window's tuples that must be there.
 
     Parameters
     ----------
-    function : str
-        sum, count, avg, min, max, median or quantile.
+    function : Function
+        With its parameters bound to it.
     error, risk : float
         ε and δ in (0, 1), to which `refusal` does not object.
-    q : float
-        The q of function quantile, in [0, 1].
 
     Returns
     -------
@@ -104,10 +66,8 @@ def threshold(function: str, error: float, risk: float, population: Population, 
     ValueError
         When the promise can't be kept.
     """
-    if reason := refusal(function, error, risk):
+    if reason := refusal(function.name, error, risk):
         raise ValueError(": ".join(reason))
-    if function in ("median", "quantile") and 0 < q < 1:
-        share = quantile(error, risk, population, 0.5 if function == "median" else q)
-    else:
-        share = COVERAGE.get(function, extreme)(error, risk, population)
+    assert function.threshold is not None
+    share = function.threshold(error, risk, population)
     return share if (1 - share) * population.tuples >= 1 - FEWEST else 1.0

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tailrace.aggregate import folds
 from tailrace.aggregate.accuracy import relative
 from tailrace.aggregate.folds import Floats, Fold, Ints
-from tailrace.aggregate.functions import Function
+from tailrace.aggregate.function import Function
 
 _ACCUMULATE: dict[Fold, tuple[np.ufunc, float]] = {
     "sum": (np.add, 0.0),
@@ -36,6 +36,7 @@ def required_slack(function: Function, error: float, window: Ints, need: Ints, t
     -------
     ndarray, shape (m,)
     """
+    (fold,) = function.folds
     needs, step = np.unique(need, return_inverse=True)
     shape = int(window.max()) + 1, len(needs)
     counts = np.zeros(shape, np.int64)
@@ -43,10 +44,10 @@ def required_slack(function: Function, error: float, window: Ints, need: Ints, t
     counts = np.cumsum(counts, axis=1)
     not_empty, answer = counts > 0, np.full(shape, np.nan)
     with np.errstate(all="ignore"):  # totals may overflow a double
-        if function.fold == "keep":
+        if fold == "keep":
             totals = _cumulative_values(not_empty, window, step, total)
         else:
-            totals = _cumulative_totals(function.fold, not_empty, window, step, total)
+            totals = _cumulative_totals(fold, not_empty, window, step, total)
         answer[not_empty] = function.finish(counts[not_empty], totals)
     wrong = ~(relative(answer.ravel(), np.repeat(answer[:, -1], shape[1])) < error * _NEAR).reshape(shape)
     wrong[:, -1] = False
@@ -72,4 +73,5 @@ def _cumulative_values(not_empty: NDArray[np.bool_], window: Ints, step: Ints, t
         + np.repeat(not_empty.shape[1] - np.cumsum(counts), counts)
         + np.arange(len(row))
     )
-    return folds.gather("keep", code, row, np.ones_like(step), total)[2]
+    values: Floats = folds.gather(("keep",), code, row, np.ones_like(step), total)[2]
+    return values

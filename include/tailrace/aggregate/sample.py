@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.aggregate.folds import Fold
+from tailrace.aggregate.function import Function
 from tailrace.aggregate.partials import combine
 from tailrace.disorder.quantile.key_sketch import GROUPS, KeySketch, stretch_of
 from tailrace.disorder.tick_statistics import SAMPLE
@@ -33,7 +33,7 @@ def _in_sample(windows: Sliding, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
     return tick < groups.until[place][np.searchsorted(distinct, code)]
 
 
-def sample(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBatch:
+def sample(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
     """Combine the tuples of at most `GROUPS` keys at a time in each stretch into partials; `group` is the key's hash.
 
     Parameters
@@ -45,15 +45,19 @@ def sample(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBat
     -------
     RecordBatch
         Of schema `SAMPLE`. `squares` is the sum of the squares of the values where `total` is the sum of the values,
-        else 0.
+        else 0. Without rows where the function promises nothing.
     """
+    if function.threshold is None:
+        return pa.RecordBatch.from_pylist([], SAMPLE)
     selection = tuples.filter(pa.array(_in_sample(windows, tuples)))
-    partials = combine(windows, fold, selection)
+    partials = combine(windows, function, selection)
     hashes = hash_of(partials.column("key").dictionary).view(np.int64)[np.asarray(partials.column("key").indices)]
     squares = np.zeros(len(hashes))
-    if fold == "sum" and "value" in selection.schema.names:
+    if function.folds == ("sum",) and "value" in selection.schema.names:
         place = selection.schema.get_field_index("value")
         with_squares = selection.set_column(place, "value", pa.array(np.square(np.asarray(selection.column(place)))))
-        squares = np.asarray(combine(windows, fold, with_squares).column("total"))  # in the same order as the partials
+        squares = np.asarray(
+            combine(windows, function, with_squares).column("total")
+        )  # in the same order as the partials
     columns = [partials.column("tick"), pa.array(hashes), partials.column("pane"), partials.column("tuples")]
     return pa.RecordBatch.from_arrays([*columns, partials.column("total"), pa.array(squares)], schema=SAMPLE)

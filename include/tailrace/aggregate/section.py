@@ -1,40 +1,66 @@
-"""The section `aggregate` of a query file: a function, and the column that it is computed from."""
+"""The section `aggregate` of a query file: a function of the registry, its column and its parameters."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from functools import reduce
+from itertools import groupby
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
+from tailrace.aggregate.function import Function
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.ground.fields import Column, Section
 
-_FUNCTION = "what is computed of each window: sum"
 _COLUMN = "column of the numbers: speed"
-_Q = "the share of the numbers that lie below, for function quantile: 0.9"
 
 
-class Numbers(Section):
+class FunctionSection(Section):
     """A function of the numbers of each key and window."""
 
-    function: Literal["sum", "avg", "min", "max", "median"] = Field(description=_FUNCTION)
-    column: Column = Field(description=_COLUMN)
-    q: None = Field(default=None, description=_Q)
-
-
-class Count(Section):
-    """The number of tuples of each key and window."""
-
-    function: Literal["count"] = Field(description=_FUNCTION)
+    function: str = Field(description="what is computed of each window: sum")
     column: Column | None = Field(default=None, description=_COLUMN)
-    q: None = Field(default=None, description=_Q)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters that the function takes."""
+        return {name: getattr(self, name) for name in FUNCTIONS[self.function].parameters}
 
 
-class QuantileOfNumbers(Section):
-    """A quantile of the numbers of each key and window."""
+def _sections() -> list[type[FunctionSection]]:
+    """Make a model for all functions that take the same fields; a field that others take is None in it."""
+    parameters = {name: kind for function in FUNCTIONS.values() for name, kind in function.parameters.items()}
+    functions = sorted(FUNCTIONS.values(), key=_fields)  # stable
+    return [_section([*alike], parameters) for _, alike in groupby(functions, _fields)]
 
-    function: Literal["quantile"] = Field(description=_FUNCTION)
-    column: Column = Field(description=_COLUMN)
-    q: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = Field(description=_Q)
+
+def _fields(function: Function) -> tuple[list[str], bool]:
+    return sorted(function.parameters), not function.needs_column
 
 
-AggregateSection = Annotated[Numbers | Count | QuantileOfNumbers, Field(discriminator="function")]
+def _section(functions: list[Function], parameters: dict[str, Any]) -> type[FunctionSection]:
+    """Make the model of functions that take the same fields; it has a name here, by which pickle finds it."""
+    first, names = functions[0], tuple(function.name for function in functions)
+    fields: dict[str, Any] = {"function": (Literal[names], FunctionSection.model_fields["function"])}
+    if first.needs_column:
+        fields["column"] = (Column, Field(description=_COLUMN))
+    for name, kind in parameters.items():
+        description = kind.__metadata__[0].description
+        none = (None, Field(default=None, description=description))
+        fields[name] = (kind, ...) if name in first.parameters else none
+    model = create_model(
+        f"{first.name.capitalize()}Section",
+        __base__=FunctionSection,
+        __module__=__name__,
+        __doc__=FunctionSection.__doc__,
+        **fields,
+    )
+    globals()[model.__name__] = model
+    return model
+
+
+if TYPE_CHECKING:
+    AggregateSection = FunctionSection
+else:  # mypy takes no computed union
+    AggregateSection = Annotated[reduce(or_, _sections()), Field(discriminator="function")]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.population import Floats, Population
 from tailrace.aggregate.promise import threshold
 
@@ -115,9 +116,15 @@ def simulate(windows: int, seed: int) -> list[dict[str, Any]]:
             simulated = Windows.draw(draw, tuples, windows, rng)
             for function in ANSWERS:
                 for error, risk in PROMISES:
-                    share = threshold(function, error, risk, simulated.population, Q)
+                    share = threshold_of(function, error, risk, simulated.population, Q)
                     lack = missing(share, tuples)
                     off = simulated.off(function, error, lack) if lack else 0.0
                     row = {"distribution": name, "tuples": tuples, "function": function, "error": error, "risk": risk}
                     rows.append(row | {"threshold": share, "missing": lack, "off": off, "windows": windows})
     return rows
+
+
+def threshold_of(name: str, error: float, risk: float, population: Population, q: float = 0.5) -> float:
+    """Return λ_thr of a function of the registry, with q for its parameters; see `promise.threshold`."""
+    function = FUNCTIONS[name]
+    return threshold(function.with_parameters(dict.fromkeys(function.parameters, q)), error, risk, population)

@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from tailrace.answers.affected_pairs import ClosedPairs, IdentifiedPairs, MissedPairs
 from tailrace.answers.identity import PAIR, SIDES, Identity
-from tailrace.answers.model import AffectedAnswers, AnswerModel
+from tailrace.answers.model import AffectedAnswers, AnswerModel, T_co, WaysToMeasure
+from tailrace.answers.pair_revision import revise_pairs
+from tailrace.answers.revision import Revision
 from tailrace.ground import matching
 from tailrace.ground.columns import Ints
 from tailrace.ground.matching import Rows, select
@@ -22,7 +24,7 @@ class PairAnswers(AnswerModel, ABC):
 
     Which pair two ids make is settled as soon as both ids have arrived: by the first tuple of each. So a pair is right
     for ever, or wrong for ever; and a correction gives rows only for pairs that are missing or wrong, or may be wrong
-    in a version that it does not read (`correction.pair_versions`).
+    in a version that it does not read (`answers.pair_revision`).
     """
 
     @property
@@ -78,6 +80,12 @@ class PairAnswers(AnswerModel, ABC):
             rows |= {"stream": pa.repeat(side, held.num_rows)}
             none = {field.name: pa.nulls(held.num_rows, field.type) for field in schema}
             yield pa.table(none | rows, schema)
+
+    def revise(self, revision: Revision) -> pa.Table:
+        return revise_pairs(self, revision)
+
+    def measure(self, ways: WaysToMeasure[T_co]) -> T_co:
+        return ways.by_shortest_waits(self.shortest_wait)
 
     @abstractmethod
     def identified(self, answers: Rows, times: Ints) -> AffectedAnswers:

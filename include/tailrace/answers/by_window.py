@@ -11,6 +11,9 @@ import pyarrow.compute as pc
 
 from tailrace.answers.affected_windows import ClosedWindows, MissedWindows
 from tailrace.answers.identity import WINDOW, Identity
+from tailrace.answers.model import T_co, WaysToMeasure
+from tailrace.answers.revision import Revision
+from tailrace.answers.window_revision import revise_windows
 from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.matching import Rows, select
 from tailrace.windows.sliding import Sliding
@@ -101,6 +104,12 @@ class ByWindow:
 
     def of(self, rows: Rows) -> MissedWindows:
         return MissedWindows.of(rows, self.windows)
+
+    def revise(self, revision: Revision) -> pa.Table:
+        return revise_windows(self, revision)
+
+    def measure(self, ways: WaysToMeasure[T_co]) -> T_co:
+        return ways.by_windows()
 
     def holding(self, tuples: Rows) -> pa.RecordBatch:
         """`key` and `window_end` of the windows that hold one of the tuples, each once."""

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.identity import Identity
+from tailrace.answers.revision import Revision
 from tailrace.ground.columns import Ints
 from tailrace.ground.matching import Rows
 from tailrace.ground.ranges import Ranges
 
 Content = tuple[pa.RecordBatch, ...]
 """Tuples of each input of a kind."""
+
+
+ShortestWait = Callable[[Rows, Ints, Ints], Ints]
+"""Gives the shortest slack K of answers, as `PairAnswers.shortest_wait`."""
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class AffectedAnswers(Protocol):
@@ -32,6 +39,16 @@ class AffectedAnswers(Protocol):
 
     def parts(self, content: Content) -> list[Content]:
         """Reduce tuples to what is to be evaluated: to parts of which each affected answer follows, from one alone."""
+
+
+class WaysToMeasure(Protocol[T_co]):
+    """Protocol of the ways by which a calibration can measure the accuracy of waits over history."""
+
+    def by_windows(self) -> T_co:
+        """Answer each window with what it holds after each wait, and compare it with the exact answer."""
+
+    def by_shortest_waits(self, shortest_wait: ShortestWait) -> T_co:
+        """Find the shortest wait that gives each exact answer: for answers that are right or missing."""
 
 
 class AnswerModel(Protocol):
@@ -97,3 +114,9 @@ class AnswerModel(Protocol):
 
     def of(self, rows: Rows) -> AffectedAnswers:
         """The answers of which there is a row, by its identity."""
+
+    def revise(self, revision: Revision) -> pa.Table:
+        """Return the next versions of the affected answers: with K and the facts of the stream, and `retracted`."""
+
+    def measure(self, ways: WaysToMeasure[T_co]) -> T_co:
+        """Choose the way by which the accuracy of waits is measured over history."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pyarrow.dataset as ds
 
-from tailrace.answers.by_pair import PairAnswers
+from tailrace.answers.model import ShortestWait
 from tailrace.calibration.calibration_input import MOST_ROWS, LoggedHistory
 from tailrace.calibration.measure import Accuracies
 from tailrace.calibration.recent_pairs import RecentPairs
@@ -20,6 +20,7 @@ from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.stage import Stage
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import Problem, refuse
+from tailrace.kind.protocol import Kind
 from tailrace.query.query import Query, require_late_tuples
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
@@ -145,6 +146,21 @@ def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> Repo
 
 
 @dataclass(frozen=True)
+class _RecentAnswers:
+    """The newest answers of history, in each of the ways to measure them (`answers.model.WaysToMeasure`)."""
+
+    kind: Kind
+    histories: tuple[LoggedHistory, ...]
+    policy: CacheDuration
+
+    def by_windows(self) -> RecentWindows | RecentPairs:
+        return RecentWindows(self.kind, self.histories[0], self.policy.queries, self.policy.accuracy)
+
+    def by_shortest_waits(self, shortest_wait: ShortestWait) -> RecentWindows | RecentPairs:
+        return RecentPairs(self.kind, self.histories, self.policy.queries, self.policy.accuracy, shortest_wait)
+
+
+@dataclass(frozen=True)
 class _CalibrationRun:
     """The logs of a query's streams up to the point of arrival time `until`, and the K in force then."""
 
@@ -190,9 +206,7 @@ class _CalibrationRun:
         most = MOST_ROWS // kind.row_weight
         sides = zip(self.stage.readers, self.logs, strict=True)
         histories = tuple(LoggedHistory(reader, log, most) for reader, log in sides)
-        if isinstance(kind.answers, PairAnswers):
-            return RecentPairs(kind, histories, policy.queries, policy.accuracy)
-        return RecentWindows(kind, histories[0], policy.queries, policy.accuracy)
+        return kind.answers.measure(_RecentAnswers(kind, histories, policy))
 
     def _report(
         self,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.answers.by_pair import PairAnswers
+from tailrace.answers.model import ShortestWait
 from tailrace.calibration.measure import Accuracies, settling_ms
 from tailrace.calibration.recent_windows import History, Measurement, RecentTuples, not_ready
 from tailrace.calibration.standard_error import LossOverlap
@@ -54,10 +54,15 @@ class RecentPairs:
         Of the left and the right stream.
     accuracy : float
         The recall to keep, on which it depends when a stretch counts as complete.
+    shortest_wait : callable
+        Gives the shortest slack K with which the stream gives each pair, see `PairAnswers.shortest_wait`.
     """
 
-    def __init__(self, kind: Kind, sides: tuple[History, ...], n: int, accuracy: float) -> None:
+    def __init__(
+        self, kind: Kind, sides: tuple[History, ...], n: int, accuracy: float, shortest_wait: ShortestWait
+    ) -> None:
         self.kind, self.sides, self.n, self.accuracy = kind, sides, n, accuracy
+        self._shortest_wait = shortest_wait
         self._measured: _MeasuredPairs | None = None
 
     def measure(self, durations: Ints) -> Measurement:
@@ -95,27 +100,25 @@ class RecentPairs:
         """The pairs from an event time on; of an earlier one, if these are there already."""
         if self._measured is None or self._measured.low > low:
             recent = [side.since(low) for side in self.sides]
-            end, needed = _needed(self.kind, recent, self.kind.windows.size_ms)
+            end, needed = self._needed(recent, self.kind.windows.size_ms)
             delays = np.concatenate([side.delays for side in recent])
             self._measured = _MeasuredPairs(low, min(side.course.last for side in recent), end, needed, delays)
         return self._measured
+
+    def _needed(self, recent: Sequence[RecentTuples], size: int) -> tuple[Ints, Ints]:
+        """Return the end of each exact pair's stretch, and the shortest duration that finds it; in ms."""
+        pairs = self.kind.evaluate(*(side.tuples for side in recent))
+        times = np.array([np.asarray(pairs.column(f"{side}_time")) for side in ("left", "right")])
+        ids = (pairs.column(name) for name in ("left_id", "right_id"))
+        came = np.array([_came(side, names) for side, names in zip(recent, ids, strict=True)])
+        needed = self._shortest_wait(pairs, came, np.array([_t_max_before(recent, tick) for tick in came]))
+        return (times.max(axis=0) // size + 1) * size, needed
 
 
 def _recall(stretch: Ints, needed: Ints, durations: Ints) -> Floats:
     """The share of the pairs of each stretch that each duration finds, shape (m, n)."""
     total = np.bincount(stretch)
     return np.array([np.bincount(stretch, needed <= duration, len(total)) / total for duration in durations])
-
-
-def _needed(kind: Kind, recent: Sequence[RecentTuples], size: int) -> tuple[Ints, Ints]:
-    """The end of each exact pair's stretch, and the shortest duration that finds it; in ms."""
-    pairs = kind.evaluate(*(side.tuples for side in recent))
-    times = np.array([np.asarray(pairs.column(f"{side}_time")) for side in ("left", "right")])
-    ids = (pairs.column(name) for name in ("left_id", "right_id"))
-    came = np.array([_came(side, names) for side, names in zip(recent, ids, strict=True)])
-    assert isinstance(kind.answers, PairAnswers)
-    needed = kind.answers.shortest_wait(pairs, came, np.array([_t_max_before(recent, tick) for tick in came]))
-    return (times.max(axis=0) // size + 1) * size, needed
 
 
 def _came(side: RecentTuples, ids: pa.Array) -> Ints:

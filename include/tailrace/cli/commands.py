@@ -189,9 +189,8 @@ def _with_inputs(query: Query, inputs: list[str]) -> Query:
         if (problem := outside_roots(Path(path).absolute())) is not None:
             raise Refused([problem])
         stream = query.streams[name]
-        if stream.source.format == "kafka":
+        if (source := stream.source.at(Path(path).absolute())) is None:
             raise refuse(f"--input {assignment}", "the stream reads a topic, and no path", "no --input for it")
-        source = stream.source.model_copy(update={"path": Path(path).absolute(), "connection": None})
         streams = query.streams | {name: stream.model_copy(update={"source": source})}
         query = query.model_copy(update={"streams": streams})
     return query

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from tailrace.cli.checkout import require_checkout
 from tailrace.cli.local_paths import local_path
 from tailrace.cli.time_options import time_option
-from tailrace.generators.frame_histograms import Bins
 from tailrace.ground.errors import refuse
 from tailrace.ground.words import counted
 from tailrace.terminal import screen
+
+
+class BinsOption(StrEnum):
+    """The names of `generators.frame_histograms.Bins`, which is not there where the package is installed."""
+
+    grey = "grey"
+    colour4 = "colour4"
+    colour6 = "colour6"
 
 
 def frames(
@@ -23,9 +32,9 @@ def frames(
     ],
     output: Annotated[Path, typer.Option(help="The directory to write to, empty or new.", callback=local_path)],
     bins: Annotated[
-        Bins,
+        BinsOption,
         typer.Option(help="256 grey levels, or cells of red, green and blue: 4 × 4 × 4, 6 × 6 × 6."),
-    ] = Bins.grey,
+    ] = BinsOption.grey,
     darken: Annotated[
         int, typer.Option(help="Levels of 256 that each channel of each pixel loses, to no less than 0.")
     ] = 0,
@@ -34,8 +43,13 @@ def frames(
     ] = None,
     start: Annotated[str, typer.Option(help="Event time of the first frame.", metavar="T")] = "2026-01-01",
 ) -> None:
-    """Make a stream of the histograms of the frames of videos, for emd_join. Needs the extra tailrace\\[video]."""
+    """Make a stream of the histograms of the frames of videos, for emd_join. Needs the extra tailrace\\[video].
+
+    It runs in a checkout of the repository.
+    """
+    require_checkout("frames", "generators")
     from tailrace.generators import histogram_stream
+    from tailrace.generators.frame_histograms import Bins
 
     start_ms = time_option("--start", start) or 0
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
@@ -45,12 +59,12 @@ def frames(
         def show(video: Path, number: int) -> None:
             progress.update(task, description=f"{screen.plain(video.name)}: {number:,} frames")
 
-        histograms = histogram_stream.frame_histograms(videos, bins, darken, rate, start_ms, show)
+        histograms = histogram_stream.frame_histograms(videos, Bins(bins.value), darken, rate, start_ms, show)
         try:
             rows = histogram_stream.write(histogram_stream.as_batches(histograms), output)
         except OSError as error:
             right = "a directory that you may write to, on a disk with room"
             raise refuse(f"--output {output}", f"can't be written ({error.strerror or error})", right) from error
     screen.err.print(
-        f"wrote {counted(rows, 'histogram')} of {bins.size} bins to {output}", markup=False, soft_wrap=True
+        f"wrote {counted(rows, 'histogram')} of {Bins(bins.value).size} bins to {output}", markup=False, soft_wrap=True
     )

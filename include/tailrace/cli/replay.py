@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
+from tailrace.cli.checkout import require_checkout
 from tailrace.cli.local_paths import local_path
 from tailrace.cli.time_options import time_option
 from tailrace.ground.errors import refuse
@@ -81,7 +82,11 @@ def replay(
     files: Annotated[int, typer.Option(help="How many files to cut it in, but no more than rows.")] = 10,
     format: Annotated[Format, typer.Option(help="How they are stored.")] = Format.parquet,
 ) -> None:
-    """Make an out-of-order stream with a seeded delay model, in files or a Kafka topic, in the order of arrival."""
+    """Make an out-of-order stream with a seeded delay model, in files or a Kafka topic, in the order of arrival.
+
+    It runs in a checkout of the repository.
+    """
+    require_checkout("replay", "generators")
     from tailrace.generators import replay as replaying
     from tailrace.generators.delays import delay_model
 
@@ -130,8 +135,8 @@ def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa
 
 def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
     """The cluster and the topic that an option names."""
-    from tailrace.query.kafka_topic import KafkaTopic
     from tailrace.sources.kafka_servers import Servers
+    from tailrace.sources.kafka_topic import KafkaTopic
 
     servers, _, topic = text.rpartition("/")
     try:

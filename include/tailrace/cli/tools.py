@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from tailrace.cli.checkout import require_checkout
 from tailrace.cli.local_paths import local_path
 from tailrace.cli.readers import Output, Wide
 from tailrace.ground.errors import refuse
@@ -52,7 +53,11 @@ def demo(
     start_s: Annotated[float, typer.Option(help="Seconds that Airflow may take to start.", min=1)] = 600.0,
     cluster: Annotated[bool, typer.Option("--cluster", help="Run it on a Spark cluster with two workers.")] = False,
 ) -> None:
-    """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer."""
+    """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer.
+
+    It runs in a checkout of the repository: what it streams is not installed with the package.
+    """
+    require_checkout("demo", "demo", "generators")
     from tailrace.demo.walkthrough import demonstrate
 
     if not demonstrate(warehouse, bounded, game2, topk, emd, spatial, start_s, cluster):
@@ -95,8 +100,9 @@ def bench(
     """Measure side by side: ours, Spark's own windows, a pass-through without state and, where asked for, Flink.
 
     Joins have no counterpart there: their speed is measured in process and on Spark, that of emd and spatial. kafka
-    measures topics of a broker that it starts, beside Spark's Kafka connector.
+    measures topics of a broker that it starts, beside Spark's Kafka connector. It runs in a checkout of the repository.
     """
+    require_checkout("bench", "bench", "generators")
     from tailrace.bench import side_by_side
     from tailrace.bench.screen_tables import print_tables
     from tailrace.bench.workloads import CASES

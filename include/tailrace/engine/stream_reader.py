@@ -17,13 +17,11 @@ from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.query import Query
-from tailrace.query.sections import Kafka
 from tailrace.sources.carried_columns import carried_type
 from tailrace.sources.check import Checked, Columns, check
-from tailrace.sources.formats import FORMATS, is_history
-from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords
-from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.segments import MalformedRecord, Segment, SegmentReader, Types, is_integer
+from tailrace.sources.file_format import SegmentReader
+from tailrace.sources.kafka_records import ID
+from tailrace.sources.segments import MalformedRecord, Segment, Types, is_integer
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 
 
@@ -135,9 +133,8 @@ def columns_of(query: Query) -> dict[str, Columns]:
     first, last = kind.windows.within(EARLIEST_MS, LATEST_MS)
     columns: dict[str, Columns] = {}
     for (name, stream), needed in zip(query.streams.items(), kind.inputs, strict=True):
-        arrival_time, id_ = stream.arrival_time, stream.id
-        if isinstance(stream.source, Kafka):
-            arrival_time, id_ = arrival_time or APPEND_TIME, id_ or ID
+        own = stream.source.own_columns
+        arrival_time, id_ = stream.arrival_time or own.get("arrival_time"), stream.id or own.get("id")
         assert id_ is not None  # other streams are refused without
         parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
@@ -188,14 +185,10 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
     for name, declared in columns_of(query).items():
         columns = replace(declared, zones=_zones(declared, types[name]))
         source = query.streams[name].source
-        history = None if is_history(source.format, columns) else histories[name]
+        history = None if source.is_history(columns) else histories[name]
         tuple_types = column_types_of(columns, types[name])
-        segments = (
-            records_of(source, columns)
-            if isinstance(source, Kafka)
-            else FORMATS[source.format].at(source.connection, columns.exact)
-        )
-        readers.append(StreamReader(name, segments, columns, types[name], tuple_types, query.tick_ms, history))
+        format_ = source.reader(columns)
+        readers.append(StreamReader(name, format_, columns, types[name], tuple_types, query.tick_ms, history))
     return tuple(readers)
 
 
@@ -203,8 +196,3 @@ def _zones(columns: Columns, types: Types) -> dict[str, bool]:
     """Return whether the texts of each column of times state their zone, as far as the first record has shown it."""
     names = [name for name in (columns.event_time, columns.arrival_time) if name is not None]
     return {name: types[name] == WITH_ZONE for name in names if types.get(name) in (WITH_ZONE, WITHOUT_ZONE)}
-
-
-def records_of(source: Kafka, columns: Columns) -> KafkaRecords:
-    """The reader of a topic's records."""
-    return KafkaRecords(Servers(source.servers, source.connection), columns.arrival_time == APPEND_TIME, columns.exact)

@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow.dataset as ds
 from airflow.providers.openlineage.extractors import OperatorLineage
@@ -31,9 +29,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import format_time
 from tailrace.orchestration.assets import CORRECTION_WRITES
 from tailrace.orchestration.passed_connections import brokers_of_connection
-from tailrace.query.kafka_topic import KafkaTopic
 from tailrace.query.query import Query
-from tailrace.query.sections import Kafka
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import Tables
@@ -47,7 +43,7 @@ def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorL
     names = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
     written = [_written(layout, name) for name in names or ["results"]]
     if (target := query.answers.kafka) is not None:
-        written.append(OutputDataset(_cluster(target), target.topic))
+        written.append(OutputDataset(target.namespace(brokers_of_connection), target.topic))
     return OperatorLineage(_sources(query), written)
 
 
@@ -79,28 +75,11 @@ def of_calibration(query: Query, layout: Layout, since: datetime | None) -> Oper
 
 def _sources(query: Query) -> list[InputDataset]:
     """The sources of the streams, and the file of the dimension table."""
-    found = []
-    for stream in query.streams.values():
-        source = stream.source
-        if isinstance(source, Kafka):
-            found.append(InputDataset(_cluster(source), source.topic))
-        elif isinstance(source.path, Path):
-            found.append(InputDataset("file", str(source.path.absolute())))
-        else:
-            url = urlsplit(source.path)
-            found.append(InputDataset(f"{url.scheme}://{url.netloc}", url.path.strip("/")))
+    sources = [stream.source.dataset(brokers_of_connection) for stream in query.streams.values()]
+    datasets = [InputDataset(namespace, name) for namespace, name in sources]
     if query.table is not None:
-        found.append(InputDataset("file", str(query.table.path.absolute())))
-    return found
-
-
-def _cluster(topic: KafkaTopic) -> str:
-    """Return the namespace of a cluster's topics, by the first of its bootstrap servers.
-
-    Where the query names none, and Airflow does not know the connection that has them, that is the connection's name.
-    """
-    servers = topic.servers or brokers_of_connection(str(topic.connection)) or topic.cluster
-    return f"kafka://{servers.partition(',')[0]}"
+        datasets.append(InputDataset("file", str(query.table.path.absolute())))
+    return datasets
 
 
 def _history(query: Query, layout: Layout) -> list[InputDataset]:

@@ -15,9 +15,10 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.fields import Name, Section, Tasks, field_error
 from tailrace.kind.inputs import TableInput
 from tailrace.query.alerts import Alerts
+from tailrace.query.answers_section import Answers
 from tailrace.query.correction_section import Correction
-from tailrace.query.kafka_topic import Answers
-from tailrace.query.sections import SOURCE_PLACE, Disorder, Kafka, Stream
+from tailrace.query.sections import Disorder, Stream
+from tailrace.sources.declared_source import SOURCE_PLACE
 
 KIND = "the kind of query: aggregate"
 """The description of the field `kind`."""
@@ -93,8 +94,7 @@ class Query(Section):
         if target is not None and self.table is not None:
             wrong = "the readers of a join with a table write its answers as files, and nobody has them all to send"
             raise field_error(wrong, "no answers.kafka: read the table results", "answers.kafka")
-        sources = [stream.source for stream in self.streams.values() if isinstance(stream.source, Kafka)]
-        if target is not None and any(target.is_same_topic(source) for source in sources):
+        if target is not None and any(stream.source.reads(target) for stream in self.streams.values()):
             raise field_error("the query reads this topic", "another topic for its answers", "answers.kafka.topic")
         return self
 

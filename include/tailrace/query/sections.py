@@ -1,15 +1,14 @@
-"""Frozen models of the sections of a query file; query.py composes them.
+"""Frozen models of the sections of a query file; query.py composes them. The sources stand in the room `sources`.
 
 Each field's description ends in a colon and an example: error messages and the JSON Schema are made from them.
 """
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -21,64 +20,29 @@ from tailrace.ground.duration import format_duration, ms, parse_duration
 from tailrace.ground.fields import (
     EPOCH,
     Column,
-    Name,
     NonNegativeDuration,
     PositiveDuration,
-    ResolvedPath,
-    ResolvedPlace,
     Section,
     Time,
     field_error,
 )
-from tailrace.ground.object_urls import FORMS
-from tailrace.query.kafka_topic import KafkaTopic
+from tailrace.sources.kafka_source import KafkaSource
+from tailrace.sources.path_sources import DeltaSource, FileSource, ReplaySource
 
-_FORMAT = "how the tuples are stored: parquet"
 _MOST_WINDOWS = 20_000
 """The windows that a tuple lies in at most: a late one is held, and a key answered, in each of them."""
-_RATE = "rows a second at which a live run replays Parquet files, for format replay: 2000"
 
 
-_PATH = "a file or a directory, relative to the query file: data/readings"
-_CONNECTION = "connection with the settings of an object store: lake"
+Source = Annotated[FileSource | DeltaSource | ReplaySource | KafkaSource, Field(discriminator="format")]
+"""A stream's source. A new sort of source is a member here; a new format of files a line in `sources/formats.py`."""
 
-
-class Files(Section):
-    """A directory of files, or a Delta table, that grows."""
-
-    path: ResolvedPlace = Field(description=_PATH)
-    format: Literal["parquet", "json", "csv", "delta"] = Field(description=_FORMAT)
-    rate: None = Field(default=None, description=_RATE)
-    connection: Name | None = Field(default=None, description=_CONNECTION)
-
-    @model_validator(mode="after")
-    def _be_readable(self) -> Self:
-        if isinstance(self.path, Path) and self.connection is not None:
-            wrong = "a connection is for a path that is the URL of an object store"
-            raise field_error(wrong, f"{FORMS}; or no connection", "connection")
-        return self
-
-
-class Replay(Section):
-    """Parquet files that a live run gives out at a rate."""
-
-    path: ResolvedPath = Field(description=_PATH)
-    connection: None = Field(default=None, description=_CONNECTION)
-    format: Literal["replay"] = Field(description=_FORMAT)
-    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(description=_RATE)
-
-
-class Kafka(KafkaTopic):
-    """A topic whose values are JSON objects."""
-
-    format: Literal["kafka"] = Field(description=_FORMAT)
-    rate: None = Field(default=None, description=_RATE)
-
-
-SOURCE_PLACE = {"path", "rate", "servers", "connection"}
-"""The fields of a source that say where it is, and not what: they may change while a checkpoint lives."""
-
-Source = Annotated[Files | Replay | Kafka, Field(discriminator="format")]
+_WITH_IDS = [
+    tag
+    for source in get_args(get_args(Source)[0])
+    if "id" in source.own_columns
+    for tag in get_args(source.model_fields["format"].annotation)
+]
+"""The formats of the sources whose own columns name their tuples."""
 
 
 class Bounds(Section):
@@ -112,7 +76,7 @@ class Stream(Section):
         json_schema_extra={
             "anyOf": [
                 {"required": ["id"], "properties": {"id": {"not": {"type": "null"}}}},
-                {"properties": {"source": {"properties": {"format": {"const": "kafka"}}}}},
+                {"properties": {"source": {"properties": {"format": {"enum": _WITH_IDS}}}}},
             ]
         }
     )
@@ -129,7 +93,7 @@ class Stream(Section):
 
     @field_validator("timezone")
     @classmethod
-    def _be_a_zone(cls, timezone: str | None) -> str | None:
+    def _require_zone(cls, timezone: str | None) -> str | None:
         if timezone is None:  # null, which is as if it were not given
             return None
         try:
@@ -141,27 +105,21 @@ class Stream(Section):
         return timezone
 
     @model_validator(mode="after")
-    def _have_ids(self) -> Self:
-        if self.id is None and self.source.format != "kafka":
+    def _require_ids(self) -> Self:
+        if self.id is None and "id" not in self.source.own_columns:
             raise field_error("is missing", "id: id (column that names the tuple)", "id")
         return self
 
     @property
     def path(self) -> Path:
         """The path of its files or table; a topic has none, nor has an object store."""
-        assert not isinstance(self.source, Kafka)
-        assert isinstance(self.source.path, Path)
-        return self.source.path
+        assert self.source.local_path is not None
+        return self.source.local_path
 
     @property
     def uri(self) -> str:
         """Its source as a URI."""
-        if isinstance(self.source, Kafka):
-            return f"kafka://{self.source.cluster}/{self.source.topic}"
-        if isinstance(self.source.path, Path):
-            return self.source.path.absolute().as_uri()
-        # Airflow takes what stands before an @ for a secret, and drops it.
-        return re.sub(r"^abfss://([^@/]+)@([^/]+)", r"abfss://\2/\1", self.source.path)
+        return self.source.uri()
 
     def bounded_by(self, ahead: str | None) -> Self:
         """Return the stream with a bound for event times ahead of arrival, where it declares none."""
@@ -172,7 +130,7 @@ class Stream(Section):
     @property
     def is_stamped(self) -> bool:
         """Whether its tuples bring no arrival time, and get that of their planning."""
-        return self.arrival_time is None and self.source.format != "kafka"
+        return self.arrival_time is None and "arrival_time" not in self.source.own_columns
 
 
 class JoinWindow(Section):
@@ -182,7 +140,7 @@ class JoinWindow(Section):
     slide: PositiveDuration | None = Field(default=None, description="the step of the window, which bounds a tick: 1 s")
 
     @model_validator(mode="after")
-    def _leave_no_gap(self) -> Self:
+    def _require_slide_within_size(self) -> Self:
         if self.slide is not None and self.slide > self.size:
             raise field_error("slide is longer than size", "a slide no longer than size, or none", "slide")
         return self
@@ -206,7 +164,7 @@ class Window(Section):
     )
 
     @model_validator(mode="after")
-    def _leave_no_gap(self) -> Self:
+    def _require_slide_within_size(self) -> Self:
         if self.slide is _AS_SIZE:
             object.__setattr__(self, "slide", self.size)
         if self.slide > self.size:

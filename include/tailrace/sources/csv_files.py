@@ -17,12 +17,12 @@ from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
 from tailrace.sources.csv_records import BOM, LONGEST_BYTES, blocks, records
 from tailrace.sources.csv_types import read_column, shown_types, wrong_value
+from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.segments import (
     NULL,
     MalformedRecord,
     RawSegment,
     Segment,
-    SegmentReader,
     SourceFile,
     Types,
     open_source,
@@ -50,6 +50,8 @@ class CsvFiles:
     connection: str | None = None
     exact: frozenset[str] = frozenset()
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+    states_types: ClassVar[bool] = False
+    is_log: ClassVar[bool] = False
 
     def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
         return replace(self, connection=connection, exact=exact)
@@ -57,7 +59,7 @@ class CsvFiles:
     def whole(self, path: SourceFile, still: bool) -> bool:
         return still and _ends_with_a_newline(path)
 
-    def types(self, path: SourceFile, columns: Columns, before: Types | None = None) -> Types | None:
+    def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
         """Column types by the values of the first records, and by those of the files before, see `shown_types`."""
         for part, kind in columns.value_types().items():
             if pa.types.is_list(kind):
@@ -75,7 +77,7 @@ class CsvFiles:
                 texts = _split(file.read(block.end - block.start), header.names, names)
                 file.seek(after)
                 sample.append(texts.table)
-                types = shown_types(pa.concat_tables(sample), columns, before or {})
+                types = shown_types(pa.concat_tables(sample), columns, others.before)
                 if types is not None and NULL not in types.values():
                     break
         return types

@@ -12,24 +12,20 @@ from tailrace.ground.errors import Problem, Unfit, as_unfit, refuse
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.check import Columns
 from tailrace.sources.csv_files import CsvFiles
+from tailrace.sources.file_format import Format, OtherFiles
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.new_files import NewFiles
 from tailrace.sources.open_partitions import OpenPartitions
 from tailrace.sources.parquet_files import ParquetFiles
-from tailrace.sources.segments import NULL, Format, MissingColumn, SourceFile, Types, is_integer
+from tailrace.sources.segments import NULL, SourceFile, Types, is_integer
 from tailrace.sources.source_directory import SingleFile, open_directory
 
-_PARQUET, _CSV = ParquetFiles(), CsvFiles()
 FORMATS: dict[str, Format] = {
-    "parquet": _PARQUET,
+    "parquet": ParquetFiles(),
     "json": JsonFiles(),
-    "csv": _CSV,
-    "delta": _PARQUET,
-    "replay": _PARQUET,
+    "csv": CsvFiles(),
 }
-
-_TEXT_FORMATS = ("json", "csv")
-"""Formats whose files don't state the types of columns, and may go once they were read."""
+"""The formats of files, by the names that query files have for them."""
 
 
 def list_files(path: Path | str, format_name: str, connection: str | None = None) -> list[SourceFile]:
@@ -53,7 +49,11 @@ def list_files(path: Path | str, format_name: str, connection: str | None = None
 
 @as_unfit()
 def merge_types(
-    file: SourceFile, format_name: str, columns: Columns, types: Types, newest: Callable[[], Types | None] | None = None
+    file: SourceFile,
+    format_name: str,
+    columns: Columns,
+    types: Types,
+    newest: Callable[[], Types | None] = lambda: None,
 ) -> Types:
     """Return the column types of a source up to this file: those of the files before it, else its own.
 
@@ -68,7 +68,7 @@ def merge_types(
         reverse; or when a carried column has a type here with values that the one before it has not. Of CSV only when
         no value of the first ones has the type before it: else records with another are malformed, each alone.
     """
-    file_types = _file_types(file, format_name, columns, types, newest) or types
+    file_types = FORMATS[format_name].types(file, columns, OtherFiles(types, newest)) or types
     known = {name: kind for name, kind in types.items() if NULL not in (kind, file_types.get(name))}
     for part in ("id", "key"):
         name = columns.named().get(part)
@@ -86,19 +86,6 @@ def merge_types(
                 f"{types[name]}, or a type with none but its values",
             )
     return {name: kind if types.get(name, NULL) == NULL else types[name] for name, kind in file_types.items()}
-
-
-def _file_types(
-    file: SourceFile, format_name: str, columns: Columns, types: Types, newest: Callable[[], Types | None] | None
-) -> Types | None:
-    if format_name == "csv":
-        return _CSV.types(file, columns, types)
-    try:
-        return FORMATS[format_name].types(file, columns)
-    except MissingColumn:
-        if newest is None or FORMATS[format_name] is not _PARQUET:
-            raise
-        return _PARQUET.types(file, columns, newest())
 
 
 def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | None]) -> Types:
@@ -128,16 +115,16 @@ def no_types(path: Path | str, columns: Columns) -> Unfit:
 
 
 def is_history(format_name: str, columns: Columns) -> bool:
-    """True if a source is a durable log with arrival times, and so the stream's history itself."""
-    return format_name not in (*_TEXT_FORMATS, "kafka") and columns.arrival_time is not None
+    """Test whether files are a durable log with arrival times, and so the stream's history itself."""
+    return FORMATS[format_name].is_log and columns.arrival_time is not None
 
 
 def _is_carried_on(before: str, later: str, format_name: str) -> bool:
-    """Whether a carried column can go on with a later type, given their names.
+    """Test whether a carried column can go on with a later type, given their names.
 
-    In JSON and CSV each number is judged by its record: 2 may stand for 2.0.
+    Where the values show the types, each number is judged by its record: 2 may stand for 2.0.
     """
-    if format_name in _TEXT_FORMATS and {before, later} == {"int64", "double"}:
+    if not FORMATS[format_name].states_types and {before, later} == {"int64", "double"}:
         return True
     kind, other = carried_type(before), carried_type(later)
     return kind is not None and other is not None and holds_all(kind, other)

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 from tailrace.ground.errors import refuse
 from tailrace.sources.check import Columns
+from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.json_lines import parse
 from tailrace.sources.json_types import CARRIABLE_VALUES, shown_types
 from tailrace.sources.segments import (
     RawSegment,
     Segment,
-    SegmentReader,
     SourceFile,
     Types,
     open_source,
@@ -34,6 +34,8 @@ class JsonFiles:
     connection: str | None = None
     exact: frozenset[str] = frozenset()
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".jsonl", ".ndjson")
+    states_types: ClassVar[bool] = False
+    is_log: ClassVar[bool] = False
 
     def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
         return replace(self, connection=connection, exact=exact)
@@ -41,7 +43,7 @@ class JsonFiles:
     def whole(self, path: SourceFile, still: bool) -> bool:
         return still and _ends_with_a_record(path)
 
-    def types(self, path: SourceFile, columns: Columns) -> Types | None:
+    def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
         """Column types by the values of records, see `shown_types`.
 
         Times are ISO 8601 texts or epoch milliseconds.

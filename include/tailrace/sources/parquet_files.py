@@ -17,12 +17,13 @@ from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.ground.times import INT96_UNIT
 from tailrace.sources.carried_columns import CARRIABLE, carried_type
 from tailrace.sources.check import Columns
+from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.parquet_rows import read_rows, rows_of_segment, take_rows
 from tailrace.sources.raw_records import raw_records
 from tailrace.sources.segments import (
+    MissingColumn,
     RawSegment,
     Segment,
-    SegmentReader,
     SourceFile,
     Types,
     require,
@@ -39,6 +40,8 @@ class ParquetFiles:
 
     connection: str | None = None
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
+    states_types: ClassVar[bool] = True
+    is_log: ClassVar[bool] = True
 
     def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
         return replace(self, connection=connection)
@@ -46,15 +49,15 @@ class ParquetFiles:
     def whole(self, path: SourceFile, still: bool) -> bool:
         return True  # an incomplete file has no footer and can't be opened
 
-    def types(self, path: SourceFile, columns: Columns, elsewhere: Types | None = None) -> Types | None:
-        """Types of the columns that the query reads; `elsewhere` has those of columns that the file may lack.
-
-        Raises
-        ------
-        Refused
-            See `schema_types`; when the file is unreadable.
-        """
-        return schema_types(path, _open(path).schema_arrow, columns, elsewhere or {})
+    def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
+        """Return the types by `schema_types`; of a column that the file is older than, the type in the newest file."""
+        schema = _open(path).schema_arrow
+        try:
+            return schema_types(path, schema, columns, {})
+        except MissingColumn:
+            if (newest := others.newest()) is None:
+                raise
+            return schema_types(path, schema, columns, newest)
 
     def split(self, path: SourceFile) -> list[Segment]:
         metadata = _open(path).metadata

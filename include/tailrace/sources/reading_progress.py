@@ -32,6 +32,16 @@ def read_files(segments: Iterable[Segment], before: Mapping[str, ReadFile]) -> d
     return progress
 
 
+def by_path(files: Iterable[ReadFile]) -> dict[str, ReadFile]:
+    """Collect files by path, each with the most rows."""
+    most: dict[str, ReadFile] = {}
+    for file in files:
+        before = most.get(file.path)
+        if before is None or before.rows <= file.rows:
+            most[file.path] = file
+    return most
+
+
 def remaining(segments: list[Segment], row: int) -> list[Segment]:
     """The parts of a file's segments at or after a row; empty ones are left out."""
     bounds = [(max(segment.first_row, row), segment.first_row + segment.rows, segment) for segment in segments]

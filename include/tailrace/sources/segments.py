@@ -1,4 +1,4 @@
-"""Segments, the ordered pieces of a stream's log, and the protocol of the file formats that they are read from.
+"""Segments, the ordered pieces of a stream's log, and the files that they are read from.
 
 A directory of files is one source partition, in the order of file names.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -102,52 +102,6 @@ class RawSegment:
     table: pa.Table
     row: NDArray[np.int64]
     malformed: list[MalformedRecord]
-
-
-class SegmentReader(Protocol):
-    """Protocol of what reads the segments of a log."""
-
-    def read(self, segment: Segment, types: Types) -> RawSegment:
-        """Read the columns of `types` of every record of a segment.
-
-        Raises
-        ------
-        SourceChanged
-            When the source was changed or removed since it was taken.
-        """
-
-    def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        """The given records of a segment as text, for the quarantine."""
-
-
-class Format(SegmentReader, Protocol):
-    """Protocol of a file format that stores a stream."""
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """Suffixes of its files' names."""
-
-    def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
-        """The reader of segments that may be in an object store, by a connection to it.
-
-        `exact` names columns whose numbers are given back as they are: a record with one that a double rounds is
-        malformed.
-        """
-
-    def whole(self, path: SourceFile, still: bool) -> bool:
-        """True if a file is complete, as far as can be told; `still`: unchanged for `file_feed.STILL_S` seconds."""
-
-    def types(self, path: SourceFile, columns: Columns) -> Types | None:
-        """Types of the columns that the query reads; None from a file whose records don't show them.
-
-        Raises
-        ------
-        Refused
-            When a column is missing or of a type that no tuple can come from, or the file is unreadable.
-        """
-
-    def split(self, path: SourceFile) -> list[Segment]:
-        """The file's segments, in order, without `size` and `mtime_ns`."""
 
 
 def state_of(file: SourceFile) -> State | None:

@@ -168,9 +168,9 @@ class DeltaFeed:
         segments: list[Segment] = []
         for location, size in (file for file in files if file is not None):
             file = find_file(location)
-            self.types = merge_types(file, "delta", self.columns, self.types, self._newest_types)
+            self.types = merge_types(file, "parquet", self.columns, self.types, self._newest_types)
             previous = self._read_files.get(str(file))
-            rest = remaining(FORMATS["delta"].split(file), previous.rows if previous else 0)
+            rest = remaining(FORMATS["parquet"].split(file), previous.rows if previous else 0)
             segments += [replace(segment, size=size, version=version) for segment in rest]
         return segments
 

@@ -18,7 +18,8 @@ from deltalake import DeltaTable
 
 from tailrace.ground.object_path import on_disk
 from tailrace.ground.times import in_ms
-from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, SegmentReader, Types
+from tailrace.sources.file_format import SegmentReader
+from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types
 from tailrace.storage.log import ordinals_of
 from tailrace.storage.lost_files import lost
 from tailrace.storage.tables import Tables

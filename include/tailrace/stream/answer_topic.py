@@ -12,12 +12,12 @@ from tailrace.answers.model import AnswerModel
 from tailrace.ground.errors import refuse
 from tailrace.ground.json_rows import json_rows
 from tailrace.ground.times import TIMES
-from tailrace.query.kafka_topic import KafkaTopic
 from tailrace.query.query import Query
 from tailrace.sources.kafka_access import AccessErrors
 from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_producer import TopicWriter, new_producer
 from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka_topic import KafkaTopic
 
 _MS = pa.timestamp("ms", "UTC")
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.errors import Problem, Refused
-from tailrace.ground.files import is_url
 from tailrace.query.query import Query
-from tailrace.query.sections import Kafka
-from tailrace.sources.segments import require_taken
 from tailrace.storage.journal import BatchRecord
 from tailrace.storage.layout import Layout
 from tailrace.storage.stored_segments import StoredSegments
@@ -64,19 +60,14 @@ def require_readable(query: Query, readers: Iterable[StreamReader], entries: Ite
     counts = {each.name: each.format.count if isinstance(each.format, StoredSegments) else 0 for each in readers}
     known: set[str] = set()
     for segment in (segment for entry in entries for segment in entry.segments):
-        source = query.streams[segment.stream].source
-        if segment.ordinal < counts[segment.stream] or segment.path in known or isinstance(source, Kafka):
+        if segment.ordinal < counts[segment.stream] or segment.path in known:
             continue
         known.add(segment.path)
-        try:
-            file = require_taken(segment, source.connection)
-            if not is_url(segment.path) and not Path(str(file)).exists():
-                raise FileNotFoundError
-        except (Refused, FileNotFoundError):
+        if not query.streams[segment.stream].source.has(segment):
             stored = "history has only the columns of the query before, " if not counts[segment.stream] else ""
             wrong = f"the stream has read it; {stored}and it was removed or changed since"
             right = "to put it back as it was; or the old query; or another name for the query, to begin anew"
-            raise Refused([Problem(segment.path, wrong, right)]) from None
+            raise Refused([Problem(segment.path, wrong, right)])
 
 
 def _stored_columns(reader: StreamReader, before: Mapping[str, str]) -> dict[str, tuple[str, pa.DataType]] | None:

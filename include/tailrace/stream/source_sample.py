@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 
-from tailrace.engine.stream_reader import columns_of, readers_of, records_of
-from tailrace.ground.errors import Problem, Unfit, refuse
-from tailrace.ground.object_path import Location, ObjectPath
+from tailrace.engine.stream_reader import columns_of, readers_of
+from tailrace.ground.errors import Unfit
+from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
 from tailrace.query.query import Query
-from tailrace.query.sections import Files, Kafka, Stream
+from tailrace.query.sections import Stream
 from tailrace.sources.check import Columns
-from tailrace.sources.formats import FORMATS, list_files, merge_types
-from tailrace.sources.kafka_client import Topic
-from tailrace.sources.kafka_feed import KafkaFeed
-from tailrace.sources.segments import Segment, SourceFile, Types
+from tailrace.sources.declared_source import Opening
+from tailrace.sources.segments import Segment, Types
 from tailrace.sources.time_zones import zone_problems
+from tailrace.storage.delta_access import DELTA_TABLES
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import wall_ms
-from tailrace.storage.table_files import find_file, resolve_file
-from tailrace.storage.tables import open_table
 
-_FILES, _ROWS = 20, 10_000
-"""At most so many files are looked at for the types, and so many records are read of the first and of the last one."""
+_ROWS = 10_000
+"""At most so many records are read of the first segment, and of the last one."""
 
 
 @dataclass(frozen=True)
@@ -126,27 +122,8 @@ def histories_of(streams: Iterable[str]) -> dict[str, Location]:
 
 
 def _sample(query: Query, name: str, stream: Stream, columns: Columns) -> SourceSample:
-    source = stream.source
-    if isinstance(source, Kafka):
-        records = records_of(source, columns)
-        topic = Topic(records.servers, source.topic)
-        feed = KafkaFeed(topic, records, columns, {}, None, None, query.idle_ms / 1000, live=False)
-        segments = feed.fresh()
-        return SourceSample(name, stream.uri, feed.types, _first_rows(name, [*segments[:1], *segments[1:][-1:]]))
-    kept_as = "parquet" if source.format == "replay" else source.format
-    files = _delta_files(source) if source.format == "delta" else list_files(source.path, kept_as, source.connection)
-    types: Types = {}
-    looked = [*files[: _FILES - 1], *files[_FILES - 1 :][-1:]]
-    for file in looked:
-        types = merge_types(file, kept_as, columns, types)
-    filled = (segments[0] for file in looked if (segments := FORMATS[kept_as].split(file)) and segments[0].rows)
-    first = [*islice(filled, 1)]
-    last = FORMATS[kept_as].split(looked[-1])[:1] if len(looked) > 1 else []
-    if first and not types:
-        wrong = f"no record has a value of a fitting type in each of {', '.join(sorted(set(columns.named().values())))}"
-        raise Unfit([Problem(str(source.path), wrong, "times, ids, keys and values of the types that the query needs")])
-    chosen = [*first, *(each for each in last if each.rows and each.path != first[0].path)] if first else []
-    return SourceSample(name, stream.uri, types, _first_rows(name, chosen))
+    types, segments = stream.source.sample(Opening(columns, DELTA_TABLES, query.idle_ms / 1000))
+    return SourceSample(name, stream.uri, types, _first_rows(name, segments))
 
 
 def _first_rows(name: str, segments: list[Segment]) -> tuple[Segment, ...]:
@@ -155,13 +132,3 @@ def _first_rows(name: str, segments: list[Segment]) -> tuple[Segment, ...]:
         replace(segment, stream=name, ordinal=number, rows=min(segment.rows, _ROWS))
         for number, segment in enumerate(segments)
     )
-
-
-def _delta_files(source: Files) -> list[SourceFile]:
-    """Return the files of a Delta table in the order in which they were written."""
-    place = source.path if isinstance(source.path, Path) else ObjectPath(source.path, source.connection)
-    if not (place / "_delta_log").is_dir():
-        raise refuse(str(place), "there is no Delta table", "the directory of one, which holds _delta_log")
-    actions = pa.table(open_table(place).get_add_actions(flatten=True)).to_pylist()
-    actions.sort(key=lambda action: (action["modification_time"], action["path"]))
-    return [find_file(resolve_file(action["path"], place)) for action in actions]

@@ -85,16 +85,6 @@ class _FilesSince:
         return self.record.files_since(self.prefix, self.boundary)
 
 
-def by_path(files: Iterable[ReadFile]) -> dict[str, ReadFile]:
-    """Collect files by path, each with the most rows."""
-    found: dict[str, ReadFile] = {}
-    for file in files:
-        before = found.get(file.path)
-        if before is None or before.rows <= file.rows:
-            found[file.path] = file
-    return found
-
-
 def _of_rows(rows: pa.RecordBatch) -> Iterator[ReadFile]:
     ends = rows.append_column("end", pc.add(rows.column("first_row"), rows.column("rows")))
     files = pa.table(ends).group_by("path").aggregate([(name, "max") for name in ("end", *_OF_FILE)])

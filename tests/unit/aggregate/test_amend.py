@@ -14,7 +14,13 @@ LATE = ("key", "window_start", "window_end", "tuples", "total")
 
 
 def kind(function: str) -> Aggregate:
-    return Aggregate(Sliding(10, 5), COLUMN, pa.string(), function=function, q=0.5 if function == "quantile" else None)
+    return Aggregate(
+        Sliding(10, 5),
+        COLUMN,
+        pa.string(),
+        function=function,
+        parameters=dict.fromkeys(FUNCTIONS[function].parameters, 0.5),
+    )
 
 
 def amend_answers(function: str, answers: list[tuple], late: list[tuple]) -> dict:

@@ -29,7 +29,7 @@ def test_rows_of_equal_code_merge(fold: Fold, triples: list[tuple[int, int, int]
     expected: dict[int, list[tuple[int, int]]] = {}
     for code, tuples, total in triples:
         expected.setdefault(code, []).append((tuples, total))
-    merged = merge(fold, *columns(triples))
+    merged = merge((fold,), *columns(triples))
     assert {code: (n, total) for code, n, total in zip(*map(np.ndarray.tolist, merged), strict=True)} == {
         code: (sum(n for n, _ in members), REDUCERS[fold](total for _, total in members))
         for code, members in expected.items()
@@ -38,7 +38,7 @@ def test_rows_of_equal_code_merge(fold: Fold, triples: list[tuple[int, int, int]
 
 def test_the_fold_keep_keeps_all_rows() -> None:
     triples = columns([(1, 1, 5), (1, 1, 5), (0, 1, 2)])
-    assert [column.tolist() for column in merge("keep", *triples)] == [column.tolist() for column in triples]
+    assert [column.tolist() for column in merge(("keep",), *triples)] == [column.tolist() for column in triples]
 
 
 @pytest.mark.parametrize("fold", FOLDS)
@@ -53,7 +53,7 @@ def test_gather_folds_the_rows_of_each_window(fold: Fold, data, triples: list[tu
         expected.setdefault(window, []).append(triples[row][1:])
     window, row = (np.array([pair[i] for pair in window_rows], np.int64) for i in (0, 1))
     _, tuples, total = columns(triples)
-    codes, counts, flat = gather(fold, window, row, tuples, total)
+    codes, counts, flat = gather((fold,), window, row, tuples, total)
     assert dict(zip(codes.tolist(), counts.tolist(), strict=True)) == {
         code: sum(n for n, _ in rows) for code, rows in expected.items()
     }
@@ -69,5 +69,5 @@ def test_gather_folds_the_rows_of_each_window(fold: Fold, data, triples: list[tu
 
 def test_gather_sorts_values_however_close_or_far_apart() -> None:
     values = np.array([1e308, -1e308, 5e-324, 0.0, 1.0, np.nextafter(1.0, 2)])
-    _, counts, flat = gather("keep", np.zeros(6, np.int64), np.arange(6), np.ones(6, np.int64), values)
+    _, counts, flat = gather(("keep",), np.zeros(6, np.int64), np.arange(6), np.ones(6, np.int64), values)
     assert (counts.tolist(), flat.tolist()) == ([6], sorted(values.tolist()))

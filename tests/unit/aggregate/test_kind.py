@@ -10,8 +10,10 @@ from tailrace.windows.sliding import Sliding
 
 
 def kind(function: str = "sum", size: int = 20, slide: int = 10, key_type: pa.DataType | None = None) -> Aggregate:
-    q = 0.9 if function == "quantile" else None
-    return Aggregate(Sliding(size, slide), {"value": "value"}, key_type or pa.string(), function=function, q=q)
+    parameters = {"q": 0.9} if function == "quantile" else {}
+    return Aggregate(
+        Sliding(size, slide), {"value": "value"}, key_type or pa.string(), function=function, parameters=parameters
+    )
 
 
 def content(*rows: tuple, key_type: pa.DataType | None = None) -> pa.RecordBatch:

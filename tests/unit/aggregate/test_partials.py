@@ -6,10 +6,12 @@ import pyarrow as pa
 import pytest
 
 from tailrace.aggregate.folds import Fold
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.partials import combine
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)  # panes of 10 ms
+OF_FOLD = {"sum": FUNCTIONS["sum"], "min": FUNCTIONS["min"], "max": FUNCTIONS["max"], "keep": FUNCTIONS["median"]}
 
 
 def tuples(*rows: tuple[str | int | None, int, int, float], key_type: pa.DataType | None = None) -> pa.RecordBatch:
@@ -28,7 +30,7 @@ def tuples(*rows: tuple[str | int | None, int, int, float], key_type: pa.DataTyp
 def combine_to_dict(
     batch: pa.RecordBatch, windows: Sliding = TENS, fold: Fold = "sum"
 ) -> dict[tuple, tuple[int, float]]:
-    rows = combine(windows, fold, batch).to_pylist()
+    rows = combine(windows, OF_FOLD[fold], batch).to_pylist()
     partials_by_place = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["total"]) for row in rows}
     assert len(partials_by_place) == len(rows), "a key, pane and tick came twice"
     return partials_by_place
@@ -48,12 +50,12 @@ def test_the_minimum_or_maximum_stands_for_all_tuples(fold: Fold, total: float) 
 
 def test_with_fold_keep_each_tuple_is_a_row() -> None:
     batch = tuples(("a", 9, 1, 1.5), ("b", 0, 1, 2.0), ("a", 3, 1, 1.5))
-    rows = combine(TENS, "keep", batch)
+    rows = combine(TENS, OF_FOLD["keep"], batch)
     assert rows.to_pylist() == [
         {"key": key, "pane": 0, "tick": 1, "tuples": 1, "total": value}
         for key, value in (("a", 1.5), ("b", 2.0), ("a", 1.5))
     ]
-    assert rows.schema == combine(TENS, "sum", batch).schema
+    assert rows.schema == combine(TENS, OF_FOLD["sum"], batch).schema
 
 
 def test_different_keys_panes_and_ticks_do_not_merge() -> None:
@@ -93,7 +95,7 @@ def test_a_huge_value_in_another_pane_does_not_change_a_sum(far: int) -> None:
 
 @pytest.mark.parametrize("fold", ["sum", "min", "max", "keep"])
 def test_no_tuples_give_no_partials_with_the_same_columns(fold: Fold) -> None:
-    empty, nonempty = combine(TENS, fold, tuples()), combine(TENS, fold, tuples(("a", 0, 1, 1.0)))
+    empty, nonempty = combine(TENS, OF_FOLD[fold], tuples()), combine(TENS, OF_FOLD[fold], tuples(("a", 0, 1, 1.0)))
     assert (empty.num_rows, empty.schema) == (0, nonempty.schema)
 
 

@@ -8,12 +8,15 @@ from math import ceil, comb, inf, log, nan
 import numpy as np
 import pytest
 
-from tailrace.aggregate import promise_rank
+from tailrace.aggregate import promise, promise_rank
+from tailrace.aggregate.function import Function
+from tailrace.aggregate.functions import FUNCTIONS as REGISTERED
 from tailrace.aggregate.population import Population
-from tailrace.aggregate.promise import refusal, threshold
+from tailrace.aggregate.promise import refusal
 from tailrace.aggregate.promise_mean import chernoff
 from tailrace.aggregate.promise_rank import Side
 from tailrace.aggregate.simulation import Windows, missing
+from tailrace.aggregate.simulation import threshold_of as threshold
 
 EXPONENTIAL = tuple(-np.log1p(-(np.arange(1000) + 0.5) / 1000))
 MODES = tuple(np.where(np.arange(100) < 58, 1.0, 5.0))
@@ -172,7 +175,7 @@ def test_a_promise_that_cannot_be_kept_is_refused(function, error, risk, wrong):
     assert wrong in problem[0]
     assert problem[1]
     with pytest.raises(ValueError, match=wrong):
-        threshold(function, error, risk, Population(500, 1.0))
+        promise.threshold(REGISTERED.get(function) or Function(function, max), error, risk, Population(500, 1.0))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

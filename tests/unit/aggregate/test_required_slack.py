@@ -49,7 +49,7 @@ def test_the_required_slack_is_the_least_k_from_which_on_the_answer_is_near(func
     code = np.array([windows.index(window) for window, _, _ in rows])
     need, value = (np.array([row[i] for row in rows]) for i in (1, 2))
     required = required_slack(
-        function_of(function, 0.9 if function == "quantile" else None),
+        function_of(function, {"q": 0.9} if function == "quantile" else {}),
         error,
         code,
         need.astype(np.int64),
@@ -62,7 +62,7 @@ def test_the_required_slack_is_the_least_k_from_which_on_the_answer_is_near(func
 
 def test_an_empty_window_waits_for_its_first_tuple():
     one = np.ones(1, np.int64)
-    assert required_slack(function_of("sum", None), 0.5, 0 * one, 40 * one, one, np.zeros(1)).tolist() == [40]
+    assert required_slack(function_of("sum", {}), 0.5, 0 * one, 40 * one, one, np.zeros(1)).tolist() == [40]
 
 
 @pytest.mark.parametrize("many", [20, 40, 60, 100, 140])
@@ -74,4 +74,4 @@ def test_the_required_slack_does_not_depend_on_how_a_sum_is_split(many, value, p
     total = np.array([*early, sum([value] * (many // 20))])
     need = np.array([0] * parts + [9], np.int64)
     zero = np.zeros(parts + 1, np.int64)
-    assert required_slack(function_of("sum", None), 0.05, zero, need, zero + 1, total).tolist() == [9]
+    assert required_slack(function_of("sum", {}), 0.05, zero, need, zero + 1, total).tolist() == [9]

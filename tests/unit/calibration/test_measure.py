@@ -26,7 +26,11 @@ NO_DELAYS = np.zeros(1, np.int64)
 
 def kind_of(query: Settings) -> Aggregate:
     return Aggregate(
-        Sliding(query.size, query.slide), {"value": "value"}, pa.string(), function=query.function, q=query.q
+        Sliding(query.size, query.slide),
+        {"value": "value"},
+        pa.string(),
+        function=query.function,
+        parameters={} if query.q is None else {"q": query.q},
     )
 
 

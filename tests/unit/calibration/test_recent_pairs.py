@@ -25,6 +25,7 @@ from tailrace.windows.sliding import Sliding
 from toy_join import ToyJoin
 
 REACH, TICK = 50, 10
+TOY = ToyJoin(REACH)
 FOREVER = 10**12
 MEASURED: list[bool] = []
 
@@ -84,7 +85,7 @@ def test_recall_by_duration_is_that_of_streams_with_this_k(left, right, duration
     sides = MemoryHistory(left), MemoryHistory(right)
     newest = min(side.span()[1] for side in sides)
     try:
-        found = RecentPairs(kind, sides, n, 0.9).measure(np.array(waits)).measured
+        found = RecentPairs(kind, sides, n, 0.9, kind.answers.shortest_wait).measure(np.array(waits)).measured
     except NotReady:
         MEASURED.append(False)
         return
@@ -122,7 +123,7 @@ def test_recall_of_pairs_in_windows_is_that_of_streams_with_this_k(left, right, 
     point = {"a": "POINT (0 0)", "b": "POINT (1 1)"}.__getitem__
     sides = MemoryHistory(left, "wkt", point), MemoryHistory(right, "wkt", point)
     try:
-        found = RecentPairs(kind, sides, n, 0.9).measure(np.array(waits)).measured
+        found = RecentPairs(kind, sides, n, 0.9, kind.answers.shortest_wait).measure(np.array(waits)).measured
     except NotReady:
         OF_WINDOWS.append(False)
         return
@@ -154,7 +155,7 @@ def test_a_calibration_ends_though_the_delays_of_what_it_reads_change_to_and_fro
     late = [Item(10**6 + 100 * number, 10**6 + 100 * number, f"y{number}", "b") for number in range(300, 400)]
     late.append(Item(10**6 + 35_000, 10**6 + 40_000, "late", "c"))
     sides = MemoryHistory(items + late), MemoryHistory([*items, *(item._replace(value="z") for item in late)])
-    measured = RecentPairs(ToyJoin(REACH), sides, 2, 0.9).measure(np.array([10])).measured
+    measured = RecentPairs(TOY, sides, 2, 0.9, TOY.answers.shortest_wait).measure(np.array([10])).measured
     assert len(measured.ends) == 2
     assert max(measured.ends) <= 10**6 + 30_000 + 2 * REACH
 
@@ -162,4 +163,4 @@ def test_a_calibration_ends_though_the_delays_of_what_it_reads_change_to_and_fro
 def test_too_few_stretches_are_told():
     items = [Item(10**6 + 100 * number, 10**6 + 100 * number, f"x{number}", "a") for number in range(10)]
     with pytest.raises(NotReady, match="stretches of time with pairs"):
-        RecentPairs(ToyJoin(REACH), (MemoryHistory(items),) * 2, 30, 0.9).measure(np.array([10]))
+        RecentPairs(TOY, (MemoryHistory(items),) * 2, 30, 0.9, TOY.answers.shortest_wait).measure(np.array([10]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from harness import policy_of_oracle
 from memory_pair_tables import MemoryPairTables
 from pair_oracle import Item, Join
-from tailrace.correction import pair_versions
+from tailrace.answers.pair_revision import _is_known
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.local import LocalEngine
 from tailrace.ground.sortable import to_sortable_text
@@ -166,8 +165,7 @@ def test_doubles_are_the_same_within_1e_9():
     rows = [("a", "b", 1, 2, 2, 1.0), ("a", "c", 1, 2, 2, 1.0), ("a", "d", 1, 2, 2, None)]
     found = pa.Table.from_pylist([dict(zip(answer.names, row, strict=True)) for row in rows], answer)
     latest = found.set_column(5, "distance", pa.array([1 + 1e-12, 1.1, None]))
-    kind = SimpleNamespace(answers=kind.answers, answer=answer)
-    assert pair_versions._is_known(kind, found, latest).tolist() == [True, False, True]
+    assert _is_known(kind.answers.identity, answer, found, latest).tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -191,8 +189,7 @@ def test_a_pair_with_another_value_of_a_column_is_another_one(kind, value, other
         rows = [("a", f"b{number}", 1, 2, 2) for number in range(4)]
         table = pa.Table.from_pylist([dict(zip(toy.answer.names, row, strict=True)) for row in rows], toy.answer)
         tables.append(table.append_column(answer.field("more"), pa.array(values, kind)))
-    toy = SimpleNamespace(answers=toy.answers, answer=answer)
-    assert pair_versions._is_known(toy, *tables).tolist() == [True, False, True, False]
+    assert _is_known(toy.answers.identity, answer, *tables).tolist() == [True, False, True, False]
 
 
 def test_the_event_time_of_an_id_is_that_of_its_first_tuple():

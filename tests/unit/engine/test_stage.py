@@ -57,7 +57,7 @@ def path(tmp_path: Path) -> Path:
 
 def stage_of(query: Query, history: Path = Path("history")) -> Stage:
     source = query.stream[1].source
-    types = FORMATS[source.format].types(source.path, columns_of(query)["readings"])
+    types = FORMATS[source.file_format].types(source.path, columns_of(query)["readings"])
     assert types is not None
     return Stage.of(query, {"readings": types}, {"readings": history})
 

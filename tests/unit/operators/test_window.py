@@ -45,8 +45,8 @@ def step_rows(
             "value": pa.array(value, pa.float64()),
         }
     )
-    function = function_of(name, 0.9 if name == "quantile" else None)
-    partials = pa.Table.from_batches([combine(TENS, function.fold, batch)])
+    function = function_of(name, {"q": 0.9} if name == "quantile" else {})
+    partials = pa.Table.from_batches([combine(TENS, function, batch)])
     state, answers, late = step(TENS, function, state, partials, frontiers)
     return state, answers.to_pylist(), late.to_pylist()
 
@@ -54,7 +54,7 @@ def step_rows(
 def step_indexed(state: PaneState, frontiers: Frontier, *rows: Row, name: str = "sum") -> tuple[PaneState, dict, dict]:
     """As `step_rows`, with answers {(key, end): (tuples, value)} and late rows {(key, pane, tick): (tuples, F)}."""
     state, answer_rows, late_rows = step_rows(state, frontiers, *rows, name=name)
-    answers = {(row["key"], row["time"]): (row["tuples"], row["total"]) for row in answer_rows}
+    answers = {(row["key"], row["time"]): (row["tuples"], row["value"]) for row in answer_rows}
     late_counts = {(row["key"], row["pane_start"], row["tick"]): (row["tuples"], row["frontier"]) for row in late_rows}
     assert (len(answers), len(late_counts)) == (len(answer_rows), len(late_rows))
     return state, answers, late_counts
@@ -204,7 +204,7 @@ def test_every_function_over_panes_and_strays(name: str) -> None:
 def test_late_tuples_are_registered_once_per_key_pane_and_tick_with_a_total_if_the_fold_is_sum(name: str) -> None:
     rows = [("a", 5, 1, 2.0), ("a", 6, 1, -0.5), ("b", 5, 1, 4.0), ("a", 15, 1, 8.0), ("a", 6, 2, 16.0)]
     late = step_rows(EMPTY, frontier(20, t1=20, t2=30), *rows, name=name)[2]
-    sums = FUNCTIONS[name].fold == "sum"
+    sums = FUNCTIONS[name].adds
     assert sorted(late, key=lambda row: (row["tick"], row["pane_start"], row["key"])) == [
         {
             "key": key,
@@ -225,13 +225,13 @@ def test_late_tuples_are_registered_once_per_key_pane_and_tick_with_a_total_if_t
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_late_rows_have_the_same_columns_when_no_tuple_is_late(name: str) -> None:
-    function = function_of(name, 0.9 if name == "quantile" else None)
+    function = function_of(name, {"q": 0.9} if name == "quantile" else {})
     no_tuples = pa.RecordBatch.from_pydict(
         {"key": pa.array([], pa.string())}
         | {part: pa.array([], pa.int64()) for part in ("event_time", "tick")}
         | {"value": pa.array([], pa.float64())}
     )
-    partials = pa.Table.from_batches([combine(TENS, function.fold, no_tuples)])
+    partials = pa.Table.from_batches([combine(TENS, function, no_tuples)])
     late = step(TENS, function, EMPTY, partials, frontier(0))[2]
     assert late.num_rows == 0
     assert late.schema.types == [pa.string(), *[pa.int64()] * 3, pa.float64(), pa.int64()]
@@ -247,7 +247,7 @@ def test_the_state_stays_bounded_however_long_the_stream_runs(name: str) -> None
         frontiers = frontier(now - 40, **{f"t{now + 1}": now - 40})
         state = step_indexed(state, frontiers, ("a", now - 45, now + 1, 1.0), name=name)[0]
         sizes.append((len(state.keys), len(state.panes), len(state.late_rows)))
-    assert set(sizes[10:]) == {(2, 6 * 9 if FUNCTIONS[name].fold == "keep" else 6 * 2, 1)}
+    assert set(sizes[10:]) == {(2, 6 * 9 if FUNCTIONS[name].folds == ("keep",) else 6 * 2, 1)}
 
 
 def test_the_state_is_restored_from_arrow() -> None:

@@ -10,7 +10,6 @@ import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
 from pair_query import PairQuery
-from tailrace.aggregate.section import Numbers
 from tailrace.disorder.k_slack import KSlack
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query import refusals
@@ -61,7 +60,7 @@ def test_a_good_file_is_loaded(tmp_path: Path) -> None:
     assert (stream.source.format, stream.source.path) == ("parquet", tmp_path / "samples" / "flights")
     assert (query.window.size_ms, query.window.slide_ms, query.tick_ms) == (3_600_000, 900_000, 60_000)
     assert query.policy == KSlack(policy="k_slack", k=timedelta(minutes=30))
-    assert query.aggregate == Numbers(function="avg", column="delay")
+    assert (query.aggregate.function, query.aggregate.column, query.aggregate.parameters) == ("avg", "delay", {})
 
 
 def test_an_absolute_path_is_kept(tmp_path: Path) -> None:

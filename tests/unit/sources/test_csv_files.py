@@ -13,6 +13,7 @@ from tailrace.ground.errors import Refused
 from tailrace.sources import csv_files, csv_records
 from tailrace.sources.check import Columns
 from tailrace.sources.csv_files import CsvFiles
+from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.segments import RawSegment, Segment
 
 FILES = CsvFiles()
@@ -329,4 +330,4 @@ def test_types_of_a_column_without_a_text_are_looked_for_beyond_the_first_sample
 def test_a_column_that_was_of_doubles_is_text_in_a_file_of_which_no_text_comes_back(path: Path) -> None:
     path.write_text("t,id,k,v,more\n1,a,b,1,06037\n")
     before = {"t": "int64", "id": "string", "k": "string", "v": "double", "more": "double"}
-    assert (FILES.types(path, MORE, before) or {})["more"] == "string"
+    assert (FILES.types(path, MORE, OtherFiles(before)) or {})["more"] == "string"

@@ -82,7 +82,7 @@ def test_an_empty_directory_is_no_fault(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("format_name", "right"),
-    [("parquet", "*.parquet"), ("replay", "*.parquet"), ("json", "*.json or *.jsonl or *.ndjson")],
+    [("parquet", "*.parquet"), ("json", "*.json or *.jsonl or *.ndjson")],
 )
 def test_a_file_with_another_suffix_is_refused(tmp_path: Path, format_name: str, right: str) -> None:
     with pytest.raises(Refused) as error_info:
@@ -105,11 +105,6 @@ def test_a_link_to_a_file_is_a_file_and_a_link_to_a_directory_is_refused(tmp_pat
     (directory / "b.json").symlink_to(tmp_path)
     with pytest.raises(Refused, match=r"b\.json: this is a directory"):
         names(directory)
-
-
-@pytest.mark.parametrize("name", ["parquet", "json", "delta", "replay"])
-def test_the_formats_that_a_query_file_may_name(name: str) -> None:
-    assert FORMATS[name].suffixes
 
 
 COLUMNS = Columns("t", None, "id", None, {}, 0, 0, carried={"left_more": "more"})

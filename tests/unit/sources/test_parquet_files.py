@@ -18,6 +18,7 @@ from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.sources import parquet_files
 from tailrace.sources.check import Columns
+from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.parquet_files import ParquetFiles
 from tailrace.sources.segments import Segment
 
@@ -365,7 +366,7 @@ def test_a_column_that_is_null_throughout_fits_each_part(path: Path, name: str) 
 
 def test_a_column_that_the_file_is_older_than_is_null(path: Path) -> None:
     pq.write_table(table(5), path, row_group_size=2)
-    types = FILES.types(path, CARRIED, {"more": "int64", "speed": "float"})
+    types = FILES.types(path, CARRIED, OtherFiles(newest=lambda: {"more": "int64", "speed": "float"}))
     assert (types["more"], types["speed"]) == ("int64", "double")
     raw = FILES.read(Segment(str(path), 1, 3), types)
     assert (raw.table["more"].to_pylist(), raw.table["speed"].to_pylist()) == ([None] * 3, [1.0, 2.0, 3.0])

@@ -69,7 +69,7 @@ def make_feed(path: Path, *before: Segment, version: int = -1) -> DeltaFeed:
 
 
 def ids(segments: list[Segment]) -> str:
-    tables = [FORMATS["delta"].read(segment, TYPES).table for segment in segments]
+    tables = [FORMATS["parquet"].read(segment, TYPES).table for segment in segments]
     return "".join("".join(table["id"].to_pylist()) for table in tables)
 
 
@@ -377,7 +377,7 @@ def test_a_call_that_fails_neither_loses_nor_repeats_a_segment(path, monkeypatch
     append(path, "a", "b", "c")
     if snapshot:
         clean_up(path, 2)
-    feed, original, split = make_feed(path), FORMATS["delta"].split, []
+    feed, original, split = make_feed(path), FORMATS["parquet"].split, []
 
     def fail(self: object, file: Path) -> list[Segment]:
         split.append(file)
@@ -661,7 +661,7 @@ def test_files_older_than_an_added_column_have_null_there(path: Path, is_listed:
     if is_listed:
         clean_up(path, below=3)
     feed = DeltaFeed(path, MORE, {}, {}, -1)
-    tables = [FORMATS["delta"].read(segment, feed.types).table for segment in feed.fresh()]
+    tables = [FORMATS["parquet"].read(segment, feed.types).table for segment in feed.fresh()]
     assert [value for table in tables for value in table["more"].to_pylist()] == [None, None, 7, None]
     assert feed.types["more"] == "int64"
 

@@ -15,6 +15,7 @@ from planned_segments import plan, write
 from tailrace.ground.errors import SourceChanged
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
+from tailrace.sources import path_sources
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.replay_feed import ReplayFeed
@@ -22,7 +23,6 @@ from tailrace.sources.segments import Segment
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.stream import source_opening
 from tailrace.stream.source_opening import open_feeds
 from warehouse import make_query, write_files
 
@@ -118,7 +118,7 @@ def test_a_file_planned_over_many_batches_goes_on_after_the_last_of_them(tmp_pat
 
 @pytest.mark.parametrize("live", [False, True])
 def test_a_live_run_opens_a_limited_number_of_files_per_call(tmp_path, layout, monkeypatch, live):
-    monkeypatch.setattr(source_opening, "_FILES_AT_ONCE", 2)
+    monkeypatch.setattr(path_sources, "_FILES_AT_ONCE", 2)
     write_files(TUPLES, tmp_path / "in", list(range(0, ROWS + 1, 2)))
     feed = open_feed(query(tmp_path / "in"), layout, None, live)
     assert (numbers(feed.fresh()), feed.holds_back) == (

@@ -12,13 +12,13 @@ from planned_segments import plan, write
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.sources.file_feed import FileFeed
-from tailrace.sources.reading_progress import ReadFile
+from tailrace.sources.reading_progress import ReadFile, by_path
 from tailrace.sources.segments import Segment
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.stream import taken_record
 from tailrace.stream.source_opening import open_feeds
-from tailrace.stream.taken_record import StreamRecord, by_path
+from tailrace.stream.taken_record import StreamRecord
 from warehouse import make_query, write_files
 
 TYPES = {"event_time": "timestamp[ms, tz=UTC]", "id": "string", "key": "string"}

@@ -32,7 +32,7 @@ def sorted_rows(table: Rows) -> list[Row]:
 
 
 def evaluate(name: str, panes: Rows, strays: Rows, after: int | None, until: int | None) -> list[Row]:
-    function = function_of(name, 0.9 if name == "quantile" else None)
+    function = function_of(name, {"q": 0.9} if name == "quantile" else {})
     return sorted_rows(evaluate_windows(TENS, function, panes, strays, after, until))
 
 

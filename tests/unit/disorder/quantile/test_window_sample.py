@@ -18,7 +18,7 @@ from tailrace.windows.sliding import Sliding
 pytestmark = pytest.mark.slow
 
 WINDOWS = Sliding(30, 10)
-COUNT = AggregateErrorModel("count", None)
+COUNT = AggregateErrorModel("count")
 #                     tick                event time          key
 TUPLES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 400), st.integers(-30, 30)), min_size=1, max_size=60).map(
     lambda rows: [Arrival(*row) for row in sorted(rows, key=lambda row: row[0])]

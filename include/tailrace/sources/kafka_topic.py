@@ -1,7 +1,8 @@
-"""The sections of a query file that name a Kafka topic."""
+"""The fields of a query file that name a Kafka topic."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -24,7 +25,7 @@ class KafkaTopic(Section):
     )
 
     @model_validator(mode="after")
-    def _name_its_cluster(self) -> Self:
+    def _require_a_cluster(self) -> Self:
         if self.servers is None and self.connection is None:
             raise field_error("is missing", "servers: 'broker:9092'; or connection: NAME, which has them", "servers")
         return self
@@ -34,16 +35,17 @@ class KafkaTopic(Section):
         """The servers, or the name of the connection that has them."""
         return self.servers or str(self.connection)
 
+    def namespace(self, brokers_of: Callable[[str], str | None]) -> str:
+        """Return the namespace of the cluster's topics by OpenLineage's naming: its first bootstrap server.
+
+        Where the query names no server, and `brokers_of` does not know the connection that has them, the connection's
+        name stands in its place.
+        """
+        servers = self.servers or brokers_of(str(self.connection)) or self.cluster
+        return f"kafka://{servers.partition(',')[0]}"
+
     def is_same_topic(self, other: KafkaTopic) -> bool:
         """Return whether another section names this topic too, by its connection or by one of its servers."""
         own, others = (set((each.servers or "").split(",")) - {""} for each in (self, other))
         is_connected = self.connection is not None and self.connection == other.connection
         return self.topic == other.topic and (is_connected or not own.isdisjoint(others))
-
-
-class Answers(Section):
-    """Where answers are sent, beside the tables."""
-
-    kafka: KafkaTopic | None = Field(
-        default=None, description="topic that gets answers as JSON: {servers: 'broker:9092', topic: answers}"
-    )

@@ -11,8 +11,10 @@ import pytest
 from tailrace.aggregate.kind import Aggregate
 from tailrace.answers.affected_windows import MissedWindows
 from tailrace.answers.by_window import ByWindow
+from tailrace.answers.identity import WINDOW
+from tailrace.answers.revision import Revision
+from tailrace.answers.window_revision import next_answers, next_versions
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.correction.versions import next_answers, next_versions
 from tailrace.windows.sliding import Sliding
 
 WINDOWS = Sliding(10, 5)
@@ -72,7 +74,8 @@ def told(touched) -> list[tuple]:
 def ask(function: str, repeats: tuple = (), streamed=STREAMED, late=LATE, touched=ALL, before: int = 100):
     kind = Aggregate(WINDOWS, {"value": "value"}, pa.string(), function=function)
     past = Past(kind, list(repeats))
-    rows = next_answers(kind, past, streamed, late, touched, before).to_pylist()
+    revision = Revision(past, kind.answer, streamed, late, touched, before, "all", kind.amend)
+    rows = next_answers(kind.answers, revision, streamed).to_pylist()
     found = {(row["key"], row["window_end"]): row["value"] for row in rows}
     return found, past
 
@@ -125,11 +128,10 @@ VERSIONS = pa.table(
 
 
 def test_of_what_nothing_is_left_its_answer_is_taken_back():
-    kind = Aggregate(WINDOWS, {"value": "value"}, pa.string(), function="sum")
     found = pa.table({"key": ["a"], "window_start": [0], "window_end": [10], "value": [9.0], "tuples": [6]})
-    rows = {row["key"]: row for row in next_versions(kind, found, VERSIONS, "mine").to_pylist()}
+    rows = {row["key"]: row for row in next_versions(WINDOW, found, VERSIONS, "mine").to_pylist()}
     assert {key: row["retracted"] for key, row in rows.items()} == {"a": False, "b": True, "c": True}
     assert {key: row["k_ms"] for key, row in rows.items()} == {"a": 7, "b": None, "c": 8}
     assert {key: row["tuples"] for key, row in rows.items()} == {"a": 6, "b": 0, "c": 0}
-    again = next_versions(kind, found, VERSIONS.filter(pc.field("interval") == "mine"), "mine")
+    again = next_versions(WINDOW, found, VERSIONS.filter(pc.field("interval") == "mine"), "mine")
     assert again["key"].to_pylist() == ["a"]  # what is to be replaced is nobody's answer

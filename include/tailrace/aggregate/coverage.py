@@ -1,0 +1,37 @@
+"""The coverage thresholds λ_thr of COUNT, of extremes and of ranks; those of SUM and AVG are in `promise_mean`.
+
+Each takes the error ε and risk δ that are promised and the population of the windows; see `promise.threshold`.
+"""
+
+from __future__ import annotations
+
+from tailrace.aggregate.population import Population
+from tailrace.aggregate.promise_rank import quantile
+
+STRICTLY = 1e-9
+"""Margin above a share that must be exceeded: an answer that is off by exactly ε breaks the promise."""
+
+
+def counted(error: float, risk: float, population: Population) -> float:
+    """Return λ_thr of COUNT.
+
+    The error is 1 − λ, whatever is missing (Law & Zaniolo, Improving the Accuracy of Continuous Aggregates and Mining
+    Queries on Data Streams under Load Shedding, IJBIDM 3(1), 2008: without their scaling up). It has to be below ε, so
+    λ > 1 − ε; a larger risk does not lower it. Exact, without any assumption.
+    """
+    return 1 - error + STRICTLY
+
+
+def extreme(error: float, risk: float, population: Population) -> float:
+    """Return λ_thr of MIN and MAX: 1 − `risk`, whatever `error` is. Also of QUANTILE with q = 0 or 1.
+
+    The answer is right if a tuple with the extreme value was received. If tuples are missing at random, that has
+    probability λ, or more where several have that value. The next value may be off by any amount, so `error` does not
+    count; where values tie, or the next one is off by less than `error`, a smaller λ would do.
+    """
+    return 1 - risk
+
+
+def ranked(error: float, risk: float, population: Population, q: float) -> float:
+    """Return λ_thr of QUANTILE, with q in [0, 1]."""
+    return quantile(error, risk, population, q) if 0 < q < 1 else extreme(error, risk, population)

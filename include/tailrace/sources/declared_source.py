@@ -1,0 +1,147 @@
+"""The base of the sources that a query file declares: each opens, samples and reads its own log.
+
+A new sort of source, one that grows in another way than files do, is a subclass of `DeclaredSource` with a `Feed` of
+its own, and a member of `Source` in `query/sections.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Protocol, Self
+
+from tailrace.ground.fields import Name, Section
+from tailrace.ground.object_path import Location
+from tailrace.sources.check import Columns
+from tailrace.sources.feed import Feed
+from tailrace.sources.file_format import SegmentReader
+from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.open_partitions import TakenRecord
+from tailrace.sources.reading_progress import ReadFile
+from tailrace.sources.segments import Segment, SourceFile, Types
+
+FORMAT = "how the tuples are stored: parquet"
+RATE = "rows a second at which a live run replays Parquet files, for format replay: 2000"
+"""Descriptions of the fields that all sources have."""
+
+SOURCE_PLACE = {"path", "rate", "servers", "connection"}
+"""The fields of a source that say where it is, and not what: they may change while a checkpoint lives."""
+
+
+class SourceRecord(TakenRecord, Protocol):
+    """Protocol of the record of the files that a stream has read."""
+
+    def since(self, prefix: str, boundary: str) -> Iterable[ReadFile]:
+        """Return all files but those in the partitions of a source that come before a partition; empty: all."""
+
+
+class TableAccess(Protocol):
+    """Protocol of the access to Delta tables, which the room `storage` provides: a source knows no Delta Lake."""
+
+    def feed(self, path: Location, columns: Columns, types: Types, before: dict[str, ReadFile], version: int) -> Feed:
+        """Open the feed of a table, from a version on; `before` has the files of later versions that were read."""
+
+    def files(self, path: Location) -> list[SourceFile]:
+        """List the files of a table in the order in which they were written; refuses a path without a table."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Where a feed goes on, and the run that opens it; by default a bounded run at the start of the log.
+
+    Attributes
+    ----------
+    types : dict
+        The types of the source's columns, as far as they are known.
+    idle_s : float
+        The time without records after which a partition counts as idle.
+    identity : str or None
+        The identity of the source when it was first read.
+    record : SourceRecord or None
+        The files that were read; None: no file.
+    path, row, version : str, int, int
+        The newest segment in the log: its path, the row of it up to which it was read, and the version of its table.
+    live : bool
+        True in a run that waits for more records.
+    on_progress : callable
+        Called again and again while a feed lists many files.
+    """
+
+    columns: Columns
+    tables: TableAccess
+    idle_s: float
+    types: Types = field(default_factory=dict)
+    identity: str | None = None
+    record: SourceRecord | None = None
+    path: str = ""
+    row: int = 0
+    version: int = -1
+    live: bool = False
+    on_progress: Callable[[], None] = lambda: None
+
+
+class DeclaredSource(Section, ABC):
+    """Base of the declared sources of a stream.
+
+    Attributes
+    ----------
+    own_columns : dict
+        The columns that the source itself adds to its records, by the part of a tuple that they can be: `id`,
+        `arrival_time`.
+    """
+
+    own_columns: ClassVar[Mapping[str, str]] = {}
+
+    format: str
+    connection: Name | None
+
+    @abstractmethod
+    def uri(self) -> str:
+        """Return its place as a URI."""
+
+    @abstractmethod
+    def dataset(self, brokers_of: Callable[[str], str | None]) -> tuple[str, str]:
+        """Return its namespace and name by OpenLineage's naming; `brokers_of` gives the brokers of a connection."""
+
+    @property
+    def local_path(self) -> Path | None:
+        """The path of its files or table on a disk; None where they are not on one."""
+        return None
+
+    def at(self, path: Path) -> Self | None:
+        """Return the same source at another path of a disk; None where it has no path."""
+        return None
+
+    def reads(self, topic: KafkaTopic) -> bool:
+        """Return whether it reads a topic."""
+        return False
+
+    @abstractmethod
+    def is_history(self, columns: Columns) -> bool:
+        """Return whether it is a durable log with arrival times, and so the stream's history itself."""
+
+    @abstractmethod
+    def reader(self, columns: Columns) -> SegmentReader:
+        """Return the reader of its segments, a frozen value that is sent to every worker."""
+
+    @abstractmethod
+    def open(self, opening: Opening) -> Feed:
+        """Open the growing end of its log."""
+
+    @abstractmethod
+    def sample(self, opening: Opening) -> tuple[Types, list[Segment]]:
+        """Look at its first records and its newest ones.
+
+        Returns
+        -------
+        types : dict
+            The types of the columns that the query reads; empty where no record shows them yet.
+        segments : list of Segment
+            Its first segment with records, and one of its newest ones.
+        """
+
+    @abstractmethod
+    def has(self, segment: Segment) -> bool:
+        """Return whether a segment that was read can be read again, as far as that is known without reading it."""

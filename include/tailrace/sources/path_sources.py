@@ -1,0 +1,196 @@
+"""Sources at a path, or at the URL of an object store: directories of files, files at a rate, and Delta tables."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, model_validator
+
+from tailrace.ground.errors import Problem, Refused, SourceChanged, Unfit
+from tailrace.ground.fields import Name, ResolvedPath, ResolvedPlace, field_error
+from tailrace.ground.files import is_url
+from tailrace.ground.object_path import Location, ObjectPath
+from tailrace.ground.object_urls import FORMS
+from tailrace.sources.check import Columns
+from tailrace.sources.closed_partitions import oldest_open
+from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Opening
+from tailrace.sources.feed import Feed
+from tailrace.sources.file_feed import FileFeed
+from tailrace.sources.file_format import SegmentReader
+from tailrace.sources.formats import FORMATS, is_history, list_files, merge_types
+from tailrace.sources.reading_progress import by_path
+from tailrace.sources.replay_feed import ReplayFeed
+from tailrace.sources.segments import Segment, SourceFile, Types, require_taken
+from tailrace.sources.source_directory import open_directory
+
+if TYPE_CHECKING:
+    FileFormat = str
+else:
+    FileFormat = Literal[tuple(FORMATS)]  # mypy takes no computed literal
+
+_PATH = "a file or a directory, relative to the query file: data/readings"
+_CONNECTION = "connection with the settings of an object store: lake"
+_FILES_AT_ONCE = 1000
+_FILES_SAMPLED = 20
+"""At most so many files are looked at for the types."""
+
+
+class PathSource(DeclaredSource):
+    """Base of the sources at a path. The files of each are of one format, in `FORMATS`."""
+
+    path: ResolvedPlace = Field(description=_PATH)
+    connection: Name | None = Field(default=None, description=_CONNECTION)
+
+    @model_validator(mode="after")
+    def _require_url_with_connection(self) -> Self:
+        if isinstance(self.path, Path) and self.connection is not None:
+            wrong = "a connection is for a path that is the URL of an object store"
+            raise field_error(wrong, f"{FORMS}; or no connection", "connection")
+        return self
+
+    @property
+    def file_format(self) -> str:
+        """The name of the format of its files."""
+        return "parquet"
+
+    @property
+    def location(self) -> Location:
+        """Its path, or its place in an object store."""
+        return self.path if isinstance(self.path, Path) else ObjectPath(self.path, self.connection)
+
+    @property
+    def local_path(self) -> Path | None:
+        return self.path if isinstance(self.path, Path) else None
+
+    def at(self, path: Path) -> Self:
+        return self.model_copy(update={"path": path, "connection": None})
+
+    def uri(self) -> str:
+        if isinstance(self.path, Path):
+            return self.path.absolute().as_uri()
+        # Airflow takes what stands before an @ for a secret, and drops it.
+        return re.sub(r"^abfss://([^@/]+)@([^/]+)", r"abfss://\2/\1", self.path)
+
+    def dataset(self, brokers_of: Callable[[str], str | None]) -> tuple[str, str]:
+        if isinstance(self.path, Path):
+            return "file", str(self.path.absolute())
+        url = urlsplit(self.path)
+        return f"{url.scheme}://{url.netloc}", url.path.strip("/")
+
+    def is_history(self, columns: Columns) -> bool:
+        return is_history(self.file_format, columns)
+
+    def reader(self, columns: Columns) -> SegmentReader:
+        return FORMATS[self.file_format].at(self.connection, columns.exact)
+
+    def sample(self, opening: Opening) -> tuple[Types, list[Segment]]:
+        """Look at its first and last files.
+
+        Raises
+        ------
+        Unfit
+            When a column is missing or of a type that no tuple can come from, or records don't show the types.
+        """
+        name, columns, files = self.file_format, opening.columns, self._files(opening)
+        types: Types = {}
+        sampled = [*files[: _FILES_SAMPLED - 1], *files[_FILES_SAMPLED - 1 :][-1:]]
+        for file in sampled:
+            types = merge_types(file, name, columns, types)
+        filled = (segments[0] for file in sampled if (segments := FORMATS[name].split(file)) and segments[0].rows)
+        first = [*islice(filled, 1)]
+        last = FORMATS[name].split(sampled[-1])[:1] if len(sampled) > 1 else []
+        if first and not types:
+            names = ", ".join(sorted(set(columns.named().values())))
+            wrong = f"no record has a value of a fitting type in each of {names}"
+            right = "times, ids, keys and values of the types that the query needs"
+            raise Unfit([Problem(str(self.path), wrong, right)])
+        return types, [*first, *(each for each in last if each.rows and each.path != first[0].path)] if first else []
+
+    def has(self, segment: Segment) -> bool:
+        try:
+            file = require_taken(segment, self.connection)
+        except (Refused, FileNotFoundError):
+            return False
+        return is_url(segment.path) or Path(str(file)).exists()
+
+    @abstractmethod
+    def _files(self, opening: Opening) -> list[SourceFile]:
+        """List its files, those that came first at the start."""
+
+
+class DirectorySource(PathSource):
+    """Base of the sources that are a directory of files, or one file."""
+
+    def open(self, opening: Opening) -> Feed:
+        prefix, boundary = self._open_from(opening.path) if opening.live and opening.path else ("", "")
+        return FileFeed(
+            self.path,
+            self.file_format,
+            opening.columns,
+            opening.types,
+            () if opening.record is None else opening.record.since(prefix, boundary),
+            _FILES_AT_ONCE if opening.live else None,
+            connection=self.connection,
+            record=opening.record if opening.live else None,
+            boundary=boundary,
+            known_as=opening.identity,
+            on_progress=opening.on_progress,
+        )
+
+    def _open_from(self, newest: str) -> tuple[str, str]:
+        """Return the start of its files' paths, and the oldest partition that is open after the newest file."""
+        directory = open_directory(self.path, self.file_format, self.connection)
+        path = newest.removeprefix(directory.prefix)
+        return directory.prefix, "" if path == newest else oldest_open(directory, path)
+
+    def _files(self, opening: Opening) -> list[SourceFile]:
+        return list_files(self.path, self.file_format, self.connection)
+
+
+class FileSource(DirectorySource):
+    """A directory of files that grows, or one file."""
+
+    format: FileFormat = Field(description=FORMAT)
+    rate: None = Field(default=None, description=RATE)
+
+    @property
+    def file_format(self) -> str:
+        return self.format
+
+
+class ReplaySource(DirectorySource):
+    """Parquet files that a live run gives out at a rate."""
+
+    path: ResolvedPath = Field(description=_PATH)
+    connection: None = Field(default=None, description=_CONNECTION)
+    format: Literal["replay"] = Field(description=FORMAT)
+    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(description=RATE)
+
+    def open(self, opening: Opening) -> Feed:
+        files = super().open(opening)
+        return ReplayFeed(files, self.rate) if opening.live else files
+
+
+class DeltaSource(PathSource):
+    """A Delta table that grows."""
+
+    format: Literal["delta"] = Field(description=FORMAT)
+    rate: None = Field(default=None, description=RATE)
+
+    def open(self, opening: Opening) -> Feed:
+        before = by_path(() if opening.record is None else opening.record.since("", ""))
+        feed = opening.tables.feed(self.location, opening.columns, opening.types, before, opening.version)
+        if opening.identity is not None and opening.identity != feed.identity:
+            wrong = f"it is another table than the stream has read: {feed.identity}, not {opening.identity}"
+            right = "the table that it was; or another name for the query, to begin anew"
+            raise SourceChanged([Problem(str(self.path), wrong, right)])
+        return feed
+
+    def _files(self, opening: Opening) -> list[SourceFile]:
+        return opening.tables.files(self.location)
