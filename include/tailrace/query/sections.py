@@ -90,7 +90,7 @@ class Stream(Section):
 
     @field_validator("timezone")
     @classmethod
-    def _require_zone(cls, timezone: str) -> str:
+    def _validate_timezone(cls, timezone: str) -> str:
         try:
             ZoneInfo(timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -100,7 +100,7 @@ class Stream(Section):
         return timezone
 
     @model_validator(mode="after")
-    def _require_ids(self) -> Self:
+    def _validate_id(self) -> Self:
         if self.id is None and "id" not in self.source.own_columns:
             raise field_error("is missing", "id: id (column that names the tuple)", "id")
         return self
@@ -129,7 +129,7 @@ class JoinWindow(Section):
     slide: PositiveDuration | None = Field(default=None, description="the step of the window, which bounds a tick: 1 s")
 
     @model_validator(mode="after")
-    def _require_slide_within_size(self) -> Self:
+    def _validate_slide(self) -> Self:
         if self.slide is not None and self.slide > self.size:
             raise field_error("slide is longer than size", "a slide no longer than size, or none", "slide")
         return self
@@ -153,7 +153,7 @@ class Window(Section):
     )
 
     @model_validator(mode="after")
-    def _require_slide_within_size(self) -> Self:
+    def _validate_slide(self) -> Self:
         if self.slide is _AS_SIZE:
             object.__setattr__(self, "slide", self.size)
         if self.slide > self.size:
