@@ -93,7 +93,7 @@ class Stream(Section):
 
     @field_validator("timezone")
     @classmethod
-    def _require_zone(cls, timezone: str | None) -> str | None:
+    def _validate_timezone(cls, timezone: str | None) -> str | None:
         if timezone is None:  # null, which is as if it were not given
             return None
         try:
@@ -105,7 +105,7 @@ class Stream(Section):
         return timezone
 
     @model_validator(mode="after")
-    def _require_ids(self) -> Self:
+    def _validate_id(self) -> Self:
         if self.id is None and "id" not in self.source.own_columns:
             raise field_error("is missing", "id: id (column that names the tuple)", "id")
         return self
@@ -140,7 +140,7 @@ class JoinWindow(Section):
     slide: PositiveDuration | None = Field(default=None, description="the step of the window, which bounds a tick: 1 s")
 
     @model_validator(mode="after")
-    def _require_slide_within_size(self) -> Self:
+    def _validate_slide(self) -> Self:
         if self.slide is not None and self.slide > self.size:
             raise field_error("slide is longer than size", "a slide no longer than size, or none", "slide")
         return self
@@ -164,7 +164,7 @@ class Window(Section):
     )
 
     @model_validator(mode="after")
-    def _require_slide_within_size(self) -> Self:
+    def _validate_slide(self) -> Self:
         if self.slide is _AS_SIZE:
             object.__setattr__(self, "slide", self.size)
         if self.slide > self.size:

@@ -25,7 +25,7 @@ class KafkaTopic(Section):
     )
 
     @model_validator(mode="after")
-    def _require_a_cluster(self) -> Self:
+    def _validate_cluster(self) -> Self:
         if self.servers is None and self.connection is None:
             raise field_error("is missing", "servers: 'broker:9092'; or connection: NAME, which has them", "servers")
         return self

@@ -48,7 +48,7 @@ class PathSource(DeclaredSource):
     connection: Name | None = Field(default=None, description=_CONNECTION)
 
     @model_validator(mode="after")
-    def _require_url_with_connection(self) -> Self:
+    def _validate_connection(self) -> Self:
         if isinstance(self.path, Path) and self.connection is not None:
             wrong = "a connection is for a path that is the URL of an object store"
             raise field_error(wrong, f"{FORMS}; or no connection", "connection")
