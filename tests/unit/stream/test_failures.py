@@ -93,6 +93,11 @@ CASES = {
         "process",
         "a Python process of Spark's was lost",
     ),
+    "workers that can't be started": (
+        Captured("", "", Captured("EOFException occurred while reading the port number from pyspark.daemon's stdout.")),
+        "process",
+        "a Python process of Spark's was lost",
+    ),
     "a log that is cut": (
         Captured("java.lang.IllegalStateException: Incomplete log file", "at streaming.checkpointing.OffsetSeqLog"),
         "checkpoint",
