@@ -33,10 +33,10 @@ TUPLES = make_stream(300, seed=51)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
 OF_SPARK = ("metadata", "offsets", "commits", "state")
 READERS = {
-    "run": lambda query, warehouse: run(query, warehouse),
+    "run": run,
     "live run": lambda query, warehouse: run(query, warehouse, RunOptions(live=True)),
-    "run on Spark": lambda query, warehouse: on_spark.run(query, warehouse),
-    "correct": lambda query, warehouse: correct(query, warehouse),
+    "run on Spark": on_spark.run,
+    "correct": correct,
     "calibrate": lambda query, warehouse: calibrate(query, warehouse, dry_run=True),
     "results": lambda query, warehouse: read_answers(query, warehouse, streamed=True),
     "readable": lambda query, warehouse: checkpoint.readable(Layout.of(warehouse, query.name), query),
