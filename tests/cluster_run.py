@@ -1,6 +1,6 @@
 """As a program: a bounded run of the kill tests' stream, under the master of the environment.
 
-Given a directory too, it waits when batch 1 is begun: its offsets are logged, and executors have the tasks' states. It
+Given a directory too, it waits when batch 1 is planned, and executors have run batch 0. It
 makes the file `begun` there, and goes on once there is the file `go`.
 """
 
@@ -28,5 +28,5 @@ def wait_at(gate: Path) -> None:
 if __name__ == "__main__":
     home = Path(sys.argv[1])
     if len(sys.argv) > 2:
-        arm(pytest.MonkeyPatch(), "K1", 1, lambda: wait_at(Path(sys.argv[2])))
+        arm(pytest.MonkeyPatch(), "before states", 1, lambda: wait_at(Path(sys.argv[2])))
     run(make_query(home / "in", SETTINGS), home / "wh", RunOptions(BATCH_ROWS))

@@ -1,8 +1,7 @@
 """Every kind: drivers and corrections that die before each of their writes leave what undisturbed ones do.
 
-All kill points of `kill_points.py` that a kind's own tables, state and corrections touch: K1 to K5, K12 and the plan of
-the next batch, each in an early and in a later batch; K6 and K7 for kinds that are corrected. That the undisturbed run
-is right, the contracts of the kinds hold.
+All kill points of `kill_points.py` that a kind's own tables, states and corrections touch, each in an early and in a
+later batch; K6 and K7 for kinds that are corrected. That the undisturbed run is right, the contracts of the kinds hold.
 """
 
 from __future__ import annotations

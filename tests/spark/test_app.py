@@ -239,8 +239,8 @@ def over_sample(directory: Path, files: int) -> tuple[object, ...]:
     return ("run", FLIGHTS, *places, "--bounded", "--correct")
 
 
-@pytest.mark.parametrize("batches", [0, 2])
-def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark, batches):
+@pytest.mark.parametrize(("batches", "bounded"), [(0, ["--bounded"]), (2, ["--bounded"]), (2, [])])
+def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark, batches, bounded):
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 40))
     file = tmp_path / "query.yaml"
     file.write_text(
@@ -250,7 +250,7 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark,
         "window: {size: 500 ms, slide: 100 ms}\ndisorder: {policy: k_slack, k: 300 ms, tick: 100 ms}\n"
         "aggregate: {function: sum, column: value}\n"
     )
-    running = command("run", file, "--warehouse", tmp_path / "wh", "--bounded", "--batch-rows", 1)
+    running = command("run", file, "--warehouse", tmp_path / "wh", *bounded, "--batch-rows", 1)
     assert running.stderr is not None
     for line in running.stderr:  # after so many batches; before the first one: while Spark starts
         first = line.split(maxsplit=1)[0] if line.strip() else ""
@@ -259,6 +259,8 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark,
     os.killpg(running.pid, signal.SIGINT)
     _, stderr = running.communicate(timeout=60)
     assert running.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert "Exception" not in stderr
     deadline = time.monotonic() + 10
     while group(running.pid) and time.monotonic() < deadline:
         time.sleep(0.1)

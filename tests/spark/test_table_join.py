@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import shapely
-from tailrace.spark.rebuild import rebuild
 
 from kill_points import arm, leave
 from live_stream import live
@@ -20,7 +19,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from tailrace.spark.app import run
+from tailrace.spark.app import rebuild, run
 from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
@@ -31,7 +30,7 @@ from warehouse import EPOCH, TIME
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("table_join")]
 
 COUNT, BATCH_ROWS, CHANGED_AFTER = 3000, 500, 1
-POINTS = [(point, batch) for point in ("K1", "K2", "K3", "K4") for batch in (0, 3)]
+POINTS = [("before states", 0), ("K4", 0), ("K2", 3), ("before note", 3)]
 RANDOM = np.random.default_rng(7)
 EVENTS = EPOCH + np.arange(COUNT) * 10
 ARRIVALS = EVENTS + RANDOM.integers(0, 400, COUNT)
@@ -139,7 +138,6 @@ def left(tmp_path_factory, _spark) -> Path:
     home = tmp_path_factory.mktemp("where")
     write_stream(home / "in")
     write_table(home / "zones.geojson", 0)
-    _spark.conf.set("spark.sql.shuffle.partitions", "2")
     with pytest.MonkeyPatch.context() as patch:
         for point, batch in POINTS:
             arm(patch, point, batch, lambda to=f"{point}-{batch}": leave(home / "wh", home / to))
@@ -175,7 +173,7 @@ def test_the_next_run_goes_on_with_the_versions_of_the_journal(left, killed, spa
 
 
 def test_files_of_readers_whose_batch_was_not_committed_are_no_answers(left, killed, spark):
-    """K5: the readers have written their answers and died. The next start removes the files."""
+    """The readers have written their answers and died. The next start removes the files."""
     warehouse = killed("K2-3")
     tables = Tables(Layout.of(warehouse, "where"))
     results = tables.layout.table("results")
@@ -218,7 +216,7 @@ def test_a_live_stream_sees_the_table_change_and_goes_on_while_it_is_broken(spar
 
 
 def test_a_lost_version_is_a_damage(left, killed, spark):
-    warehouse = killed("K1-3")
+    warehouse = killed("K2-3")
     shutil.rmtree(Layout.of(warehouse, "where").table_versions)
     with pytest.raises(Damaged, match="this version of the dimension table is lost"):
         run(make_query(left), warehouse, RunOptions(BATCH_ROWS))
@@ -239,10 +237,8 @@ def test_it_is_rebuilt_for_other_tasks_and_for_another_relation(tmp_path, spark,
     warehouse = tmp_path / "wh"
     shutil.copytree(left / "end", warehouse)
     before = Tables(Layout.of(warehouse, "where")).read("results")
-    spark.conf.set("spark.sql.shuffle.partitions", "1")
     done = rebuild(make_query(left).model_copy(update={"parallelism": 1}), warehouse, Path("where.yaml"), spark=spark)
     assert (done.rows, done.batches) == (COUNT, 2), "all under one version of the table are merged"
     assert Tables(Layout.of(warehouse, "where")).read("results").equals(before)
-    spark.conf.set("spark.sql.shuffle.partitions", "2")
     rebuild(make_query(left, relation="within"), warehouse, Path("where.yaml"), spark=spark)
     assert_answered(warehouse, [0, 1], "within")

@@ -15,7 +15,9 @@ from tailrace.engine.chunk_stores import LostChunk
 
 _TRANSIENT = re.compile(r"No space left on device|Disk quota exceeded|\(os error (?!2\))\d+\)")
 _BUSY = re.compile(r"connect back")  # Spark waits ten seconds for a Python process, whatever is configured
-_KILLED = re.compile(r"Python worker exited unexpectedly")  # by the kernel, where memory is short, or by somebody
+_KILLED = re.compile(  # by the kernel, where memory is short, or by somebody
+    r"Python worker exited unexpectedly|reading the port number from pyspark\.daemon's stdout"
+)
 _LOST = re.compile(r"^[\w.]*\bLostChunk: ", re.MULTILINE)  # of a task's state
 _CAUSED = re.compile(r"^(?:Caused by|): (\S.*)$", re.MULTILINE)
 _INNER = re.compile(r"\n\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*")  # Delta's library gives each cause a line of its own

@@ -29,7 +29,6 @@ OnBatch = Callable[[int, int, dict[str, pa.Table]], None]
 
 _STREAM = "stream"  # name under which the status reports problems of its batches
 _BUSY_POLL_S = 0.02  # of a bounded run, for whose status nobody waits
-_PROCESS_TRIES = 5  # consecutive attempts in which a Python process may not start in time, or be lost
 _INTERRUPTED_S = 30.0  # for the running batch to end after Ctrl-C
 
 
@@ -41,6 +40,8 @@ class StreamRun:
     ----------
     done : int
         The number of the journal's entries that are committed.
+    process_tries : int
+        The number of consecutive attempts in which a Python process may not start, or be lost.
     """
 
     layout: Layout
@@ -50,6 +51,7 @@ class StreamRun:
     executor: Executor
     done: int
     on_batch: OnBatch | None = None
+    process_tries: int = 5
     batch_retries: Retries = field(default_factory=Retries)
     source_retries: Retries = field(default_factory=Retries)
     running: Background[dict[str, pa.Table]] | None = None
@@ -150,7 +152,7 @@ class StreamRun:
             wrong = f"the stream can't go on from it: {failure.reason}"
             raise Damaged([Problem(str(self.layout.checkpoint), wrong, repair(self.layout))]) from error
         retryable = (failure.kind == "transient" and self.planner.options.live) or (
-            failure.kind == "process" and self.batch_retries.failures <= _PROCESS_TRIES
+            failure.kind == "process" and self.batch_retries.failures <= self.process_tries
         )
         if not retryable:
             raise RuntimeError(f"the stream failed: {failure.reason}") from error

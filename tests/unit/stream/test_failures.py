@@ -94,6 +94,11 @@ CASES = {
         "process",
         "a Python process of Spark's was lost",
     ),
+    "workers that can't be started": (
+        Captured("", "", Captured("EOFException occurred while reading the port number from pyspark.daemon's stdout.")),
+        "process",
+        "a Python process of Spark's was lost",
+    ),
     "a state that is lost, in this process": (
         LostChunk("the state after batch 3, /wh/tasks/0/00000003.state, is not there"),
         "checkpoint",

@@ -11,26 +11,26 @@ import pytest
 from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, calibrate, leave, write_input
 from oracle import stream
 from oracle_assertions import assert_streamed
-from tailrace.spark import app, attempts
+from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.local import run
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, propose, rows_of, tables_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("stamping")]
+pytestmark = pytest.mark.xdist_group("stamping")
 
 DIES, SLOWER, FASTER = 3, 1500, 50
 
 
 @pytest.fixture(scope="module")
-def left(tmp_path_factory, _spark):
+def left(tmp_path_factory):
     """What a kill leaves after batch 3, which came under a new K."""
     home = tmp_path_factory.mktemp("left")
     write_input(home)
     query = make_query(home / "in", SETTINGS, calibrated=True)
-    _spark.conf.set("spark.sql.shuffle.partitions", "2")
     with pytest.MonkeyPatch.context() as patch:
-        arm(patch, "K3", DIES, lambda: leave(home / "wh", home / "left"))
+        arm(patch, "before note", DIES, lambda: leave(home / "wh", home / "left"))
         calibrate(patch, query, home / "wh", {1: SLOWER})
-        app.run(query, home / "wh", RunOptions(BATCH_ROWS), spark=_spark)
+        run(query, home / "wh", RunOptions(BATCH_ROWS))
     return home
 
 
@@ -39,7 +39,7 @@ def go_on(left, directory) -> dict[str, list[dict]]:
     shutil.copytree(left / "left", directory / "wh")
     query = make_query(left / "in", SETTINGS, calibrated=True)
     propose(query, directory / "wh", FASTER)
-    app.run(query, directory / "wh", RunOptions(BATCH_ROWS))
+    run(query, directory / "wh", RunOptions(BATCH_ROWS))
     return rows_of(directory / "wh", "results", "late", "metrics", "segments", "facts")
 
 
@@ -56,7 +56,7 @@ def as_stamped(facts: list[dict]):
     return replace(SETTINGS, changes=tuple(held))
 
 
-def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(left, tmp_path, spark):
+def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(left, tmp_path):
     rows = go_on(left, tmp_path)
     facts = sorted(rows["facts"], key=lambda row: row["version"])
     assert [row["version"] for row in facts] == [1, 2, 3]
@@ -69,24 +69,16 @@ def test_a_k_that_takes_effect_amid_a_kill_and_a_replay_changes_no_answer(left, 
     assert [by_batch[batch] for batch in (1, DIES, max(by_batch))] == [300, SLOWER, FASTER]
 
 
-def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(left, tmp_path, spark, monkeypatch):
-    stamped = attempts.read_journal
+def test_without_the_stamp_of_a_batch_a_replay_sees_what_is_newest(left, tmp_path, monkeypatch):
+    record = BatchPlanner.record
 
-    def unstamped(spark, journal, *run):
+    def as_it_is_now(self, entries):
         proposed = tables_of(tmp_path / "wh").read("proposals").sort_by("made_at").to_pylist()[-1]["settings"]
+        entry = record(self, entries)
+        facts = tuple(replace(fact, value=json.loads(proposed)) for fact in entry.header.facts)
+        return replace(entry, header=replace(entry.header, facts=facts))
 
-        class AsItIsNow:  # the source runs in a process of its own, and takes this class along
-            def __contains__(self, batch):
-                return batch in journal
-
-            def __getitem__(self, batch):
-                entry = journal[batch]
-                facts = tuple(replace(fact, value=json.loads(proposed)) for fact in entry.header.facts)
-                return replace(entry, header=replace(entry.header, facts=facts))
-
-        return stamped(spark, AsItIsNow(), *run)
-
-    monkeypatch.setattr(attempts, "read_journal", unstamped)
+    monkeypatch.setattr(BatchPlanner, "record", as_it_is_now)
     rows = go_on(left, tmp_path)
     with pytest.raises(AssertionError):
         assert_streamed(rows, stream(TUPLES, as_stamped(FACTS)))
