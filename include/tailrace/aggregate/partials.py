@@ -7,8 +7,16 @@ import pyarrow as pa
 
 from tailrace.aggregate import folds
 from tailrace.aggregate.folds import Floats, Fold, Ints
-from tailrace.ground.columns import pair, unify
+from tailrace.ground.columns import encode, pair
+from tailrace.kernels.library import compiled
+from tailrace.kernels.signature import Codes
+from tailrace.kernels.tick_partials import CELLS, CELLS_PER_TUPLE, MAX, MIN, SUM, fold_ticks
 from tailrace.windows.sliding import Sliding
+
+Columns = tuple[Ints | Codes, Ints, Ints, Ints, Floats]
+"""The columns of partials: the codes of their keys, `pane`, `tick`, `tuples`, `total`."""
+
+_COMPILED: dict[Fold, int] = {"sum": SUM, "min": MIN, "max": MAX}
 
 
 def combine(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBatch:
@@ -24,24 +32,40 @@ def combine(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBa
     RecordBatch
         Columns `key` (dictionary), `pane`, `tick`, `tuples`, `total` (as the fold defines it).
     """
-    keys, (key,) = unify([tuples.column("key")])
-    pane = windows.pane(np.asarray(tuples.column("event_time")))
-    tick = np.asarray(tuples.column("tick"))
+    keys, key = encode(tuples.column("key"))
+    event, tick = np.asarray(tuples.column("event_time")), np.asarray(tuples.column("tick"))
     value = np.asarray(tuples.column("value")) if "value" in tuples.schema.names else np.zeros(len(key))
-    return merge(windows, fold, keys, key, pane, tick, np.ones(len(key), np.int64), value)
-
-
-def merge(
-    windows: Sliding, fold: Fold, keys: pa.Array, key: Ints, pane: Ints, tick: Ints, tuples: Ints, total: Floats
-) -> pa.RecordBatch:
-    """Merge rows into partials; the rows are columns of shape (n,), `key` holds codes into `keys`."""
-    tick_and_pane, split_time = pair(tick, pane // windows.pane_ms)
-    code, split = pair(tick_and_pane, key)
-    code, tuples, total = folds.merge(fold, code, tuples, total)
-    tick_and_pane, key = split(code)
-    tick, pane = split_time(tick_and_pane)
-    columns = (pane * windows.pane_ms, tick, tuples, total)
+    code, *columns = (
+        _fold_ticks(windows, fold, len(keys), key, event, tick, value) or _fold(windows, fold, key, event, tick, value)
+    )
     return pa.RecordBatch.from_arrays(
-        [pa.DictionaryArray.from_arrays(pa.array(key, pa.int32()), keys), *map(pa.array, columns)],
+        [pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), keys), *map(pa.array, columns)],
         names=["key", "pane", "tick", "tuples", "total"],
     )
+
+
+def _fold(windows: Sliding, fold: Fold, key: Codes, event: Ints, tick: Ints, value: Floats) -> Columns:
+    """Fold tuples, columns of shape (n,), into partials in the order of tick, pane and key."""
+    tick_and_pane, split_time = pair(tick, event // windows.pane_ms)
+    code, split = pair(tick_and_pane, key)
+    code, tuples, total = folds.merge(fold, code, np.ones(len(key), np.int64), value)
+    tick_and_pane, key = split(code)
+    tick, pane = split_time(tick_and_pane)
+    return key, pane * windows.pane_ms, tick, tuples, total
+
+
+def _fold_ticks(
+    windows: Sliding, fold: Fold, keys: int, key: Codes, event: Ints, tick: Ints, value: Floats
+) -> Columns | None:
+    """Do the same as `_fold` by compiled code; None where there is none, or it is not for such tuples."""
+    n = len(key)
+    fold_all = compiled(fold_ticks, n) if fold in _COMPILED else None
+    if fold_all is None:
+        return None
+    cells = CELLS_PER_TUPLE * n + CELLS
+    counts, totals = np.empty(cells, np.int64), np.empty(cells)
+    code, total = np.empty(n, np.int32), np.empty(n)
+    pane, ticks, count = np.empty((3, n), np.int64)
+    into = code, pane, ticks, count, total
+    rows = fold_all(n, keys, windows.pane_ms, _COMPILED[fold], tick, event, key, value, counts, totals, *into)
+    return None if rows < 0 else (code[:rows], pane[:rows], ticks[:rows], count[:rows], total[:rows])

@@ -36,7 +36,9 @@ def are_distinct(ids: pa.Array) -> bool:
         values = np.asarray(ids)
         low, high = int(values.min()), int(values.max())
         if high - low < _IDS_PER_TUPLE * len(ids):
-            return int(np.bincount(values - low).max()) == 1
+            is_there = np.zeros(high - low + 1, bool)
+            is_there[values - low] = True
+            return int(np.count_nonzero(is_there)) == len(ids)
     return pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False  # null: there is no pair of neighbours
 
 

@@ -132,6 +132,8 @@ class Stage:
             return pa.RecordBatch.from_pylist([], COUNTS)
         time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
         tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
-        code, split = pair(tick, self.kind.windows.pane(pane))
+        pane_ms = self.kind.windows.pane_ms
+        code, split = pair(tick, pane // pane_ms)
         code, (count,) = group_sums(code, tuples)
-        return pa.RecordBatch.from_arrays([pa.array(column) for column in (*split(code), count)], schema=COUNTS)
+        tick, pane = split(code)
+        return pa.RecordBatch.from_arrays([pa.array(each) for each in (tick, pane * pane_ms, count)], schema=COUNTS)

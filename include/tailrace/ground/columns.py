@@ -100,6 +100,12 @@ def _dense_group(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDA
     return extremes
 
 
+def encode(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Dictionary-encode a column, as `unify` does: return the dictionary, and the column as codes into it."""
+    encoded = column.dictionary_encode(null_encoding="encode")  # as it is, where it is encoded already
+    return encoded.dictionary, np.asarray(encoded.indices)
+
+
 def unify(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]]:
     """Dictionary-encode several columns with one shared dictionary, in which null is a value like any other.
 
