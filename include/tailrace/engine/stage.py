@@ -20,7 +20,7 @@ from tailrace.ground import wire
 from tailrace.ground.columns import group_sums, pair, single_batch
 from tailrace.ground.facts import newest
 from tailrace.ground.object_path import Location
-from tailrace.kind.capabilities import JoinsTable, combined, sample_of
+from tailrace.kind.capabilities import Combines, JoinsTable, combined, sample_of
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
@@ -94,7 +94,8 @@ class Stage:
         """Read a segment of a batch; returns the messages to the tasks: prepared rows, statistics, rows for tables."""
         side = self.streams.index(segment.stream)
         reader = self.readers[side]
-        content = reader.read(segment)
+        combines = isinstance(self.kind, Combines) and not self.deduplicates and reader.history is None
+        content = reader.read(segment, coded_keys=combines)
         rows = self.kind.prepare(content.tuples, side)
         rows = with_positions(rows, content.tuples) if self.deduplicates else combined(self.kind, rows)
         routes = self.kind.partition.assign(side, rows, header.plans(self.plans_from), self.tasks)

@@ -102,7 +102,8 @@ def _dense_group(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDA
 
 def encode(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
     """Dictionary-encode a column, as `unify` does: return the dictionary, and the column as codes into it."""
-    encoded = column.dictionary_encode(null_encoding="encode")  # as it is, where it is encoded already
+    is_encoded = pa.types.is_dictionary(column.type)
+    encoded = column if is_encoded else column.dictionary_encode(null_encoding="encode")
     return encoded.dictionary, np.asarray(encoded.indices)
 
 

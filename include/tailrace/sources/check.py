@@ -108,7 +108,9 @@ class Checked:
     arrivals: list[int | None]
 
 
-def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingested_ms: int | None) -> Checked:
+def check(
+    raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingested_ms: int | None, coded_keys: bool = False
+) -> Checked:
     """Split raw records, shape (n,), into tuples and rejects.
 
     Parameters
@@ -120,6 +122,9 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
     ingested_ms : int or None
         Arrival time of all records where the source has no column for it; else when they were read, which bounds their
         arrival times. None: that is not known.
+    coded_keys : bool
+        Whether the tuples' keys may stay dictionary-encoded, each key once in the dictionary, where the source has them
+        so.
     """
     verdict = Verdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
@@ -135,7 +140,8 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
             parts[part] = pa.nulls(raw.num_rows, types.key)
             continue
         is_id = part == "id" and not pa.types.is_null(raw.column(name).type)
-        parts[part] = _cast(raw.column(name), None if is_id else kind)
+        coded = coded_keys and part == "key" and pa.types.is_dictionary(raw.column(name).type)
+        parts[part] = _coded(raw.column(name), kind) if coded else _cast(raw.column(name), None if is_id else kind)
         verdict.reject(nulls(parts[part]), f"{name} is null")
     values = {part: _value(verdict, raw, columns.values[part], kind) for part, kind in columns.value_types().items()}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
@@ -174,7 +180,7 @@ def _check_bounds(verdict: Verdict, columns: Columns, event: Ints, arrival: Ints
     name = columns.event_time
     if first < columns.earliest_ms:
         verdict.reject(event < columns.earliest_ms, f"{name} out of bounds: before the earliest accepted")
-    if first < columns.earliest_ms or last - columns.ahead_ms > arrived:
+    if last - columns.ahead_ms > arrived:
         # Subtracted from the event time: the sum of arrival and ahead_ms could overflow.
         is_ahead = event - columns.ahead_ms > arrival
         verdict.reject(is_ahead, f"{name} out of bounds: too far ahead of arrival")
@@ -204,6 +210,15 @@ def _value(verdict: Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa.
         verdict.reject(np.isnan(numbers), f"{name} is NaN")
         verdict.reject(np.isinf(numbers), f"{name} is infinite")
     return pa.array(numbers)
+
+
+def _coded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """Return dictionary-encoded keys as 32-bit codes into a dictionary of type `kind` that has each key once."""
+    keys = column.combine_chunks()
+    dictionary = keys.dictionary.cast(kind)
+    if dictionary.null_count or len(dictionary.unique()) < len(dictionary):
+        return _cast(column, kind)
+    return pa.DictionaryArray.from_arrays(keys.indices.cast(pa.int32()), dictionary)
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.Array:

@@ -17,7 +17,7 @@ from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.ground.times import INT96_UNIT
 from tailrace.sources.carried_columns import CARRIABLE, carried_type
 from tailrace.sources.check import Columns
-from tailrace.sources.parquet_rows import read_rows, rows_of_segment, take_rows
+from tailrace.sources.parquet_rows import read_rows, repeated_texts, rows_of_segment, take_rows
 from tailrace.sources.raw_records import raw_records
 from tailrace.sources.segments import (
     RawSegment,
@@ -108,6 +108,8 @@ class ParquetFiles:
             file = _content(path)
             groups, first, rows = _groups(file.metadata, segment)
             if rows == segment.rows:
+                if texts := repeated_texts(file, groups, columns):
+                    file = _content(path, texts, file.metadata)
                 return file.read_row_groups(groups, columns=columns, use_threads=False)
             batches = list(read_rows(path, groups, columns, first, segment.rows))
         return pa.Table.from_batches(batches)
@@ -160,12 +162,15 @@ def _open(path: SourceFile) -> pq.ParquetFile:
         return _content(path)
 
 
-def _content(path: SourceFile) -> pq.ParquetFile:
+def _content(
+    path: SourceFile, coded: Sequence[str] = (), metadata: pq.FileMetaData | None = None
+) -> pq.ParquetFile:
+    """Open a file; the columns `coded` come dictionary-encoded."""
+    options = {"coerce_int96_timestamp_unit": INT96_UNIT, "read_dictionary": coded, "metadata": metadata}
     if isinstance(path, Path):
         require_regular(path)
-        return pq.ParquetFile(path, coerce_int96_timestamp_unit=INT96_UNIT)
-    file = path.open()
-    return pq.ParquetFile(file, pre_buffer=True, coerce_int96_timestamp_unit=INT96_UNIT)  # neighbours by one request
+        return pq.ParquetFile(path, **options)
+    return pq.ParquetFile(path.open(), pre_buffer=True, **options)  # neighbours by one request
 
 
 @contextmanager
