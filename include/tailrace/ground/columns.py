@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.ground.grouping import How, sorted_group
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-How = Literal["sum", "min", "max"]
 
 _MAX_EXACT = 1 << 53  # doubles, in which np.bincount sums, hold every integer up to here
 _CODE_LIMIT = 1 << 62  # codes below it do not overflow int64
@@ -81,6 +82,8 @@ def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[ND
         present = np.flatnonzero(np.bincount(offset))
         results = [_dense_group(offset, high - low + 1, *column)[present].astype(column[0].dtype) for column in columns]
         return present + low, results
+    if (compiled_group := sorted_group(code, low, high, columns)) is not None:
+        return compiled_group
     names = list(map(str, range(len(columns))))
     table = pa.table([code, *(column for column, _ in columns)], names=["code", *names])
     grouped = table.group_by("code", use_threads=False).aggregate(

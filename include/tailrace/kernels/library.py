@@ -17,8 +17,8 @@ from tailrace.kernels.signature import Kernel
 P = ParamSpec("P")
 Functions = dict[str, Callable[..., int]]
 
-MANY_ROWS = 1 << 15
-"""Rows of a call from which on compiled code is used: to load it takes as long as 250,000 rows take in numpy."""
+MANY_ROWS, SOME_ROWS = 1 << 15, 1 << 10
+"""Rows of a call that are worth loading compiled code, as long as 250,000 take in numpy; those worth calling it."""
 
 _WORTH_COMPILING = 1 << 25
 """Rows handled in numpy after which a process compiles the kernels, in seconds, for itself and all later ones."""
@@ -42,6 +42,11 @@ class Library:
     def file_name(self) -> str:
         """The name of the kernels' machine code in the cache."""
         return file_name(self.kernels)
+
+    @property
+    def is_loaded(self) -> bool:
+        """True once it is known which kernels there are, if any."""
+        return self._functions is not None
 
     def functions(self, rows: int) -> Functions:
         """Return the compiled kernels by name, for a call with so many rows; empty where there are none, or none yet."""
@@ -77,4 +82,6 @@ _LIBRARY = Library(KERNELS, CodeCache.of_machine())
 
 def compiled(kernel: Callable[P, int], rows: int) -> Callable[P, int] | None:
     """Return a kernel's compiled form for a call with so many rows; None: its numpy form is to be taken."""
-    return None if rows < MANY_ROWS else _LIBRARY.functions(rows).get(kernel.__name__)
+    if rows < (SOME_ROWS if _LIBRARY.is_loaded else MANY_ROWS):
+        return None
+    return _LIBRARY.functions(rows).get(kernel.__name__)

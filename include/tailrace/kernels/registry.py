@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tailrace.kernels.arrival_ticks import number_ticks
+from tailrace.kernels.grouping import first_of_runs, fold_floats, fold_ints, sort_codes
 from tailrace.kernels.signature import Kernel
 from tailrace.kernels.tick_partials import fold_ticks
 
-KERNELS: tuple[Kernel, ...] = (number_ticks, fold_ticks)
+KERNELS: tuple[Kernel, ...] = (
+    number_ticks,
+    fold_ticks,
+    sort_codes,
+    first_of_runs,
+    fold_floats,
+    fold_ints,
+)
