@@ -12,7 +12,6 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -79,5 +78,5 @@ def file_name(kernels: tuple[Kernel, ...]) -> str:
     """
     modules = dict.fromkeys(inspect.getmodule(kernel) for kernel in kernels)
     sources = [inspect.getsource(module) for module in modules if module is not None]
-    content = "\0".join([version("numba"), description(), *sources])
+    content = "\0".join([description(), *sources])  # numba goes with one version of LLVM
     return f"{sha256(content.encode()).hexdigest()[:32]}.o"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from typing import Any
 
 
@@ -22,7 +21,7 @@ def description() -> str:
     import llvmlite
     import llvmlite.binding as llvm
 
-    return " ".join((llvmlite.__version__, platform.platform(), llvm.get_host_cpu_name(), _features()))
+    return " ".join((llvmlite.__version__, llvm.get_default_triple(), llvm.get_host_cpu_name(), _features()))
 
 
 def _features() -> str:
