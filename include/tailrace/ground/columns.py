@@ -65,7 +65,8 @@ def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[ND
     ----------
     code : ndarray, shape (n,)
     columns : pairs of ndarray, shape (n,), and how
-        Integer columns are summed as integers; min and max are for doubles other than NaN.
+        Integer columns are summed as integers, doubles in the order of the rows; min and max are for doubles other
+        than NaN, and give 0.0 for −0.0, so that the order of the two is no matter.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[ND
     codes = grouped["code"].to_numpy()
     order = np.argsort(codes)
     results = [grouped[f"{name}_{how}"].to_numpy()[order] for name, (_, how) in zip(names, columns, strict=True)]
-    return codes[order], results
+    return codes[order], [column + 0.0 if column.dtype == np.float64 else column for column in results]
 
 
 def _dense_group(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDArray[Any]:
@@ -100,7 +101,7 @@ def _dense_group(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDA
         return np.bincount(offset, column)
     extremes = np.full(size, np.inf if how == "min" else -np.inf)
     (np.minimum if how == "min" else np.maximum).at(extremes, offset, column)
-    return extremes
+    return extremes + 0.0
 
 
 def encode(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:

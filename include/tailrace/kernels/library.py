@@ -18,9 +18,9 @@ P = ParamSpec("P")
 Functions = dict[str, Callable[..., int]]
 
 MANY_ROWS, SOME_ROWS = 1 << 15, 1 << 10
-"""Rows of a call that are worth loading compiled code, as long as 250,000 take in numpy; those worth calling it."""
+"""Rows of a call that are worth loading compiled code, which takes 40 ms; those that are worth calling it then."""
 
-_WORTH_COMPILING = 1 << 25
+WORTH_COMPILING = 1 << 24
 """Rows handled in numpy after which a process compiles the kernels, in seconds, for itself and all later ones."""
 
 _LOG = logging.getLogger(__name__)
@@ -30,11 +30,23 @@ class Library:
     """The compiled kernels of a process, from the cache; compiled into it, when many rows have come without.
 
     Where the compiler is not installed, or no cache can be written, there are none.
+
+    Attributes
+    ----------
+    many_rows, some_rows : int
+        See `MANY_ROWS`.
     """
 
-    def __init__(self, kernels: Sequence[Kernel], cache: CodeCache, worth_compiling: int = _WORTH_COMPILING) -> None:
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        cache: CodeCache,
+        many_rows: int = MANY_ROWS,
+        some_rows: int = SOME_ROWS,
+        worth_compiling: int = WORTH_COMPILING,
+    ) -> None:
         self.kernels, self.cache = tuple(kernels), cache
-        self._rows_left = worth_compiling
+        self.many_rows, self.some_rows, self._rows_left = many_rows, some_rows, worth_compiling
         self._functions: Functions | None = None
         self._lock = Lock()
 
@@ -43,13 +55,10 @@ class Library:
         """The name of the kernels' machine code in the cache."""
         return file_name(self.kernels)
 
-    @property
-    def is_loaded(self) -> bool:
-        """True once it is known which kernels there are, if any."""
-        return self._functions is not None
-
     def functions(self, rows: int) -> Functions:
-        """Return the compiled kernels by name, for a call with so many rows; empty where there are none, or none yet."""
+        """Return the compiled kernels by name for a call with so many rows; empty where it should do without."""
+        if rows < (self.many_rows if self._functions is None else self.some_rows):
+            return {}
         if self._functions is None:
             with self._lock:
                 if self._functions is None:
@@ -77,11 +86,10 @@ class Library:
         return code
 
 
-_LIBRARY = Library(KERNELS, CodeCache.of_machine())
+OF_PROCESS = Library(KERNELS, CodeCache.of_machine())
+"""The kernels of this process."""
 
 
 def compiled(kernel: Callable[P, int], rows: int) -> Callable[P, int] | None:
     """Return a kernel's compiled form for a call with so many rows; None: its numpy form is to be taken."""
-    if rows < (SOME_ROWS if _LIBRARY.is_loaded else MANY_ROWS):
-        return None
-    return _LIBRARY.functions(rows).get(kernel.__name__)
+    return OF_PROCESS.functions(rows).get(kernel.__name__)

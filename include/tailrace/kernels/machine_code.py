@@ -21,7 +21,7 @@ def compile_kernels(kernels: Iterable[Kernel]) -> bytes:
     ImportError
         Where numba is not installed.
     RuntimeError
-        When a kernel needs more than itself to run, such as an exception of Python's.
+        When numba does not compile a kernel, or a kernel needs more than itself, such as an exception of Python's.
     """
     import llvmlite.binding as llvm
 
@@ -40,10 +40,15 @@ def _module(kernel: Kernel) -> Any:
     """Compile a kernel to an LLVM module with its loop alone, without what calls it from Python."""
     import llvmlite.binding as llvm
     from numba import cfunc, types
+    from numba.core.errors import NumbaError
 
-    pointers = {name: types.CPointer(getattr(types, name)) for name in ("int32", "int64", "float64")}
-    columns = [types.int64 if dtype is None else pointers[dtype.name] for dtype in parameters(kernel)]
-    compiled = cfunc(types.int64(*columns), nopython=True, error_model="numpy")(kernel)
+    columns = [
+        types.int64 if dtype is None else types.CPointer(getattr(types, dtype.name)) for dtype in parameters(kernel)
+    ]
+    try:
+        compiled = cfunc(types.int64(*columns), nopython=True, error_model="numpy")(kernel)
+    except NumbaError as error:
+        raise RuntimeError(f"numba does not compile {kernel.__name__}: {error}") from error
     module = llvm.parse_assembly(compiled.inspect_llvm())
     loop = module.get_function(compiled.native_name.removeprefix("cfunc."))
     for each in (*module.functions, *module.global_variables):

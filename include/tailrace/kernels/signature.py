@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.uint8]
 
 Kernel = Callable[..., int]
 """A loop over columns: takes integers and contiguous columns, writes into some of these, and returns an integer."""
@@ -19,6 +20,7 @@ COLUMNS: dict[Any, np.dtype[Any]] = {
     Ints: np.dtype(np.int64),
     Codes: np.dtype(np.int32),
     Floats: np.dtype(np.float64),
+    Flags: np.dtype(np.uint8),
 }
 """The type of the values of each type of column."""
 

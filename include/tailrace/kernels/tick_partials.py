@@ -9,7 +9,7 @@ from tailrace.kernels.signature import Codes, Floats, Ints
 SUM, MIN, MAX = 0, 1, 2
 
 CELLS_PER_TUPLE, CELLS = 4, 1024
-"""A tick's table has at most so many cells a tuple, and so many more: it costs by the tuples, not by times or keys."""
+"""The ticks' tables have at most so many cells a tuple, and so many more: they cost by tuples, not by times or keys."""
 
 
 def fold_ticks(
@@ -47,9 +47,10 @@ def fold_ticks(
     Returns
     -------
     int
-        The number of rows; −1 where ticks fall, or a tick has more cells than its tuples are worth.
+        The number of rows; −1 where ticks fall, or the ticks have more cells than the tuples are worth.
     """
     empty = 0.0 if fold == 0 else (np.inf if fold == 1 else -np.inf)
+    cells_left = 4 * n + 1024
     rows = 0
     start = 0
     while start < n:
@@ -65,8 +66,9 @@ def fold_ticks(
             end += 1
         first = low // pane_ms
         panes = high // pane_ms - first + 1
-        if panes > (4 * (end - start) + 1024) // keys:
+        if panes < 1 or panes > cells_left // keys:  # below 1: their number exceeds 64 bits
             return -1
+        cells_left -= panes * keys
         for cell in range(panes * keys):
             counts[cell] = 0
             totals[cell] = empty
