@@ -9,8 +9,8 @@ from tailrace.aggregate import folds
 from tailrace.aggregate.folds import Floats, Fold, Ints
 from tailrace.ground.columns import encode, pair
 from tailrace.kernels.library import compiled
-from tailrace.kernels.signature import Codes
-from tailrace.kernels.tick_partials import CELLS, CELLS_PER_TUPLE, MAX, MIN, SUM, fold_ticks
+from tailrace.kernels.signature import MAX, MIN, SUM, Codes
+from tailrace.kernels.tick_partials import CELLS, CELLS_PER_TUPLE, fold_ticks
 from tailrace.windows.sliding import Sliding
 
 Columns = tuple[Ints | Codes, Ints, Ints, Ints, Floats]
@@ -35,8 +35,8 @@ def combine(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBa
     keys, key = encode(tuples.column("key"))
     event, tick = np.asarray(tuples.column("event_time")), np.asarray(tuples.column("tick"))
     value = np.asarray(tuples.column("value")) if "value" in tuples.schema.names else np.zeros(len(key))
-    code, *columns = (
-        _fold_ticks(windows, fold, len(keys), key, event, tick, value) or _fold(windows, fold, key, event, tick, value)
+    code, *columns = _fold_ticks(windows, fold, len(keys), key, event, tick, value) or _fold(
+        windows, fold, key, event, tick, value
     )
     return pa.RecordBatch.from_arrays(
         [pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), keys), *map(pa.array, columns)],
@@ -47,11 +47,11 @@ def combine(windows: Sliding, fold: Fold, tuples: pa.RecordBatch) -> pa.RecordBa
 def _fold(windows: Sliding, fold: Fold, key: Codes, event: Ints, tick: Ints, value: Floats) -> Columns:
     """Fold tuples, columns of shape (n,), into partials in the order of tick, pane and key."""
     tick_and_pane, split_time = pair(tick, event // windows.pane_ms)
-    code, split = pair(tick_and_pane, key)
+    code, split = pair(tick_and_pane, key.astype(np.int64))
     code, tuples, total = folds.merge(fold, code, np.ones(len(key), np.int64), value)
-    tick_and_pane, key = split(code)
+    tick_and_pane, key_code = split(code)
     tick, pane = split_time(tick_and_pane)
-    return key, pane * windows.pane_ms, tick, tuples, total
+    return key_code, pane * windows.pane_ms, tick, tuples, total
 
 
 def _fold_ticks(

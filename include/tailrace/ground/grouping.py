@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from tailrace.kernels.grouping import BUCKETS, DIGIT_BITS, first_of_runs, fold_floats, fold_ints, sort_codes
 from tailrace.kernels.library import compiled
+from tailrace.kernels.signature import MAX, MIN, SUM
 
 Ints = NDArray[np.int64]
 How = Literal["sum", "min", "max"]
 
-_FOLDS: dict[How, int] = {"sum": 0, "min": 1, "max": 2}
+_FOLDS: dict[How, int] = {"sum": SUM, "min": MIN, "max": MAX}
 _MAX_ROWS = 1 << 31  # rows are counted in 32 bits
 
 

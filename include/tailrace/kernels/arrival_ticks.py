@@ -6,7 +6,7 @@ from tailrace.kernels.signature import Ints
 
 
 def number_ticks(n: int, tick_ms: int, arrival: Ints, tick: Ints, end: Ints) -> int:
-    """Write the tick and its end in ms for each of n arrival times, of which an earlier one counts as the latest before.
+    """Write the tick and its end in ms of each of n arrival times; what goes backwards counts as the latest so far.
 
     Returns
     -------

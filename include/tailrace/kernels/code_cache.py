@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from tailrace.kernels import machine_code, signature
 from tailrace.kernels.signature import Kernel
 from tailrace.kernels.target import description
 
@@ -76,7 +77,8 @@ def file_name(kernels: tuple[Kernel, ...]) -> str:
     OSError
         Where there is no source, as of a frozen program.
     """
-    modules = dict.fromkeys(inspect.getmodule(kernel) for kernel in kernels)
+    loops = [inspect.getmodule(kernel) for kernel in kernels]
+    modules = dict.fromkeys([signature, machine_code, *loops])
     sources = [inspect.getsource(module) for module in modules if module is not None]
     content = "\0".join([description(), *sources])  # numba goes with one version of LLVM
     return f"{sha256(content.encode()).hexdigest()[:32]}.o"

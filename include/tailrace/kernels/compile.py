@@ -1,6 +1,6 @@
 """Compiles the kernels for this installation and this machine's processor, so that no process has to.
 
-As a program, `python -m tailrace.kernels.compile`, it prints where they are, or why there are none, and then ends with 1.
+As a program, `python -m tailrace.kernels.compile`, it prints why there are none where it makes none, and ends with 1.
 """
 
 from __future__ import annotations

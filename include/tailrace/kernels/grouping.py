@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailrace.kernels.signature import Codes, Floats, Ints
+from tailrace.kernels.signature import MIN, SUM, Codes, Floats, Ints
 
 DIGIT_BITS = 11
 BUCKETS = 1 << DIGIT_BITS
@@ -11,7 +11,7 @@ BUCKETS = 1 << DIGIT_BITS
 def sort_codes(
     n: int, low: int, digits: int, code: Ints, counts: Ints, key: Ints, row: Codes, key_2: Ints, row_2: Codes
 ) -> int:
-    """Sort n codes, equal ones in the order of their rows; `key` gets each code minus the lowest, `row` where it stands.
+    """Sort n codes, equal ones in the order of their rows; `key` gets each code minus the lowest, `row` where it stood.
 
     Parameters
     ----------
@@ -28,28 +28,28 @@ def sort_codes(
     int
         0 where the result is in `key` and `row`, 1 where it is in `key_2` and `row_2`.
     """
-    for bucket in range(digits * 2048):
+    for bucket in range(digits * BUCKETS):
         counts[bucket] = 0
     for index in range(n):
         value = code[index] - low
         key[index] = value
         row[index] = index
         for digit in range(digits):
-            counts[digit * 2048 + ((value >> (11 * digit)) & 2047)] += 1
+            counts[digit * BUCKETS + ((value >> (DIGIT_BITS * digit)) & (BUCKETS - 1))] += 1
     is_second = 0
     for digit in range(digits):
-        shift = 11 * digit
+        shift = DIGIT_BITS * digit
         first = key[0] if is_second == 0 else key_2[0]
-        if counts[digit * 2048 + ((first >> shift) & 2047)] == n:
+        if counts[digit * BUCKETS + ((first >> shift) & (BUCKETS - 1))] == n:
             continue  # all have the same
         start = 0
-        for bucket in range(digit * 2048, digit * 2048 + 2048):
+        for bucket in range(digit * BUCKETS, digit * BUCKETS + BUCKETS):
             count = counts[bucket]
             counts[bucket] = start
             start += count
         for index in range(n):
             value = key[index] if is_second == 0 else key_2[index]
-            bucket = digit * 2048 + ((value >> shift) & 2047)
+            bucket = digit * BUCKETS + ((value >> shift) & (BUCKETS - 1))
             place = counts[bucket]
             counts[bucket] = place + 1
             if is_second == 0:
@@ -73,10 +73,10 @@ def first_of_runs(n: int, key: Ints, first: Ints) -> int:
 
 
 def fold_floats(n: int, runs: int, fold: int, first: Ints, row: Codes, value: Floats, out: Floats) -> int:
-    """Fold the values of each of the runs, from the first row on: their sum (0), minimum (1) or maximum (2)."""
+    """Fold the values of each of the runs, from the first row on: SUM, MIN or MAX."""
     for run in range(runs):
         end = first[run + 1] if run + 1 < runs else n
-        if fold == 0:
+        if fold == SUM:
             total = 0.0
             for index in range(first[run], end):
                 total += value[row[index]]
@@ -84,7 +84,7 @@ def fold_floats(n: int, runs: int, fold: int, first: Ints, row: Codes, value: Fl
             total = value[row[first[run]]]
             for index in range(first[run] + 1, end):
                 each = value[row[index]]
-                total = min(total, each) if fold == 1 else max(total, each)
+                total = min(total, each) if fold == MIN else max(total, each)
         out[run] = total + 0.0  # −0.0 becomes 0.0, so that which of the two came first is no matter
     return runs
 
@@ -96,9 +96,9 @@ def fold_ints(n: int, runs: int, fold: int, first: Ints, row: Codes, value: Ints
         total = value[row[first[run]]]
         for index in range(first[run] + 1, end):
             each = value[row[index]]
-            if fold == 0:
+            if fold == SUM:
                 total += each
             else:
-                total = min(total, each) if fold == 1 else max(total, each)
+                total = min(total, each) if fold == MIN else max(total, each)
         out[run] = total
     return runs

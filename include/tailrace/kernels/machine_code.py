@@ -39,14 +39,16 @@ def compile_kernels(kernels: Iterable[Kernel]) -> bytes:
 def _module(kernel: Kernel) -> Any:
     """Compile a kernel to an LLVM module with its loop alone, without what calls it from Python."""
     import llvmlite.binding as llvm
-    from numba import cfunc, types
+    import numba
     from numba.core.errors import NumbaError
 
+    compile_kernel: Any = numba.cfunc
+    types: Any = numba.types
     columns = [
         types.int64 if dtype is None else types.CPointer(getattr(types, dtype.name)) for dtype in parameters(kernel)
     ]
     try:
-        compiled = cfunc(types.int64(*columns), nopython=True, error_model="numpy")(kernel)
+        compiled = compile_kernel(types.int64(*columns), nopython=True, error_model="numpy")(kernel)
     except NumbaError as error:
         raise RuntimeError(f"numba does not compile {kernel.__name__}: {error}") from error
     module = llvm.parse_assembly(compiled.inspect_llvm())

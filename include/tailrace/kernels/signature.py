@@ -13,6 +13,9 @@ Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.uint8]
 
+SUM, MIN, MAX = 0, 1, 2
+"""The folds of a kernel: how values become one."""
+
 Kernel = Callable[..., int]
 """A loop over columns: takes integers and contiguous columns, writes into some of these, and returns an integer."""
 

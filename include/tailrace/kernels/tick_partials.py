@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.kernels.signature import Codes, Floats, Ints
-
-SUM, MIN, MAX = 0, 1, 2
+from tailrace.kernels.signature import MIN, SUM, Codes, Floats, Ints
 
 CELLS_PER_TUPLE, CELLS = 4, 1024
 """The ticks' tables have at most so many cells a tuple, and so many more: they cost by tuples, not by times or keys."""
 
+_UINT32 = (1 << 32) - 1
 
-def fold_ticks(
+
+def fold_ticks(  # noqa: PLR0912 (a kernel calls no other)
     n: int,
     keys: int,
     pane_ms: int,
@@ -49,8 +49,8 @@ def fold_ticks(
     int
         The number of rows; −1 where ticks fall, or the ticks have more cells than the tuples are worth.
     """
-    empty = 0.0 if fold == 0 else (np.inf if fold == 1 else -np.inf)
-    cells_left = 4 * n + 1024
+    empty = 0.0 if fold == SUM else (np.inf if fold == MIN else -np.inf)
+    cells_left = CELLS_PER_TUPLE * n + CELLS
     rows = 0
     start = 0
     while start < n:
@@ -69,21 +69,20 @@ def fold_ticks(
         if panes < 1 or panes > cells_left // keys:  # below 1: their number exceeds 64 bits
             return -1
         cells_left -= panes * keys
-        for cell in range(panes * keys):
-            counts[cell] = 0
-            totals[cell] = empty
+        for index in range(panes * keys):
+            counts[index] = 0
+            totals[index] = empty
         base = first * pane_ms
-        is_short = panes * pane_ms < 4294967296  # then offsets divide as 32-bit integers, which is quicker
+        is_short = panes * pane_ms <= _UINT32  # then offsets divide as 32-bit integers, which is quicker
         for row in range(start, end):
             if is_short:
-                pane = np.int64(np.uint32(event[row] - base) // np.uint32(pane_ms))
+                cell = np.int64(np.uint32(event[row] - base) // np.uint32(pane_ms)) * keys + key[row]
             else:
-                pane = (event[row] - base) // pane_ms
-            cell = pane * keys + key[row]
+                cell = (event[row] - base) // pane_ms * keys + key[row]
             counts[cell] += 1
-            if fold == 0:
+            if fold == SUM:
                 totals[cell] += value[row]
-            elif fold == 1:
+            elif fold == MIN:
                 totals[cell] = min(totals[cell], value[row])
             else:
                 totals[cell] = max(totals[cell], value[row])

@@ -162,9 +162,7 @@ def _open(path: SourceFile) -> pq.ParquetFile:
         return _content(path)
 
 
-def _content(
-    path: SourceFile, coded: Sequence[str] = (), metadata: pq.FileMetaData | None = None
-) -> pq.ParquetFile:
+def _content(path: SourceFile, coded: Sequence[str] = (), metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
     """Open a file; the columns `coded` come dictionary-encoded."""
     options = {"coerce_int96_timestamp_unit": INT96_UNIT, "read_dictionary": coded, "metadata": metadata}
     if isinstance(path, Path):

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_forms import compiled_form, numpy_form
+from kernel_forms import compiled_form, compiled_library, numpy_form
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.partials import combine
-from tailrace.kernels.tick_partials import MAX, MIN, SUM, fold_ticks
+from tailrace.kernels.signature import SUM
 from tailrace.windows.sliding import Sliding
 
 YEARS_20 = 20 * 365 * 86_400_000
@@ -84,8 +84,6 @@ def test_compiled_partials_are_those_of_numpy_to_the_bit(
 
 def fold_all(tick: list[int], event: list[int], key: list[int], keys: int, n: int | None = None) -> int:
     """The number of rows that the compiled loop gives for these tuples; −1 where it leaves them to numpy."""
-    from kernel_forms import compiled_library
-
     count, cells = len(tick), 4 * len(tick) + 1024
     columns = np.array(tick), np.array(event), np.array(key, np.int32), np.ones(count)
     scratch = np.empty(cells, np.int64), np.empty(cells)
@@ -97,7 +95,9 @@ def test_a_tick_with_many_cells_is_worth_as_many_as_all_tuples_are() -> None:
     near = [1_000_000] * 2000
     assert fold_all([0] * 2000, near, [0] * 2000, 50) == 1
     assert fold_all([0] * 1999 + [1], [*near[:-1], 1_000_000], [0] * 2000, 50) == 2
-    assert fold_all([0] * 1998 + [1, 1], [*near[:-2], 1_000_000, 1_009_900], [0] * 2000, 50) == 3, "5,050 of 9,024 cells"
+    assert fold_all([0] * 1998 + [1, 1], [*near[:-2], 1_000_000, 1_009_900], [0] * 2000, 50) == 3, (
+        "5,050 of 9,024 cells"
+    )
     assert fold_all([0] * 1998 + [1, 1], [*near[:-2], 1_000_000, 1_019_900], [0] * 2000, 50) == -1
 
 
@@ -109,8 +109,3 @@ def test_an_event_time_far_from_the_others_is_left_to_numpy(far: int) -> None:
 
 def test_ticks_that_fall_are_left_to_numpy() -> None:
     assert fold_all([5, 5, 4], [1, 2, 3], [0, 0, 0], 1) == -1
-
-
-def test_the_numbers_of_folds_are_those_that_the_loop_knows() -> None:
-    assert (SUM, MIN, MAX) == (0, 1, 2)
-    assert fold_ticks.__annotations__["fold"] == "int"
