@@ -86,7 +86,7 @@ def number(
     """
     if tick_ms and (number_all := compiled(number_ticks, len(arrival_ms))) is not None:
         tick, end = np.empty((2, len(arrival_ms)), np.int64)
-        number_all(len(arrival_ms), tick_ms, arrival_ms, tick, end)
+        number_all(len(arrival_ms), tick_ms, np.ascontiguousarray(arrival_ms, np.int64), tick, end)
         return tick, end
     latest = np.maximum.accumulate(arrival_ms) if len(arrival_ms) else arrival_ms
     if tick_ms == 0:

@@ -94,8 +94,8 @@ class Stage:
         """Read a segment of a batch; returns the messages to the tasks: prepared rows, statistics, rows for tables."""
         side = self.streams.index(segment.stream)
         reader = self.readers[side]
-        combines = isinstance(self.kind, Combines) and not self.deduplicates and reader.history is None
-        content = reader.read(segment, coded_keys=combines)
+        combines = isinstance(self.kind, Combines) and not isinstance(self.kind, JoinsTable)
+        content = reader.read(segment, coded_keys=combines and not self.deduplicates and reader.history is None)
         rows = self.kind.prepare(content.tuples, side)
         rows = with_positions(rows, content.tuples) if self.deduplicates else combined(self.kind, rows)
         routes = self.kind.partition.assign(side, rows, header.plans(self.plans_from), self.tasks)

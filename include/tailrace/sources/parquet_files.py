@@ -108,8 +108,9 @@ class ParquetFiles:
             file = _content(path)
             groups, first, rows = _groups(file.metadata, segment)
             if rows == segment.rows:
-                if texts := repeated_texts(file, groups, columns):
-                    file = _content(path, texts, file.metadata)
+                if isinstance(path, Path) and (texts := repeated_texts(file, groups, columns)):  # objects: by a request
+                    options = {"metadata": file.metadata, "coerce_int96_timestamp_unit": INT96_UNIT}
+                    file = pq.ParquetFile(path, read_dictionary=texts, **options)
                 return file.read_row_groups(groups, columns=columns, use_threads=False)
             batches = list(read_rows(path, groups, columns, first, segment.rows))
         return pa.Table.from_batches(batches)
@@ -162,13 +163,12 @@ def _open(path: SourceFile) -> pq.ParquetFile:
         return _content(path)
 
 
-def _content(path: SourceFile, coded: Sequence[str] = (), metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
-    """Open a file; the columns `coded` come dictionary-encoded."""
-    options = {"coerce_int96_timestamp_unit": INT96_UNIT, "read_dictionary": coded, "metadata": metadata}
+def _content(path: SourceFile) -> pq.ParquetFile:
     if isinstance(path, Path):
         require_regular(path)
-        return pq.ParquetFile(path, **options)
-    return pq.ParquetFile(path.open(), pre_buffer=True, **options)  # neighbours by one request
+        return pq.ParquetFile(path, coerce_int96_timestamp_unit=INT96_UNIT)
+    file = path.open()
+    return pq.ParquetFile(file, pre_buffer=True, coerce_int96_timestamp_unit=INT96_UNIT)  # neighbours by one request
 
 
 @contextmanager
