@@ -72,3 +72,17 @@ if [ "$(cat "$stamp")" != "$version" ]; then
     }
     echo "$version" >"$stamp"
 fi
+
+# Machine code is of its source and of what compiles it.
+kernels=.venv/.tailrace-kernels
+changed() {
+    find include/tailrace/kernels -name '*.py' -newer "$kernels" 2>/dev/null
+}
+if [ ! -e "$kernels" ] || [ "$stamp" -nt "$kernels" ] || [ -n "$(changed)" ]; then
+    say "compiling the loops over columns; some seconds"
+    .venv/bin/python -m tailrace.kernels.compile 2>.venv/kernels.log || {
+        say "they were not, so numpy computes columns, more slowly. Why: .venv/kernels.log"
+        say "to try it again: .venv/bin/python -m tailrace.kernels.compile"
+    }
+    : >"$kernels"
+fi

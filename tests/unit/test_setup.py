@@ -50,10 +50,11 @@ def python(checkout: Path, text: str) -> None:
 
 def test_setup_reports_an_installation_and_is_silent_while_it_is_up_to_date(setup, tmp_path):
     python(tmp_path, "exit 0")
-    first, second, last = setup().splitlines()
+    first, second, third, last = setup().splitlines()
     assert "installing the packages" in first
     assert second == "setup: done"
-    assert "archiving" in last
+    assert "archiving" in third
+    assert "compiling" in last
     assert setup() == ""
     os.utime(tmp_path / "uv.lock", (2**32, 2**32))  # a newer lock
     assert "installing the packages" in setup()
@@ -63,12 +64,26 @@ def test_setup_makes_an_archive_of_sparks_classes_and_ends_well_without(setup, t
     assert "Why: .venv/class-archive.log" in setup(), "there is no Python in this environment"
     assert setup() == "", "what failed once would cost each command its time"
     made = tmp_path / ".venv" / "made"
-    python(tmp_path, f'echo "$@" > {made}')
+    python(tmp_path, f'echo "$@" >> {made}')
     (tmp_path / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"17.0.10\"'\n")
     output = setup()
     assert "archiving" in output
     assert "class-archive.log" not in output
-    assert made.read_text() == "-m tailrace.spark.make_class_archive\n"
+    assert made.read_text() == "-m tailrace.spark.make_class_archive\n-m tailrace.kernels.compile\n"
+
+
+def test_setup_compiles_the_kernels_whose_source_is_newer_and_ends_well_without(setup, tmp_path):
+    assert "Why: .venv/kernels.log" in setup(), "there is no Python in this environment"
+    source = tmp_path / "include" / "tailrace" / "kernels" / "loop.py"
+    source.parent.mkdir(parents=True)
+    source.touch()
+    os.utime(source, (2**31, 2**31))
+    made = tmp_path / ".venv" / "made"
+    python(tmp_path, f'echo "$@" >> {made}')
+    output = setup()
+    assert "compiling" in output
+    assert "kernels.log" not in output
+    assert made.read_text() == "-m tailrace.kernels.compile\n"
 
 
 def test_setup_keeps_an_environment_of_the_same_python_and_makes_one_of_another_anew(setup, tmp_path):

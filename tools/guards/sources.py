@@ -9,6 +9,20 @@ PARTITIONS = "tests/unit/sources/test_partitions.py"
 
 MUTATIONS = (
     Mutation(
+        "coded texts: not where the writer gave up its dictionary",
+        "sources/parquet_rows.py",
+        "chunk.has_dictionary_page and chunk.total_uncompressed_size <= _CODE_BYTES * chunk.num_values",
+        "chunk.has_dictionary_page",
+        ("tests/unit/sources/test_parquet_files.py",),
+    ),
+    Mutation(
+        "coded keys: each once in the dictionary, none null",
+        "sources/check.py",
+        "if dictionary.null_count or len(dictionary.unique()) < len(dictionary):",
+        "if False:",
+        ("tests/unit/sources/test_check.py",),
+    ),
+    Mutation(
         "a source: a file that was read and is not there any more",
         "sources/path_sources.py",
         "return is_url(segment.path) or Path(str(file)).exists()",

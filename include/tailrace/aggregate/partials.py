@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from tailrace.aggregate import folds
+from tailrace.aggregate.folds import Floats, Fold, Ints
 from tailrace.aggregate.function import Function
-from tailrace.ground.columns import pair, unify
+from tailrace.ground.columns import encode, pair
+from tailrace.kernels.library import compiled
+from tailrace.kernels.signature import MAX, MIN, SUM, Codes
+from tailrace.kernels.tick_partials import CELLS, CELLS_PER_TUPLE, fold_ticks
 from tailrace.windows.sliding import Sliding
+
+_COMPILED: dict[tuple[Fold, ...], int] = {("sum",): SUM, ("min",): MIN, ("max",): MAX}
 
 
 def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
@@ -24,18 +32,53 @@ def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.
     RecordBatch
         Columns `key` (dictionary), `pane`, `tick`, `tuples`, and the function's accumulator.
     """
-    keys, (key,) = unify([tuples.column("key")])
-    pane = windows.pane(np.asarray(tuples.column("event_time")))
-    tick_and_pane, split_time = pair(np.asarray(tuples.column("tick")), pane // windows.pane_ms)
-    code, split = pair(tick_and_pane, key)
+    keys, key = encode(tuples.column("key"))
+    event, tick = np.asarray(tuples.column("event_time")), np.asarray(tuples.column("tick"))
     value = np.asarray(tuples.column("value")) if "value" in tuples.schema.names else np.zeros(len(key))
-    code, *columns = folds.merge(function.folds, code, np.ones(len(key), np.int64), *function.accumulate(value))
-    tick_and_pane, key = split(code)
-    tick, pane = split_time(tick_and_pane)
+    columns = function.accumulate(value)
+    code, *rows = _fold_ticks(windows, function.folds, len(keys), key, event, tick, columns) or _fold(
+        windows, function.folds, key, event, tick, columns
+    )
     return pa.RecordBatch.from_arrays(
-        [
-            pa.DictionaryArray.from_arrays(pa.array(key, pa.int32()), keys),
-            *map(pa.array, (pane * windows.pane_ms, tick, *columns)),
-        ],
+        [pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), keys), *map(pa.array, rows)],
         names=["key", "pane", "tick", *function.types],
     )
+
+
+def _fold(
+    windows: Sliding, rules: tuple[Fold, ...], key: Codes, event: Ints, tick: Ints, columns: tuple[Floats, ...]
+) -> tuple[Any, ...]:
+    """Fold tuples, columns of shape (n,), into partials in the order of tick, pane and key.
+
+    Returns the columns of the partials: the codes of their keys, `pane`, `tick`, `tuples`, and the accumulator.
+    """
+    tick_and_pane, split_time = pair(tick, event // windows.pane_ms)
+    code, split = pair(tick_and_pane, key.astype(np.int64))
+    code, tuples, *merged = folds.merge(rules, code, np.ones(len(key), np.int64), *columns)
+    tick_and_pane, key_code = split(code)
+    tick, pane = split_time(tick_and_pane)
+    return key_code, pane * windows.pane_ms, tick, tuples, *merged
+
+
+def _fold_ticks(
+    windows: Sliding,
+    rules: tuple[Fold, ...],
+    keys: int,
+    key: Codes,
+    event: Ints,
+    tick: Ints,
+    columns: tuple[Floats, ...],
+) -> tuple[Any, ...] | None:
+    """Do the same as `_fold` by compiled code; None where there is none, or it is not for such tuples."""
+    n = len(key)
+    fold_all = compiled(fold_ticks, n) if rules in _COMPILED else None
+    if fold_all is None:
+        return None
+    (value,) = columns
+    cells = CELLS_PER_TUPLE * n + CELLS
+    counts, totals = np.empty(cells, np.int64), np.empty(cells)
+    code, total = np.empty(n, np.int32), np.empty(n)
+    pane, ticks, count = np.empty((3, n), np.int64)
+    into = code, pane, ticks, count, total
+    rows = fold_all(n, keys, windows.pane_ms, _COMPILED[rules], tick, event, key, value, counts, totals, *into)
+    return None if rows < 0 else (code[:rows], pane[:rows], ticks[:rows], count[:rows], total[:rows])

@@ -10,6 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.kernels.arrival_ticks import number_ticks
+from tailrace.kernels.library import compiled
 
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("tick", "end", "count", "min_event", "max_event")])
 
@@ -82,10 +84,15 @@ def number(
     tick, end : ndarray, shape (n,)
         Both are monotone: they never fall.
     """
+    if tick_ms and (number_all := compiled(number_ticks, len(arrival_ms))) is not None:
+        tick, end = np.empty((2, len(arrival_ms)), np.int64)
+        number_all(len(arrival_ms), tick_ms, np.ascontiguousarray(arrival_ms, np.int64), tick, end)
+        return tick, end
     latest = np.maximum.accumulate(arrival_ms) if len(arrival_ms) else arrival_ms
     if tick_ms == 0:
         return position, end_of(latest, 0)
-    return latest // tick_ms, end_of(latest, tick_ms)
+    tick = latest // tick_ms
+    return tick, (tick + 1) * tick_ms
 
 
 def end_of(arrival_ms: NDArray[np.int64], tick_ms: int) -> NDArray[np.int64]:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from tailrace.ground.columns import unify
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
+from tailrace.kernels.library import compiled
+from tailrace.kernels.repeats import find_repeat
 
 Ints = NDArray[np.int64]
 
@@ -36,7 +38,11 @@ def are_distinct(ids: pa.Array) -> bool:
         values = np.asarray(ids)
         low, high = int(values.min()), int(values.max())
         if high - low < _IDS_PER_TUPLE * len(ids):
-            return int(np.bincount(values - low).max()) == 1
+            is_there = np.zeros(high - low + 1, np.uint8)
+            if (find := compiled(find_repeat, len(ids))) is not None:
+                return find(len(ids), low, values.astype(np.int64, copy=False), is_there) < 0
+            is_there[values - low] = 1
+            return int(np.count_nonzero(is_there)) == len(ids)
     return pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False  # null: there is no pair of neighbours
 
 

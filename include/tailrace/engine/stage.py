@@ -19,7 +19,7 @@ from tailrace.ground import wire
 from tailrace.ground.columns import group_sums, pair, single_batch
 from tailrace.ground.facts import newest
 from tailrace.ground.object_path import Location
-from tailrace.kind.capabilities import JoinsTable, combined, sample_of
+from tailrace.kind.capabilities import Combines, JoinsTable, combined, sample_of
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
@@ -90,7 +90,8 @@ class Stage:
         """Read a segment of a batch; returns the messages to the tasks: prepared rows, statistics, rows for tables."""
         side = self.streams.index(segment.stream)
         reader = self.readers[side]
-        content = reader.read(segment)
+        combines = isinstance(self.kind, Combines) and not isinstance(self.kind, JoinsTable)
+        content = reader.read(segment, coded_keys=combines and not self.deduplicates and reader.history is None)
         rows = self.kind.prepare(content.tuples, side)
         rows = with_positions(rows, content.tuples) if self.deduplicates else combined(self.kind, rows)
         routes = self.kind.partition.assign(side, rows, header.plans(self.plans_from), self.tasks)
@@ -128,6 +129,8 @@ class Stage:
             return pa.RecordBatch.from_pylist([], COUNTS)
         time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
         tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
-        code, split = pair(tick, self.kind.windows.pane(pane))
+        pane_ms = self.kind.windows.pane_ms
+        code, split = pair(tick, pane // pane_ms)
         code, (count,) = group_sums(code, tuples)
-        return pa.RecordBatch.from_arrays([pa.array(column) for column in (*split(code), count)], schema=COUNTS)
+        tick, pane = split(code)
+        return pa.RecordBatch.from_arrays([pa.array(each) for each in (tick, pane * pane_ms, count)], schema=COUNTS)

@@ -83,10 +83,10 @@ class StreamReader:
         """True if the position in the source names a tuple: then no id comes twice."""
         return self.columns.id == ID
 
-    def read(self, segment: Segment) -> SegmentContent:
-        """Read and check a segment."""
+    def read(self, segment: Segment, coded_keys: bool = False) -> SegmentContent:
+        """Read and check a segment; `coded_keys` as in `check`."""
         raw = self.format.read(segment, self.types)
-        checked = check(raw.table, self.columns, raw.row, self.column_types, segment.ingested_ms)
+        checked = check(raw.table, self.columns, raw.row, self.column_types, segment.ingested_ms, coded_keys)
         arrival, row, event = (np.asarray(checked.tuples.column(n)) for n in ("arrival_time", "row", "event_time"))
         position = segment.position + row
         tick, end = ticks.number(arrival, position, self.tick_ms)

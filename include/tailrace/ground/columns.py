@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.ground.grouping import How, sorted_group
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-How = Literal["sum", "min", "max"]
 
 _MAX_EXACT = 1 << 53  # doubles, in which np.bincount sums, hold every integer up to here
 _CODE_LIMIT = 1 << 62  # codes below it do not overflow int64
@@ -64,7 +65,8 @@ def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[ND
     ----------
     code : ndarray, shape (n,)
     columns : pairs of ndarray, shape (n,), and how
-        Integer columns are summed as integers; min and max are for doubles other than NaN.
+        Integer columns are summed as integers, doubles in the order of the rows; min and max are for doubles other
+        than NaN, and give 0.0 for −0.0, so that the order of the two is no matter.
 
     Returns
     -------
@@ -81,6 +83,8 @@ def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[ND
         present = np.flatnonzero(np.bincount(offset))
         results = [_dense_group(offset, high - low + 1, *column)[present].astype(column[0].dtype) for column in columns]
         return present + low, results
+    if (compiled_group := sorted_group(code, low, high, columns)) is not None:
+        return compiled_group
     names = list(map(str, range(len(columns))))
     table = pa.table([code, *(column for column, _ in columns)], names=["code", *names])
     grouped = table.group_by("code", use_threads=False).aggregate(
@@ -89,7 +93,7 @@ def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[ND
     codes = grouped["code"].to_numpy()
     order = np.argsort(codes)
     results = [grouped[f"{name}_{how}"].to_numpy()[order] for name, (_, how) in zip(names, columns, strict=True)]
-    return codes[order], results
+    return codes[order], [column + 0.0 if column.dtype == np.float64 else column for column in results]
 
 
 def _dense_group(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDArray[Any]:
@@ -97,7 +101,14 @@ def _dense_group(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDA
         return np.bincount(offset, column)
     extremes = np.full(size, np.inf if how == "min" else -np.inf)
     (np.minimum if how == "min" else np.maximum).at(extremes, offset, column)
-    return extremes
+    return extremes + 0.0
+
+
+def encode(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Dictionary-encode a column, as `unify` does: return the dictionary, and the column as codes into it."""
+    is_encoded = pa.types.is_dictionary(column.type)
+    encoded = column if is_encoded else column.dictionary_encode(null_encoding="encode")
+    return encoded.dictionary, np.asarray(encoded.indices)
 
 
 def unify(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]]:

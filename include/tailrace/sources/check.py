@@ -16,7 +16,7 @@ from tailrace.sources.carried_columns import carried_values
 from tailrace.sources.record_times import read_times
 from tailrace.sources.time_units import with_units
 from tailrace.sources.utf_8 import not_utf_8, without
-from tailrace.sources.verdict import Verdict
+from tailrace.sources.verdict import Verdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]
 
@@ -76,7 +76,7 @@ class Columns:
 
     def counted_events(self, event_ms: Ints, arrival_ms: Ints) -> Ints:
         """Return the event times as far as they count for t_max, from event and arrival times of tuples, shape (n,)."""
-        if (event_ms - arrival_ms).max(initial=0) <= self.skew_ms:
+        if not len(event_ms) or int(event_ms.max()) - int(arrival_ms.min()) <= self.skew_ms:
             return event_ms
         return np.minimum(event_ms, arrival_ms + self.skew_ms)
 
@@ -108,7 +108,9 @@ class Checked:
     arrivals: list[int | None]
 
 
-def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingested_ms: int | None) -> Checked:
+def check(
+    raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingested_ms: int | None, coded_keys: bool = False
+) -> Checked:
     """Split raw records, shape (n,), into tuples and rejects.
 
     Parameters
@@ -120,6 +122,9 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
     ingested_ms : int or None
         Arrival time of all records where the source has no column for it; else when they were read, which bounds their
         arrival times. None: that is not known.
+    coded_keys : bool
+        Whether the tuples' keys may stay dictionary-encoded, each key once in the dictionary, where the source has them
+        so.
     """
     verdict = Verdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
@@ -128,25 +133,16 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
         arrival = np.full(raw.num_rows, ingested_ms, np.int64)
     else:
         arrival = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
-    verdict.reject(
-        (arrival < 0) | (arrival > _LAST_ARRIVAL_MS),
-        f"{columns.arrival_time} out of bounds: an arrival time lies between 1970 and 9998",
-    )
-    if ingested_ms is not None and columns.arrival_time is not None:
-        is_future = arrival > ingested_ms + columns.skew_ms
-        verdict.reject(is_future, f"{columns.arrival_time} out of bounds: later than the clock when it was read")
-    verdict.reject(event < columns.earliest_ms, f"{columns.event_time} out of bounds: before the earliest accepted")
-    # Subtracted from the event time: the sum of arrival and ahead_ms could overflow.
-    verdict.reject(event - columns.ahead_ms > arrival, f"{columns.event_time} out of bounds: too far ahead of arrival")
-    verdict.reject(event > columns.latest_ms, f"{columns.event_time} out of bounds: its last window ends after 9999")
+    _check_bounds(verdict, columns, event, arrival, ingested_ms)
     parts: dict[str, pa.Array] = {}
     for part, name, kind in (("id", columns.id, types.id), ("key", columns.key, types.key)):
         if name is None:
             parts[part] = pa.nulls(raw.num_rows, types.key)
             continue
         is_id = part == "id" and not pa.types.is_null(raw.column(name).type)
-        parts[part] = _cast(raw.column(name), None if is_id else kind)
-        verdict.reject(np.asarray(parts[part].is_null()), f"{name} is null")
+        coded = coded_keys and part == "key" and pa.types.is_dictionary(raw.column(name).type)
+        parts[part] = _coded(raw.column(name), kind) if coded else _cast(raw.column(name), None if is_id else kind)
+        verdict.reject(nulls(parts[part]), f"{name} is null")
     values = {part: _value(verdict, raw, columns.values[part], kind) for part, kind in columns.value_types().items()}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
         verdict.reject(mask, reason)
@@ -169,6 +165,29 @@ def check(raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingest
     return Checked(tuples, rejected, reasons, arrivals)
 
 
+def _check_bounds(verdict: Verdict, columns: Columns, event: Ints, arrival: Ints, ingested_ms: int | None) -> None:
+    """Reject records by their times; where the least and the greatest of all are sound, no record is looked at."""
+    if not len(event):
+        return
+    first, last, arrived, newest = map(int, (event.min(), event.max(), arrival.min(), arrival.max()))
+    name = columns.arrival_time
+    if arrived < 0 or newest > _LAST_ARRIVAL_MS:
+        is_outside = (arrival < 0) | (arrival > _LAST_ARRIVAL_MS)
+        verdict.reject(is_outside, f"{name} out of bounds: an arrival time lies between 1970 and 9998")
+    if name is not None and ingested_ms is not None and newest > ingested_ms + columns.skew_ms:
+        is_future = arrival > ingested_ms + columns.skew_ms
+        verdict.reject(is_future, f"{name} out of bounds: later than the clock when it was read")
+    name = columns.event_time
+    if first < columns.earliest_ms:
+        verdict.reject(event < columns.earliest_ms, f"{name} out of bounds: before the earliest accepted")
+    if last - columns.ahead_ms > arrived:
+        # Subtracted from the event time: the sum of arrival and ahead_ms could overflow.
+        is_ahead = event - columns.ahead_ms > arrival
+        verdict.reject(is_ahead, f"{name} out of bounds: too far ahead of arrival")
+    if last > columns.latest_ms:
+        verdict.reject(event > columns.latest_ms, f"{name} out of bounds: its last window ends after 9999")
+
+
 def _without_other_texts(verdict: Verdict, raw: pa.Table) -> pa.Table:
     """Reject records with a text that is no UTF-8, which no table takes; it is null from here on."""
     for place, name in enumerate(raw.column_names):
@@ -182,14 +201,24 @@ def _without_other_texts(verdict: Verdict, raw: pa.Table) -> pa.Table:
 def _value(verdict: Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
     """A column of the kind's own in the type that the kind takes; a missing double is read as 0."""
     column = raw.column(name).combine_chunks()
-    verdict.reject(np.asarray(column.is_null()), f"{name} is null")
+    verdict.reject(nulls(column), f"{name} is null")
     value = column.cast(kind, safe=False)
     if not pa.types.is_float64(kind):
         return value
-    numbers = np.asarray(value.fill_null(0.0))
-    verdict.reject(np.isnan(numbers), f"{name} is NaN")
-    verdict.reject(np.isinf(numbers), f"{name} is infinite")
+    numbers = without_nulls(value, 0.0)
+    if not np.isfinite(numbers).all():
+        verdict.reject(np.isnan(numbers), f"{name} is NaN")
+        verdict.reject(np.isinf(numbers), f"{name} is infinite")
     return pa.array(numbers)
+
+
+def _coded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """Return dictionary-encoded keys as 32-bit codes into a dictionary of type `kind` that has each key once."""
+    keys = column.combine_chunks()
+    dictionary = keys.dictionary.cast(kind)
+    if dictionary.null_count or len(dictionary.unique()) < len(dictionary):
+        return _cast(column, kind)
+    return pa.DictionaryArray.from_arrays(keys.indices.cast(pa.int32()), dictionary)
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.Array:

@@ -18,7 +18,7 @@ from tailrace.ground.times import INT96_UNIT
 from tailrace.sources.carried_columns import CARRIABLE, carried_type
 from tailrace.sources.check import Columns
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
-from tailrace.sources.parquet_rows import read_rows, rows_of_segment, take_rows
+from tailrace.sources.parquet_rows import read_rows, repeated_texts, rows_of_segment, take_rows
 from tailrace.sources.raw_records import raw_records
 from tailrace.sources.segments import (
     MissingColumn,
@@ -111,6 +111,9 @@ class ParquetFiles:
             file = _content(path)
             groups, first, rows = _groups(file.metadata, segment)
             if rows == segment.rows:
+                if isinstance(path, Path) and (texts := repeated_texts(file, groups, columns)):  # objects: by a request
+                    options = {"metadata": file.metadata, "coerce_int96_timestamp_unit": INT96_UNIT}
+                    file = pq.ParquetFile(path, read_dictionary=texts, **options)
                 return file.read_row_groups(groups, columns=columns, use_threads=False)
             batches = list(read_rows(path, groups, columns, first, segment.rows))
         return pa.Table.from_batches(batches)

@@ -16,6 +16,8 @@ SEGMENT_BYTES = 256 << 20
 """Decoded size, in bytes, beyond which the rows of a file are cut into several segments."""
 
 _BATCH_ROWS = 4096
+_CODED_ROWS = 16_384  # to open the file once more, for codes, takes as long as some thousand rows
+_CODE_BYTES = 2  # per row of a chunk, its dictionary included, in which texts repeat
 _BUFFER_BYTES = 1 << 20  # of a column that is read; without it the column's whole chunk is
 _SAMPLED_ROWS = 1024
 _FEW_ROWS = 65_536  # of a file that is not sampled, which takes some ms: its rows would have to be 4 kB wide
@@ -43,6 +45,28 @@ def rows_of_segment(file: SourceFile, metadata: pq.FileMetaData) -> list[int]:
         row_bytes = max(row_bytes, sample.nbytes / sample.num_rows)
     sizes = [max(row_bytes, group.total_byte_size / max(group.num_rows, 1)) for group in groups]
     return [max(1, int(SEGMENT_BYTES / size)) for size in sizes]
+
+
+def repeated_texts(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) -> list[str]:
+    """Return those of the columns that hold texts which repeat, so that codes are read quicker than the texts."""
+    metadata, schema = file.metadata, file.schema_arrow
+    if sum(metadata.row_group(group).num_rows for group in groups) < _CODED_ROWS:
+        return []
+    texts = {name for name in columns if schema.get_field_index(name) >= 0 and schema.field(name).type == pa.string()}
+    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in texts]
+    return [
+        metadata.schema.column(place).path
+        for place in places
+        if all(_repeats(metadata.row_group(group).column(place)) for group in groups)
+    ]
+
+
+def _repeats(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Return whether a column chunk has codes, and nowhere the texts themselves: each of these takes 4 bytes and more.
+
+    A writer gives up its dictionary where that grows; to code such a chunk takes five times as long as to read texts.
+    """
+    return bool(chunk.has_dictionary_page and chunk.total_uncompressed_size <= _CODE_BYTES * chunk.num_values)
 
 
 def read_rows(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.sources.time_zones import has_zone, localised
-from tailrace.sources.verdict import Verdict
+from tailrace.sources.verdict import Verdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]
 
@@ -48,16 +48,18 @@ def read_times(verdict: Verdict, raw: pa.Table, name: str, timezone: str | None,
 def _utc_or_local(verdict: Verdict, raw: pa.Table, name: str) -> Ints:
     """Return the milliseconds since 1970 of a column, floored, in UTC or in its own zone; reject what can't be read."""
     column = raw.column(name).combine_chunks()
-    missing = np.asarray(column.is_null())
+    missing = nulls(column)
     verdict.reject(missing, f"{name} is null")
     if pa.types.is_string(column.type):
         column = _parse(column)
         verdict.reject(
-            np.asarray(column.is_null()) & ~missing,
+            nulls(column) & ~missing,
             f"{name} is no time that could be read: ISO 8601, from 1678 to 2261",
         )
     unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
-    value = np.asarray(column.cast(pa.int64()).fill_null(0))
+    value = without_nulls(column.cast(pa.int64()), 0)
+    if unit == "ms":
+        return value
     if unit == "s":  # clipped, since the product could wrap around into the accepted times
         return np.asarray(np.clip(value, -LATEST_MS, LATEST_MS) * 1000)
     return np.asarray(value // _PER_MS[unit])

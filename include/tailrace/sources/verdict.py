@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 
@@ -14,5 +17,20 @@ class Verdict:
         self.reasons: list[str] = []
 
     def reject(self, mask: NDArray[np.bool_], reason: str) -> None:
+        """Reject the records of a mask, shape (n,), that no earlier reason stands against."""
+        if not mask.any():
+            return
         self.reasons.append(reason)
         self.code[mask & (self.code == 0)] = len(self.reasons)
+
+
+def nulls(column: pa.Array) -> NDArray[np.bool_]:
+    """Return which of n values are null, shape (n,)."""
+    if not column.null_count:
+        return np.zeros(len(column), bool)
+    return np.asarray(column.is_null())
+
+
+def without_nulls(column: pa.Array, value: Any) -> NDArray[Any]:
+    """Return a column's values, shape (n,), with a value in the place of each null."""
+    return np.asarray(column.fill_null(value) if column.null_count else column)

@@ -367,3 +367,48 @@ def test_a_time_in_another_unit_is_named_as_such(happened: int, came: int, reaso
 def test_a_time_out_of_bounds_that_fits_no_unit_has_no_hint() -> None:
     assert reasons(happened=pa.array([5])) == {0: EARLY}
     assert reasons(happened=pa.array([SECOND * 1000], pa.timestamp("s"))) == {0: AHEAD}
+
+
+def coded(codes: list[int | None], dictionary: list[str | None]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(dictionary))
+
+
+def check_keys(keys: pa.Array, coded_keys: bool = True) -> Checked:
+    """Check two good records with these keys."""
+    record = {"happened": [NOW] * 2, "came": [NOW] * 2, "name": ["x", "y"], "speed": [1.0, 2.0]}
+    raw = pa.table({name: pa.array(values) for name, values in record.items()} | {"sensor": keys})
+    return check(raw, COLUMNS, np.arange(2), ColumnTypes(), None, coded_keys)
+
+
+def test_keys_stay_codes_where_that_is_asked_for() -> None:
+    keys = check_keys(coded([1, 0], ["a", "b", "c"])).tuples.column("key")
+    assert keys.type == pa.dictionary(pa.int32(), pa.string())
+    assert keys.to_pylist() == ["b", "a"]
+    assert check_keys(coded([1, 0], ["a", "b", "c"]), coded_keys=False).tuples.column("key").type == pa.string()
+    assert check_keys(pa.array(["b", "a"])).tuples.column("key").type == pa.string()
+
+
+@pytest.mark.parametrize(
+    "keys", [coded([0, 1], ["a", None]), coded([0, None], ["a", "b"])], ids=["in the dictionary", "as a code"]
+)
+def test_a_coded_key_that_is_null_is_rejected(keys: pa.Array) -> None:
+    checked = check_keys(keys)
+    assert (checked.rejected.tolist(), checked.reasons) == ([1], ["sensor is null"])
+    assert checked.tuples.column("key").to_pylist() == ["a"]
+
+
+def test_a_key_that_is_in_the_dictionary_twice_is_one_key() -> None:
+    assert check_keys(coded([0, 1], ["a", "a"])).tuples.column("key").type == pa.string()
+
+
+@pytest.mark.parametrize("low", [EARLIEST, -(2**63)], ids=["sound", "so early that a difference overflows"])
+def test_one_time_out_of_bounds_leaves_the_verdict_on_the_others(low: int) -> None:
+    happened, came = pa.array([low, NOW, NOW + 2 * DAY, NOW]), pa.array([NOW, NOW, NOW, -1])
+    names, values = pa.array(list("abcd")), pa.array([1.0, np.nan, 3.0, 4.0])
+    found = reasons(happened=happened, came=came, name=names, sensor=names, speed=values)
+    early = {} if low == EARLIEST else {0: "happened out of bounds: before the earliest accepted"}
+    assert found == early | {
+        1: "speed is NaN",
+        2: "happened out of bounds: too far ahead of arrival",
+        3: "came out of bounds: an arrival time lies between 1970 and 9998",
+    }

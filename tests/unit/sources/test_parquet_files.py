@@ -407,3 +407,41 @@ def test_a_column_that_no_one_asks_for_and_that_cant_be_read_keeps_no_record_fro
         monkeypatch.setattr(pq.ParquetFile, name, fail)
     record = json.loads(FILES.records(Segment(str(path), 0, 2), [1])[0])
     assert (record["name"], record["other"]) == ("n1", "can't be read")
+
+
+MANY = 20_000
+
+
+def read_sensor(path: Path, sensor: pa.Array, **options: object) -> pa.DataType:
+    """The type in which the sensors of one segment come."""
+    pq.write_table(table(len(sensor), sensor=sensor), path, **options)
+    types = FILES.types(path, COLUMNS)
+    raw = FILES.read(Segment(str(path), 0, len(sensor)), types).table
+    assert raw["sensor"].to_pylist() == sensor.to_pylist()
+    assert raw["name"].type == pa.string(), "each occurs once"
+    return raw["sensor"].type
+
+
+def test_texts_that_repeat_come_as_codes(path: Path) -> None:
+    texts = pa.array([None if i % 7 == 0 else f"s{i % 100}" for i in range(MANY)])
+    assert read_sensor(path, texts) == pa.dictionary(pa.int32(), pa.string())
+
+
+def test_texts_that_repeat_have_one_dictionary_over_row_groups(path: Path) -> None:
+    texts = pa.array([f"s{i // 1000}" for i in range(MANY)])
+    assert read_sensor(path, texts, row_group_size=MANY // 4) == pa.dictionary(pa.int32(), pa.string())
+
+
+@pytest.mark.parametrize(
+    ("texts", "options"),
+    [
+        (pa.array(["s"] * 10), {}),
+        (pa.array([f"s{i}" for i in range(MANY)]), {}),
+        (pa.array([f"s{i % 100}" for i in range(MANY)]), {"use_dictionary": False}),
+        (pa.array([f"s{i % 5000:099}" for i in range(MANY)]), {"dictionary_pagesize_limit": 1024}),
+        (pa.array([f"s{i % 100}" for i in range(MANY)], pa.large_string()), {}),
+    ],
+    ids=["few rows", "no repeats", "no codes in the file", "the writer gave up its dictionary", "of another type"],
+)
+def test_other_texts_come_as_they_are(path: Path, texts: pa.Array, options: dict) -> None:
+    assert read_sensor(path, texts, **options) == texts.type

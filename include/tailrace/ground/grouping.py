@@ -1,0 +1,49 @@
+"""The group-by of many rows with codes far apart, by compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailrace.kernels.grouping import BUCKETS, DIGIT_BITS, first_of_runs, fold_floats, fold_ints, sort_codes
+from tailrace.kernels.library import compiled
+from tailrace.kernels.signature import MAX, MIN, SUM
+
+Ints = NDArray[np.int64]
+How = Literal["sum", "min", "max"]
+
+_FOLDS: dict[How, int] = {"sum": SUM, "min": MIN, "max": MAX}
+_MAX_ROWS = 1 << 31  # rows are counted in 32 bits
+
+
+def sorted_group(
+    code: Ints, low: int, high: int, columns: Sequence[tuple[NDArray[Any], How]]
+) -> tuple[Ints, list[NDArray[Any]]] | None:
+    """Aggregate as `columns.group` does, given the least and the greatest code; None where that is not for these rows.
+
+    The rows are sorted by code, and those of equal code folded one after the other, in their own order.
+    """
+    n = len(code)
+    sort, starts = compiled(sort_codes, n), compiled(first_of_runs, n)
+    floats, ints = compiled(fold_floats, n), compiled(fold_ints, n)
+    if sort is None or starts is None or floats is None or ints is None or n >= _MAX_ROWS or high - low >= 1 << 63:
+        return None
+    if any(column.dtype not in (np.int64, np.float64) for column, _ in columns):
+        return None
+    digits = max(1, -(-(high - low).bit_length() // DIGIT_BITS))
+    counts = np.empty(digits * BUCKETS, np.int64)
+    keys, rows = np.empty((2, n), np.int64), np.empty((2, n), np.int32)
+    place = sort(n, low, digits, np.ascontiguousarray(code), counts, keys[0], rows[0], keys[1], rows[1])
+    key, row = keys[place], rows[place]
+    first = np.empty(n, np.int64)
+    runs = starts(n, key, first)
+    results: list[NDArray[Any]] = []
+    for column, how in columns:
+        out = np.empty(runs, column.dtype)
+        fold = floats if column.dtype == np.float64 else ints
+        fold(n, runs, _FOLDS[how], first, row, np.ascontiguousarray(column), out)
+        results.append(out)
+    return key[first[:runs]] + low, results

@@ -1,0 +1,95 @@
+"""The library of compiled kernels of a process: loaded once where many rows come, without numba itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from threading import Lock
+from typing import ParamSpec
+
+from tailrace.kernels.code_cache import CodeCache, file_name
+from tailrace.kernels.loading import load
+from tailrace.kernels.machine_code import compile_kernels
+from tailrace.kernels.registry import KERNELS
+from tailrace.kernels.signature import Kernel
+
+P = ParamSpec("P")
+Functions = dict[str, Callable[..., int]]
+
+MANY_ROWS, SOME_ROWS = 1 << 15, 1 << 10
+"""Rows of a call that are worth loading compiled code, which takes 40 ms; those that are worth calling it then."""
+
+WORTH_COMPILING = 1 << 24
+"""Rows handled in numpy after which a process compiles the kernels, in seconds, for itself and all later ones."""
+
+_LOG = logging.getLogger(__name__)
+
+
+class Library:
+    """The compiled kernels of a process, from the cache; compiled into it, when many rows have come without.
+
+    Where the compiler is not installed, or no cache can be written, there are none.
+
+    Attributes
+    ----------
+    many_rows, some_rows : int
+        See `MANY_ROWS`.
+    """
+
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        cache: CodeCache,
+        many_rows: int = MANY_ROWS,
+        some_rows: int = SOME_ROWS,
+        worth_compiling: int = WORTH_COMPILING,
+    ) -> None:
+        self.kernels, self.cache = tuple(kernels), cache
+        self.many_rows, self.some_rows, self._rows_left = many_rows, some_rows, worth_compiling
+        self._functions: Functions | None = None
+        self._lock = Lock()
+
+    @cached_property
+    def file_name(self) -> str:
+        """The name of the kernels' machine code in the cache."""
+        return file_name(self.kernels)
+
+    def functions(self, rows: int) -> Functions:
+        """Return the compiled kernels by name for a call with so many rows; empty where it should do without."""
+        if rows < (self.many_rows if self._functions is None else self.some_rows):
+            return {}
+        if self._functions is None:
+            with self._lock:
+                if self._functions is None:
+                    self._functions = self._find(rows)
+        return self._functions or {}
+
+    def _find(self, rows: int) -> Functions | None:
+        """Return the kernels; empty where there will be none, None where they are not worth compiling yet."""
+        try:
+            code = self.cache.read(self.file_name)
+            self._rows_left -= rows
+            if code is None and self._rows_left > 0:
+                return None
+            if code is None and not self.cache.is_writable():
+                raise OSError(f"none of {', '.join(map(str, self.cache.directories))} can be written")
+            return load(self.kernels, self.compile() if code is None else code)
+        except (ImportError, OSError, RuntimeError) as error:
+            _LOG.info("columns are computed by numpy, as there are no compiled kernels: %s", error)
+            return {}
+
+    def compile(self) -> bytes:
+        """Compile the kernels, and write their machine code into the cache where that takes it."""
+        code = compile_kernels(self.kernels)
+        self.cache.write(self.file_name, code)
+        return code
+
+
+OF_PROCESS = Library(KERNELS, CodeCache.of_machine())
+"""The kernels of this process."""
+
+
+def compiled(kernel: Callable[P, int], rows: int) -> Callable[P, int] | None:
+    """Return a kernel's compiled form for a call with so many rows; None: its numpy form is to be taken."""
+    return OF_PROCESS.functions(rows).get(kernel.__name__)

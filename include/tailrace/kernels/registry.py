@@ -1,0 +1,19 @@
+"""The registry of the kernels; a new one is a line."""
+
+from __future__ import annotations
+
+from tailrace.kernels.arrival_ticks import number_ticks
+from tailrace.kernels.grouping import first_of_runs, fold_floats, fold_ints, sort_codes
+from tailrace.kernels.repeats import find_repeat
+from tailrace.kernels.signature import Kernel
+from tailrace.kernels.tick_partials import fold_ticks
+
+KERNELS: tuple[Kernel, ...] = (
+    number_ticks,
+    fold_ticks,
+    find_repeat,
+    sort_codes,
+    first_of_runs,
+    fold_floats,
+    fold_ints,
+)

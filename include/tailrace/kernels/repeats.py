@@ -1,0 +1,23 @@
+"""The loop that looks for a repeat among integers that lie close together."""
+
+from __future__ import annotations
+
+from tailrace.kernels.signature import Flags, Ints
+
+
+def find_repeat(n: int, low: int, value: Ints, is_there: Flags) -> int:
+    """Return the row of the first of n integers that came before; −1 where there is none.
+
+    Parameters
+    ----------
+    low : int
+        The least of them.
+    is_there : ndarray, shape (greatest − low + 1,)
+        All 0 at first.
+    """
+    for row in range(n):
+        place = value[row] - low
+        if is_there[place] != 0:
+            return row
+        is_there[place] = 1
+    return -1

@@ -1,0 +1,116 @@
+"""Queries give the same messages, states and answers with compiled kernels and without, whatever their kind."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kernel_forms import compiled_form, numpy_form
+from kind_samples import query_of
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.local import LocalEngine
+from tailrace.engine.next_facts import DECLARED, next_facts
+from tailrace.engine.stage import Message, Stage
+from tailrace.engine.stream_reader import columns_of
+from tailrace.ground import wire
+from tailrace.kernels import library
+from tailrace.kernels.code_cache import CodeCache
+from tailrace.kernels.library import Library
+from tailrace.kernels.registry import KERNELS
+from tailrace.sources.formats import FORMATS
+from tailrace.sources.segments import Segment
+
+START_MS, ROWS, ROWS_OF_GROUP = 1_600_000_000_000, 40_000, 20_000
+YEARS_20_MS = 20 * 365 * 86_400_000
+SAMPLES = ("sum", "count", "min", "median", "topk")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tuples of 30 keys, in disorder, in two row groups; some are wrong, and one is twenty years old."""
+    draw = np.random.default_rng(1)
+    arrival = START_MS + np.sort(draw.integers(0, 3000, ROWS))
+    event = arrival - draw.exponential(200, ROWS).astype(np.int64)
+    event[[70, 71, 30_000]] = START_MS - YEARS_20_MS, START_MS + 10 * YEARS_20_MS, START_MS - YEARS_20_MS
+    value = draw.normal(size=ROWS) * 10.0 ** draw.integers(-9, 9, ROWS)
+    value[[5, 6, 35_000]] = np.nan, np.inf, -np.inf
+    keys = [f"k{key}" for key in draw.integers(0, 30, ROWS)]
+    keys[9] = keys[33_000] = None
+    table = {"event_time": event, "arrival_time": arrival, "id": [f"{i:05d}" for i in range(ROWS)], "key": keys}
+    path = tmp_path_factory.mktemp("stream") / "part.parquet"
+    pq.write_table(pa.table(table | {"value": value}), path, row_group_size=ROWS_OF_GROUP)
+    return path
+
+
+def stage_of(name: str, file: Path) -> tuple[Stage, list[Segment], BatchHeader]:
+    """The stage of a sample over the file with the file's segments, and the header of the first batch."""
+    query, files = query_of(name), FORMATS["parquet"]
+    types = files.types(file, columns_of(query)["readings"])
+    stage = replace(Stage.of(query, {"readings": types}, {"readings": Path()}), tasks=2)
+    segments = [
+        Segment(str(file), first, ROWS_OF_GROUP, number, first, stream="readings", of_rows=ROWS)
+        for number, first in enumerate(range(0, ROWS, ROWS_OF_GROUP))
+    ]
+    return stage, segments, BatchHeader(0, next_facts((), query.policy, DECLARED, None, stage.kind, 0))
+
+
+def of_messages(messages: list[Message]) -> list[tuple[int, str, dict[str, Any], dict[str, Any]]]:
+    """Messages as values; of doubles, the bits."""
+    return [(task, what, *map(dict, wire.unpack(data))) for task, what, data in messages]
+
+
+def run(name: str, file: Path) -> tuple[list[Any], list[list[Any]], dict[str, list[Any]]]:
+    """The messages of the stage, the states of the tasks after a batch, and the rows that it gives to the tables."""
+    stage, segments, header = stage_of(name, file)
+    messages = [message for segment in segments for message in stage.messages(segment, header)]
+    engine = LocalEngine(stage)
+    tables = engine.deliver(header, messages)
+    states = [state.pack(task.store) for state, task in zip(engine.states, engine.tasks, strict=True)]
+    rows = {table: tables[table].to_pylist() for table in ("results", "late", "quarantine") if table in tables}
+    return of_messages(messages), states, rows
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_both_forms_give_the_same_messages_states_and_rows(name: str, file: Path) -> None:
+    with numpy_form():
+        messages, states, rows = run(name, file)
+    with compiled_form():
+        compiled_messages, compiled_states, compiled_rows = run(name, file)
+    assert len(rows["results"]) > 100
+    assert len(rows["quarantine"]) == (3 if name == "count" else 6)
+    assert len(messages) == len(compiled_messages)
+    for mine, right in zip(compiled_messages, messages, strict=True):
+        assert mine == right
+    assert compiled_states == states
+    assert compiled_rows == rows
+
+
+def test_a_query_runs_where_numba_is_not_installed(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with numpy_form():
+        expected = run("sum", file)
+    for name in ("numba", "llvmlite"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "llvmlite.binding", raising=False)
+    without = Library(KERNELS, CodeCache((tmp_path,)), many_rows=0, worth_compiling=0)
+    monkeypatch.setattr(library, "OF_PROCESS", without)
+    assert run("sum", file) == expected
+    assert not list(tmp_path.iterdir())
+
+
+def test_keys_that_the_file_has_as_codes_and_as_texts_give_the_same(file: Path, tmp_path: Path) -> None:
+    texts = tmp_path / "part.parquet"
+    pq.write_table(pq.read_table(file), texts, row_group_size=ROWS_OF_GROUP, use_dictionary=False)
+    both = [run("sum", each)[2] for each in (file, texts)]
+    for rows in both:
+        for row in rows["quarantine"]:
+            del row["position"]  # it names the file
+        rows["results"].sort(key=lambda row: (row["window_start"], row["key"]))
+    assert both[0]["results"] == both[1]["results"]
+    assert both[0]["quarantine"] == both[1]["quarantine"]
