@@ -7,7 +7,8 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import How, group, pair
+from tailrace.ground.columns import group, pair
+from tailrace.ground.grouping import How
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

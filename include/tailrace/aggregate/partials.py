@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.
 
 
 def _fold(
-    windows: Sliding, rules: tuple[Fold, ...], key: Codes, event: Ints, tick: Ints, columns: tuple[Floats, ...]
+    windows: Sliding, rules: tuple[Fold, ...], key: Codes, event: Ints, tick: Ints, columns: Sequence[Floats]
 ) -> tuple[Any, ...]:
     """Fold tuples, columns of shape (n,), into partials in the order of tick, pane and key.
 
@@ -67,7 +68,7 @@ def _fold_ticks(
     key: Codes,
     event: Ints,
     tick: Ints,
-    columns: tuple[Floats, ...],
+    columns: Sequence[Floats],
 ) -> tuple[Any, ...] | None:
     """Do the same as `_fold` by compiled code; None where there is none, or it is not for such tuples."""
     n = len(key)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kernel_forms import compiled_form, compiled_library, numpy_form
 from tailrace.aggregate.folds import Fold
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.partials import combine
 from tailrace.kernels.signature import SUM
 from tailrace.windows.sliding import Sliding
@@ -70,9 +71,9 @@ def test_compiled_partials_are_those_of_numpy_to_the_bit(
 ) -> None:
     batch, windows = tuples(rows, coded), Sliding(2 * pane_ms, pane_ms)
     with compiled_form():
-        compiled = combine(windows, fold, batch)
+        compiled = combine(windows, FUNCTIONS[fold], batch)
     with numpy_form():
-        expected = combine(windows, fold, batch)
+        expected = combine(windows, FUNCTIONS[fold], batch)
     assert bits(compiled) == bits(expected)
     assert compiled.schema == expected.schema
     by_place = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["total"]) for row in compiled.to_pylist()}
