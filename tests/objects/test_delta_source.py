@@ -133,7 +133,7 @@ def test_a_wrong_secret_is_told_and_not_taken_for_a_missing_table(stream, gatewa
 
 def test_where_no_table_is_one_is_asked_for(place, tmp_path):
     with pytest.raises(Refused, match="there is no Delta table"):
-        Driver(query_on(place.url, "delta", place.connection), tmp_path / "warehouse")
+        Driver(query_on(place.url, "delta", place.connection), tmp_path / "warehouse").run()
 
 
 @pytest.mark.parametrize("uri", ["/in/part.parquet", "file:///in/part.parquet", "https://host/part.parquet", "../part"])
