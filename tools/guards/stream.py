@@ -59,11 +59,11 @@ MUTATIONS = (
         (f"{RUN}::test_a_batch_whose_status_cannot_be_written_is_not_run_twice_at_once",),
     ),
     Mutation(
-        "an interruption waits for the batch",
+        "a run that ends waits for its batch",
         "stream/run.py",
-        "            batch.wait(_INTERRUPTED_S)",
-        "            pass",
-        (f"{RUN}::test_an_interruption_cancels_the_batch_and_waits_for_it",),
+        "                self.running.wait(_INTERRUPTED_S)",
+        "                pass",
+        (f"{RUN}::test_a_run_that_ends_cancels_its_batch_and_waits_for_it",),
     ),
     Mutation(
         "a failed batch is run again from the states before it",

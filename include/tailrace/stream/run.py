@@ -68,6 +68,16 @@ class StreamRun:
         RuntimeError
             When it fails in a way that no further attempt can help.
         """
+        try:
+            self.run_batches()
+        except BaseException:
+            if self.running is not None:
+                self.executor.cancel()
+                self.running.wait(_INTERRUPTED_S)  # nothing is written once another driver may start
+            raise
+
+    def run_batches(self) -> None:
+        """Run one batch after the other; after a failure that may be transient, go on with the batch that failed."""
         progress: Progress | None = None
         is_known = False
         while True:
@@ -103,15 +113,10 @@ class StreamRun:
         if self.running is None:  # else the status could not be written while it ran
             self.running = Background(execute_and_write, f"batch {record.header.batch}")
         batch = self.running
-        try:
-            while not batch.wait(POLL_S if self.planner.options.live else _BUSY_POLL_S):
-                if self.reporter.is_overdue:
-                    return None
-                self.reporter.report("streaming", self.planner.rows_left, rows_read)
-        except KeyboardInterrupt:
-            self.executor.cancel()
-            batch.wait(_INTERRUPTED_S)  # nothing is written once another driver may start
-            raise
+        while not batch.wait(POLL_S if self.planner.options.live else _BUSY_POLL_S):
+            if self.reporter.is_overdue:
+                return None
+            self.reporter.report("streaming", self.planner.rows_left, rows_read)
         self.running = None
         return batch.result()
 

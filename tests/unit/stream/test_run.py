@@ -289,9 +289,10 @@ def test_a_batch_whose_status_cannot_be_written_is_not_run_twice_at_once(tmp_pat
     assert [batch for batch, _ in run.executor.calls] == list(range(run.planner.batches))
 
 
-def test_an_interruption_cancels_the_batch_and_waits_for_it(tmp_path, clock, monkeypatch):
+@pytest.mark.parametrize(("error", "plan"), [(KeyboardInterrupt(), LIVE), (FULL, RunOptions(4))], ids=["^C", "disk"])
+def test_a_run_that_ends_cancels_its_batch_and_waits_for_it(tmp_path, clock, monkeypatch, error, plan):
     """Nothing is written once another driver may start."""
-    run, ended = run_over(tmp_path, clock, Log(*segments())), Event()
+    run, ended = run_over(tmp_path, clock, Log(*segments()), plan), Event()
 
     def until_cancelled(*batch):
         while "cancel" not in run.executor.calls:
@@ -301,12 +302,12 @@ def test_an_interruption_cancels_the_batch_and_waits_for_it(tmp_path, clock, mon
 
     def interrupt(state, *more):
         if run.running is not None:
-            raise KeyboardInterrupt
+            raise error
 
     monkeypatch.setattr(module, "POLL_S", 0.01)
     monkeypatch.setattr(run.executor, "run", until_cancelled)
     monkeypatch.setattr(run.reporter, "report", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises((KeyboardInterrupt, RuntimeError)):
         run.run()
     assert ended.is_set()
 
