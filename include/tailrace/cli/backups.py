@@ -11,7 +11,6 @@ import typer
 from tailrace.cli.local_paths import local_path
 from tailrace.cli.readers import Warehouse
 from tailrace.ground.words import counted
-from tailrace.query.loading import load
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ def backup(
 
     The state of a stream that runs is left out. What a source holds is not in it.
     """
+    from tailrace.query.loading import load
     from tailrace.storage.backup import back_up
     from tailrace.storage.layout import Layout
 

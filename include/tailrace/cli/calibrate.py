@@ -9,7 +9,6 @@ from rich.table import Table
 
 from tailrace.cli.readers import File, Warehouse
 from tailrace.ground.duration import format_duration, format_durations
-from tailrace.query.loading import load
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ def calibrate(
     """Measure over the newest windows of history how accurate answers are after each of some waits, and propose K."""
     from tailrace.calibration.calibrate import calibrate as measure
     from tailrace.calibration.recent_windows import NotReady
+    from tailrace.query.loading import load
 
     query = load(file)
     try:

@@ -9,7 +9,7 @@ import logging
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
@@ -26,16 +26,16 @@ from tailrace.cli.readers import File, Warehouse, explain, quality, results, val
 from tailrace.cli.replay import replay
 from tailrace.cli.time_options import time_option
 from tailrace.cli.tools import bench, demo, schema
-from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground import json_log
 from tailrace.ground.errors import Busy, Refused, refuse
 from tailrace.ground.files import is_url
 from tailrace.ground.source_roots import outside_roots
 from tailrace.ground.words import counted
-from tailrace.query.loading import load
-from tailrace.query.query import Query, require_late_tuples
+from tailrace.stream.run_options import BATCH_ROWS, RunOptions
 from tailrace.terminal import screen
-from tailrace.terminal.stream_progress import StreamProgress
+
+if TYPE_CHECKING:
+    from tailrace.query.query import Query
 
 _INTERRUPTED = 130
 
@@ -89,11 +89,13 @@ def run(
 ) -> None:
     """Run a query in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on, on either engine."""
     from tailrace.cli.run_report import fail_if_none_was_accepted, print_summary
+    from tailrace.query.loading import load
+    from tailrace.query.query import require_late_tuples
     from tailrace.storage.deployed import DeployedQuery
     from tailrace.storage.deployment import await_deployment
     from tailrace.storage.layout import Layout
-    from tailrace.stream.run_options import RunOptions
     from tailrace.stream.run_summary import RunSummary, all_of
+    from tailrace.terminal.stream_progress import StreamProgress
 
     if deployed is None:
         query = load(file)
@@ -143,6 +145,7 @@ def correct(
 ) -> None:
     """Give windows that late tuples missed their next version, from history. It can be run again, in any order."""
     from tailrace.correction.correction_range import CorrectionRange
+    from tailrace.query.loading import load
 
     query, by_arrival = load(file), arrived_from is not None or arrived_to is not None
     if by_arrival and (start is not None or end is not None):

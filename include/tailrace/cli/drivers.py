@@ -9,13 +9,10 @@ import typer
 
 from tailrace.cli.engines import Engine, EngineName, rebuild_on
 from tailrace.cli.readers import File, Warehouse
-from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground.errors import Refused
-from tailrace.ground.object_path import on_disk
 from tailrace.ground.words import counted
-from tailrace.query.loading import load
+from tailrace.stream.run_options import BATCH_ROWS
 from tailrace.terminal import screen
-from tailrace.terminal.stream_progress import StreamProgress
 
 if TYPE_CHECKING:
     from tailrace.drivers.driver_host import DriverHost
@@ -107,8 +104,11 @@ def rebuild(
     Where the answers stay the same, the tables stay. Else all is answered anew, and the old answers are kept aside. It
     comes into force at its end; until then Ctrl-C leaves everything as it was.
     """
+    from tailrace.ground.object_path import on_disk
+    from tailrace.query.loading import load
     from tailrace.storage.layout import Layout
     from tailrace.stream.rebuild import plan_rebuild
+    from tailrace.terminal.stream_progress import StreamProgress
 
     query = load(file)
     layout = Layout.of(warehouse, query.name)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
 import typer
 
 from tailrace.cli.local_paths import local_path
 from tailrace.cli.time_options import time_option
 from tailrace.ground.errors import Problem, Refused
-from tailrace.query.loading import load
 from tailrace.terminal import screen
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE", callback=local_path)]
 Warehouse = Annotated[
@@ -50,6 +51,8 @@ def validate(
     ] = False,
 ) -> None:
     """Check query files: what is wrong, in which file, line and field, and what would be right."""
+    from tailrace.query.loading import load
+
     problems: list[Problem] = []
     first_files: dict[str, Path] = {}
     for file in files:
@@ -75,6 +78,7 @@ def validate(
 def explain(file: File) -> None:
     """Tell how a query is run: its kind, partition and method, and the reason for it."""
     from tailrace.cli.explanation import explanation
+    from tailrace.query.loading import load
     from tailrace.terminal.tables import print_named_texts
 
     print_named_texts(explanation(load(file)))
@@ -100,6 +104,7 @@ def results(
     key: Annotated[str | None, typer.Option(help="Only the answers of this key.")] = None,
 ) -> None:
     """Read answers, without starting Spark; of a range or a key, only the files that may hold them."""
+    from tailrace.query.loading import load
     from tailrace.storage.answer_range import ALL, AnswerRange
     from tailrace.storage.results import read_answers
     from tailrace.terminal.answers import require_output, write_answers
@@ -121,6 +126,7 @@ def quality(
 ) -> None:
     """Show how far answers were from what corrections found, over time, against what is promised."""
     from tailrace.correction.quality import read_quality
+    from tailrace.query.loading import load
     from tailrace.terminal.answers import require_output, write_answers
 
     require_output(format.value, output)

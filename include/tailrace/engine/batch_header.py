@@ -10,9 +10,6 @@ from typing import Any
 from tailrace.disorder.policies import policy_of
 from tailrace.ground.facts import Fact, Facts
 
-BATCH_ROWS = 4_000_000
-"""Default upper bound on the rows of one batch."""
-
 
 @dataclass(frozen=True)
 class BatchHeader:

@@ -12,7 +12,6 @@ from typing import Any, Self
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from tailrace.drivers.submission import submitted_files
-from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.ground import json_log, source_roots
 from tailrace.ground.connections import variable_of
 from tailrace.ground.errors import refuse
@@ -26,6 +25,7 @@ from tailrace.storage import warehouses
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
 from tailrace.storage.warehouses import Warehouse
+from tailrace.stream.run_options import BATCH_ROWS
 
 APP = "stream.py"
 MEMORY = r"^([5-9][0-9]{2}m|[1-9][0-9]{3,5}m|[1-9][0-9]{0,2}g)$(?!\n)"

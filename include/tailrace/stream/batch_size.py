@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.kind.capabilities import JoinsTable
 from tailrace.kind.protocol import Kind
+from tailrace.stream.run_options import BATCH_ROWS
 
 _MADE = 1_000_000
 """The number of partials or answers that a batch may come to: they go through the driver's memory."""

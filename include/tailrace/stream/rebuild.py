@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.engine.answer_files import AnswerFiles
-from tailrace.engine.batch_header import BATCH_ROWS
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import TABLE, columns_of
 from tailrace.engine.task_states import VERSION as STATE_VERSION
@@ -39,6 +38,7 @@ from tailrace.stream.planned_rebuild import Rebuild, clear, entries_of
 from tailrace.stream.replayed_readers import require_readable, stored_rows, with_stored_segments
 from tailrace.stream.restated_journal import restated, types_of
 from tailrace.stream.run import OnBatch, StreamRun
+from tailrace.stream.run_options import BATCH_ROWS
 from tailrace.stream.sink import Sink
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.stream_tables import StreamTables

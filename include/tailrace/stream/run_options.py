@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.engine.batch_header import BATCH_ROWS
+BATCH_ROWS = 4_000_000
+"""Default upper bound on the rows of one batch."""
 
 
 @dataclass(frozen=True)
