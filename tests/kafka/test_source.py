@@ -214,13 +214,13 @@ def test_a_topic_made_again_stops_the_stream(broker, tmp_path):
 def test_a_topic_without_append_times_or_that_is_compacted_or_missing_is_refused(broker, tmp_path):
     created = broker.make_topic(1, message_timestamp_type="CreateTime")
     with pytest.raises(Refused, match=r"kafka-configs\.sh --alter"):
-        Driver(topic_query(broker, created), tmp_path)
+        Driver(topic_query(broker, created), tmp_path).run()
     broker.send(created, 0, *[record | {"arrived": START} for record in readings(5)])
     Driver(topic_query(broker, created, arrival_time="arrived"), tmp_path).run()
     with pytest.raises(Refused, match="compact"):
-        Driver(topic_query(broker, broker.make_topic(1, cleanup_policy="compact")), tmp_path)
+        Driver(topic_query(broker, broker.make_topic(1, cleanup_policy="compact")), tmp_path / "compact").run()
     with pytest.raises(Refused, match=r"kafka-topics.sh --create"):
-        Driver(topic_query(broker, "nowhere"), tmp_path)
+        Driver(topic_query(broker, "nowhere"), tmp_path / "nowhere").run()
 
 
 def test_a_broker_that_is_away_is_an_error_that_passes(broker, tmp_path, monkeypatch):

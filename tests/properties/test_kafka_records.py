@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tailrace.sources import kafka_fetch
 from tailrace.sources.kafka_cuts import Cut
-from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords
+from tailrace.sources.kafka_records import KafkaRecords
 from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka_topic import APPEND_TIME, ID
 from tailrace.sources.segments import Segment
 
 VALUES = (None, b'{"v": 1}', b'{"v":\r\n2}', b"{broken", b"", '{"v": 3, "k": "ä"}'.encode())

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +19,7 @@ from tailrace.cli.backups import backup, restore
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.engines import Engine, EngineName, correct_on, run_on
 from tailrace.cli.frames import frames
+from tailrace.cli.inputs import with_inputs
 from tailrace.cli.interruption import AFTER_INTERRUPTION, RESUMPTION, interruptible
 from tailrace.cli.py4j_log import is_wanted
 from tailrace.cli.readers import File, Warehouse, explain, quality, results, validate
@@ -28,14 +28,12 @@ from tailrace.cli.time_options import time_option
 from tailrace.cli.tools import bench, demo, schema
 from tailrace.ground import json_log
 from tailrace.ground.errors import Busy, Refused, refuse
-from tailrace.ground.files import is_url
-from tailrace.ground.source_roots import outside_roots
 from tailrace.ground.words import counted
 from tailrace.stream.run_options import BATCH_ROWS, RunOptions
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
-    from tailrace.query.query import Query
+    pass
 
 _INTERRUPTED = 130
 
@@ -102,7 +100,7 @@ def run(
     else:
         layout = Layout.of(warehouse, deployed)
         query = await_deployment(layout.home, lambda: DeployedQuery.read(layout)).query()
-    query = _with_inputs(query, input or [])
+    query = with_inputs(query, input or [])
     if not bounded and (keep_open or correct):
         wrong = "without --bounded the stream goes on until it is stopped"
         raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
@@ -180,23 +178,6 @@ app.command(epilog="Example: [bold]tailrace frames --darken 58 --output data/fra
 app.command(epilog="Example: [bold]tailrace demo --warehouse warehouse/demo[/]")(demo)
 app.command(epilog="Example: [bold]tailrace bench aggregate --case dense --json[/]")(bench)
 app.command(epilog="Example: [bold]tailrace schema --output query.schema.json[/]")(schema)
-
-
-def _with_inputs(query: Query, inputs: list[str]) -> Query:
-    for assignment in inputs:
-        name, _, path = assignment.partition("=")
-        if name not in query.streams or not path:
-            raise refuse(f"--input {assignment}", "it names no stream of the query", f"{'|'.join(query.streams)}=PATH")
-        if is_url(path):
-            raise refuse(f"--input {assignment}", "it is a URL", f"a file or a directory: {name}=PATH")
-        if (problem := outside_roots(Path(path).absolute())) is not None:
-            raise Refused([problem])
-        stream = query.streams[name]
-        if (source := stream.source.at(Path(path).absolute())) is None:
-            raise refuse(f"--input {assignment}", "the stream reads a topic, and no path", "no --input for it")
-        streams = query.streams | {name: stream.model_copy(update={"source": source})}
-        query = query.model_copy(update={"streams": streams})
-    return query
 
 
 def _print_report(report: Any) -> None:

@@ -20,7 +20,7 @@ from tailrace.query.query import Query
 from tailrace.sources.carried_columns import carried_type
 from tailrace.sources.check import Checked, Columns, check
 from tailrace.sources.file_format import SegmentReader
-from tailrace.sources.kafka_records import ID
+from tailrace.sources.kafka_topic import ID
 from tailrace.sources.segments import MalformedRecord, Segment, Types, is_integer
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 

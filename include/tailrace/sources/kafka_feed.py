@@ -16,7 +16,8 @@ from tailrace.sources.check import Columns
 from tailrace.sources.json_types import shown_types
 from tailrace.sources.kafka_cuts import Cut, Offsets, ends_known, known_until, split
 from tailrace.sources.kafka_fetch import gone, overtaken
-from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords, Records
+from tailrace.sources.kafka_records import KafkaRecords, Records
+from tailrace.sources.kafka_topic import APPEND_TIME, ID
 from tailrace.sources.reading_progress import remaining
 from tailrace.sources.segments import Segment, Types, require
 

@@ -15,10 +15,8 @@ from tailrace.sources.json_lines import parse
 from tailrace.sources.kafka_cuts import Cut
 from tailrace.sources.kafka_fetch import receive
 from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka_topic import APPEND_TIME, ID
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types
-
-ID, APPEND_TIME = "(topic/partition/offset)", "(append time)"
-"""The columns that a record has from the broker: its place as text, and the time (ms) at which it was appended."""
 
 _NO_RECORD = "no record has this offset: it is a transaction's marker, or was compacted away"
 _TOMBSTONE = "its value is null: a tombstone"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from tailrace.sources.check import Columns
 from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Opening
 from tailrace.sources.feed import Feed
-from tailrace.sources.kafka_client import Topic
-from tailrace.sources.kafka_feed import KafkaFeed
-from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords
 from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.kafka_topic import APPEND_TIME, ID, KafkaTopic
 from tailrace.sources.segments import Segment, Types
+
+if TYPE_CHECKING:
+    from tailrace.sources.kafka_records import KafkaRecords
 
 
 class KafkaSource(KafkaTopic, DeclaredSource):
@@ -39,10 +39,15 @@ class KafkaSource(KafkaTopic, DeclaredSource):
         return False
 
     def reader(self, columns: Columns) -> KafkaRecords:
+        from tailrace.sources.kafka_records import KafkaRecords
+
         servers = Servers(self.servers, self.connection)
         return KafkaRecords(servers, columns.arrival_time == APPEND_TIME, columns.exact)
 
     def open(self, opening: Opening) -> Feed:
+        from tailrace.sources.kafka_client import Topic
+        from tailrace.sources.kafka_feed import KafkaFeed
+
         records = self.reader(opening.columns)
         topic, before = Topic(records.servers, self.topic), (opening.path, opening.row) if opening.path else None
         of_log = opening.columns, opening.types, before, opening.identity

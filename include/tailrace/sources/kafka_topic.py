@@ -9,6 +9,9 @@ from pydantic import ConfigDict, Field, model_validator
 
 from tailrace.ground.fields import Name, Section, field_error
 
+ID, APPEND_TIME = "(topic/partition/offset)", "(append time)"
+"""The columns that a record has from the broker: its place as text, and the time (ms) at which it was appended."""
+
 
 class KafkaTopic(Section):
     """A topic, and the cluster that has it: the connection's, or the one at `servers` where there is no connection."""

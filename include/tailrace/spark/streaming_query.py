@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -52,9 +53,15 @@ class StreamingQueryExecutor:
 
     So a deployed stream is what people look for in Spark's UI, and what listeners of streaming queries hear of. The
     query has no state, and its own checkpoint is of no use after it.
+
+    Attributes
+    ----------
+    wait_s : float
+        The longest wait for a job: Spark ends a query between two of its batches only.
     """
 
     inner: SparkExecutor
+    wait_s: float = 10.0
     jobs: SimpleQueue[Job] = field(default_factory=SimpleQueue)
     closed: Event = field(default_factory=Event)
     query: StreamingQuery | None = None
@@ -74,7 +81,8 @@ class StreamingQueryExecutor:
 
     def next_batch(self, rows: DataFrame, number: int) -> None:
         """Run the next job as soon as there is one; Spark calls this for each of its batches."""
-        while not self.closed.is_set():
+        end_s = time.monotonic() + self.wait_s
+        while not self.closed.is_set() and time.monotonic() < end_s:
             try:
                 self.jobs.get(timeout=_POLL_S).run()
             except Empty:

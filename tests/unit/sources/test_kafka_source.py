@@ -10,9 +10,9 @@ from pydantic import TypeAdapter
 from tailrace.query.sections import Source
 from tailrace.sources.check import Columns
 from tailrace.sources.declared_source import DeclaredSource
-from tailrace.sources.kafka_records import APPEND_TIME, ID, KafkaRecords
+from tailrace.sources.kafka_records import KafkaRecords
 from tailrace.sources.kafka_servers import Servers
-from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.kafka_topic import APPEND_TIME, ID, KafkaTopic
 from tailrace.sources.segments import Segment
 
 
