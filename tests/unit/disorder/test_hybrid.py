@@ -88,7 +88,12 @@ def make_stream(delays: list[int]) -> list[Arrival]:
 @given(late=DELAYS)
 def test_slack_is_alpha_times_k(policy: PDPolicy, base, gains, late):
     tuples = make_stream(late)
-    assert slacks(policy, statistics_of(tuples, WINDOWS, ConstantModel()))[0] == expected_slacks(tuples, base, *gains)
+    found = slacks(policy, statistics_of(tuples, WINDOWS, ConstantModel()))[0]
+    expected = expected_slacks(tuples, base, *gains)
+    assert len(found) == len(expected)
+    assert all(abs(one - other) <= 1 for one, other in zip(found, expected, strict=True)), (
+        "the last bit of α may round K"
+    )
 
 
 # ticks of tuples that are all ahead of arrival: t_max is 60 and 70, and 1000 and more has come
