@@ -91,9 +91,7 @@ def test_slack_is_alpha_times_k(policy: PDPolicy, base, gains, late):
     found = slacks(policy, statistics_of(tuples, WINDOWS, ConstantModel()))[0]
     expected = expected_slacks(tuples, base, *gains)
     assert len(found) == len(expected)
-    assert all(abs(one - other) <= 1 for one, other in zip(found, expected, strict=True)), (
-        "the last bit of α may round K"
-    )
+    assert all(abs(one - other) <= 1 for one, other in zip(found, expected, strict=True)), "α's last bit may round K"
 
 
 # ticks of tuples that are all ahead of arrival: t_max is 60 and 70, and 1000 and more has come
