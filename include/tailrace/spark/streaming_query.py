@@ -72,7 +72,8 @@ class StreamingQueryExecutor:
         self.jobs.put(job)
         while not job.ended.wait(_POLL_S):
             if self.query is None or not self.query.isActive:
-                raise RuntimeError(f"Spark has stopped the stream: {self.query and self.query.exception()}")
+                error = self.query and self.query.exception()
+                raise RuntimeError(f"Spark has stopped the stream: {error or 'somebody has asked it to'}")
         return job.rows()
 
     def cancel(self) -> None:

@@ -158,7 +158,7 @@ def test_a_stream_may_write_between_any_two_copies(tmp_path, monkeypatch, how):
         is_state = driver.layout.checkpoint in source.parents
         copied.add(source.relative_to(driver.layout.home).parts[0])
         may = not is_state and (how != "at rest" or "segments" in copied)
-        if (number % 5 == 0 or how == "starts") and written[-1] < FILES - 1 and may:
+        if (number % 3 == 0 or how == "starts") and written[-1] < FILES - 1 and may:
             written.append(written[-1] + 1)
             write(tmp_path, written[-2], written[-1])
             driver.run(FILE + 1)
@@ -168,7 +168,7 @@ def test_a_stream_may_write_between_any_two_copies(tmp_path, monkeypatch, how):
     with driver.layout.lock("deploy"), at_each_copy(monkeypatch, go_on):
         made = back_up(driver.layout, tmp_path / "backup")
     assert made.has_state is (how == "at rest")
-    assert len(written) > 3
+    assert len(written) > 4
     assert_goes_on(tmp_path, tmp_path / "backup", has_state=how == "at rest")
 
 
