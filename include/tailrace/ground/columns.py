@@ -77,7 +77,7 @@ def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[ND
     if not len(code):
         return code, [column for column, _ in columns]
     low, high = int(code.min()), int(code.max())
-    exact = all(column.dtype.kind == "f" or int(np.abs(column).max()) * len(code) < _MAX_EXACT for column, _ in columns)
+    exact = all(column.dtype.kind == "f" or _largest(column) * len(code) < _MAX_EXACT for column, _ in columns)
     if high - low < 4 * len(code) + 1024 and exact:  # a dense table of all codes is cheaper than hashing
         offset = code - low
         present = np.flatnonzero(np.bincount(offset))
@@ -94,6 +94,11 @@ def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[ND
     order = np.argsort(codes)
     results = [grouped[f"{name}_{how}"].to_numpy()[order] for name, (_, how) in zip(names, columns, strict=True)]
     return codes[order], [column + 0.0 if column.dtype == np.float64 else column for column in results]
+
+
+def _largest(column: NDArray[Any]) -> int:
+    """Return the largest magnitude of a column of integers; −2⁶³ has none among them, so it is not numpy's `abs`."""
+    return max(-int(column.min()), int(column.max()))
 
 
 def _dense_group(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDArray[Any]:

@@ -64,6 +64,13 @@ def test_what_the_loops_do_not_take_is_left_to_arrow(dtype: type, high: int) -> 
         assert group(code, (np.ones(2, dtype), "sum"))[0].tolist() == [-1, high]
 
 
+@pytest.mark.parametrize("far_apart", [1, 10**15], ids=["a dense table", "a table by Arrow"])
+def test_the_least_integer_is_added_to_another_exactly(far_apart: int) -> None:
+    with numpy_form():
+        codes, (sums,) = group(np.array([0, 0, far_apart]), (np.array([-(2**63), 1025, 7]), "sum"))
+    assert (codes.tolist(), sums.tolist()) == ([0, far_apart], [1025 - 2**63, 7])
+
+
 def test_rows_of_another_layout_are_grouped_too() -> None:
     code, value = np.array([[10**15, 1], [7, 1], [10**15, 1]])[:, 0], np.arange(6.0)[::2]
     with compiled_form():
