@@ -157,7 +157,7 @@ def killed(left, tmp_path):
 
 def test_the_answers_of_a_run_are_those_of_the_oracle(left):
     tables = assert_answered(left / "end", [0, 1])
-    assert {row["task"] for row in tables.read("metrics").to_pylist() if row["rows"]} == {0, 1}
+    assert {row["task"] for row in tables.read("metrics").to_pylist()} == {0}
     answers, columns = read_answers(make_query(left), left / "end", streamed=False)
     assert answers.num_rows == tables.read("results").num_rows
     assert columns[:4] == ["left_id", "right_id", "left_time", "right_time"]

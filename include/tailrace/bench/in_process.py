@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.local import MemoryFormat
-from tailrace.engine.task import Message, Task, TaskBatch, TaskState
+from tailrace.engine.query_clock import ClockBatch
+from tailrace.engine.task import SegmentRows, Task, TaskBatch, TaskState
 from tailrace.generators.delays import epoch_ms
 from tailrace.sources.segments import Segment
 
@@ -26,9 +28,9 @@ class TimedTask(Task):
     def of(cls, task: Task) -> Self:
         return cls(*(getattr(task, name) for name in Task.__dataclass_fields__))
 
-    def step(self, before: TaskState, messages: Iterable[Message]) -> TaskBatch:
+    def step(self, before: TaskState, header: BatchHeader, clock: ClockBatch, rows: Sequence[SegmentRows]) -> TaskBatch:
         start = time.process_time()
-        batch = super().step(before, messages)
+        batch = super().step(before, header, clock, rows)
         self.step_s.append(time.process_time() - start)
         return batch
 

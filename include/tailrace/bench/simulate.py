@@ -23,6 +23,7 @@ from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.stage import Stage
 from tailrace.ground.facts import stamp
+from tailrace.kind.protocol import windowed
 from tailrace.query.query import Query
 from tailrace.sources.segments import Segment
 
@@ -115,7 +116,7 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackP
     facts = stamp((), "settings", settings_of(query.policy), 0, DECLARED)
     for policy, newest in later_settings:
         facts = stamp(facts, "settings", settings_of(policy), newest + 1, "found")
-    engine, kind = LocalEngine(stage, restarts=False), stage.kind
+    engine, kind = LocalEngine(stage, restarts=False), windowed(stage.kind)
     engine.run(BatchHeader(0, facts, closes=True, ends=True), segments)
     frontier, step = engine.frontier, engine.newest[0].step
     answers, closing_index, (late,) = step.answers, step.decided_at, step.late

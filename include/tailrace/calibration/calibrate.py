@@ -20,7 +20,7 @@ from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.stage import Stage
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import Problem, refuse
-from tailrace.kind.protocol import Kind
+from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.query.query import Query, require_late_tuples
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
@@ -149,7 +149,7 @@ def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> Repo
 class _RecentAnswers:
     """The newest answers of history, in each of the ways to measure them (`answers.model.WaysToMeasure`)."""
 
-    kind: Kind
+    kind: WindowedKind
     histories: tuple[LoggedHistory, ...]
     policy: CacheDuration
 
@@ -202,7 +202,7 @@ class _CalibrationRun:
         return Search.of(policy, self.query.tick_ms)
 
     def _recent(self, policy: CacheDuration) -> RecentWindows | RecentPairs:
-        kind = self.stage.kind
+        kind = windowed(self.stage.kind)
         most = MOST_ROWS // kind.row_weight
         sides = zip(self.stage.readers, self.logs, strict=True)
         histories = tuple(LoggedHistory(reader, log, most) for reader, log in sides)

@@ -21,7 +21,7 @@ from tailrace.disorder.clock import Frontier
 from tailrace.ground.matching import Rows
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kind.capabilities import combined
-from tailrace.kind.protocol import Kind
+from tailrace.kind.protocol import WindowedKind
 from tailrace.windows.sliding import Sliding
 
 Ints = NDArray[np.int64]
@@ -123,7 +123,7 @@ def settling_ms(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
 
 
 def measure(
-    kind: Kind,
+    kind: WindowedKind,
     parts: Iterable[pa.RecordBatch],
     course: EventTimeCourse,
     durations: Ints,

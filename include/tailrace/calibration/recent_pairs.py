@@ -19,7 +19,7 @@ from tailrace.calibration.recent_windows import History, Measurement, RecentTupl
 from tailrace.calibration.standard_error import LossOverlap
 from tailrace.ground.columns import Floats, Ints, unify
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.kind.protocol import Kind
+from tailrace.kind.protocol import WindowedKind
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class RecentPairs:
     """
 
     def __init__(
-        self, kind: Kind, sides: tuple[History, ...], n: int, accuracy: float, shortest_wait: ShortestWait
+        self, kind: WindowedKind, sides: tuple[History, ...], n: int, accuracy: float, shortest_wait: ShortestWait
     ) -> None:
         self.kind, self.sides, self.n, self.accuracy = kind, sides, n, accuracy
         self._shortest_wait = shortest_wait

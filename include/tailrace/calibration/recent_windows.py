@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tailrace.calibration.measure import Accuracies, EventTimeCourse, measure, settling_ms
 from tailrace.ground.duration import format_duration
 from tailrace.ground.errors import Problem, Refused
-from tailrace.kind.protocol import Kind
+from tailrace.kind.protocol import WindowedKind
 from tailrace.partition.by_key import task_of
 
 _ROWS_AT_ONCE = 250_000
@@ -71,7 +71,7 @@ class RecentWindows:
         The accuracy to keep, on which it depends when a window counts as complete.
     """
 
-    def __init__(self, kind: Kind, past: History, n: int, accuracy: float) -> None:
+    def __init__(self, kind: WindowedKind, past: History, n: int, accuracy: float) -> None:
         self.kind, self.past, self.n, self.accuracy = kind, past, n, accuracy
         self._recent: RecentTuples | None = None
 

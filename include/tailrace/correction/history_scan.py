@@ -19,6 +19,7 @@ from tailrace.correction.scan_job import REPEAT, DistributedScan, OpenScan, Scan
 from tailrace.engine.stage import Stage
 from tailrace.ground.columns import Ints
 from tailrace.ground.ranges import Ranges
+from tailrace.kind.protocol import windowed
 from tailrace.storage.log import ORDER, Log, Piece, with_ids
 
 AT_ONCE = 1_000_000
@@ -116,7 +117,7 @@ class HistoryScan:
         streams = tuple(StreamScan(log.reader(), log.pieces(), names) for log, names in zip(far, columns, strict=True))
         rows = sum(_rows(stream.pieces) for stream in streams)
         buckets = max(self.cores, -(-rows * self.stage.kind.row_weight // _ROWS_PER_BUCKET))
-        return ScanJob(self.stage.kind, streams, ranges, buckets)
+        return ScanJob(windowed(self.stage.kind), streams, ranges, buckets)
 
     def _gather(self, log: Log, near: Log, ranges: Ranges, columns: list[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Read the tuples of the near part of a log with such event times, and `ORDER` of all others with their ids."""

@@ -18,7 +18,7 @@ from tailrace.ground.matching import select
 from tailrace.ground.ranges import merge_ranges
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.ground.times import in_ms, with_times
-from tailrace.kind.protocol import Kind
+from tailrace.kind.protocol import Kind, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import require_begun
@@ -56,7 +56,7 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
     later is not corrected yet, and would count as right. The cost goes by the answers in them, however far apart they
     lie.
     """
-    length, tables = bucket_ms(kind.windows.slide_ms), answers.tables
+    length, tables = bucket_ms(windowed(kind).windows.slide_ms), answers.tables
     known = pc.max(tables.read("quality", ["bucket_start"]).column("bucket_start")).as_py()
     corrected = np.unique((horizons - 1) // length)
     if known is None and not len(corrected):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tailrace.answers.model import AffectedAnswers
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.ranges import Ranges
-from tailrace.kind.protocol import Kind
+from tailrace.kind.protocol import WindowedKind
 from tailrace.storage.log import Piece, Reader
 
 REPEAT = ["id", "key", "event_time"]
@@ -47,7 +47,7 @@ class ScanJob:
         Over how many the tuples are spread by their ids, and then as the kind spreads them over tasks.
     """
 
-    kind: Kind
+    kind: WindowedKind
     streams: tuple[StreamScan, ...]
     ranges: Ranges
     buckets: int

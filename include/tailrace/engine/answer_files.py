@@ -1,4 +1,4 @@
-"""Answers that readers write themselves, as files of the table `results`: of a kind that joins a dimension table."""
+"""Answers that readers write themselves, as files of the table `results`: those of an enrichment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tailrace.ground.facts import Fact
 from tailrace.ground.object_path import Location
 from tailrace.ground.times import with_times
 from tailrace.ground.written_files import FILES
-from tailrace.kind.capabilities import JoinsTable
+from tailrace.kind.protocol import Enrichment
 
 _FIRST_BLOCK, _MOST_TUPLES, _MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20
 """The tuples whose answers are held at once: at first, and at most; of many answers each, those of about so many."""
@@ -66,7 +66,7 @@ class AnswerFiles:
     versions: Location
 
     def write(
-        self, kind: JoinsTable, tuples: pa.RecordBatch, version: Fact, ordinal: int, tick_ms: int
+        self, kind: Enrichment, tuples: pa.RecordBatch, version: Fact, ordinal: int, tick_ms: int
     ) -> WrittenAnswers:
         """Answer a segment's tuples by a version of the dimension table, and write the answers.
 

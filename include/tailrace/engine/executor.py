@@ -1,4 +1,4 @@
-"""Executors of batches: what runs the pipeline and the tasks of one batch, and returns its rows by table."""
+"""Executors of batches: what runs the pipeline, the clock and the tasks of one batch, and returns its rows by table."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import pyarrow as pa
 
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.output_tables import with_imbalance
-from tailrace.ground import wire
 from tailrace.sources.segments import Segment
 
 
 class Executor(Protocol):
-    """Runs batches, one at a time. It writes the states of the tasks, and nothing else of a batch."""
+    """Runs batches, one at a time. It writes the states of clock and tasks, and nothing else of a batch."""
 
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
         """Run a batch, and return its rows by table; a batch that has failed, or was run already, may be run again.
@@ -34,10 +33,11 @@ class Executor(Protocol):
         """End the batch that runs in another thread as soon as possible."""
 
 
-def rows_by_table(parts: Iterable[tuple[str, bytes]]) -> dict[str, pa.Table]:
-    """Return the rows of a batch by table, from what its readers and tasks have packed for each table."""
+def rows_by_table(parts: Iterable[tuple[str, pa.RecordBatch]]) -> dict[str, pa.Table]:
+    """Return the rows of a batch by table, of the tables that get any; readers, clock and tasks each give a part."""
     batches: dict[str, list[pa.RecordBatch]] = {}
-    for table, data in parts:
-        batches.setdefault(table, []).append(wire.unpack(data)[0][table])
+    for table, part in parts:
+        if part.num_rows:
+            batches.setdefault(table, []).append(part)
     rows = {table: pa.Table.from_batches(mine) for table, mine in batches.items()}
     return rows | {"metrics": with_imbalance(rows["metrics"])}

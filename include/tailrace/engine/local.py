@@ -22,12 +22,13 @@ from tailrace.disorder.ticks import Ticks
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import rows_by_table
 from tailrace.engine.feedback import FEEDBACK, Feedback
+from tailrace.engine.messages import Inbox, Message, messages_of, unpacked_tables
 from tailrace.engine.next_facts import DECLARED, next_facts, with_plan, with_table
 from tailrace.engine.progress import Progress
-from tailrace.engine.stage import Message, Stage
+from tailrace.engine.query_clock import ClockState, QueryClock
+from tailrace.engine.stage import PreparedSegment, Stage
 from tailrace.engine.stream_reader import TABLE, columns_of, named_types
 from tailrace.engine.task import TaskBatch, TaskState
-from tailrace.ground import wire
 from tailrace.ground.facts import Facts
 from tailrace.ground.regular_files import read_regular
 from tailrace.query.query import Query
@@ -93,13 +94,16 @@ def stage_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Stage:
 class LocalEngine:
     """Runs the batches of a query, one after the other.
 
-    What goes from the stage to the tasks goes as bytes, as in Spark. So does the state of the tasks, unless the engine
-    runs without restarts.
+    What goes from the stage to the tasks, and the states, go through bytes, as in Spark; unless the engine runs without
+    restarts.
 
     Attributes
     ----------
+    clock_state : ClockState
     states : list of TaskState
         The state of each task.
+    frontier : Frontier
+        The frontier (the watermark) over the ticks of the newest batch; there is none before the first.
     newest : list of TaskBatch
         What each task made of the newest batch; empty before the first.
     facts : tuple of Fact
@@ -109,9 +113,12 @@ class LocalEngine:
     """
 
     def __init__(self, stage: Stage, restarts: bool = True) -> None:
-        """Start a query; `restarts`: all that its tasks hold goes through bytes after each batch."""
+        """Start a query; `restarts`: all that its clock and tasks hold goes through bytes after each batch."""
         self.stage = stage
         self.restarts = restarts
+        self.clock: QueryClock = stage.clock
+        self.clock_state: ClockState = self.clock.restore(None)
+        self.frontier: Frontier
         self.tasks = [stage.task(index) for index in range(stage.tasks)]
         self.states: list[TaskState] = [task.restore(None) for task in self.tasks]
         self.newest: list[TaskBatch] = []
@@ -120,11 +127,6 @@ class LocalEngine:
         self._batches = 0
         self._segments = 0
         self.facts: Facts = ()
-
-    @property
-    def frontier(self) -> Frontier:
-        """The frontier (the watermark) over the ticks of the newest batch, alike in all tasks."""
-        return self.newest[0].frontier
 
     def batch(
         self,
@@ -155,12 +157,12 @@ class LocalEngine:
         if table is not None:
             facts = with_table(facts, {"file": table}, DECLARED, self._segments, self._batches)
         header = BatchHeader(self._batches, facts, **silence)
-        messages = self._messages(header, segments)
+        prepared = self.prepare(header, segments)
         if complete:
-            last_end = _last_end(messages)
+            last_end = _last_end(prepared)
             heartbeats = {} if last_end is None else dict.fromkeys(self.stage.streams, last_end)
             header = replace(header, heartbeats=heartbeats)
-        rows = self.deliver(header, messages)
+        rows = self.deliver(header, prepared)
         self._segments += len(segments)
         self._batches, self.facts = self._batches + 1, facts
         return rows
@@ -171,33 +173,51 @@ class LocalEngine:
 
     def run(self, header: BatchHeader, segments: Sequence[Segment] = ()) -> dict[str, pa.Table]:
         """Run a batch; returns the rows that it gives to each table."""
-        return self.deliver(header, self._messages(header, segments))
+        return self.deliver(header, self.prepare(header, segments))
 
-    def deliver(self, header: BatchHeader, messages: Sequence[Message]) -> dict[str, pa.Table]:
-        """Run a batch whose segments were read already, by what the stage made of them."""
-        parts: list[tuple[str, bytes]] = []
-        self.newest = []
+    def prepare(self, header: BatchHeader, segments: Sequence[Segment]) -> list[PreparedSegment]:
+        """Prepare the segments of a batch."""
+        return [self.stage.prepare(segment, header) for segment in segments]
+
+    def deliver(self, header: BatchHeader, segments: Sequence[PreparedSegment]) -> dict[str, pa.Table]:
+        """Run a batch, by what the stage made of its segments."""
+        statistics = [(segment.record, segment.statistics) for segment in segments]
+        rows = [[segment.rows_of(task.index) for segment in segments] for task in self.tasks]
+        parts = [part for segment in segments for part in segment.tables.items()]
+        if self.restarts:
+            inboxes = _through_bytes(segments, max(len(self.tasks), 1))
+            statistics, rows = inboxes[0].statistics(), [inbox.rows() for inbox in inboxes]
+            parts = [part for inbox in inboxes for part in unpacked_tables(inbox.passing)]
+        self.clock_state, clock = self.clock.step(self.clock_state, header, statistics)
+        self.frontier, self.newest = clock.frontier, []
         for task in self.tasks:
-            to_task = [(what, data) for index, what, data in messages if index == task.index]
-            batch = task.step(self.states[task.index], [("entry", header.pack()), *to_task])
-            self.states[task.index] = task.restore(batch.state.pack(task.store)) if self.restarts else batch.state
-            self.newest.append(batch)
-            parts += batch.output
-        rows = rows_by_table(parts)
-        metrics = rows["metrics"].to_pylist()
+            self.newest.append(task.step(self.states[task.index], header, clock, rows[task.index]))
+            self.states[task.index] = self.newest[-1].state
+        if self.restarts:
+            self.clock_state = self.clock.restore(self.clock_state.pack())
+            self.states = [
+                task.restore(state.pack(task.store)) for task, state in zip(self.tasks, self.states, strict=True)
+            ]
+        parts += [
+            part for output in (*(batch.output for batch in self.newest), clock.output) for part in output.items()
+        ]
+        tables = rows_by_table(parts)
+        metrics = tables["metrics"].to_pylist()
         self.progress = Progress.of(metrics)
         self.feedback.observe(metrics, header.facts)
-        return rows
-
-    def _messages(self, header: BatchHeader, segments: Sequence[Segment]) -> list[Message]:
-        return [message for segment in segments for message in self.stage.messages(segment, header)]
+        return tables
 
 
-def _last_end(messages: Sequence[Message]) -> int | None:
-    """The end of the last tick of all streams in ms, None without one; statistics of ticks go to every task."""
-    ends = (
-        Ticks.from_arrow(wire.unpack(data)[0]["ticks"]).end
-        for task, what, data in messages
-        if what == "segment" and task == 0
-    )
+def _through_bytes(segments: Sequence[PreparedSegment], groups: int) -> list[Inbox]:
+    """Send segments to the groups of a job as bytes; returns what came to each."""
+    messages: list[list[Message]] = [[] for _ in range(groups)]
+    for segment in segments:
+        for group, message in messages_of(segment, groups):
+            messages[group].append(message)
+    return list(map(Inbox.of, messages))
+
+
+def _last_end(segments: Sequence[PreparedSegment]) -> int | None:
+    """Return the end of the last tick of all streams in ms; None without one."""
+    ends = (Ticks.from_arrow(segment.statistics["ticks"]).end for segment in segments)
     return max((int(end[-1]) for end in ends if len(end)), default=None)

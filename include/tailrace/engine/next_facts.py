@@ -12,7 +12,7 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.progress import Progress
 from tailrace.ground.facts import Facts, newest, prune, prune_plans, stamp
 from tailrace.ground.time_limits import AFTER_ALL
-from tailrace.kind.protocol import Kind
+from tailrace.kind.protocol import Enrichment, Kind, windowed
 
 DECLARED = "declared"
 """Evidence of settings that are the query's own."""
@@ -38,7 +38,7 @@ def next_facts(
         if progress.complete_tick is not None:
             facts = prune(facts, "settings", progress.complete_tick + 1)
         expires, sides = kind.answers.expires, range(len(kind.inputs))
-        if kind.partition.needs_earlier_plans:
+        if not isinstance(kind, Enrichment) and windowed(kind).partition.needs_earlier_plans:
             frontier, complete = progress.frontier, progress.complete_tick
             facts = prune_plans(
                 facts, lambda event: all(expires(np.array([event]), side)[0] <= frontier for side in sides), complete

@@ -1,4 +1,4 @@
-"""The rows that a task gives to the tables, times still in integer milliseconds."""
+"""The rows of a batch for the tables, times still in integer milliseconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground.duration import format_time
 from tailrace.ground.facts import Fact
 from tailrace.ground.time_limits import BEFORE_ALL, EARLIEST_MS
-from tailrace.ground.wire import Batches
 from tailrace.kind.step import Step
 from tailrace.partition.feedback_balancing import load_imbalance
 from tailrace.windows.sliding import Sliding
@@ -99,33 +98,35 @@ def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
 
 
 def task_counts(
-    model: AnswerModel,
-    segments: list[tuple[Batches, dict[str, Any]]],
-    ticks: int,
-    step: Step,
-    frontier: Frontier,
-    written: Sequence[Mapping[str, int]] = (),
+    model: AnswerModel, partials: Sequence[pa.RecordBatch], accepted: int, step: Step, frontier: Frontier
 ) -> dict[str, Any]:
-    """The counts of a task in a batch in which so many ticks became complete.
+    """Return the counts of a task in a batch of so many accepted tuples, of which it got these partials.
 
     `latency_ms` is the mean time, in stream time, from the horizon of an answer, a window's end or a pair's later time,
     to the answer. `load` is the work of the task as its kind measures it; else its share of the batch's tuples.
-    `written` tells of answers that readers wrote (`engine.answer_files.WrittenAnswers`), and that count at this task.
     """
-    partials = [batches["rows"] for batches, _ in segments]
     rows = sum(map(total, partials))
-    accepted = sum(about["accepted"] for _, about in segments)
     answers = model.once(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
     waited_ms = int((np.asarray(answers.column("answered")) - model.horizon(answers)).sum())
-    waited_ms += sum(each["waited_ms"] for each in written)
-    count = answers.num_rows + sum(each["answers"] for each in written)
-    latency = waited_ms / count if count else None
     counts: dict[str, Any] = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
-    counts |= {"answers": count, "ticks": ticks}
+    counts |= {"answers": answers.num_rows, "latency_ms": _mean(waited_ms, answers.num_rows)}
     share = rows / accepted if accepted else None
-    counts |= {"latency_ms": latency, "load": float(step.loads["load"].sum()) if step.loads else share}
+    counts |= {"load": float(step.loads["load"].sum()) if step.loads else share}
     loads = {name: values.tolist() for name, values in step.loads.items()}
     return counts | {"loads": loads or None, "counts": step.counts or None}
+
+
+def enrichment_counts(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the counts of a batch whose segments, by these records, were answered as they were read."""
+    rows, answers, waited_ms = (
+        sum(record.get(name, 0) for record in records) for name in ("accepted", "answers", "waited_ms")
+    )
+    none = dict.fromkeys(("partials", "repeats", "late", "buffered", "in_process", "expired"), 0)
+    return none | {"rows": rows, "answers": answers, "latency_ms": _mean(waited_ms, answers)}
+
+
+def _mean(total_ms: int, count: int) -> float | None:
+    return total_ms / count if count else None
 
 
 def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> d
 
 
 def clock_columns(clock: Clock, coverage: TotalCoverage, pending: TickBuffer) -> dict[str, Any]:
-    """The progress of the query, which every task computes alike; `pending` is what came in no complete tick."""
+    """The progress of the query, which the clock computes; `pending` is what came in no complete tick."""
     frontier = max(clock.frontier, EARLIEST_MS)  # K may reach beyond the calendar's beginning, windows don't
     times = {
         "t_max": clock.t_max if clock.t_max > BEFORE_ALL else None,  # None: no tick was complete, or not of each stream

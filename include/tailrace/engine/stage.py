@@ -1,34 +1,62 @@
-"""The stateless stage: it reads and prepares a segment of the log, and addresses its rows to tasks."""
+"""The stateless stage: it reads a segment of the log, and prepares it for the clock, the tasks and the tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.tick_statistics import COUNTS
-from tailrace.engine.answer_files import AnswerFiles
+from tailrace.engine.answer_files import AnswerFiles, WrittenAnswers
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import MemoryChunks, chunk_store
+from tailrace.engine.query_clock import QueryClock
 from tailrace.engine.repeats import ID_COLUMNS, are_distinct, with_positions
 from tailrace.engine.stream_reader import TABLE, StreamReader, readers_of, table_types
-from tailrace.engine.task import Task
-from tailrace.ground import wire
+from tailrace.engine.task import SegmentRows, Task
 from tailrace.ground.columns import group_sums, pair, single_batch
 from tailrace.ground.facts import newest
 from tailrace.ground.object_path import Location
-from tailrace.kind.capabilities import Combines, JoinsTable, combined, sample_of
+from tailrace.ground.wire import Batches
+from tailrace.kind.capabilities import Combines, combined, sample_of
 from tailrace.kind.inputs import common_id_type
-from tailrace.kind.protocol import Kind
+from tailrace.kind.protocol import Enrichment, Kind, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.segments import Segment, Types
 
-Message = tuple[int, str, bytes]
-"""A row through Spark: the task it goes to, what it is, its bytes."""
+
+@dataclass(frozen=True)
+class PreparedSegment:
+    """A segment of a batch as the pipeline leaves it.
+
+    Attributes
+    ----------
+    record : dict
+        What the table `segments` says of it, and the counts of the answers that it already has.
+    side : int
+        The side of its stream.
+    statistics : Batches
+        For the query's clock, see `query_clock.SegmentStatistics`.
+    rows : tuple of RecordBatch
+        The rows for each task; none of an enrichment.
+    tables : Batches
+        The rows that go to tables as they are, by table.
+    """
+
+    record: dict[str, Any]
+    side: int
+    statistics: Batches
+    rows: tuple[pa.RecordBatch, ...]
+    tables: Batches
+
+    def rows_of(self, task: int) -> SegmentRows:
+        """Return the rows for one task."""
+        return SegmentRows(self.record["ordinal"], self.side, self.rows[task])
 
 
 @dataclass(frozen=True)
@@ -40,11 +68,13 @@ class Stage:
     readers : tuple of StreamReader
         Of the streams, in the order of the kind's inputs.
     deduplicates : bool
-        Whether tasks drop repeats of ids. Then rows go to them one a tuple, and the ids of all tuples to every task.
+        Whether repeats of ids are dropped. Then rows go to the tasks one a tuple, and the ids of all to the clock.
+    tasks : int
+        The number of tasks; 0 of an enrichment.
     chunks : Path or ObjectPath or None
         The directory with the chunks of the tasks' states; None: each task has them in memory.
     answer_files : AnswerFiles or None
-        Of a kind that joins a dimension table: writes its answers. Without it the kind answers nothing.
+        Of an enrichment: writes its answers. Without it there are none.
     plans_from : int
         The first batch whose partition plans count: those before it are of another number of tasks.
     """
@@ -68,7 +98,7 @@ class Stage:
         readers = readers_of(query, types, histories)
         streams = [reader.column_types for reader in readers]
         kind = build(query, [*streams, table_types(types[TABLE])] if query.table else streams)
-        return Stage(kind, readers, query.parallelism, query.disorder.deduplicate, chunks)
+        return Stage(kind, readers, query.tasks, query.disorder.deduplicate, chunks)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -80,57 +110,68 @@ class Stage:
         """The length of a tick, alike for all readers."""
         return self.readers[0].tick_ms
 
+    @property
+    def clock(self) -> QueryClock:
+        """The query's clock."""
+        return QueryClock(self.kind, self.streams, self.tick_ms, self.deduplicates)
+
     def task(self, index: int) -> Task:
-        """One of the tasks, by its number."""
+        """Return one of the tasks, by its number."""
         store = MemoryChunks() if self.chunks is None else chunk_store(self.chunks / str(index))
         tasks = self.tasks, self.deduplicates, self.plans_from
-        return Task(self.kind, self.streams, self.tick_ms, index, store, *tasks)
+        return Task(windowed(self.kind), self.streams, index, store, *tasks)
 
-    def messages(self, segment: Segment, header: BatchHeader) -> list[Message]:
-        """Read a segment of a batch; returns the messages to the tasks: prepared rows, statistics, rows for tables."""
+    def prepare(self, segment: Segment, header: BatchHeader) -> PreparedSegment:
+        """Read a segment of a batch, and prepare it for the clock, the tasks and the tables."""
         side = self.streams.index(segment.stream)
         reader = self.readers[side]
-        combines = isinstance(self.kind, Combines) and not isinstance(self.kind, JoinsTable)
+        combines = isinstance(self.kind, Combines)
         content = reader.read(segment, coded_keys=combines and not self.deduplicates and reader.history is None)
-        rows = self.kind.prepare(content.tuples, side)
-        rows = with_positions(rows, content.tuples) if self.deduplicates else combined(self.kind, rows)
-        routes = self.kind.partition.assign(side, rows, header.plans(self.plans_from), self.tasks)
-        about = segment.to_json() | {"accepted": content.tuples.num_rows, "quarantined": content.quarantine.num_rows}
-        about |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
-        about["distinct_ids"] = reader.has_generated_ids or are_distinct(content.tuples.column("id"))
-        aside = {"quarantine": content.quarantine}
-        if self.answer_files is not None and isinstance(self.kind, JoinsTable) and content.tuples.num_rows:
-            version = newest(header.facts, "table")
-            if version is None:
-                raise RuntimeError("the driver stamps the first version of the table before the first batch")
-            written = self.answer_files.write(self.kind, content.tuples, version, segment.ordinal, self.tick_ms)
-            aside["results"] = written.files
-            about |= written.measured
+        tuples = content.tuples
+        record = segment.to_json() | {"accepted": tuples.num_rows, "quarantined": content.quarantine.num_rows}
+        record |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
+        record["distinct_ids"] = reader.has_generated_ids or are_distinct(tuples.column("id"))
+        tables = {"quarantine": content.quarantine}
         if reader.history is not None:
-            aside[reader.history.name] = history.write(content.tuples, segment.ordinal, reader.history)
-        sample = sample_of(self.kind, content.tuples if header.sample else content.tuples.slice(0, 0))
-        shared = {"ticks": content.ticks.to_arrow(), "counts": self._counts(rows), "sample": sample}
-        ids = content.tuples.select(ID_COLUMNS)
+            tables[reader.history.name] = history.write(tuples, segment.ordinal, reader.history)
+        statistics = {
+            "ticks": content.ticks.to_arrow(),
+            "sample": sample_of(self.kind, tuples if header.sample else tuples[:0]),
+        }
+        ids = tuples.select(ID_COLUMNS)
         none = single_batch(ids.schema.empty_table())  # a slice of no rows would bring the offsets of all
-        shared["ids"] = ids if self.deduplicates else none
-        messages: list[Message] = [
-            (task, "segment", wire.pack({"rows": routes.rows_of(rows, task), **shared}, **about))
-            for task in range(self.tasks)
-        ]
-        to = segment.ordinal % self.tasks  # any task would do: these only pass through
-        return messages + [(to, name, wire.pack({name: batch})) for name, batch in aside.items() if batch.num_rows]
+        statistics["ids"] = ids if self.deduplicates else none
+        if isinstance(self.kind, Enrichment):
+            rows: tuple[pa.RecordBatch, ...] = ()
+            statistics["counts"] = pa.RecordBatch.from_pylist([], COUNTS)
+            if self.answer_files is not None and tuples.num_rows:
+                written = self._answer(self.kind, self.answer_files, tuples, segment, header)
+                tables["results"] = written.files
+                record |= written.measured
+        else:
+            kind = windowed(self.kind)
+            all_rows = kind.prepare(tuples, side)
+            all_rows = with_positions(all_rows, tuples) if self.deduplicates else combined(kind, all_rows)
+            routes = kind.partition.assign(side, all_rows, header.plans(self.plans_from), self.tasks)
+            rows = tuple(routes.rows_of(all_rows, task) for task in range(self.tasks))
+            statistics["counts"] = _counts(all_rows, kind.windows.pane_ms)
+        some = {name: batch for name, batch in tables.items() if batch.num_rows}
+        return PreparedSegment(record, side, statistics, rows, some)
 
-    def _counts(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The number of tuples of each tick in each pane, over all keys; coverage is computed from it.
+    def _answer(
+        self, kind: Enrichment, files: AnswerFiles, tuples: pa.RecordBatch, segment: Segment, header: BatchHeader
+    ) -> WrittenAnswers:
+        version = newest(header.facts, "table")
+        if version is None:
+            raise RuntimeError("the driver stamps the first version of the table before the first batch")
+        return files.write(kind, tuples, version, segment.ordinal, self.tick_ms)
 
-        None where no tuple waits for a pane.
-        """
-        if isinstance(self.kind, JoinsTable):
-            return pa.RecordBatch.from_pylist([], COUNTS)
-        time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
-        tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
-        pane_ms = self.kind.windows.pane_ms
-        code, split = pair(tick, pane // pane_ms)
-        code, (count,) = group_sums(code, tuples)
-        tick, pane = split(code)
-        return pa.RecordBatch.from_arrays([pa.array(each) for each in (tick, pane * pane_ms, count)], schema=COUNTS)
+
+def _counts(rows: pa.RecordBatch, pane_ms: int) -> pa.RecordBatch:
+    """Count the tuples of each tick in each pane, over all keys; coverage is computed from it."""
+    time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
+    tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
+    code, split = pair(tick, pane // pane_ms)
+    code, (count,) = group_sums(code, tuples)
+    tick, pane = split(code)
+    return pa.RecordBatch.from_arrays([pa.array(each) for each in (tick, pane * pane_ms, count)], schema=COUNTS)

@@ -1,8 +1,8 @@
-"""Buffer of one stream at a task: the task's rows and the whole stream's statistics, cut where ticks are complete."""
+"""Buffer of the statistics of one stream, cut where ticks are complete."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,8 @@ from tailrace.disorder import ticks as ticking
 from tailrace.disorder.tick_statistics import COUNTS, SAMPLE
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.repeats import ID_COLUMNS
-from tailrace.ground.columns import single_batch, unify
+from tailrace.engine.row_buffer import Cut, raise_ticks, renumber, split_at
+from tailrace.ground.columns import single_batch
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
 
@@ -22,17 +23,15 @@ Newest = tuple[int, int]
 """A tick, and the end of it in ms."""
 
 
-_TABLES = ("rows", "counts", "sample", "ids")
+_TABLES = ("counts", "sample", "ids")
 
 
 @dataclass(frozen=True)
 class StreamBuffer:
-    """A task's rows of one stream, and the stream's statistics, which are the same in every task.
+    """The statistics of one stream: of the ticks that are not complete, and how far the stream has come.
 
     Attributes
     ----------
-    rows : Table
-        What the kind prepared of the tuples, as far as it goes to this task.
     ticks : Ticks
         With tick 0, numbered by the tuples' positions in the stream.
     counts, sample : Table
@@ -44,7 +43,6 @@ class StreamBuffer:
         no heartbeat says more. The stream has passed the ticks before it.
     """
 
-    rows: pa.Table
     ticks: Ticks
     counts: pa.Table
     sample: pa.Table
@@ -52,39 +50,41 @@ class StreamBuffer:
     newest: Newest
 
     @staticmethod
-    def empty(rows: pa.RecordBatch, id_type: pa.DataType) -> StreamBuffer:
-        """The buffer before anything came; `rows` is an empty batch of the rows that will come."""
+    def empty(id_type: pa.DataType) -> StreamBuffer:
+        """Return the buffer before anything came."""
         ids = pa.schema([(name, id_type if name == "id" else pa.int64()) for name in ID_COLUMNS])
         nothing = COUNTS.empty_table(), SAMPLE.empty_table(), ids.empty_table()
-        return StreamBuffer(pa.Table.from_batches([rows]), Ticks.none(), *nothing, (BEFORE_ALL, BEFORE_ALL))
+        return StreamBuffer(Ticks.none(), *nothing, (BEFORE_ALL, BEFORE_ALL))
 
     def append(self, segments: Sequence[Batches]) -> tuple[StreamBuffer, list[Newest]]:
-        """Append the next segments of the stream's log: prepared rows, and statistics that follow from each alone.
+        """Append the next segments of the stream's log: statistics that follow from each alone.
 
         Where their arrival times lie before what came earlier, their tuples belong to the largest tick so far.
 
         Returns
         -------
         buffer : StreamBuffer
-        found : list of (int, int)
+        before : list of (int, int)
             Of each segment, `newest` when it came.
         """
         if not segments:
             return self, []
-        newest, found, ticks = self.newest, [], [self.ticks]
+        newest, before, ticks = self.newest, [], [self.ticks]
         for batches in segments:
-            found.append(newest)
+            before.append(newest)
             ticks.append(ticking.follow(Ticks.from_arrow(batches["ticks"]), *newest))
             if len(ticks[-1]):
                 newest = (int(ticks[-1].tick[-1]), int(ticks[-1].end[-1]))
-        rows, counts, sample, ids = (
-            pa.concat_tables([mine, *(_at_least(each[name], at[0]) for each, at in zip(segments, found, strict=True))])
+        counts, sample, ids = (
+            pa.concat_tables(
+                [mine, *(raise_ticks(each[name], at[0]) for each, at in zip(segments, before, strict=True))]
+            )
             for name, mine in self.tables().items()
         )
-        return StreamBuffer(rows, ticking.concatenate(ticks), counts, sample, ids, newest), found
+        return StreamBuffer(ticking.concatenate(ticks), counts, sample, ids, newest), before
 
     def tables(self) -> dict[str, pa.Table]:
-        """The tables of rows by tick, by their names."""
+        """Return the tables of rows by tick, by their names."""
         return {name: getattr(self, name) for name in _TABLES}
 
     def passed(self, end: int, tick_ms: int) -> StreamBuffer:
@@ -95,56 +95,30 @@ class StreamBuffer:
             newest = (int(self.ticks.tick[-1]) + 1 if len(self.ticks) else self.newest[0], max(self.newest[1], end))
         return replace(self, newest=max(self.newest, newest))
 
-    def split(self, count: int) -> tuple[StreamBuffer, StreamBuffer]:
-        """Split into the first `count` ticks and the rest."""
-        if count == len(self.ticks):
-            first, rest = (lambda table: table), (lambda table: table.slice(0, 0))
-        else:
-            bound = int(self.ticks.tick[count])
-            first, rest = (lambda table: _before(table, bound)), (lambda table: _from(table, bound))
-        return self._with_tables(first, self.ticks[:count]), self._with_tables(rest, self.ticks[count:])
+    def split(self, count: int) -> tuple[StreamBuffer, StreamBuffer, Cut]:
+        """Split into the first `count` ticks and the rest; return where the cut is, too."""
+        bound = None if count == len(self.ticks) else int(self.ticks.tick[count])
+        tables = {
+            name: (table, table.slice(0, 0)) if bound is None else split_at(table, bound)
+            for name, table in self.tables().items()
+        }
+        first, rest = ({name: parts[index] for name, parts in tables.items()} for index in (0, 1))
+        return (
+            replace(self, ticks=self.ticks[:count], **first),
+            replace(self, ticks=self.ticks[count:], **rest),
+            Cut(bound),
+        )
 
     def renumbered(self, number: Ints) -> StreamBuffer:
         """Renumber its ticks, in the same order."""
-
-        def renumber(table: pa.Table) -> pa.Table:
-            tick = number[np.searchsorted(self.ticks.tick, table.column("tick").to_numpy())]
-            return table.set_column(table.schema.get_field_index("tick"), "tick", pa.array(tick))
-
-        return self._with_tables(renumber, replace(self.ticks, tick=number))
-
-    def _with_tables(self, change: Callable[[pa.Table], pa.Table], ticks: Ticks) -> StreamBuffer:
-        rows, counts, sample, ids = (change(table) for table in self.tables().values())
-        return StreamBuffer(rows, ticks, counts, sample, ids, self.newest)
+        tables = {name: renumber(table, self.ticks.tick, number) for name, table in self.tables().items()}
+        return replace(self, ticks=replace(self.ticks, tick=number), **tables)
 
     def to_arrow(self) -> Batches:
-        """One batch each; a dictionary has the values still in use."""
-        rows = self.rows
-        for index, field in enumerate(rows.schema):
-            if pa.types.is_dictionary(field.type):
-                chunks = [chunk.dictionary_decode() for chunk in rows.column(index).chunks]
-                values, codes = unify(chunks or [pa.array([], field.type.value_type)])
-                column = pa.DictionaryArray.from_arrays(pa.array(np.concatenate(codes), pa.int32()), values)
-                rows = rows.set_column(index, field.name, column)
-        tables = self.tables() | {"rows": rows}
-        return {name: single_batch(table) for name, table in tables.items()} | {"ticks": self.ticks.to_arrow()}
+        """Return one batch for each table, and one of the ticks."""
+        return {name: single_batch(table) for name, table in self.tables().items()} | {"ticks": self.ticks.to_arrow()}
 
     @staticmethod
     def from_arrow(batches: Batches, newest: Newest) -> StreamBuffer:
-        rows, counts, sample, ids = (pa.Table.from_batches([batches[name]]) for name in _TABLES)
-        return StreamBuffer(rows, Ticks.from_arrow(batches["ticks"]), counts, sample, ids, newest)
-
-
-def _at_least(batch: pa.RecordBatch, tick: int) -> pa.Table:
-    """The rows with no tick below the given one."""
-    place = batch.schema.get_field_index("tick")
-    moved = pa.array(np.maximum(np.asarray(batch.column(place)), tick))
-    return pa.Table.from_batches([batch.set_column(place, "tick", moved)])
-
-
-def _before(rows: pa.Table, tick: int) -> pa.Table:
-    return rows.filter(pa.array(rows.column("tick").to_numpy() < tick))
-
-
-def _from(rows: pa.Table, tick: int) -> pa.Table:
-    return rows.filter(pa.array(rows.column("tick").to_numpy() >= tick))
+        counts, sample, ids = (pa.Table.from_batches([batches[name]]) for name in _TABLES)
+        return StreamBuffer(Ticks.from_arrow(batches["ticks"]), counts, sample, ids, newest)

@@ -15,6 +15,7 @@ from tailrace.ground.object_path import Location
 from tailrace.ground.sortable import to_sortable_text
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.kind.inputs import ColumnTypes
+from tailrace.kind.protocol import Enrichment, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.sources.carried_columns import carried_type
@@ -130,7 +131,9 @@ class StreamReader:
 def columns_of(query: Query) -> dict[str, Columns]:
     """The columns that each of the query's streams must have, by the stream's name."""
     kind = build(query)
-    first, last = kind.windows.within(EARLIEST_MS, LATEST_MS)
+    first, last = EARLIEST_MS, LATEST_MS
+    if not isinstance(kind, Enrichment):
+        first, last = windowed(kind).windows.within(first, last)
     columns: dict[str, Columns] = {}
     for (name, stream), needed in zip(query.streams.items(), kind.inputs, strict=True):
         own = stream.source.own_columns

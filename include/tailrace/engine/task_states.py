@@ -1,7 +1,7 @@
-"""The files with the states of a stream's tasks: of each task after each of its two newest batches.
+"""The files with the states of a stream's clock and tasks: of each after each of its two newest batches.
 
-The state after a batch follows from the state before it and from the batch's entry in the journal alone. A task writes
-it before the tables get the batch; the state before it stays until the tables have the batch. So a batch that is run
+The state after a batch follows from the state before it and from the batch's entry in the journal alone. It is written
+before the tables get the batch; the state before it stays until the tables have the batch. So a batch that is run
 again finds what its first run found, whichever process runs it, and writes the same.
 """
 
@@ -12,26 +12,31 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal
 
 from tailrace.engine.chunk_stores import LostChunk
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location
 
-VERSION = 6
+VERSION = 7
 """The version of a state's bytes; to be raised when a later tailrace reads other ones."""
 
 _HEADER_BYTES = 8  # the version, and the checksum of the state
-_CHECKED = 1 << 16  # added to the version in a file that has a checksum; earlier releases wrote none
+
+Slot = int | Literal["clock"]
+"""Whose state it is: a task's, by its number, or the clock's."""
+
+CLOCK: Final = "clock"
 
 
 @dataclass(frozen=True)
 class TaskStates:
-    """The states below a directory, on a disk or in an object store: TASK/BATCH.state."""
+    """The states below a directory, on a disk or in an object store: SLOT/BATCH.state."""
 
     directory: Location
 
-    def read(self, task: int, batch: int) -> bytes | None:
-        """Read the state of a task after a batch; None before batch 0.
+    def read(self, slot: Slot, batch: int) -> bytes | None:
+        """Read the state of the clock or a task after a batch; None before batch 0.
 
         Raises
         ------
@@ -40,38 +45,36 @@ class TaskStates:
         """
         if batch < 0:
             return None
-        file = self._file(task, batch)
+        file = self._file(slot, batch)
         try:
             content = file.read_bytes()
         except FileNotFoundError:
             raise LostChunk(f"the state after batch {batch}, {file}, is not there") from None
-        version = int.from_bytes(content[:4], "big")
-        if version == VERSION:
-            return content[4:]
-        state = content[_HEADER_BYTES:]
-        if version == _CHECKED + VERSION and content[4:_HEADER_BYTES] == _checksum(state):
-            return state
-        if version % _CHECKED == VERSION or len(content) < _HEADER_BYTES:
+        version, state = int.from_bytes(content[:4], "big"), content[_HEADER_BYTES:]
+        if version != VERSION and len(content) >= _HEADER_BYTES:
+            raise LostChunk(f"the state {file} is of version {version}, this tailrace reads {VERSION}")
+        if version != VERSION or content[4:_HEADER_BYTES] != _checksum(state):
             raise LostChunk(f"the state after batch {batch}, {file}, is damaged")
-        raise LostChunk(f"the state {file} is of version {version % _CHECKED}, this tailrace reads {VERSION}")
+        return state
 
-    def write(self, task: int, batch: int, state: bytes) -> None:
+    def write(self, slot: Slot, batch: int, state: bytes) -> None:
         """Write the state after a batch, and delete the one that no batch needs any more."""
-        file = self._file(task, batch)
+        file = self._file(slot, batch)
         if isinstance(file, Path):
             file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, (_CHECKED + VERSION).to_bytes(4, "big") + _checksum(state) + state)
+        write_atomically(file, VERSION.to_bytes(4, "big") + _checksum(state) + state)
         if batch > 1:
             with suppress(OSError):  # `sweep` deletes it at a later start; the batch needs no more
-                self._file(task, batch - 2).unlink(missing_ok=True)
+                self._file(slot, batch - 2).unlink(missing_ok=True)
 
     def newest(self) -> int:
-        """Return the number of the newest batch of which any task has a state; -1 where there is none."""
+        """Return the number of the newest batch of which there is any state; -1 where there is none."""
         return max((int(file.stem) for file in self._files()), default=-1)
 
     def missing(self, tasks: int, batch: int) -> Location | None:
-        """Return the first file that is missing of the states of all tasks after a batch; None if all are there."""
-        files = (self._file(task, batch) for task in range(tasks if batch >= 0 else 0))
+        """Return the first missing file of the states of clock and tasks after a batch; None if all are there."""
+        slots: list[Slot] = [CLOCK, *range(tasks)] if batch >= 0 else []
+        files = (self._file(slot, batch) for slot in slots)
         return next((file for file in files if not file.exists()), None)
 
     def sweep(self, committed: int) -> int:
@@ -82,11 +85,11 @@ class TaskStates:
         return len(old)
 
     def _files(self) -> Iterator[Location]:
-        tasks = self.directory.iterdir() if self.directory.is_dir() else ()
-        return (file for task in tasks for file in task.glob("[0-9]*.state"))
+        slots = self.directory.iterdir() if self.directory.is_dir() else ()
+        return (file for slot in slots for file in slot.glob("[0-9]*.state"))
 
-    def _file(self, task: int, batch: int) -> Location:
-        return self.directory / str(task) / f"{batch:08d}.state"
+    def _file(self, slot: Slot, batch: int) -> Location:
+        return self.directory / str(slot) / f"{batch:08d}.state"
 
 
 def _checksum(state: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Buffer of all streams at a task; it releases a tick when the tick is complete: when every stream has passed it.
+"""Buffer of the statistics of all streams; it releases a tick when every stream has passed it: it is complete then.
 
 A stream that is idle holds no tick back. What it brings later belongs at least to the tick that the others are in.
 """
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tailrace.disorder import ticks as ticking
 from tailrace.disorder.ticks import Ticks
+from tailrace.engine.row_buffer import Cut
 from tailrace.engine.stream_buffer import Newest, StreamBuffer
 from tailrace.ground import wire
 from tailrace.ground.time_limits import BEFORE_ALL
@@ -22,7 +23,7 @@ from tailrace.ground.wire import Batches
 
 @dataclass(frozen=True)
 class CompleteTicks:
-    """The content of complete ticks: the rows of each stream, and the statistics over all streams.
+    """The content of complete ticks, over all streams.
 
     Attributes
     ----------
@@ -30,18 +31,20 @@ class CompleteTicks:
         As in `disorder.tick_statistics`.
     ids : tuple of Table
         Of each stream, as in `engine.repeats`.
+    cuts : tuple of Cut
+        Where they end in each stream.
     """
 
-    rows: tuple[pa.Table, ...]
     ticks: Ticks
     counts: pa.Table
     sample: pa.Table
     ids: tuple[pa.Table, ...]
+    cuts: tuple[Cut, ...]
 
 
 @dataclass(frozen=True)
 class TickBuffer:
-    """A task's buffers of the query's streams.
+    """The buffers of the query's streams.
 
     Attributes
     ----------
@@ -60,9 +63,9 @@ class TickBuffer:
     idle: frozenset[int] = frozenset()
 
     @staticmethod
-    def empty(tick_ms: int, rows: Sequence[pa.RecordBatch], id_types: Sequence[pa.DataType]) -> TickBuffer:
-        """The buffer before anything came; `rows` has an empty batch of the rows that will come of each input."""
-        streams = tuple(map(StreamBuffer.empty, rows, id_types))
+    def empty(tick_ms: int, id_types: Sequence[pa.DataType]) -> TickBuffer:
+        """Return the buffer before anything came, of one stream for each type of ids."""
+        streams = tuple(map(StreamBuffer.empty, id_types))
         return TickBuffer(tick_ms, streams, (0,) * len(streams))
 
     @property
@@ -94,18 +97,18 @@ class TickBuffer:
         Returns
         -------
         buffer : TickBuffer
-        found : list of (int, int)
+        before : list of (int, int)
             Of each segment, the newest tick of its stream when it came, and the end of that tick in ms.
         """
         streams: list[StreamBuffer] = []
-        found: dict[int, Newest] = {}
-        for side, before in enumerate(self._with_idle_raised().streams):
-            places = [place for place, (mine, _) in enumerate(segments) if mine == side]
-            stream, newest = before.append([segments[place][1] for place in places])
-            streams.append(stream)
-            found |= dict(zip(places, newest, strict=True))
+        before: dict[int, Newest] = {}
+        for side, stream in enumerate(self._with_idle_raised().streams):
+            mine = [index for index, (of_side, _) in enumerate(segments) if of_side == side]
+            appended, newest = stream.append([segments[index][1] for index in mine])
+            streams.append(appended)
+            before |= dict(zip(mine, newest, strict=True))
         idle = self.idle - {side for side, _ in segments}
-        return replace(self, streams=tuple(streams), idle=idle), [found[place] for place in range(len(segments))]
+        return replace(self, streams=tuple(streams), idle=idle), [before[index] for index in range(len(segments))]
 
     def silent(self, heartbeats: Mapping[int, int], idle: Iterable[int]) -> TickBuffer:
         """Record heartbeats (ms of arrival time that a stream has passed, by side), and the streams that are idle."""
@@ -131,16 +134,21 @@ class TickBuffer:
 
     def split(self) -> tuple[CompleteTicks, TickBuffer]:
         """Split into the content of complete ticks, and the buffer of the rest."""
-        cut = [stream.split(self._complete(side)) for side, stream in enumerate(self.streams)]
-        complete, numbered = [first for first, _ in cut], self.numbered
+        parts = [stream.split(self._complete(side)) for side, stream in enumerate(self.streams)]
+        complete, rest, cuts = (list(each) for each in zip(*parts, strict=True))
+        numbered = self.numbered
         if self.tick_ms == 0 and len(complete) > 1:
-            complete, numbered = self._number(complete)
+            by_position, (complete, numbered) = complete, self._number(complete)
+            cuts = [
+                replace(cut, numbers=(before.ticks.tick, after.ticks.tick))
+                for cut, before, after in zip(cuts, by_position, complete, strict=True)
+            ]
         counts, sample = (
             pa.concat_tables([getattr(stream, name) for stream in complete]) for name in ("counts", "sample")
         )
-        rows, ticks, ids = (tuple(getattr(stream, name) for stream in complete) for name in ("rows", "ticks", "ids"))
-        rest = replace(self, streams=tuple(second for _, second in cut), numbered=numbered)
-        return CompleteTicks(rows, ticking.unite(ticks), counts, sample, ids), rest._with_idle_raised()
+        ticks, ids = (tuple(getattr(stream, name) for stream in complete) for name in ("ticks", "ids"))
+        pending = replace(self, streams=tuple(rest), numbered=numbered)
+        return CompleteTicks(ticking.unite(ticks), counts, sample, ids, tuple(cuts)), pending._with_idle_raised()
 
     def _active(self) -> set[int]:
         """The sides that are waited for: those that are not idle, and all where all are."""

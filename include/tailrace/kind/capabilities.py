@@ -8,9 +8,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 import pyarrow as pa
 
 from tailrace.disorder.tick_statistics import SAMPLE, ErrorModel, TickContents
-from tailrace.ground.columns import Floats, Ints
-from tailrace.ground.object_path import Location
-from tailrace.kind.protocol import Kind
+from tailrace.ground.columns import Floats
+from tailrace.kind.protocol import WindowedKind
 from tailrace.partition.routes import Place
 from tailrace.windows.sliding import Sliding
 
@@ -91,23 +90,7 @@ class Owns(Protocol):
         """The kind whose steps give the answers that belong to one task, in a batch."""
 
 
-@runtime_checkable
-class JoinsTable(Protocol):
-    """A kind that joins its stream with a dimension table: readers answer each tuple as it comes; none waits."""
-
-    def answers_of(self, tuples: pa.RecordBatch, version: Location) -> tuple[pa.RecordBatch, Ints]:
-        """Answer tuples by a version of the table, a file that never changes.
-
-        Returns
-        -------
-        answers : RecordBatch
-            Of schema `Kind.answer`; n rows.
-        row : ndarray, shape (n,)
-            The index of each answer's tuple.
-        """
-
-
-def at_place(kind: Kind, place: Place) -> Kind:
+def at_place(kind: WindowedKind, place: Place) -> WindowedKind:
     """Return the kind as it runs in a task; unchanged where no two tasks find the same answer."""
     return kind.at(place) if isinstance(kind, Owns) else kind
 

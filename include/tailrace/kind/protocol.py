@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, cast, runtime_checkable
 
 import pyarrow as pa
 
 from tailrace.answers.model import AnswerModel
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.columns import Ints
+from tailrace.ground.object_path import Location
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.step import Step
@@ -23,19 +25,14 @@ class State(Protocol):
 
 
 class Kind(Protocol):
-    """The operator of one declared query: a frozen object that does not depend on Spark, nor Spark's code on it."""
+    """The operator of one declared query: a frozen object that does not depend on Spark, nor Spark's code on it.
 
-    @property
-    def windows(self) -> Sliding:
-        """The sliding windows; of a kind that has none, windows as long as its reach, by which coverage is counted."""
+    It is a `WindowedKind` or an `Enrichment`.
+    """
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """One input for each of its streams; a join has two, `left` and `right`."""
-
-    @property
-    def partition(self) -> Partition:
-        """The partitioning, which routes its rows to tasks."""
+        """One input for each of its streams; a join of two has `left` and `right`."""
 
     @property
     def answers(self) -> AnswerModel:
@@ -61,24 +58,6 @@ class Kind(Protocol):
     def explanation(self) -> Explanation:
         """How the query is run, for people."""
 
-    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        """Make a row of each tuple of an input, in order, with the columns `tick`, `event_time` and the kind's own.
-
-        A kind that does not combine rows gives them the column `tuples`, how many tuples a row stands for: 1.
-        """
-
-    def start(self) -> Any:
-        """The initial state of a task."""
-
-    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
-        """Restore a state from the batches that its `to_arrow` returned, and from its chunks, if it has any."""
-
-    def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
-        """Advance a state to the frontier (the watermark): the incremental form of `evaluate`.
-
-        `arrived` has the prepared rows of each input that came in the frontier's ticks, and went to this task.
-        """
-
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
         """All answers over the given tuples of each input."""
 
@@ -90,3 +69,55 @@ class Kind(Protocol):
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
         """The accuracy of approximate answers against the exact ones, in [0, 1]; higher is better."""
+
+
+class WindowedKind(Kind, Protocol):
+    """A kind whose answers wait in tasks until the frontier (the watermark) has passed their windows."""
+
+    @property
+    def windows(self) -> Sliding:
+        """The sliding windows; of a kind that has none, windows as long as its reach, by which coverage is counted."""
+
+    @property
+    def partition(self) -> Partition:
+        """The partitioning, which routes its rows to tasks."""
+
+    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
+        """Make a row of each tuple of an input, in order, with the columns `tick`, `event_time` and the kind's own.
+
+        A kind that does not combine rows gives them the column `tuples`, how many tuples a row stands for: 1.
+        """
+
+    def start(self) -> Any:
+        """Return the initial state of a task."""
+
+    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
+        """Restore a state from the batches that its `to_arrow` returned, and from its chunks, if it has any."""
+
+    def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
+        """Advance a state to the frontier (the watermark): the incremental form of `evaluate`.
+
+        `arrived` has the prepared rows of each input that came in the frontier's ticks, and went to this task.
+        """
+
+
+@runtime_checkable
+class Enrichment(Protocol):
+    """A kind that joins its stream with a dimension table: it answers each tuple as it comes, and has no tasks."""
+
+    def answers_of(self, tuples: pa.RecordBatch, version: Location) -> tuple[pa.RecordBatch, Ints]:
+        """Answer tuples by a version of the table, a file that never changes.
+
+        Returns
+        -------
+        answers : RecordBatch
+            Of schema `Kind.answer`; n rows.
+        row : ndarray, shape (n,)
+            The index of each answer's tuple.
+        """
+
+
+def windowed(kind: Kind) -> WindowedKind:
+    """Return a kind as a windowed one, which it must be."""
+    assert not isinstance(kind, Enrichment), "the answers of an enrichment wait for nothing"
+    return cast(WindowedKind, kind)

@@ -125,6 +125,11 @@ class Query(Section):
         return self.table is None
 
     @property
+    def tasks(self) -> int:
+        """The number of its tasks; 0 where nothing waits in them: readers answer each tuple."""
+        return self.parallelism if self.has_late_tuples else 0
+
+    @property
     def tick(self) -> timedelta:
         """Length of a tick, the step of arrival time: as declared, else the smaller of slide and 100 ms."""
         return self._default_tick if self.disorder.tick is None else self.disorder.tick

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,10 @@ from pyspark.sql import SparkSession
 
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import rows_by_table
+from tailrace.engine.messages import Inbox, Message, messages_of, table_messages, unpacked_tables
+from tailrace.engine.query_clock import ClockBatch
 from tailrace.engine.stage import Stage
-from tailrace.engine.task_states import TaskStates
+from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.sources.segments import Segment
 from tailrace.spark.group_keys import group_keys
 
@@ -20,6 +23,10 @@ ROWS = "task int, what string, bytes binary"
 """The schema of the rows through Spark, which are opaque: Spark needs no kind's schema."""
 
 _SCHEMA = pa.schema([("task", pa.int32()), ("what", pa.string()), ("bytes", pa.binary())])
+
+
+_BEGIN: Message = ("begin", b"")
+"""Makes a group of the job run."""
 
 
 @dataclass
@@ -38,8 +45,8 @@ class SparkExecutor:
     name: str
 
     def __post_init__(self) -> None:
-        self._keys = group_keys(self.stage.tasks)
-        self.spark.conf.set("spark.sql.shuffle.partitions", str(self.stage.tasks))
+        self._keys = group_keys(max(self.stage.tasks, 1))  # the first group runs the clock, too
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(len(self._keys)))
         self.spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would run several tasks one after the other
 
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
@@ -70,28 +77,27 @@ class SparkExecutor:
         rows = sum(segment.rows for segment in segments)
         context.setJobDescription(f"{self.name}: batch {header.batch}, {rows:,} rows")
         parts = share(segments, context.defaultParallelism)
-        stage, states, keys, packed = self.stage, self.states, self._keys, header.pack()
+        stage, keys, packed = self.stage, self._keys, header.pack()
+        job = _Job(uuid.uuid4().hex, stage, self.states, before)
 
         def read(indexes: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             unpacked = BatchHeader.unpack(packed)
             for index in (each for batch in indexes for each in batch.column("id").to_pylist()):
+                if index == 0:  # each group runs, also one for which there are no rows
+                    yield from (_rows(key, [_BEGIN]) for key in keys)
                 for segment in parts[index]:
-                    for task, what, data in stage.messages(segment, unpacked):
-                        yield _messages(keys[task], [(what, data)])
-                if index == 0:  # each task runs, also one for which there are no rows
-                    for key in keys:
-                        yield _messages(key, [("entry", packed)])
+                    for group, message in messages_of(stage.prepare(segment, unpacked), len(keys)):
+                        yield _rows(keys[group], [message])
 
         def advance(group: tuple[Any, ...], messages: pa.Table) -> pa.Table:
-            task = keys.index(group[0].as_py())
+            index = keys.index(group[0].as_py())
             pairs = zip(messages["what"].to_pylist(), messages["bytes"].to_pylist(), strict=True)
-            state, output = stage.task(task).advance(states.read(task, before), pairs)
-            states.write(task, header.batch, state)
-            return pa.Table.from_batches([_messages(keys[task], output)])
+            inbox = Inbox.of(pair for pair in pairs if pair != _BEGIN)
+            return pa.Table.from_batches([_rows(keys[index], job.advance(index, BatchHeader.unpack(packed), inbox))])
 
         read_rows = self.spark.range(len(parts), numPartitions=len(parts)).mapInArrow(read, ROWS)
         done = read_rows.groupBy("task").applyInArrow(advance, ROWS).toArrow()
-        return rows_by_table(zip(done["what"].to_pylist(), done["bytes"].to_pylist(), strict=True))
+        return rows_by_table(unpacked_tables(zip(done["what"].to_pylist(), done["bytes"].to_pylist(), strict=True)))
 
     def cancel(self) -> None:
         """Cancel the job of the batch that runs; the threads of Spark would log that they are interrupted."""
@@ -110,7 +116,50 @@ def share(segments: Sequence[Segment], readers: int) -> list[list[Segment]]:
     return [part for part in parts if part] or [[]]
 
 
-def _messages(key: int, pairs: Sequence[tuple[str, bytes]]) -> pa.RecordBatch:
-    what, data = zip(*pairs, strict=True)
-    columns = [pa.array([key] * len(pairs), pa.int32()), pa.array(what, pa.string()), pa.array(data, pa.binary())]
+@dataclass(frozen=True)
+class _Job:
+    """One job of a batch, as the workers run it.
+
+    Attributes
+    ----------
+    id : str
+        Identifies the job: a batch that is run again is another one.
+    """
+
+    id: str
+    stage: Stage
+    states: TaskStates
+    before: int
+
+    def advance(self, index: int, header: BatchHeader, inbox: Inbox) -> list[Message]:
+        """Advance a task by the batch; the first group writes the state and the rows of the clock, too."""
+        state, clock = self._clock(header, inbox)
+        output = list(inbox.passing)
+        if index == 0:
+            self.states.write(CLOCK, header.batch, state)
+            output += table_messages(clock.output)
+        if index < self.stage.tasks:
+            task = self.stage.task(index)
+            task_state, tables = task.advance(self.states.read(index, self.before), header, clock, inbox.rows())
+            self.states.write(index, header.batch, task_state)
+            output += table_messages(tables)
+        return output
+
+    def _clock(self, header: BatchHeader, inbox: Inbox) -> tuple[bytes, ClockBatch]:
+        """Advance the query's clock by the batch, once a worker: each comes to the same."""
+        if self.id not in _CLOCKS:
+            _CLOCKS.clear()
+            _CLOCKS[self.id] = self.stage.clock.advance(
+                self.states.read(CLOCK, self.before), header, inbox.statistics()
+            )
+        return _CLOCKS[self.id]
+
+
+_CLOCKS: dict[str, tuple[bytes, ClockBatch]] = {}
+"""The clock of the newest job that this worker has run tasks of."""
+
+
+def _rows(key: int, messages: Sequence[Message]) -> pa.RecordBatch:
+    what, data = zip(*messages, strict=True) if messages else ((), ())
+    columns = [pa.array([key] * len(messages), pa.int32()), pa.array(what, pa.string()), pa.array(data, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)

@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tailrace.answers.by_table_row import ByTableRow
-from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import Ints, group_sums
+from tailrace.ground.columns import Ints
 from tailrace.ground.object_path import Location
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.pair_quality import PairQuality
-from tailrace.kind.step import Step
-from tailrace.operators.chunk import Chunks
-from tailrace.partition.by_tick import ByTick
-from tailrace.partition.routes import LEFT, RIGHT, Partition
+from tailrace.partition.routes import LEFT, RIGHT
 from tailrace.spatial_join.derived import derived
 from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.selection import Selected, columns_of_side, derived_of, types_of
 from tailrace.spatial_join.table_lookup import IndexedTable, TableLookup
-from tailrace.windows.sliding import Sliding
 
 _TUPLES = 1  # that an answer stands for
 
 
-class NoState:
-    """The state of a task that holds nothing."""
-
-    def to_arrow(self) -> dict[str, pa.RecordBatch]:
-        return {}
-
-
 @dataclass(frozen=True, kw_only=True)
 class SpatialTableJoin(PairQuality):
-    """Pairs of a tuple and a row of the table whose geometries are related (definition 3).
-
-    The readers answer (`answers_of`); a task only counts tuples, by which the progress of the stream is known.
+    """Pairs of a tuple and a row of the table whose geometries are related (definition 3): an enrichment.
 
     Attributes
     ----------
@@ -60,17 +45,9 @@ class SpatialTableJoin(PairQuality):
     selection: tuple[Selected, ...] = ()
 
     @property
-    def windows(self) -> Sliding:
-        return Sliding(1, 1)
-
-    @property
     def inputs(self) -> tuple[Input, ...]:
         geometry, carried = self.geometry, columns_of_side(self.selection, LEFT)
         return (Input(geometry.columns, self.column_types[0], geometry.types, geometry.check, carried),)
-
-    @property
-    def partition(self) -> Partition:
-        return ByTick()
 
     @property
     def answers(self) -> ByTableRow:
@@ -90,29 +67,8 @@ class SpatialTableJoin(PairQuality):
     def row_weight(self) -> int:
         return 1
 
-    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        ones = pa.repeat(pa.scalar(1, pa.int64()), tuples.num_rows)
-        columns = [tuples.column("tick"), tuples.column("event_time"), ones]
-        return pa.RecordBatch.from_arrays(columns, names=["tick", "event_time", "tuples"])
-
-    def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Combine rows into one for each tick: nothing else of them is needed."""
-        tick, (tuples,) = group_sums(*(np.asarray(rows.column(name)) for name in ("tick", "tuples")))
-        return pa.RecordBatch.from_arrays([pa.array(tick), pa.array(tuples)], names=["tick", "tuples"])
-
-    def start(self) -> NoState:
-        return NoState()
-
-    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> NoState:
-        return NoState()
-
-    def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
-        late = [*self.late, *((name, pa.int64()) for name in ("tick", "tuples", "frontier"))]
-        none = pa.RecordBatch.from_pylist([], pa.schema(late))
-        return Step(state, pa.RecordBatch.from_pylist([], self.answer), np.zeros(0, np.int64), (none,))
-
     def answers_of(self, tuples: pa.RecordBatch, version: Location) -> tuple[pa.RecordBatch, Ints]:
-        """Answer tuples by a version of the table, see `kind.capabilities.JoinsTable`."""
+        """Answer tuples by a version of the table, see `kind.protocol.Enrichment`."""
         return self._join(tuples, self.lookup.indexed(version))
 
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,6 +1,6 @@
-"""Consistency checks of what a stream has written: its journal, the states of its tasks, its tables and their note.
+"""Consistency checks of what a stream has written: its journal, its states, its tables and the note of them.
 
-A batch is written in this order: its entry in the journal (the write-ahead log), the states of the tasks, the tables,
+A batch is written in this order: its entry in the journal (the write-ahead log), the states, the tables,
 the note of what the tables hold, which is the commit. So after a kill at any point each of them holds at least the
 batches that the next one holds. One that holds fewer was lost, damaged, or restored from an older backup.
 """
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tailrace.engine.task_states import TaskStates
+from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
 from tailrace.ground.facts import newest
+from tailrace.ground.object_path import Location
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
@@ -74,13 +75,18 @@ def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
         return None
     note, states = read_written(layout), TaskStates(layout.states)
     if not note and states.newest() > 0:
-        raise _damage(str(path_of(layout)), "it is lost, though the tasks have states", repair(layout))
+        raise _damage(str(path_of(layout)), "it is lost, though there are states", repair(layout))
     in_tables = _check_tables(layout, query, manifest, note, resumes=True)
     check_journal(layout, max(in_tables, *(batch + 1 for batch in note.values()), 0))
-    lost = states.missing(manifest.structure["parallelism"], max(note.values(), default=-1))
+    lost = states.missing(query.tasks, max(note.values(), default=-1))
     if lost is not None and read_written(layout) == note:  # else a stream that runs meanwhile needs it no more
-        raise _damage(str(lost), "this state of a task is lost", repair(layout))
+        raise _damage(str(lost), f"this state of {_owner(lost)} is lost", repair(layout))
     return manifest
+
+
+def _owner(state: Location) -> str:
+    """Return whose state a file is."""
+    return "the clock" if state.parent.name == CLOCK else "a task"
 
 
 def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:

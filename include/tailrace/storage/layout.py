@@ -141,7 +141,7 @@ class Layout:
                 raise ValueError(f"its format is {values['format']!r}")
             if values["format"] not in (FORMAT, TAKEN_OVER):  # `require_same` refuses it, whatever other fields it has
                 return CheckpointManifest("", {}, {}, format=values["format"])
-            return CheckpointManifest(**values | ({"format": FORMAT} if self.is_remote else {}))
+            return CheckpointManifest(**values)
         except KeyError:
             raise self._damaged_manifest(file, "it has no format") from None
         except (ValueError, TypeError) as error:
@@ -203,7 +203,9 @@ class Layout:
         if manifest.format != FORMAT:
             version = "a newer" if manifest.format > FORMAT else "an older"
             wrong = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {FORMAT}"
-            taken_over = f"{self.rebuild_command(file)}, which takes it over; or " * (manifest.format == TAKEN_OVER)
+            taken_over = f"{self.rebuild_command(file)}, which takes it over; or " * (
+                manifest.format == TAKEN_OVER and not self.is_remote
+            )
             right = (
                 f"{taken_over}that version of tailrace, to go on with it; or another warehouse, "
                 f"or {moving_away(self.home, 'old')}, to begin again and read the source from its start"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tailrace.kind.capabilities import JoinsTable
-from tailrace.kind.protocol import Kind
+from tailrace.kind.protocol import Enrichment, Kind
 from tailrace.stream.run_options import BATCH_ROWS
 
 _MADE = 1_000_000
@@ -27,7 +26,7 @@ class BatchSize:
         weight, is_join = kind.row_weight, len(kind.inputs) > 1
         self._made, self._most = _MADE // weight, min(batch_rows, BATCH_ROWS // weight)
         self._least = min(_JOINED, self._made) if is_join else self._made  # a join may make many answers of a row
-        self._gathers_answers = not isinstance(kind, JoinsTable)  # else the readers write them
+        self._gathers_answers = not isinstance(kind, Enrichment)  # else the readers write them
         self.rows = min(self._least, self._most)
 
     def observe(self, rows: int, partials: int, answers: int) -> None:

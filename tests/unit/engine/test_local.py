@@ -66,7 +66,9 @@ def test_restarts_change_nothing(tasks: int) -> None:
     for segment, closes in itertools.zip_longest(log, [False, False, True, True]):
         rows = [engine.batch(POLICY, [segment], closes=closes) for engine in engines]
         assert rows[0] == rows[1]
-        packed = [[state.pack(MemoryChunks()) for state in engine.states] for engine in engines]
+        packed = [
+            [engine.clock_state.pack(), *(state.pack(MemoryChunks()) for state in engine.states)] for engine in engines
+        ]
         assert packed[0] == packed[1]
         assert [len(engine.newest) for engine in engines] == [tasks, tasks]
         assert isinstance(rows[0]["metrics"], pa.Table)

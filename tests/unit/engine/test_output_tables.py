@@ -134,13 +134,15 @@ def test_segments_as_they_were_read(first, last) -> None:
 
 def pending(committed: int | None) -> TickBuffer:
     """What is pending of a stream that stands in tick 7, of 10 ms, or before its first tick."""
-    empty = TickBuffer.empty(10, [ANSWERS.slice(0, 0)], [pa.string()])
+    empty = TickBuffer.empty(10, [pa.string()])
     newest = empty.streams[0].newest if committed is None else (7, committed + 10)
     return dataclasses.replace(empty, streams=(dataclasses.replace(empty.streams[0], newest=newest),))
 
 
-def metrics(arrived=(), answers=ANSWERS, late=LATE, clock=CLOCK, frontier=FRONTIER, committed=100, head=HEAD) -> dict:
-    measured = output_tables.task_counts(MODEL, list(arrived), 3, step_of(answers, late), frontier)
+def metrics(
+    arrived=(), accepted=0, answers=ANSWERS, late=LATE, clock=CLOCK, frontier=FRONTIER, committed=100, head=HEAD
+) -> dict:
+    measured = output_tables.task_counts(MODEL, list(arrived), accepted, step_of(answers, late), frontier)
     measured |= output_tables.clock_columns(clock, TotalCoverage(3, 1), pending(committed))
     (row,) = output_tables.metrics(head, 1, measured).to_pylist()
     return row
@@ -155,12 +157,12 @@ def test_how_a_task_stood() -> None:
     row = metrics()
     assert (row["batch"], row["task"], row["flushed"]) == (8, 1, False)
     assert (row["t_max"], row["frontier"], row["committed"], row["k_ms"]) == (90, 30, 100, 61)
-    assert (row["answers"], row["late"], row["ticks"], row["coverage"]) == (4, 7, 3, 0.75)
+    assert (row["answers"], row["late"], row["coverage"]) == (4, 7, 0.75)
 
 
 def test_rows_are_its_own_and_load_its_share() -> None:
     partials = pa.record_batch({"tuples": [2, 1]})
-    row = metrics([({"rows": partials}, {"accepted": 4}), ({"rows": partials}, {"accepted": 8})])
+    row = metrics([partials, partials], accepted=12)
     assert (row["rows"], row["load"]) == (6, 0.5)
 
 
@@ -187,7 +189,7 @@ def test_latency_is_the_mean_time_from_a_windows_end_to_its_answer() -> None:
 def test_the_latency_of_a_pair_counts_from_its_later_tuple() -> None:
     rows = {"left_id": ["a", "a"], "right_id": ["b", "c"], "left_time": [10, 70], "right_time": [30, 60]}
     step = Step(None, pa.record_batch(rows), np.array([0, 1]), (LATE,))
-    assert output_tables.task_counts(ByPair((20, 20)), [], 3, step, FRONTIER)["latency_ms"] == (20 + 10) / 2
+    assert output_tables.task_counts(ByPair((20, 20)), [], 0, step, FRONTIER)["latency_ms"] == (20 + 10) / 2
 
 
 def test_before_the_first_tick_there_is_no_time() -> None:
@@ -220,3 +222,14 @@ def test_a_tuple_is_of_the_class_that_the_frontier_finds_it_in(tick: int, pane: 
     counts = pa.table({"tick": [tick, tick], "pane": [pane, pane], "count": [3, 2]})
     found = output_tables.arrival_classes(Sliding(20, 10), counts, OPEN)
     assert found == {"buffered": 0, "in_process": 0, "expired": 0} | {class_: 5}
+
+
+def test_the_counts_of_an_enrichment_are_those_of_its_segments() -> None:
+    records = [
+        {"accepted": 4, "answers": 3, "waited_ms": 60},
+        {"accepted": 2, "answers": 1, "waited_ms": 20},
+        {"accepted": 0},
+    ]
+    counts = output_tables.enrichment_counts([*records, {"accepted": 0}])
+    assert (counts["rows"], counts["answers"], counts["latency_ms"], counts["late"]) == (6, 4, 20, 0)
+    assert output_tables.enrichment_counts([])["latency_ms"] is None

@@ -15,21 +15,19 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.tick_buffer import TickBuffer
 from tailrace.ground.wire import Batches
 
-NO_ROWS = pa.RecordBatch.from_pylist([], pa.schema([("tick", pa.int64()), ("tuples", pa.int64())]))
-
 
 def segment(tick_ms: int, *arrival: int) -> Batches:
     tick, end = number(np.array(arrival), np.arange(len(arrival)), tick_ms)
     ticks: Ticks = summarise(tick, end, np.array(arrival))
-    ids = TickBuffer.empty(0, [NO_ROWS], [pa.string()]).streams[0].ids.schema
+    ids = TickBuffer.empty(0, [pa.string()]).streams[0].ids.schema
     schemas = {"counts": COUNTS, "sample": SAMPLE, "ids": ids}
     empty = {name: pa.RecordBatch.from_pylist([], schema) for name, schema in schemas.items()}
-    return {"rows": NO_ROWS, "ticks": ticks.to_arrow(), **empty}
+    return {"ticks": ticks.to_arrow(), **empty}
 
 
 @pytest.mark.parametrize(("tick_ms", "left", "right"), [(100, 1_200, 700), (0, 1_234, 777)])
 def test_each_stream_has_reached_the_beginning_of_its_newest_tick(tick_ms, left, right):
-    buffer = TickBuffer.empty(tick_ms, [NO_ROWS, NO_ROWS], [pa.string()] * 2)
+    buffer = TickBuffer.empty(tick_ms, [pa.string()] * 2)
     assert buffer.reached == [None, None]
     buffer, _ = buffer.append([(0, segment(tick_ms, 1_050, 1_234))])
     assert buffer.reached == [left, None]

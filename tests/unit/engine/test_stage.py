@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.messages import messages_of
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.stage import Stage
 from tailrace.engine.stream_reader import column_types_of, columns_of
-from tailrace.ground import wire
 from tailrace.ground.facts import stamp
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.partition.by_key import task_of
@@ -67,12 +67,6 @@ def segment(path: Path, ordinal: int = 4, ingested_ms: int | None = None) -> Seg
     return replace(whole, ordinal=ordinal, position=100, ingested_ms=ingested_ms, stream="readings")
 
 
-def unpacked(messages: list[tuple[int, str, bytes]], what: str) -> dict[int, tuple[wire.Batches, dict]]:
-    found = [(task, wire.unpack(data)) for task, name, data in messages if name == what]
-    assert len({task for task, _ in found}) == len(found)
-    return dict(found)
-
-
 def test_what_the_stream_must_bring() -> None:
     columns = columns_of(declared(Path("x")))["readings"]
     assert (columns.named(), columns.earliest_ms, columns.ahead_ms, columns.skew_ms) == (
@@ -105,47 +99,44 @@ def test_carried_columns_have_the_types_of_the_source() -> None:
 
 
 def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -> None:
-    segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
-    assert sorted(segments) == [0, 1, 2]
+    rows = stage_of(declared(path)).prepare(segment(path), PLAIN).rows
+    assert len(rows) == 3
     totals: dict[str, float] = {}
-    for task, (batches, _) in segments.items():
-        for row in batches["rows"].to_pylist():
+    for task, batch in enumerate(rows):
+        for row in batch.to_pylist():
             assert task_of(pa.array([row["key"]]), 3).tolist() == [task]
             totals[row["key"]] = totals.get(row["key"], 0) + row["total"]
     assert totals == {"a": 1 + 16 + 128, "b": 2 + 32, "c": 4 + 64}
 
 
 def test_no_task_is_sent_the_keys_of_another(path: Path) -> None:
-    segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
-    keys = [key for batches, _ in segments.values() for key in batches["rows"].column("key").dictionary.to_pylist()]
+    rows = stage_of(declared(path)).prepare(segment(path), PLAIN).rows
+    keys = [key for batch in rows for key in batch.column("key").dictionary.to_pylist()]
     assert sorted(keys) == ["a", "b", "c"]
 
 
 # arrival  0   5 | 10  (15) | 20  25 | 30  35      10 ms a tick; what came at 15 is in quarantine
-def test_all_tasks_are_told_the_same_statistics(path: Path) -> None:
-    segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
-    for batches, _ in segments.values():
-        assert batches["ticks"].column("count").to_pylist() == [2, 1, 2, 2]
-        assert batches["ticks"].column("min_event").to_pylist() == [NOW, NOW + 10, NOW + 20, NOW + 30]
-        assert batches["counts"].to_pylist() == [
-            {"tick": NOW // 10 + tick, "pane": NOW, "count": count} for tick, count in enumerate([2, 1, 2, 2])
-        ]
+def test_the_statistics_are_of_all_keys(path: Path) -> None:
+    statistics = stage_of(declared(path)).prepare(segment(path), PLAIN).statistics
+    assert statistics["ticks"].column("count").to_pylist() == [2, 1, 2, 2]
+    assert statistics["ticks"].column("min_event").to_pylist() == [NOW, NOW + 10, NOW + 20, NOW + 30]
+    assert statistics["counts"].to_pylist() == [
+        {"tick": NOW // 10 + tick, "pane": NOW, "count": count} for tick, count in enumerate([2, 1, 2, 2])
+    ]
 
 
-def test_they_are_told_how_many_were_accepted_and_where_the_segment_stands(path: Path) -> None:
+def test_the_record_says_how_many_were_accepted_and_where_the_segment_stands(path: Path) -> None:
     place = segment(path)
-    for _, about in unpacked(stage_of(declared(path)).messages(place, PLAIN), "segment").values():
-        assert about == place.to_json() | {"accepted": 7, "quarantined": 1} | RANGES
+    record = stage_of(declared(path)).prepare(place, PLAIN).record
+    assert record == place.to_json() | {"accepted": 7, "quarantined": 1} | RANGES
 
 
-def test_all_are_told_the_same_sample_where_one_is_wanted(path: Path) -> None:
+def test_there_is_a_sample_where_one_is_wanted(path: Path) -> None:
     stage = stage_of(declared(path))
-    plain, sampled = (unpacked(stage.messages(segment(path), header), "segment") for header in (PLAIN, SAMPLED))
-    assert {batches["sample"].num_rows for batches, _ in plain.values()} == {0}
-    assert len({wire.pack({"sample": batches["sample"]}) for batches, _ in sampled.values()}) == 1
-    for batches, _ in sampled.values():
-        assert sum(batches["sample"].column("tuples").to_pylist()) == 7
-        assert sum(batches["sample"].column("total").to_pylist()) == 247
+    plain, sampled = (stage.prepare(segment(path), header).statistics["sample"] for header in (PLAIN, SAMPLED))
+    assert plain.num_rows == 0
+    assert sum(sampled.column("tuples").to_pylist()) == 7
+    assert sum(sampled.column("total").to_pylist()) == 247
 
 
 def test_tuples_know_their_position_in_the_log_and_their_tick(path: Path) -> None:
@@ -156,10 +147,7 @@ def test_tuples_know_their_position_in_the_log_and_their_tick(path: Path) -> Non
 
 
 def test_rejects_go_to_quarantine_with_place_reason_and_record(path: Path) -> None:
-    messages = stage_of(declared(path)).messages(segment(path, ordinal=4), PLAIN)
-    ((task, (batches, _)),) = unpacked(messages, "quarantine").items()
-    (row,) = batches["quarantine"].to_pylist()
-    assert task == 4 % 3
+    (row,) = stage_of(declared(path)).prepare(segment(path), PLAIN).tables["quarantine"].to_pylist()
     assert (row["stream"], row["position"], row["reason"]) == ("readings", f"{path}#3", "speed is null")
     assert json.loads(row["record"])["sensor"] == "d"
 
@@ -190,52 +178,50 @@ def test_a_broken_record_has_no_arrival_time_where_records_bring_it(tmp_path: Pa
 
 def test_nothing_wrong_no_quarantine(path: Path) -> None:
     pq.write_table(pq.read_table(path).drop_null(), path)
-    assert not unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "quarantine")
+    assert not stage_of(declared(path)).prepare(segment(path), PLAIN).tables
 
 
 def test_a_parquet_log_with_arrival_times_is_its_own_history(path: Path, tmp_path: Path) -> None:
     stage = stage_of(declared(path), tmp_path / "history")
     assert stage.readers[0].history is None
-    assert not unpacked(stage.messages(segment(path), PLAIN), "history")
+    assert "history" not in stage.prepare(segment(path), PLAIN).tables
 
 
 def test_another_source_is_kept_in_history(path: Path, tmp_path: Path) -> None:
-    messages = stage_of(declared(path, arrival=None), tmp_path / "history").messages(
-        segment(path, ingested_ms=NOW), PLAIN
-    )
-    ((_, (batches, _)),) = unpacked(messages, "history").items()
-    (file,) = batches["history"].to_pylist()
+    stage = stage_of(declared(path, arrival=None), tmp_path / "history")
+    (file,) = stage.prepare(segment(path, ingested_ms=NOW), PLAIN).tables["history"].to_pylist()
     assert file["rows"] == 7
     assert pq.ParquetFile(tmp_path / "history" / file["path"]).metadata.num_rows == 7
 
 
 def test_all_in_quarantine_leaves_a_segment_without_partials(path: Path) -> None:
     pq.write_table(pq.read_table(path).slice(3, 1), path)
-    segments = unpacked(stage_of(declared(path)).messages(segment(path), PLAIN), "segment")
-    for batches, about in segments.values():
-        assert {name: batch.num_rows for name, batch in batches.items()} == dict.fromkeys(
-            ("rows", "ticks", "counts", "sample", "ids"), 0
-        )
-        assert (about["accepted"], about["quarantined"]) == (0, 1)
-        assert {name: about[name] for name in RANGES} == dict.fromkeys(RANGES) | {"distinct_ids": True}
+    prepared = stage_of(declared(path)).prepare(segment(path), PLAIN)
+    assert [rows.num_rows for rows in prepared.rows] == [0, 0, 0]
+    assert {name: batch.num_rows for name, batch in prepared.statistics.items()} == dict.fromkeys(
+        ("ticks", "counts", "sample", "ids"), 0
+    )
+    assert (prepared.record["accepted"], prepared.record["quarantined"]) == (0, 1)
+    assert {name: prepared.record[name] for name in RANGES} == dict.fromkeys(RANGES) | {"distinct_ids": True}
 
 
-def test_ids_go_to_the_tasks_only_if_they_are_to_drop_repeats(tmp_path: Path) -> None:
+def test_ids_go_to_the_clock_only_if_repeats_are_to_be_dropped(tmp_path: Path) -> None:
     rows = 50_000
     times, names = pa.array([NOW] * rows), [f"name {i}" for i in range(rows)]
     table = {"event": times, "came": times, "name": names, "sensor": ["a"] * rows, "speed": [1.0] * rows}
     pq.write_table(pa.table(table), tmp_path / "part.parquet")
     for deduplicates, sent in ((False, 0), (True, rows)):
         stage = replace(stage_of(declared(tmp_path / "part.parquet")), deduplicates=deduplicates)
-        messages = stage.messages(segment(tmp_path / "part.parquet"), PLAIN)
-        assert {b["ids"].num_rows for b, _ in unpacked(messages, "segment").values()} == {sent}
-        sizes = [len(data) for _, what, data in messages if what == "segment"]
+        prepared = stage.prepare(segment(tmp_path / "part.parquet"), PLAIN)
+        assert prepared.statistics["ids"].num_rows == sent
+        sizes = [len(data) for _, (_, data) in messages_of(prepared, 3)]
         assert deduplicates or max(sizes) < rows, "less than a byte a tuple: there is one key, pane and tick"
 
 
 def test_reading_a_segment_twice_gives_the_same_bytes(path: Path) -> None:
     stage = stage_of(declared(path))
-    assert stage.messages(segment(path), PLAIN) == stage.messages(segment(path), PLAIN)
+    first, second = (list(messages_of(stage.prepare(segment(path), PLAIN), 3)) for _ in range(2))
+    assert first == second
 
 
 def test_the_stage_of_the_declared_sample() -> None:

@@ -15,9 +15,10 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import MemoryChunks
+from tailrace.engine.local import LocalEngine
 from tailrace.engine.next_facts import DECLARED
+from tailrace.engine.query_clock import QueryClock
 from tailrace.engine.task import Task
-from tailrace.ground import wire
 from tailrace.ground.facts import stamp
 from tailrace.windows.sliding import Sliding
 
@@ -30,19 +31,20 @@ def tuples(*rows: tuple[int, int], key: str = "a") -> list[Tuple]:
     return [Tuple(NOW + event, NOW + arrival, f"t{i}", key, 1.0) for i, (arrival, event) in enumerate(rows)]
 
 
-def entry(policy: str = "none", **said: object) -> tuple[str, bytes]:
+KIND = Aggregate(Sliding(100, 100), {"value": "value"}, pa.string(), function="sum")
+
+
+def entry(policy: str = "none", **said: object) -> BatchHeader:
     facts = stamp((), "settings", settings_of(policy_of_oracle(policy)), 0, DECLARED)
-    return "entry", BatchHeader(0, facts, **said).pack()
+    return BatchHeader(0, facts, **said)
 
 
 def task(index: int = 0) -> Task:
-    return Task(
-        Aggregate(Sliding(100, 100), {"value": "value"}, pa.string(), function="sum"),
-        ("readings",),
-        10,
-        index,
-        MemoryChunks(),
-    )
+    return Task(KIND, ("readings",), index, MemoryChunks())
+
+
+def clock() -> QueryClock:
+    return QueryClock(KIND, ("readings",), 10)
 
 
 def closed(rows: dict[str, list[dict]]) -> list[tuple[int, int]]:
@@ -288,38 +290,25 @@ def test_late_tuples_of_any_task_count_in_every_tasks_coverage() -> None:
     assert [(row["key"], row["tuples"], row["frontier"] - NOW) for row in rows["late"]] == [("b", 1, 150)]
 
 
-def test_what_is_no_entry_and_no_segment_passes_through_as_it_is() -> None:
-    aside = [("quarantine", b"anything"), ("history", b"at all")]
-    _, output = task().advance(None, [aside[0], entry(), aside[1]])
-    assert output[:2] == aside
+def test_the_clock_writes_what_all_tasks_agree_on() -> None:
+    _, batch = clock().advance(None, entry(), [])
+    assert set(batch.output) == {"facts", "segments"}
+    for index in (0, 1):
+        _, tables = task(index).advance(None, entry(), batch, [])
+        assert set(tables) == {"results", "late", "metrics"}
 
 
-def test_only_the_first_task_writes_what_all_agree_on() -> None:
-    tables = [{table for table, _ in task(index).advance(None, [entry()])[1]} for index in (0, 1)]
-    assert tables == [{"facts", "metrics"}, {"metrics"}]
+def test_segments_may_come_in_any_order(monkeypatch) -> None:
+    deliver, stream = LocalEngine.deliver, tuples((10, 5), (5, 6), (30, 205), (20, 7))
+    in_order = run(stream, QUERY, cuts=[1, 2, 3], batch_of=lambda _: 0)
+    monkeypatch.setattr(LocalEngine, "deliver", lambda self, header, segments: deliver(self, header, segments[::-1]))
+    assert run(stream, QUERY, cuts=[1, 2, 3], batch_of=lambda _: 0) == in_order
 
 
-def test_messages_may_come_in_any_order() -> None:
-    found = []
-
-    def shuffled(self: Task, before, messages):
-        messages = list(messages)
-        return step(self, before, messages if not found else messages[::-1])
-
-    step, stream = Task.step, tuples((10, 5), (5, 6), (30, 205), (20, 7))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Task, "step", shuffled)
-        for _ in range(2):
-            found.append(run(stream, QUERY, cuts=[1, 2, 3], batch_of=lambda _: 0))
-    assert found[0] == found[1]
-
-
-def test_an_advance_is_a_function_of_what_was_kept_and_what_came() -> None:
-    kept, _ = task().advance(None, [entry()])
-    for head in (entry(), entry(heartbeats={"readings": NOW}), entry("mp_k_slack", closes=True)):
-        assert task().advance(kept, [head]) == task().advance(kept, [head])
-
-
-def test_rows_travel_under_the_name_of_their_table() -> None:
-    _, output = task().advance(None, [entry()])
-    assert all(list(wire.unpack(data)[0]) == [table] for table, data in output)
+def test_an_advance_is_a_function_of_the_state_and_of_what_came() -> None:
+    kept, batch = clock().advance(None, entry(), [])
+    task_kept, _ = task().advance(None, entry(), batch, [])
+    for header in (entry(), entry(heartbeats={"readings": NOW}), entry("mp_k_slack", closes=True)):
+        first, second = (clock().advance(kept, header, []) for _ in range(2))
+        assert first[0] == second[0]
+        assert task().advance(task_kept, header, first[1], []) == task().advance(task_kept, header, second[1], [])

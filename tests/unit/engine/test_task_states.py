@@ -10,7 +10,7 @@ import pytest
 from memory_bucket import memory_bucket
 from tailrace.engine.chunk_stores import ChunkObjects, LostChunk
 from tailrace.engine.task import Task
-from tailrace.engine.task_states import VERSION, TaskStates
+from tailrace.engine.task_states import CLOCK, VERSION, TaskStates
 from tailrace.ground.object_path import ObjectPath
 from toy_join import ToyJoin
 
@@ -45,7 +45,7 @@ def test_a_state_that_is_not_deleted_fails_no_batch_and_is_swept_at_the_next_sta
 def test_a_chunk_that_is_not_deleted_fails_no_batch(monkeypatch):
     directory = memory_bucket(monkeypatch)
     store = ChunkObjects(directory / "0")
-    task = Task(ToyJoin(10), ("left", "right"), 10, 0, store)
+    task = Task(ToyJoin(10), ("left", "right"), 0, store)
     state = replace(task.restore(None), batch=0).pack(store)
     store.write("00000000-left-0", ROWS)  # of an earlier attempt; the state does not name it
     with monkeypatch.context() as patch:
@@ -77,14 +77,19 @@ def test_a_damaged_state_is_refused(tmp_path, damage):
         states.read(0, 1)
 
 
-def test_a_state_that_an_earlier_release_wrote_without_a_checksum_is_read(tmp_path):
-    (tmp_path / "0").mkdir()
-    (tmp_path / "0" / "00000001.state").write_bytes(VERSION.to_bytes(4, "big") + b"a state")
-    assert TaskStates(tmp_path).read(0, 1) == b"a state"
-
-
 def test_a_state_of_another_version_is_refused_by_its_number(tmp_path):
     (tmp_path / "0").mkdir()
     (tmp_path / "0" / "00000001.state").write_bytes((VERSION + 1).to_bytes(4, "big") + b"a state of later times")
     with pytest.raises(LostChunk, match=f"of version {VERSION + 1}, this tailrace reads {VERSION}"):
         TaskStates(tmp_path).read(0, 1)
+
+
+@pytest.mark.parametrize("slot", [CLOCK, 0, 1])
+def test_a_missing_state_of_clock_or_task_is_found(tmp_path, slot):
+    states = TaskStates(tmp_path)
+    for each in (CLOCK, 0, 1):
+        states.write(each, 3, b"a state")
+    assert states.missing(2, 3) is None
+    (tmp_path / str(slot) / "00000003.state").unlink()
+    assert states.missing(2, 3) == tmp_path / str(slot) / "00000003.state"
+    assert states.missing(2, -1) is None

@@ -1,4 +1,4 @@
-"""Segments put in order at a task, cut where ticks are complete, and what silence says of them."""
+"""Statistics of segments put in order, cut where ticks are complete, and what silence says of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.ticks import summarise
+from tailrace.engine.row_buffer import Cut
 from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
 KIND = Aggregate(Sliding(10, 10), {"value": "value"}, pa.string(), function="sum")
-NO_ROWS = KIND.combine(KIND.inputs[0].no_tuples)
-NONE, NONE_0 = (TickBuffer.empty(tick_ms, [NO_ROWS], [pa.string()]) for tick_ms in (10, 0))
+NONE, NONE_0 = (TickBuffer.empty(tick_ms, [pa.string()]) for tick_ms in (10, 0))
 
 
 def segment(*rows: tuple[int, int, str], tick_ms: int = 10, side: int = 0) -> tuple[int, dict]:
@@ -28,7 +28,6 @@ def segment(*rows: tuple[int, int, str], tick_ms: int = 10, side: int = 0) -> tu
     counts = {"tick": pa.array(ticks), "pane": pa.array(event // 10 * 10), "count": pa.array(np.ones_like(ticks))}
     tuples = pa.RecordBatch.from_pydict(columns)
     return side, {
-        "rows": KIND.combine(tuples),
         "ids": pa.RecordBatch.from_pylist([], NONE.streams[0].ids.schema),
         "ticks": summarise(ticks, (ticks + 1) * max(tick_ms, 1), event).to_arrow(),
         "counts": pa.RecordBatch.from_pydict(counts),
@@ -47,11 +46,8 @@ def newest(arrivals: TickBuffer) -> tuple[int, int]:
 def ticks(arrivals: TickBuffer | CompleteTicks) -> dict[str, list[int]]:
     """The ticks that each of the parts of the only stream speaks of."""
     if isinstance(arrivals, TickBuffer):
-        rows, arrivals = arrivals.streams[0].rows, arrivals.streams[0]
-    else:
-        (rows,) = arrivals.rows
+        arrivals = arrivals.streams[0]
     return {
-        "rows": sorted(rows.column("tick").to_pylist()),
         "ticks": arrivals.ticks.tick.tolist(),
         "counts": sorted(arrivals.counts.column("tick").to_pylist()),
         "sample": sorted(arrivals.sample.column("tick").to_pylist()),
@@ -60,7 +56,7 @@ def ticks(arrivals: TickBuffer | CompleteTicks) -> dict[str, list[int]]:
 
 def test_nothing_has_no_newest_tick() -> None:
     assert newest(NONE) == (BEFORE_ALL, BEFORE_ALL)
-    assert ticks(NONE) == {"rows": [], "ticks": [], "counts": [], "sample": []}
+    assert ticks(NONE) == {"ticks": [], "counts": [], "sample": []}
 
 
 def test_the_newest_tick_and_its_end() -> None:
@@ -77,14 +73,14 @@ def test_a_segment_without_tuples_moves_nothing() -> None:
 def test_a_segment_that_lies_before_the_newest_tick_moves_to_it() -> None:
     arrivals, _ = NONE.append([segment((1, 0, "a"), (3, 0, "a")), segment((2, 0, "b"), (4, 0, "a"))])
     rows = [1, 3, 3, 4]
-    assert ticks(arrivals) == {"rows": rows, "ticks": [1, 3, 4], "counts": rows, "sample": rows}
+    assert ticks(arrivals) == {"ticks": [1, 3, 4], "counts": rows, "sample": rows}
     assert arrivals.streams[0].ticks.count.tolist() == [1, 2, 1]
 
 
 def test_it_moves_also_when_what_came_before_was_in_an_earlier_batch() -> None:
     arrivals, _ = NONE.append([segment((3, 0, "a"))])
     again, _ = restored(arrivals).append([segment((2, 0, "b"))])
-    assert ticks(again) == {"rows": [3, 3], "ticks": [3], "counts": [3, 3], "sample": [3, 3]}
+    assert ticks(again) == {"ticks": [3], "counts": [3, 3], "sample": [3, 3]}
 
 
 def test_each_segment_knows_the_tick_that_it_found() -> None:
@@ -98,14 +94,14 @@ def test_each_segment_knows_the_tick_that_it_found() -> None:
 def test_split_is_before_the_newest_tick_and_from_it_on() -> None:
     arrivals, _ = NONE.append([segment((1, 0, "a"), (2, 0, "b"), (3, 0, "a"), (3, 5, "b"))])
     due, left = arrivals.split()
-    assert ticks(due) == {"rows": [1, 2], "ticks": [1, 2], "counts": [1, 2], "sample": [1, 2]}
-    assert ticks(left) == {"rows": [3, 3], "ticks": [3], "counts": [3, 3], "sample": [3, 3]}
+    assert ticks(due) == {"ticks": [1, 2], "counts": [1, 2], "sample": [1, 2]}
+    assert ticks(left) == {"ticks": [3], "counts": [3, 3], "sample": [3, 3]}
     assert newest(left) == newest(arrivals) == (3, 40)
 
 
 def test_nothing_can_be_split() -> None:
     due, left = NONE.split()
-    assert ticks(due) == ticks(left) == {"rows": [], "ticks": [], "counts": [], "sample": []}
+    assert ticks(due) == ticks(left) == {"ticks": [], "counts": [], "sample": []}
 
 
 # tick      [20, 30) is the newest; at 29 the source is in it, at 30 beyond it
@@ -131,7 +127,7 @@ def test_what_comes_behind_a_heartbeat_joins_its_tick() -> None:
     arrivals, _ = NONE.append([segment((1, 0, "a"))])
     _, left = arrivals.silent({0: 57}, ()).split()
     again, found = restored(left).append([segment((2, 0, "b"), (5, 0, "a"))])
-    assert ticks(again) == {"rows": [5, 5], "ticks": [5], "counts": [5, 5], "sample": [5, 5]}
+    assert ticks(again) == {"ticks": [5], "counts": [5, 5], "sample": [5, 5]}
     assert again.streams[0].ticks.end.tolist() == [60]
     assert found[0] == (5, 60)
 
@@ -191,24 +187,17 @@ def test_what_is_left_through_arrow() -> None:
     _, left = arrivals.split()
     again = restored(left)
     assert ticks(again) == ticks(left)
-    assert again.streams[0].rows.column("key").to_pylist() == ["b", "c"]
     assert newest(again) == newest(left)
-
-
-def test_only_keys_still_in_use_are_kept() -> None:
-    arrivals, _ = NONE.append([segment((1, 5, "a"), (2, 6, "b"))])
-    kept = arrivals.split()[1].to_arrow()[0]["0.rows"].column("key")
-    assert kept.dictionary.to_pylist() == ["b"]
 
 
 def test_nothing_through_arrow() -> None:
     again = restored(NONE)
     assert newest(again) == (BEFORE_ALL, BEFORE_ALL)
-    assert again.streams[0].rows.schema == NONE.streams[0].rows.schema
+    assert ticks(again) == ticks(NONE)
 
 
 # two streams: the left one has reached tick 5, the right one tick 2; what both have passed is complete
-BOTH = TickBuffer.empty(10, [NO_ROWS, NO_ROWS], [pa.string()] * 2)
+BOTH = TickBuffer.empty(10, [pa.string()] * 2)
 AHEAD = BOTH.append([segment((1, 0, "a"), (2, 0, "a"), (5, 0, "a")), segment((1, 7, "b"), (2, 0, "b"), side=1)])[0]
 
 
@@ -220,7 +209,7 @@ def test_a_tick_is_complete_when_both_streams_have_passed_it() -> None:
     due, left = AHEAD.split()
     assert due.ticks.tick.tolist() == [1]
     assert due.ticks.max_event.tolist() == [[0], [7]]
-    assert [rows.column("key").to_pylist() for rows in due.rows] == [["a"], ["b"]]
+    assert due.cuts == (Cut(2), Cut(2))
     assert (left.newest_tick, left.committed) == (5, 20)
 
 
@@ -275,34 +264,34 @@ def test_complete_is_all_of_both_streams_and_neither_comes_before_it_again() -> 
 
 # tick 0        left: position 0 at 4, 1 at 6;    right: position 0 at 4, 1 at 4, 2 at 9       (arrival time, ms)
 def test_with_tick_0_tuples_are_numbered_by_arrival_then_side_then_position() -> None:
-    both = TickBuffer.empty(0, [NO_ROWS, NO_ROWS], [pa.string()] * 2)
-    left = one_by_one([(0, 4, "l4"), (1, 6, "l6")])
-    right = one_by_one([(0, 4, "r4"), (1, 4, "r4again"), (2, 9, "r9")], side=1)
+    both = TickBuffer.empty(0, [pa.string()] * 2)
+    left, right = one_by_one([(0, 4), (1, 6)]), one_by_one([(0, 4), (1, 4), (2, 9)], side=1)
     both, _ = both.append([left, right])
     due, rest = both.split()
-    assert order(due) == ["l4", "r4", "r4again"]  # the newest of either stream may have one beside it
+    assert numbers(due) == [{0: 0}, {0: 1, 1: 2}]  # the newest of either stream may have one beside it
+    assert [cut.bound for cut in due.cuts] == [1, 2]
     assert due.ticks.tick.tolist() == [0, 1, 2]
     assert rest.newest_tick == 4
     due, rest = rest.complete_all(BEFORE_ALL).split()
-    assert order(due) == ["l6", "r9"]
+    assert numbers(due) == [{1: 3}, {2: 4}]
+    assert [cut.bound for cut in due.cuts] == [None, None]
     assert due.ticks.tick.tolist() == [3, 4]
 
 
 def test_with_tick_0_a_stream_that_has_only_passed_a_time_has_numbered_nothing() -> None:
-    both = TickBuffer.empty(0, [NO_ROWS, NO_ROWS], [pa.string()] * 2).silent({0: 50}, ())
+    both = TickBuffer.empty(0, [pa.string()] * 2).silent({0: 50}, ())
     assert both.newest_tick == -1
-    assert both.append([one_by_one([(0, 4, "r"), (1, 4, "r")], side=1)])[0].newest_tick == 1
+    assert both.append([one_by_one([(0, 4), (1, 4)], side=1)])[0].newest_tick == 1
 
 
-def one_by_one(tuples: list[tuple[int, int, str]], side: int = 0) -> tuple[int, dict]:
-    """(position, arrival time, key) of each tuple."""
-    position, arrival, key = zip(*tuples, strict=True)
-    _, batches = segment(*((place, 0, name) for place, name in zip(position, key, strict=True)), tick_ms=0)
+def one_by_one(tuples: list[tuple[int, int]], side: int = 0) -> tuple[int, dict]:
+    """(position, arrival time) of each tuple."""
+    position, arrival = zip(*tuples, strict=True)
+    _, batches = segment(*((place, 0, "a") for place in position), tick_ms=0)
     ends = np.array(arrival) + 1
     return side, batches | {"ticks": summarise(np.array(position), ends, np.zeros(len(ends), np.int64)).to_arrow()}
 
 
-def order(due: CompleteTicks) -> list[str]:
-    """The keys of the rows of all streams in the order of their ticks."""
-    rows = [row for part in due.rows for row in part.to_pylist()]
-    return [row["key"] for row in sorted(rows, key=lambda row: row["tick"])]
+def numbers(due: CompleteTicks) -> list[dict[int, int]]:
+    """The number of each complete tuple by its position, of each stream."""
+    return [dict(zip(*map(list, cut.numbers), strict=True)) for cut in due.cuts]

@@ -17,7 +17,7 @@ from kind_samples import query_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.local import LocalEngine
 from tailrace.engine.next_facts import DECLARED, next_facts
-from tailrace.engine.stage import Message, Stage
+from tailrace.engine.stage import PreparedSegment, Stage
 from tailrace.engine.stream_reader import columns_of
 from tailrace.ground import wire
 from tailrace.kernels import library
@@ -61,32 +61,32 @@ def stage_of(name: str, file: Path) -> tuple[Stage, list[Segment], BatchHeader]:
     return stage, segments, BatchHeader(0, next_facts((), query.policy, DECLARED, None, stage.kind, 0))
 
 
-def of_messages(messages: list[Message]) -> list[tuple[int, str, dict[str, Any], dict[str, Any]]]:
-    """Messages as values; of doubles, the bits."""
-    return [(task, what, *map(dict, wire.unpack(data))) for task, what, data in messages]
+def as_values(segment: PreparedSegment) -> dict[str, Any]:
+    """A prepared segment as values; of doubles, the bits."""
+    batches = segment.statistics | segment.tables | {f"rows {i}": rows for i, rows in enumerate(segment.rows)}
+    return segment.record | {name: wire.unpack(wire.pack({"": batch}))[0] for name, batch in batches.items()}
 
 
-def run(name: str, file: Path) -> tuple[list[Any], list[list[Any]], dict[str, list[Any]]]:
-    """The messages of the stage, the states of the tasks after a batch, and the rows that it gives to the tables."""
+def run(name: str, file: Path) -> tuple[list[Any], list[bytes], dict[str, list[Any]]]:
+    """The prepared segments, the states after a batch, and the rows that it gives to the tables."""
     stage, segments, header = stage_of(name, file)
-    messages = [message for segment in segments for message in stage.messages(segment, header)]
     engine = LocalEngine(stage)
-    tables = engine.deliver(header, messages)
+    prepared = engine.prepare(header, segments)
+    tables = engine.deliver(header, prepared)
     states = [state.pack(task.store) for state, task in zip(engine.states, engine.tasks, strict=True)]
     rows = {table: tables[table].to_pylist() for table in ("results", "late", "quarantine") if table in tables}
-    return of_messages(messages), states, rows
+    return list(map(as_values, prepared)), [*states, engine.clock_state.pack()], rows
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_both_forms_give_the_same_messages_states_and_rows(name: str, file: Path) -> None:
+def test_both_forms_give_the_same_segments_states_and_rows(name: str, file: Path) -> None:
     with numpy_form():
-        messages, states, rows = run(name, file)
+        prepared, states, rows = run(name, file)
     with compiled_form():
-        compiled_messages, compiled_states, compiled_rows = run(name, file)
+        compiled_prepared, compiled_states, compiled_rows = run(name, file)
     assert len(rows["results"]) > 100
     assert len(rows["quarantine"]) == (3 if name == "count" else 6)
-    assert len(messages) == len(compiled_messages)
-    for mine, right in zip(compiled_messages, messages, strict=True):
+    for mine, right in zip(compiled_prepared, prepared, strict=True):
         assert mine == right
     assert compiled_states == states
     assert compiled_rows == rows

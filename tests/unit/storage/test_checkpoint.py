@@ -11,7 +11,7 @@ import pytest
 
 from oracle import Settings
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.task_states import TaskStates
+from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.ground.errors import Busy, Damaged
 from tailrace.kinds import build
 from tailrace.spark.correct import correct
@@ -30,6 +30,7 @@ BATCHES = 3
 QUERY = make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))
 TYPES = {"event_time": "timestamp[ms]", "arrival_time": "timestamp[ms]"} | dict.fromkeys(("id", "key"), "string")
 TYPES |= {"value": "double"}
+SLOTS = (CLOCK, *range(QUERY.parallelism))
 
 
 @pytest.fixture
@@ -47,8 +48,8 @@ def layout(tmp_path: Path) -> Layout:
     tables.create(table_schemas, STREAM_TABLES)
     for batch in range(BATCHES):
         journal.append(BatchRecord(BatchHeader(batch, ()), (), LogPosition()))
-        for task in range(QUERY.parallelism):
-            TaskStates(layout.states).write(task, batch, b"")
+        for slot in SLOTS:
+            TaskStates(layout.states).write(slot, batch, b"")
         for name in STREAM_TABLES:
             if name not in ("history", "late") or batch < 2:
                 tables.append(name, table_schemas[name].empty_table(), manifest.id, batch)
@@ -156,20 +157,21 @@ def test_a_lost_or_damaged_list_of_written_batches_is_refused(layout, content):
     damage_message(layout, r"tables\.json: it is (lost|damaged)")
 
 
-@pytest.mark.parametrize("task", range(2))
-def test_a_lost_state_of_a_task_is_refused(layout, task):
-    (layout.states / str(task) / "00000001.state").unlink()  # of the batch before: no batch needs it
+@pytest.mark.parametrize("slot", SLOTS)
+def test_a_lost_state_is_refused(layout, slot):
+    (layout.states / str(slot) / "00000001.state").unlink()  # of the batch before: no batch needs it
     assert checkpoint.resumable(layout, QUERY) == layout.manifest()
-    (layout.states / str(task) / "00000002.state").unlink()
-    assert "tailrace rebuild" in damage_message(layout, rf"tasks/{task}/00000002\.state: this state of a task is lost")
+    (layout.states / str(slot) / "00000002.state").unlink()
+    whose = "the clock" if slot == CLOCK else "a task"
+    assert "tailrace rebuild" in damage_message(layout, rf"tasks/{slot}/00000002\.state: this state of {whose} is lost")
 
 
 def test_a_state_that_a_running_stream_deletes_meanwhile_is_not_lost(layout, monkeypatch):
     missing = TaskStates.missing
 
     def while_it_runs(states, tasks, batch):
-        for task in range(tasks):
-            states.write(task, 4, b"")  # and batch 3 before it
+        for slot in (CLOCK, *range(tasks)):
+            states.write(slot, 4, b"")  # and batch 3 before it
         record_written(layout, ["metrics"], 4)
         return missing(states, tasks, batch)
 

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from oracle import Settings
 from pair_query import STREAMS, pair_query
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.task_states import TaskStates
+from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.ground.errors import Damaged
 from tailrace.kinds import build
 from tailrace.sources import history
@@ -99,8 +99,8 @@ def test_a_lost_history_of_either_stream_is_refused(tables, tmp_path, lost):
         schema = history.FILES if name in HISTORIES else SCHEMAS[name]
         tables.append(name, schema.empty_table(), layout.manifest().id, 0)
         record_written(layout, [name], 0)
-    for task in range(query.parallelism):
-        TaskStates(layout.states).write(task, 0, b"")
+    for slot in (CLOCK, *range(query.parallelism)):
+        TaskStates(layout.states).write(slot, 0, b"")
     assert checkpoint.resumable(layout, query) == layout.manifest()
     layout.table(lost).rename(tmp_path / "elsewhere")
     with pytest.raises(Damaged, match=f"{lost}: the table is lost"):

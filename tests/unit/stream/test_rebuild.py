@@ -248,10 +248,10 @@ def test_times_of_ingest_stay_where_records_bring_none(life):
 def test_a_state_of_an_older_version_is_refused_and_made_anew(life, monkeypatch):
     life.read(3)
     for module in (manifests, rebuilding, __import__("tailrace.storage.layout", fromlist=["layout"])):
-        monkeypatch.setattr(module, "STATE_VERSION", 7)
-    with pytest.raises(Refused, match=f"version 6, this tailrace reads 7\n.*tailrace rebuild {FILE}"):
+        monkeypatch.setattr(module, "STATE_VERSION", 8)
+    with pytest.raises(Refused, match=f"version 7, this tailrace reads 8\n.*tailrace rebuild {FILE}"):
         life.driver.layout.require_deployable(life.driver.query, FILE)
-    with pytest.raises(Refused, match="version 6, this tailrace reads 7"):
+    with pytest.raises(Refused, match="version 7, this tailrace reads 8"):
         life.driver.run(10)
     life.driver.rebuild(life.driver.query)
     life.driver.layout.require_deployable(life.driver.query, FILE)

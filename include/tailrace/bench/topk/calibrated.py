@@ -16,6 +16,7 @@ from tailrace.calibration.recent_windows import NotReady, RecentTuples, RecentWi
 from tailrace.calibration.search import Interval, Search
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.kind.inputs import ColumnTypes
+from tailrace.kind.protocol import windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 
@@ -84,7 +85,7 @@ def newest(query: Query, stream: Stream, count: int | None = None) -> RecentWind
     """Return the newest windows among the first `count` tuples of a stream, by default among all."""
     kind = build(query, [ColumnTypes(*(stream.tuples.schema.field(name).type for name in ("key", "id")))])
     policy = policy_of(query)
-    return RecentWindows(kind, _MemoryHistory(stream.tuples.slice(0, count)), policy.queries, policy.accuracy)
+    return RecentWindows(windowed(kind), _MemoryHistory(stream.tuples.slice(0, count)), policy.queries, policy.accuracy)
 
 
 @dataclass(frozen=True)

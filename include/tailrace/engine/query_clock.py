@@ -1,0 +1,190 @@
+"""The clock of a query: it advances once a batch, for all tasks.
+
+It takes the statistics of the batch's segments and the batch's header, and says which ticks are complete and where the
+frontier (the watermark) is after each of them. The newest tick stays pending, more of it may come; until a heartbeat
+says that the source has passed it, or that the stream is quiet. Of several streams, a tick is complete when all that
+are not idle have passed it. The result is a function of the state before and of the batch: where several processes run
+tasks, each of them may compute it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tailrace.disorder.clock import Clock, Frontier
+from tailrace.disorder.total_coverage import TotalCoverage
+from tailrace.engine import output_tables
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.repeats import Repeats
+from tailrace.engine.row_buffer import Cut, Ints
+from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
+from tailrace.ground import wire
+from tailrace.ground.time_limits import AFTER_ALL
+from tailrace.ground.wire import Batches
+from tailrace.kind.capabilities import tick_contents
+from tailrace.kind.protocol import Enrichment, Kind, windowed
+
+SegmentStatistics = tuple[dict[str, Any], Batches]
+"""The record of a segment, and its statistics: `ticks`, `counts`, `sample` and `ids`."""
+
+
+@dataclass(frozen=True)
+class ClockState:
+    """The state of the clock after a batch: the clock proper, the statistics of pending ticks, and the known ids."""
+
+    batch: int
+    clock: Clock
+    coverage: TotalCoverage
+    arrived: TickBuffer
+    repeats: Repeats
+
+    def pack(self) -> bytes:
+        """Serialize the state; `QueryClock.restore` is the inverse."""
+        clock, clock_values = self.clock.pack()
+        arrived, arrived_values = self.arrived.to_arrow()
+        parts = {"clock": clock, "arrived": arrived, "repeats": self.repeats.to_arrow()}
+        batches = {f"{part}.{name}": batch for part, named in parts.items() for name, batch in named.items()}
+        values = {"clock": clock_values, "coverage": self.coverage.to_json(), "arrived": arrived_values}
+        return wire.pack(batches, batch=self.batch, **values)
+
+
+class ClockBatch(NamedTuple):
+    """What a batch's tasks need of the clock.
+
+    Attributes
+    ----------
+    frontier : Frontier
+        The frontier at each tick that became complete.
+    least_tick : dict
+        By the ordinal of each of the batch's segments, the least tick that its rows can belong to.
+    cuts : tuple of Cut
+        Where the complete ticks end in each stream.
+    repeats : tuple of ndarray, or None
+        Of each stream, the positions of repeats among the tuples of complete ticks; None where repeats are not dropped.
+    accepted : int
+        The tuples of the batch's segments.
+    columns : dict
+        The values in `metrics` that are the query's, and so alike in all rows of a batch.
+    output : Batches
+        The rows of the batch's `facts` and `segments`; of an enrichment, the one of `metrics`, too.
+    """
+
+    frontier: Frontier
+    least_tick: Mapping[int, int]
+    cuts: tuple[Cut, ...]
+    repeats: tuple[Ints, ...] | None
+    accepted: int
+    columns: Mapping[str, Any]
+    output: Batches
+
+
+@dataclass(frozen=True)
+class QueryClock:
+    """Advances the clock of a declared query by batches.
+
+    Attributes
+    ----------
+    deduplicates : bool
+        Whether tuples whose id came before are found.
+    """
+
+    kind: Kind
+    streams: tuple[str, ...]
+    tick_ms: int
+    deduplicates: bool = False
+
+    def step(
+        self, before: ClockState, header: BatchHeader, segments: Sequence[SegmentStatistics]
+    ) -> tuple[ClockState, ClockBatch]:
+        """Advance a state, which must not be used again, by a batch, whose segments may be in any order."""
+        segments = sorted(segments, key=lambda segment: segment[0]["ordinal"])
+        records = [record for record, _ in segments]
+        clock, coverage, facts = before.clock, before.coverage, list(header.stamped)
+        clock.facts, clock.idle_ms = header.settings, header.idle_ms
+        newest = (record["max_event"] for record in records)
+        clock.furthest = max([clock.furthest, *(event_ms for event_ms in newest if event_ms is not None)])
+        sides = [self.streams.index(record["stream"]) for record in records]
+        arrived, least = before.arrived.append(
+            [(side, statistics) for side, (_, statistics) in zip(sides, segments, strict=True)]
+        )
+        arrived = self._silent(arrived, header, clock.end)
+        complete, pending = arrived.split()
+        windows = None if isinstance(self.kind, Enrichment) else windowed(self.kind).windows
+        contents = None
+        if windows is not None:
+            contents = tick_contents(self.kind, windows, complete.counts, complete.sample)
+        frontier = clock.advance(complete.ticks, contents)
+        if header.closes and clock.latest is not None:  # else there was no tuple yet, and nothing is open
+            passed_ms = AFTER_ALL if header.ends else max(header.heartbeats.values(), default=AFTER_ALL)
+            due, before_silence = self.kind.answers.due(clock.last_closing(passed_ms)), clock.frontier
+            frontier = clock.close(frontier, due)
+            if not header.ends and clock.frontier > before_silence:
+                facts.append(output_tables.quiet(clock, arrived.newest_tick))
+        columns: dict[str, Any] = {"ticks": len(complete.ticks)}
+        if windows is not None:
+            coverage.observe(windows, complete.counts, frontier)
+            columns |= output_tables.arrival_classes(windows, complete.counts, frontier)
+        columns |= output_tables.clock_columns(clock, coverage, pending)
+        repeats, positions = before.repeats, None
+        if self.deduplicates:
+            repeats, positions = self._repeats(before.repeats, complete, frontier)
+        read = [
+            record | {"before_tick": tick, "before_end": end}
+            for record, (tick, end) in zip(records, least, strict=True)
+        ]
+        batch = ClockBatch(
+            frontier,
+            {record["ordinal"]: record["before_tick"] for record in read},
+            complete.cuts,
+            positions,
+            sum(record["accepted"] for record in records),
+            columns,
+            {"facts": output_tables.facts(facts), "segments": output_tables.segments(header.batch, read)},
+        )
+        if windows is None:  # there are no tasks, so the clock has the batch's row of `metrics`
+            measured = output_tables.enrichment_counts(records) | columns
+            batch.output["metrics"] = output_tables.metrics(header, 0, measured)
+        return ClockState(header.batch, clock, coverage, pending, repeats), batch
+
+    def _repeats(
+        self, repeats: Repeats, complete: CompleteTicks, frontier: Frontier
+    ) -> tuple[Repeats, tuple[Ints, ...]]:
+        """Find the repeats among the tuples of complete ticks; returns the ids that are known then, and positions."""
+        known, positions = [], []
+        for side, (ids, before) in enumerate(zip(complete.ids, repeats.known, strict=True)):
+            event_time, tick = (ids.column(name).to_numpy() for name in ("event_time", "tick"))
+            until, at_tick = self.kind.answers.expires(event_time, side), frontier.before(frontier.index(tick))
+            after, found = before.observe(ids, until, at_tick, frontier.last)
+            known.append(after)
+            positions.append(found)
+        return Repeats(tuple(known)), tuple(positions)
+
+    def _silent(self, arrived: TickBuffer, header: BatchHeader, last_end: int) -> TickBuffer:
+        """Apply the heartbeats, idle streams and closing of a batch header to the tick buffer."""
+        heartbeats = {self.streams.index(name): arrival_ms for name, arrival_ms in header.heartbeats.items()}
+        arrived = arrived.silent(heartbeats, map(self.streams.index, header.idle))
+        return arrived.complete_all(last_end) if header.closes else arrived
+
+    def advance(
+        self, state: bytes | None, header: BatchHeader, segments: Sequence[SegmentStatistics]
+    ) -> tuple[bytes, ClockBatch]:
+        """Advance a packed state (None: the initial one) by a batch."""
+        after, batch = self.step(self.restore(state), header, segments)
+        return after.pack(), batch
+
+    def restore(self, state: bytes | None) -> ClockState:
+        """Restore a state from its bytes; None: the initial state."""
+        if state is None:
+            id_types = [each.column_types.id for each in self.kind.inputs]
+            arrived = TickBuffer.empty(self.tick_ms, id_types)
+            return ClockState(-1, Clock(), TotalCoverage(), arrived, Repeats.none(id_types))
+        batches, values = wire.unpack(state)
+        return ClockState(
+            values["batch"],
+            Clock.unpack(wire.under("clock.", batches), values["clock"]),
+            TotalCoverage.from_json(values["coverage"]),
+            TickBuffer.from_arrow(self.tick_ms, wire.under("arrived.", batches), values["arrived"]),
+            Repeats.from_arrow(wire.under("repeats.", batches)),
+        )
