@@ -32,7 +32,7 @@ def test_local_then_spark_then_local_with_a_kill_at_each_change(tmp_path, spark,
     write_files(TUPLES, tmp_path / "in", BOUNDS[3:9], first=3)
     kill(tmp_path, "between states", 3)  # on Spark, of what is there, as batch 1 was planned
     assert committed_batches(layout) == 3, "Spark ran batches 1 and 2, and died amid batch 3"
-    assert sorted(file.name for file in layout.states.glob("*/00000003.state")) == ["00000003.state"]
+    assert sorted(file.name for file in layout.states.glob("[0-9]*/00000003.state")) == ["00000003.state"]
 
     locally(query, warehouse, RunOptions(BATCH_ROWS, flush=False))
     spark_began = committed_batches(layout)

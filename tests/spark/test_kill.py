@@ -64,7 +64,7 @@ def killed(left, tmp_path):
 
 def states_after(directory: Path, batch: int) -> list[Path]:
     """The files with the states of the tasks after a batch."""
-    return sorted(Layout.of(directory / "wh", "readings").states.glob(f"*/{batch:08d}.state"))
+    return sorted(Layout.of(directory / "wh", "readings").states.glob(f"[0-9]*/{batch:08d}.state"))
 
 
 def assert_died_at(directory: Path, point: str, batch: int) -> None:
