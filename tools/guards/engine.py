@@ -9,9 +9,23 @@ MUTATIONS = (
     Mutation(
         "a state whose bytes have changed on the disk is refused",
         "engine/task_states.py",
-        "if version == _CHECKED + VERSION and content[4:_HEADER_BYTES] == _checksum(state):",
-        "if version == _CHECKED + VERSION:",
+        "if version != VERSION or content[4:_HEADER_BYTES] != _checksum(state):",
+        "if version != VERSION:",
         ("tests/unit/engine/test_task_states.py",),
+    ),
+    Mutation(
+        "a lost state of the clock is refused before the stream starts",
+        "engine/task_states.py",
+        "[CLOCK, *range(tasks)]",
+        "[*range(tasks)]",
+        ("tests/unit/engine/test_task_states.py", "tests/unit/storage/test_checkpoint.py"),
+    ),
+    Mutation(
+        "a job that is run again does not take the clock of the job before it",
+        "spark/batch_job.py",
+        "if self.id not in _CLOCKS:",
+        "if not _CLOCKS:",
+        ("tests/unit/spark/test_batch_job.py",),
     ),
     Mutation(
         "facts hold from a tick that nobody has processed",
@@ -44,8 +58,8 @@ MUTATIONS = (
     Mutation(
         "bucket: the state before a batch stays until the tables have it",
         "engine/task_states.py",
-        "self._file(task, batch - 2).unlink",
-        "self._file(task, batch - 1).unlink",
+        "self._file(slot, batch - 2).unlink",
+        "self._file(slot, batch - 1).unlink",
         (WAREHOUSE,),
     ),
 )

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import rows_by_table
-from tailrace.engine.messages import Inbox, Message, messages_of, table_messages, unpacked_tables
-from tailrace.engine.query_clock import ClockBatch
+from tailrace.engine.messages import Inbox, Message, messages_of, unpacked_tables
 from tailrace.engine.stage import Stage
-from tailrace.engine.task_states import CLOCK, TaskStates
+from tailrace.engine.task_states import TaskStates
 from tailrace.sources.segments import Segment
+from tailrace.spark.batch_job import BatchJob
 from tailrace.spark.group_keys import group_keys
 
 ROWS = "task int, what string, bytes binary"
@@ -78,7 +78,7 @@ class SparkExecutor:
         context.setJobDescription(f"{self.name}: batch {header.batch}, {rows:,} rows")
         parts = share(segments, context.defaultParallelism)
         stage, keys, packed = self.stage, self._keys, header.pack()
-        job = _Job(uuid.uuid4().hex, stage, self.states, before)
+        job = BatchJob(uuid.uuid4().hex, stage, self.states, before)
 
         def read(indexes: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             unpacked = BatchHeader.unpack(packed)
@@ -114,49 +114,6 @@ def share(segments: Sequence[Segment], readers: int) -> list[list[Segment]]:
         parts[min((rows_before + segment.rows // 2) * readers // total, readers - 1)].append(segment)
         rows_before += segment.rows
     return [part for part in parts if part] or [[]]
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One job of a batch, as the workers run it.
-
-    Attributes
-    ----------
-    id : str
-        Identifies the job: a batch that is run again is another one.
-    """
-
-    id: str
-    stage: Stage
-    states: TaskStates
-    before: int
-
-    def advance(self, index: int, header: BatchHeader, inbox: Inbox) -> list[Message]:
-        """Advance a task by the batch; the first group writes the state and the rows of the clock, too."""
-        state, clock = self._clock(header, inbox)
-        output = list(inbox.passing)
-        if index == 0:
-            self.states.write(CLOCK, header.batch, state)
-            output += table_messages(clock.output)
-        if index < self.stage.tasks:
-            task = self.stage.task(index)
-            task_state, tables = task.advance(self.states.read(index, self.before), header, clock, inbox.rows())
-            self.states.write(index, header.batch, task_state)
-            output += table_messages(tables)
-        return output
-
-    def _clock(self, header: BatchHeader, inbox: Inbox) -> tuple[bytes, ClockBatch]:
-        """Advance the query's clock by the batch, once a worker: each comes to the same."""
-        if self.id not in _CLOCKS:
-            _CLOCKS.clear()
-            _CLOCKS[self.id] = self.stage.clock.advance(
-                self.states.read(CLOCK, self.before), header, inbox.statistics()
-            )
-        return _CLOCKS[self.id]
-
-
-_CLOCKS: dict[str, tuple[bytes, ClockBatch]] = {}
-"""The clock of the newest job that this worker has run tasks of."""
 
 
 def _rows(key: int, messages: Sequence[Message]) -> pa.RecordBatch:

@@ -1,0 +1,56 @@
+"""The job of a batch in Spark's workers: each runs the clock once, and then some of the tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.messages import Inbox, Message, table_messages
+from tailrace.engine.query_clock import ClockBatch
+from tailrace.engine.stage import Stage
+from tailrace.engine.task_states import CLOCK, TaskStates
+
+
+@dataclass(frozen=True)
+class BatchJob:
+    """The job of a batch, as its workers run it: a frozen value that is sent to each of them.
+
+    Attributes
+    ----------
+    id : str
+        Identifies the job: a batch that is run again is another one.
+    before : int
+        The number of the batch whose states it starts from; -1 for none.
+    """
+
+    id: str
+    stage: Stage
+    states: TaskStates
+    before: int
+
+    def advance(self, index: int, header: BatchHeader, inbox: Inbox) -> list[Message]:
+        """Advance a task by the batch; the first group writes the state and the rows of the clock, too."""
+        state, clock = self._clock(header, inbox)
+        output = list(inbox.passing)
+        if index == 0:
+            self.states.write(CLOCK, header.batch, state)
+            output += table_messages(clock.output)
+        if index < self.stage.tasks:
+            task = self.stage.task(index)
+            task_state, tables = task.advance(self.states.read(index, self.before), header, clock, inbox.rows())
+            self.states.write(index, header.batch, task_state)
+            output += table_messages(tables)
+        return output
+
+    def _clock(self, header: BatchHeader, inbox: Inbox) -> tuple[bytes, ClockBatch]:
+        """Advance the query's clock by the batch, once a worker: each comes to the same."""
+        if self.id not in _CLOCKS:
+            _CLOCKS.clear()
+            _CLOCKS[self.id] = self.stage.clock.advance(
+                self.states.read(CLOCK, self.before), header, inbox.statistics()
+            )
+        return _CLOCKS[self.id]
+
+
+_CLOCKS: dict[str, tuple[bytes, ClockBatch]] = {}
+"""The clock of the newest job that this worker has run tasks of."""
