@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TypeVar
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,9 +17,8 @@ from tailrace.engine.query_clock import ClockBatch
 from tailrace.engine.stage import PreparedSegment, Stage
 from tailrace.engine.task_states import CLOCK, Slot, TaskStates
 from tailrace.ground.wire import Batches
+from tailrace.operators.chunk import chunks_of
 from tailrace.sources.segments import Segment
-
-Result = TypeVar("Result")
 
 _MOST_HELD = 64 << 20  # bytes of a packed state
 
@@ -31,48 +30,56 @@ class LocalExecutor:
     Attributes
     ----------
     held : dict
-        The newest state of the clock and of each task, and its batch, so that the next batch need not read the file;
-        large ones are read.
+        The newest state of the clock and of each task, and its batch, so that the next batch need not read the file.
+        Large ones, and those with chunks, which are mapped from files, are read.
     """
 
     stage: Stage
     states: TaskStates
     threads: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
-    held: dict[Slot, tuple[int, bytes]] = field(default_factory=dict)
+    held: dict[Slot, tuple[int, Any]] = field(default_factory=dict)
 
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
         """Run a batch, see `Executor.run`."""
         with ThreadPoolExecutor(self.threads, "batch") as pool:
             prepared = list(pool.map(lambda segment: self.stage.prepare(segment, header), segments))
-            statistics = [(segment.record, segment.statistics) for segment in prepared]
-            clock = self._advance(
-                CLOCK, header, before, lambda state: self.stage.clock.advance(state, header, statistics)
-            )
-            outputs = list(
-                pool.map(lambda task: self._run(task, header, clock, prepared, before), range(self.stage.tasks))
-            )
+            clock = self._advance_clock(header, prepared, before)
+            tasks = range(self.stage.tasks)
+            outputs = list(pool.map(lambda task: self._advance_task(task, header, clock, prepared, before), tasks))
         batches = chain((segment.tables for segment in prepared), outputs, [clock.output])
         return rows_by_table(chain.from_iterable(each.items() for each in batches))
 
     def cancel(self) -> None:
         """Leave the batch to end by itself: it writes no table."""
 
-    def _run(
-        self, task: int, header: BatchHeader, clock: ClockBatch, segments: Sequence[PreparedSegment], before: int
-    ) -> Batches:
-        """Advance a task by a batch; returns its rows for the tables."""
-        rows = [segment.rows_of(task) for segment in segments]
-        return self._advance(
-            task, header, before, lambda state: self.stage.task(task).advance(state, header, clock, rows)
-        )
+    def _advance_clock(self, header: BatchHeader, segments: Sequence[PreparedSegment], before: int) -> ClockBatch:
+        """Advance the clock by a batch, and write its state."""
+        clock, state = self.stage.clock, self._take(CLOCK, before)
+        if state is None:
+            state = clock.restore(self.states.read(CLOCK, before))
+        statistics = [(segment.record, segment.statistics) for segment in segments]
+        state, batch = clock.step(state, header, statistics)
+        self._keep(CLOCK, header.batch, state, state.pack())
+        return batch
 
-    def _advance(
-        self, slot: Slot, header: BatchHeader, before: int, advance: Callable[[bytes | None], tuple[bytes, Result]]
-    ) -> Result:
-        """Advance the state of the clock or a task by a batch, and write it; returns what else the batch gives."""
-        held_batch, held = self.held.pop(slot, (None, b""))
-        state, result = advance(held if held_batch == before else self.states.read(slot, before))
-        self.states.write(slot, header.batch, state)
-        if len(state) <= _MOST_HELD:
-            self.held[slot] = header.batch, state
-        return result
+    def _advance_task(
+        self, index: int, header: BatchHeader, clock: ClockBatch, segments: Sequence[PreparedSegment], before: int
+    ) -> Batches:
+        """Advance a task by a batch, and write its state; returns its rows for the tables."""
+        task, state = self.stage.task(index), self._take(index, before)
+        if state is None:
+            state = task.restore(self.states.read(index, before))
+        batch = task.step(state, header, clock, [segment.rows_of(index) for segment in segments])
+        self._keep(index, header.batch, batch.state, batch.state.pack(task.store))
+        return batch.output
+
+    def _take(self, slot: Slot, batch: int) -> Any:
+        """Take the state after a batch, if it is held: a step may use it up, and a batch that fails is run again."""
+        held_batch, state = self.held.pop(slot, (None, None))
+        return state if held_batch == batch else None
+
+    def _keep(self, slot: Slot, batch: int, state: Any, packed: bytes) -> None:
+        """Write a state after a batch, and hold it if that is worthwhile."""
+        self.states.write(slot, batch, packed)
+        if len(packed) <= _MOST_HELD and not chunks_of(getattr(state, "state", None)):
+            self.held[slot] = batch, state

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import single_batch, unify
+from tailrace.ground.columns import single_batch
 
 Ints = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class RowBuffer:
     def split(self, cut: Cut) -> tuple[pa.Table, RowBuffer]:
         """Split into the rows of complete ticks, and the buffer of the rest."""
         if cut.bound is None:
-            complete, rest = self.rows, self.rows.slice(0, 0)
+            complete, rest = self.rows, self.rows.schema.empty_table()  # a slice would hold the memory of all
         else:
             complete, rest = split_at(self.rows, cut.bound)
         if cut.numbers is not None:
@@ -55,10 +55,10 @@ class RowBuffer:
         rows = self.rows
         for index, field in enumerate(rows.schema):
             if pa.types.is_dictionary(field.type):
-                chunks = [chunk.dictionary_decode() for chunk in rows.column(index).chunks]
-                values, codes = unify(chunks or [pa.array([], field.type.value_type)])
-                column = pa.DictionaryArray.from_arrays(pa.array(np.concatenate(codes), pa.int32()), values)
-                rows = rows.set_column(index, field.name, column)
+                values = pa.chunked_array(
+                    [chunk.dictionary_decode() for chunk in rows.column(index).chunks], field.type.value_type
+                )
+                rows = rows.set_column(index, field.name, values.dictionary_encode(null_encoding="encode"))
         return single_batch(rows)
 
     @staticmethod

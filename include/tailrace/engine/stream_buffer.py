@@ -99,7 +99,7 @@ class StreamBuffer:
         """Split into the first `count` ticks and the rest; return where the cut is, too."""
         bound = None if count == len(self.ticks) else int(self.ticks.tick[count])
         tables = {
-            name: (table, table.slice(0, 0)) if bound is None else split_at(table, bound)
+            name: (table, table.schema.empty_table()) if bound is None else split_at(table, bound)
             for name, table in self.tables().items()
         }
         first, rest = ({name: parts[index] for name, parts in tables.items()} for index in (0, 1))

@@ -24,7 +24,7 @@ from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import at_place, combined
 from tailrace.kind.protocol import WindowedKind
 from tailrace.kind.step import Step
-from tailrace.operators.chunk import ChunkedState
+from tailrace.operators.chunk import chunks_of
 from tailrace.partition.routes import Place
 
 
@@ -46,7 +46,7 @@ class TaskState:
 
     def pack(self, store: ChunkStore) -> bytes:
         """Serialize the state, and store its new chunks; `Task.restore` is the inverse."""
-        chunks = store_new(store, self.state.chunks, self.batch) if isinstance(self.state, ChunkedState) else {}
+        chunks = store_new(store, chunks_of(self.state), self.batch)
         names = {part: [chunk.name for chunk in mine] for part, mine in chunks.items()}
         batches = {f"state.{name}": batch for name, batch in self.state.to_arrow().items()}
         batches |= {f"pending.{side}": rows.to_arrow() for side, rows in enumerate(self.pending)}
@@ -54,7 +54,7 @@ class TaskState:
 
 
 class TaskBatch(NamedTuple):
-    """Result of a batch at a task: its next state, its rows for the tables, and the kind's step."""
+    """Result of a batch at a task: its next state, its rows for the tables that get any, and the kind's step."""
 
     state: TaskState
     output: Batches
@@ -111,11 +111,11 @@ class Task:
             self.kind.answers, [segment.rows for segment in rows], clock.accepted, step, frontier
         )
         measured |= {"repeats": repeated, **clock.columns}
-        output: Batches = {
-            "results": output_tables.results(step, frontier),
-            "late": output_tables.late(step.late, self.kind.late, frontier, self.streams),
-            "metrics": output_tables.metrics(header, self.index, measured),
-        }
+        output: Batches = {"metrics": output_tables.metrics(header, self.index, measured)}
+        if step.answers.num_rows:
+            output["results"] = output_tables.results(step, frontier)
+        if any(part.num_rows for part in step.late):
+            output["late"] = output_tables.late(step.late, self.kind.late, frontier, self.streams)
         return TaskBatch(TaskState(header.batch, step.state, tuple(pending)), output, step)
 
     def _without(self, rows: pa.Table, repeats: Any) -> pa.Table:

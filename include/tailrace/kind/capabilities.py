@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
@@ -92,7 +92,8 @@ class Owns(Protocol):
 
 def at_place(kind: WindowedKind, place: Place) -> WindowedKind:
     """Return the kind as it runs in a task; unchanged where no two tasks find the same answer."""
-    return kind.at(place) if isinstance(kind, Owns) else kind
+    at: Callable[[Place], WindowedKind] | None = getattr(kind, "at", None)  # `isinstance` costs 0.1 ms, once a task
+    return kind if at is None else at(place)
 
 
 def combined(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:

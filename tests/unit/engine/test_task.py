@@ -295,7 +295,7 @@ def test_the_clock_writes_what_all_tasks_agree_on() -> None:
     assert set(batch.output) == {"facts", "segments"}
     for index in (0, 1):
         _, tables = task(index).advance(None, entry(), batch, [])
-        assert set(tables) == {"results", "late", "metrics"}
+        assert set(tables) == {"metrics"}
 
 
 def test_segments_may_come_in_any_order(monkeypatch) -> None:
