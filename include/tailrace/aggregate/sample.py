@@ -1,4 +1,4 @@
-"""A sample of the partials by key, sent alike to every task, so that all of them measure the same errors.
+"""A sample of the partials by key, by which the query's clock measures errors.
 
 It holds the keys with the smallest hashes among those that have come to each stretch of event time up to each tick.
 A reader that selects, tick by tick, the keys with the smallest hashes of the whole stream so far finds them in the

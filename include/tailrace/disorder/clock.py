@@ -1,7 +1,6 @@
 """The query's clock: t_max, slack K (allowed lateness) and frontier F (the watermark), a function of ticks and facts.
 
-The clock is deterministic: every task runs it over
-the same tick statistics and facts and computes the same F, whatever rows the task itself holds.
+The clock is deterministic: any process that runs it over the same tick statistics and facts computes the same F.
 
 F advances no further than arrival allows. For t_max an event time counts only up to `skew` after the tuple's own
 arrival (a bound of its stream, 1 min unless it is set); `StreamReader` cuts what is beyond. Otherwise one record from

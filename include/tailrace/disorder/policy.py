@@ -20,7 +20,7 @@ class SlackPolicy(BaseModel):
     """Base class of slack policies, which are both their settings and the computation of K.
 
     A policy is deterministic: it sees only complete ticks, in order, and each tick once. So K is a function of the
-    tuples and of nothing else, and every task that runs the same policy over the same ticks computes the same K.
+    tuples and of nothing else.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""Statistics of complete ticks, the input of policies of slack (allowed lateness); the query's, alike in every task."""
+"""Statistics of complete ticks over the whole query, the input of policies of slack (allowed lateness)."""
 
 from __future__ import annotations
 

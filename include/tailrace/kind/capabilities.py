@@ -23,7 +23,7 @@ class Promises(Protocol):
         """The error model of the answers."""
 
     def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        """Partials of a few keys, of schema `disorder.tick_statistics.SAMPLE`; every task gets the same ones."""
+        """Partials of a few keys, of schema `disorder.tick_statistics.SAMPLE`; the query's clock gets them."""
 
 
 @runtime_checkable

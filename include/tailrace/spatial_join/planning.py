@@ -53,7 +53,7 @@ def explanation_of(section: SpatialJoinSection) -> Explanation:
     """The explanation of how a join is spread, and how its pairs are found."""
     grid = section.cells
     if section.join == "table":
-        spread = "answered where it is read, and counted by tick"
+        spread = "answered where it is read"
         if section.method != "indexed":
             found = "each row of the table is tested" if section.method == "native" else "DuckDB's spatial join"
             return Explanation(spread, found, f"method: {section.method} is declared")

@@ -1,7 +1,7 @@
 """Bottom-k sketch of the keys to sample: in each stretch of event time the keys with the smallest hashes.
 
-It is deterministic: the same in every task, however the log is cut. Each stretch chooses anew, so that keys which no
-longer occur make room for others.
+It is deterministic: the same however the log is cut. Each stretch chooses again, so that keys which no longer occur
+make room for others.
 """
 
 from __future__ import annotations
