@@ -1,6 +1,7 @@
 """Repeats in the stream: tuples whose id came before (`deduplicate: true`), as far back as tuples are kept.
 
-The query's clock gets the ids of all tuples, and finds the repeats once for all tasks. It remembers an id until the frontier (the watermark) has passed what a tuple with it can count in, be it the first or a repeat.
+The query's clock gets the ids of all tuples, and finds the repeats once for all tasks. It remembers an id until the
+frontier (the watermark) has passed what a tuple with it can count in, be it the first or a repeat.
 """
 
 from __future__ import annotations
