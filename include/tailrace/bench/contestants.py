@@ -1,7 +1,8 @@
-"""Contestants on Spark: each runs a workload into a Delta table and returns its times.
+"""Contestants: each runs a workload into a Delta table and returns its times.
 
 Spark's own (a pass-through, and its windows) run in processes of their own, as Spark is by default; they read one file
-per batch. Ours runs in the session that its users have, and begins with smaller batches, as it does for them.
+per batch. Ours runs in the session that its users have, or by the local engine in the benchmark's process; it begins
+with smaller batches, as it does for its users.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from tailrace.bench.spark_peer import SparkPeer
 from tailrace.bench.workloads import Workload
 from tailrace.query.query import Query
 from tailrace.spark import app
+from tailrace.stream import local
+from tailrace.stream.run import OnBatch
 from tailrace.stream.run_options import RunOptions
 
 
@@ -77,19 +81,32 @@ def native_windows(stream: DataFrame, workload: Workload, directory: Path) -> li
 
 def tailrace(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
     """Run our query as a user does, but in the session that runs already."""
-    options = RunOptions(-(-workload.rows // len(workload.files)))
-    return measured_run(spark, workload.query(parallelism), directory, options)
+    return measured_run(spark, workload.query(parallelism), directory, _options(workload))
+
+
+def tailrace_local(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
+    """Run our query by the local engine, which needs no Spark."""
+    return _measured(partial(local.run, workload.query(parallelism), directory, _options(workload)))
+
+
+def _options(workload: Workload) -> RunOptions:
+    """Return options by which a batch has at most as many rows as a file."""
+    return RunOptions(-(-workload.rows // len(workload.files)))
 
 
 def measured_run(spark: SparkSession, query: Query, directory: Path, options: RunOptions) -> Pace:
-    """Run a query to the end of its input and return the pace; the first batch counts as the start."""
+    """Run a query on Spark to the end of its input and return the pace; the first batch counts as the start."""
+    return _measured(lambda on_batch: app.run(query, directory, options, on_batch, spark))
+
+
+def _measured(run: Callable[[OnBatch], object]) -> Pace:
     times, backlog, start = list[float](), list[int](), time.perf_counter()
 
     def on_batch(batch: int, rows_left: int, tables: object) -> None:
         times.append(time.perf_counter() - start)
         backlog.append(rows_left)
 
-    app.run(query, directory, options, on_batch, spark)
+    run(on_batch)
     return Pace([float(length) for length in np.diff([0.0, *times])], backlog[0], times[-1] - times[0])
 
 

@@ -1,10 +1,10 @@
-"""Side-by-side benchmark `tailrace bench`: ours, Spark's own windows, a pass-through, and Flink's windows.
+"""Side-by-side benchmark `tailrace bench`: ours on both engines, Spark's own windows, a pass-through, Flink's windows.
 
 Protocol: contestants are interleaved round by round, each in a process and a JVM of its own: ours as its users have it,
 Spark's own and Flink by their own defaults. The first round is dropped; the result is the median of the ratios round by
-round. The JVMs' starts are not counted. In the dropped round
-each answer of Spark and of Flink is looked up among ours. Warm is what comes after a contestant's start: on Spark after
-the first batch; for Flink the time for which its job ran, without planning and the start of its cluster.
+round. The JVMs' starts are not counted. In the dropped round each answer of Spark, of Flink and of our local engine is looked
+up among ours on Spark. Warm is what comes after a contestant's start: for ours and Spark's own after the first batch; for
+Flink the time for which its job ran, without planning and the start of its cluster.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pandas as pd
 from deltalake import DeltaTable
 
 from tailrace.answers.identity import WINDOW
-from tailrace.bench.contestants import SPARKS_OWN, Pace, Pass, run_in, tailrace
+from tailrace.bench.contestants import SPARKS_OWN, Pace, Pass, run_in, tailrace, tailrace_local
 from tailrace.bench.flink import Flink, answers
 from tailrace.bench.flink_environment import FlinkEnvironment
 from tailrace.bench.meter import Cost, Meter
@@ -36,6 +36,9 @@ from tailrace.bench.workloads import Case, Workload, make_files
 from tailrace.spark.session import session
 
 PARALLELISM = 2
+
+LOCAL = "local"
+"""Ours by the local engine."""
 
 BASES = ("native", "flink")
 """Contestants to which ratios are computed, where they take part."""
@@ -119,7 +122,8 @@ def _contestants(sparks_own: Mapping[str, SparkPeer], flink: Flink | None) -> di
     contestants = {
         name: Contestant(partial(run_in, peer, name), partial(Meter, of=peer.pid)) for name, peer in sparks_own.items()
     }
-    contestants["tailrace"] = Contestant(tailrace, partial(Meter, without=others))
+    for name, run in (("tailrace", tailrace), (LOCAL, tailrace_local)):
+        contestants[name] = Contestant(run, partial(Meter, without=others))
     return contestants | ({} if flink is None else {"flink": Contestant(flink.run, partial(Meter, of=flink.pid))})
 
 
@@ -138,7 +142,7 @@ def _row(workload: Workload, contestant: str, number: int, pace: Pace, cost: Cos
 
 
 def _compare(out: Path, tell: Tell) -> None:
-    """Check that each answer of the others is among ours.
+    """Check that each answer of the others is among ours on Spark.
 
     Raises
     ------
@@ -146,7 +150,10 @@ def _compare(out: Path, tell: Tell) -> None:
         When one of them is not ours, or there are none.
     """
     ours, native = (_read(out / place / "results") for place in ("tailrace/bench", "native"))
-    theirs = {"Spark": native} | ({"Flink": answers(out / "flink").to_pandas()} if (out / "flink").exists() else {})
+    local = _read(out / LOCAL / "bench" / "results").reindex(columns=native.columns)
+    theirs = {"Spark": native, "The local engine": local}
+    if (out / "flink").exists():
+        theirs["Flink"] = answers(out / "flink").to_pandas()
     for name, frame in theirs.items():
         if frame.empty:
             raise RuntimeError(f"{name}'s windows answered nothing: --rows are too few for one of them to close")

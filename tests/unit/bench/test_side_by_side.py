@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 
 import pandas as pd
 import pyarrow as pa
@@ -43,6 +44,21 @@ def test_a_contestant_without_answers_is_an_error(tmp_path):
     write_deltalake(tmp_path / "tailrace" / "bench" / "results", pa.table({"key": ["a"], "value": [1.0]}))
     with pytest.raises(RuntimeError, match=r"Spark's windows answered nothing: --rows are too few"):
         _compare(tmp_path, lambda line: None)
+
+
+@pytest.mark.parametrize(("other", "is_ours"), [(1.0, True), (1.5, False)])
+def test_answers_of_the_local_engine_are_looked_up_too(tmp_path, other, is_ours):
+    def write(place, value, **more):
+        table = pa.table({"key": ["a"], "window_start": [0], "window_end": [500], "value": [value]} | more)
+        write_deltalake(tmp_path / place / "results", table)
+
+    write("native", 1.0)
+    write("tailrace/bench", 1.0, as_of=[7])
+    write("local/bench", other, as_of=[8])
+    told: list[str] = []
+    with nullcontext() if is_ours else pytest.raises(RuntimeError, match="1 of 1 answers of The local engine's"):
+        _compare(tmp_path, told.append)
+    assert len(told) == 1 + is_ours
 
 
 def passes(**rates: list[float]) -> list[dict]:
