@@ -2,9 +2,9 @@
 
 Protocol: contestants are interleaved round by round, each in a process and a JVM of its own: ours as its users have it,
 Spark's own and Flink by their own defaults. The first round is dropped; the result is the median of the ratios round by
-round. The JVMs' starts are not counted. In the dropped round each answer of Spark, of Flink and of our local engine is looked
-up among ours on Spark. Warm is what comes after a contestant's start: for ours and Spark's own after the first batch; for
-Flink the time for which its job ran, without planning and the start of its cluster.
+round. The JVMs' starts are not counted. In the dropped round each answer of Spark, of Flink and of our local engine is
+looked up among ours on Spark. Warm is what comes after a contestant's start: for ours and Spark's own after the first
+batch; for Flink the time for which its job ran, without planning and the start of its cluster.
 """
 
 from __future__ import annotations
