@@ -1,4 +1,4 @@
-"""How soon answers come: the time from the plan of a batch, and from the writing of a file, to the commit of answers."""
+"""How soon answers come: from the plan of a batch, and from the writing of a file, to the commit of its answers."""
 
 from __future__ import annotations
 
