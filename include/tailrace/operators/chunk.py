@@ -6,7 +6,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
+
+from tailrace.ground.columns import Ints
+
+_ROW_BYTES, _BATCH_BYTES = 500, 100_000  # that are copied in the time in which a row is placed, a batch searched
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,3 +42,24 @@ class ChunkedState(Protocol):
 
     @property
     def chunks(self) -> Chunks: ...
+
+
+def take(rows: pa.Table, index: Ints) -> pa.Table:
+    """Take rows of a table of many batches, at the cost of those that are taken.
+
+    `Table.take` first copies all batches into one: of a large state, that takes longer than all else for a few pairs.
+    """
+    batches = rows.to_batches()
+    if rows.nbytes <= _ROW_BYTES * len(index) + _BATCH_BYTES * len(batches):
+        return rows.take(pa.array(index))
+    order = np.argsort(index, kind="stable")
+    ascending = index[order]
+    parts, start, first = [rows.slice(0, 0)], 0, 0
+    for batch in batches:
+        end = start + int(np.searchsorted(ascending[start:], first + batch.num_rows))
+        if end > start:
+            parts.append(pa.Table.from_batches([batch.take(pa.array(ascending[start:end] - first))]))
+        start, first = end, first + batch.num_rows
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return pa.concat_tables(parts).take(pa.array(place))
