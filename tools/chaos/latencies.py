@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 
-PERCENTILES = (50, 99, 100)
+_PERCENTILES = (50, 99, 100)
 
 
 class Latencies:
@@ -42,7 +42,7 @@ class Latencies:
     def of_plans(self, since_s: float) -> np.ndarray:
         """Return the time in s from plan to answer of each batch that was planned at or after a wall-clock time in s.
 
-        Batches without rows count, too: what they tell of silence closes windows.
+        Batches without rows count, too: by the silence that they record, windows close.
         """
         journal = Journal(self.layout.journal)
         planned_s = {batch: journal[batch].position.planned_ms / 1000 for batch in self.committed_s}
@@ -54,7 +54,9 @@ class Latencies:
         This is what a reader of answers waits past K, which is a span of the stream's own time.
         """
         segments = DeltaTable(self.layout.table("segments")).to_pyarrow_table(columns=["path", "batch"]).to_pylist()
-        batch_of = {Path(segment["path"]).name: segment["batch"] for segment in segments}
+        batch_of: dict[str, int] = {}  # the last one, of a file that came in parts
+        for segment in sorted(segments, key=lambda one: one["batch"]):
+            batch_of[Path(segment["path"]).name] = segment["batch"]
         return np.array(
             [
                 self.committed_s[batch_of[name]] - at_s
@@ -68,5 +70,5 @@ def described(name: str, seconds: np.ndarray) -> str:
     """Describe latencies in a line."""
     if not seconds.size:
         return f"{name}: no commit"
-    p50, p99, most = np.percentile(seconds, PERCENTILES)
+    p50, p99, most = np.percentile(seconds, _PERCENTILES)
     return f"{name}: {p50:.2f} s in the median, {p99:.2f} s at the 99th percentile, {most:.2f} s at most"

@@ -159,11 +159,11 @@ def _sample(at_s: float, driver: LiveDriver, feeder: SteadyFeeder) -> Sample:
 
 
 def _state_mb(home: Path) -> float:
-    """The size of the state in the checkpoint: the snapshots and changes that Spark keeps, and chunks."""
-    size = 0
-    for part in ("state", "chunks"):
-        for file in (home / "_stream" / "checkpoint" / part).rglob("*"):
-            with suppress(FileNotFoundError):  # Spark removes old ones meanwhile
+    """Return the size of the tasks' states in MB: of the files of the two newest batches, and of chunks."""
+    size, layout = 0, Layout(home)
+    for directory in (layout.states, layout.chunks):
+        for file in directory.rglob("*"):
+            with suppress(FileNotFoundError):  # a later batch removes it meanwhile
                 size += file.stat().st_size
     return size / _MB
 

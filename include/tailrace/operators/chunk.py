@@ -47,7 +47,7 @@ class ChunkedState(Protocol):
 def take(rows: pa.Table, index: Ints) -> pa.Table:
     """Take rows of a table of many batches, at the cost of those that are taken.
 
-    `Table.take` first copies all batches into one: of a large state, that takes longer than all else for a few pairs.
+    `Table.take` first copies all batches into one. For a few pairs of a large state, that is most of a batch's work.
     """
     batches = rows.to_batches()
     if rows.nbytes <= _ROW_BYTES * len(index) + _BATCH_BYTES * len(batches):
