@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from warehouse import TIME
+from warehouse import EPOCH, TIME, tables_of
 
 WINDOW = {"window": {"size": "500 ms", "slide": "250 ms"}}
 HISTOGRAMS = ([1.0, 2.0, 3.0, 0.0], [1.0, 1.0, 3.0, 1.0], [0.0, 0.0, 0.0, 5.0])
@@ -39,6 +40,10 @@ KINDS = {
 }
 TABLE_JOIN = "spatial table"
 SIDES = ("left", "right")
+DELAYS = (0, 50, 150, 1500)
+"""Of tuples, ms: some are late."""
+
+_FUTURE = 2 * 86_400_000  # further ahead than an event time may be
 
 
 class Row(NamedTuple):
@@ -78,6 +83,29 @@ def query_of(name: str, directory: Path) -> Query:
         declared["disorder"] = disorder | ({"deduplicate": True} if sides == SIDES else {})
     streams = {side: {"source": {"format": "parquet", "path": str(directory / side)}} | columns for side in sides}
     return declared_query({"name": "readings", "streams": streams, "parallelism": 2} | declared)
+
+
+def disturbed_rows(side: str, count: int, draw: random.Random, delays: Sequence[int] = DELAYS) -> list[Row]:
+    """Tuples of a stream in order of arrival: some late, some with the id of the one before, some to be rejected."""
+    arrival, rows = EPOCH, []
+    for number in range(count):
+        arrival += draw.randrange(60)
+        event = arrival - draw.choice(delays) + (_FUTURE if draw.random() < 0.03 else 0)
+        name = f"{side[0]}{number - (draw.random() < 0.05)}"
+        rows.append(Row.draw(event, arrival, name, draw))
+    return rows
+
+
+def contents(
+    warehouse: Path, names: Iterable[str] = ("results", "late", "quarantine", "corrections")
+) -> dict[str, list[str]]:
+    """The rows of those of the named tables that are there, in no order, but for when they were written."""
+    tables = tables_of(warehouse)
+    return {
+        name: sorted(str({column: row[column] for column in row if column != "emitted_at"}) for row in rows)
+        for name in names
+        if tables.has(name) and (rows := tables.read(name).to_pylist()) is not None
+    }
 
 
 def write_files(rows: list[Row], directory: Path, per_file: int) -> None:

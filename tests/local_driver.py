@@ -27,6 +27,7 @@ from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.tables import Tables
+from tailrace.stream.app import OpenExecutor
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.opening import OpenSources, create_checkpoint, open_table, stage_of
@@ -78,8 +79,11 @@ class Driver:
         manifest = create_checkpoint(self.query, self.layout, sources.feeds)
         StreamTables.of(self.layout, self.stage, manifest.id).create()
 
-    def run(self, batch_rows: int = 1_000_000, flush: bool = False) -> int:
-        """Start a driver that reads all there is; returns the number of batches that it has run."""
+    def run(self, batch_rows: int = 1_000_000, flush: bool = False, open_executor: OpenExecutor | None = None) -> int:
+        """Start a driver that reads all there is; returns the number of batches that it has run.
+
+        `open_executor`: by default `one_by_one`.
+        """
         layout = self.layout
         with layout.lock("stream"):
             manifest = checkpoint.resumable(layout, self.query)
@@ -104,7 +108,7 @@ class Driver:
             tables = StreamTables.of(layout, stage, manifest.id)
             tables.create()
             sink, done = Sink(tables, compact_every=self.compact_every), checkpoint.committed_batches(layout)
-            with one_by_one(stage, TaskStates(layout.states)) as executor:
+            with (open_executor or one_by_one)(stage, TaskStates(layout.states)) as executor:
                 StreamRun(layout, planner, StatusReporter(layout), sink, executor, done).run()
             return planner.batches - done
 

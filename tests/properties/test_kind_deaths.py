@@ -12,16 +12,14 @@ from pathlib import Path
 import pytest
 
 from deaths import Deaths, deaths
-from kind_streams import KINDS, TABLE_JOIN, Row, query_of, sides_of, write_files
+from kind_streams import KINDS, TABLE_JOIN, contents, disturbed_rows, query_of, sides_of, write_files
 from local_driver import Driver, no_spark
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.query.query import Query
-from warehouse import EPOCH, tables_of
+from warehouse import tables_of
 
 ROWS, PER_FILE = 144, 8
-DAY = 2 * 86_400_000
-"""Further in the future than an event time may be."""
 
 CORRECTED = [name for name in KINDS if name != TABLE_JOIN]
 LATER = ("append", "state", "append results", "record_written", "compact")
@@ -35,28 +33,8 @@ OF_A_CORRECTION = {"replace", "put", "add"}
 def disturbed_query(name: str, directory: Path) -> Query:
     """The query of a kind over streams that have late tuples, repeats and poison."""
     for side in sides_of(name):
-        write_stream(directory / side, random.Random(side))
+        write_files(disturbed_rows(side, ROWS, random.Random(side)), directory / side, PER_FILE)
     return query_of(name, directory)
-
-
-def write_stream(directory: Path, draw: random.Random) -> None:
-    arrival, rows = EPOCH, []
-    for number in range(ROWS):
-        arrival += draw.randrange(60)
-        event = arrival - draw.choice([0, 50, 150, 1500]) + (DAY if draw.random() < 0.03 else 0)
-        name = f"{directory.name[0]}{number - (draw.random() < 0.05)}"
-        rows.append(Row.draw(event, arrival, name, draw))
-    write_files(rows, directory, PER_FILE)
-
-
-def contents(warehouse: Path) -> dict[str, list[str]]:
-    """The rows of answers, late and rejected tuples, in no order, but for when they were written."""
-    tables = tables_of(warehouse)
-    return {
-        name: sorted(str({column: row[column] for column in row if column != "emitted_at"}) for row in rows)
-        for name in ("results", "late", "quarantine", "corrections")
-        if tables.has(name) and (rows := tables.read(name).to_pylist()) is not None
-    }
 
 
 @pytest.fixture

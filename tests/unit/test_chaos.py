@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 import psutil
+import pyarrow as pa
 import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from planner_driver import LIVE, Driver, Log, segments
 from processes import until
 from tailrace.ground.errors import Busy, InUse
 
@@ -189,3 +192,28 @@ def test_an_unknown_part_or_way_of_an_outage_is_refused(chaos, capsys, option, w
         chaos("outages").main([option, wrong])
     assert end.value.code == 2
     assert f"{option}: {wrong.rpartition(',')[2]} is none of " in capsys.readouterr().err
+
+
+def test_latencies_are_from_plan_and_file_to_the_commit_of_results_and_heed_no_other_commit(chaos, tmp_path):
+    latencies = chaos("latencies").Latencies(tmp_path)
+    layout = latencies.layout
+    layout.journal.mkdir(parents=True)
+    driver = Driver(layout.journal, log := Log(*segments("b")), LIVE)
+    latencies.look()
+    assert not latencies.committed_s, "there is no table yet"
+    commits_ms = []
+    for batch in range(3):
+        driver.plan(after=1_000)
+        log.there += segments("b")
+        commit = CommitProperties(app_transactions=[Transaction("app:results", batch)])
+        write_deltalake(layout.table("results"), pa.table({"n": [batch]}), mode="append", commit_properties=commit)
+        commits_ms.append(DeltaTable(layout.table("results")).history(1)[0]["timestamp"])
+        DeltaTable(layout.table("results")).optimize.compact()
+        latencies.look()
+    rows = {"path": ["/in/a", "/in/b"], "batch": [1, 2]}
+    write_deltalake(layout.table("segments"), pa.table(rows))
+    planned_ms = [1_001_000, 1_002_000, 1_003_000]
+    expected = [(commit - planned) / 1000 for commit, planned in zip(commits_ms, planned_ms, strict=True)]
+    assert latencies.of_plans(since_s=1_002) == pytest.approx(expected[1:])
+    written_s = {"a": 1_000.0, "b": 1_002.5, "not read": 1_002.5}
+    assert latencies.of_files(written_s, since_s=1_001) == pytest.approx([commits_ms[2] / 1000 - 1_002.5])

@@ -37,6 +37,8 @@ class LiveDriver:
     ----------
     environment : dict, optional
         Further environment variables of the driver, and of commands beside it.
+    engine : str
+        What runs the batches.
 
     Attributes
     ----------
@@ -45,10 +47,15 @@ class LiveDriver:
     """
 
     def __init__(
-        self, host: SupervisorHost, file: Path, warehouse: Path, environment: Mapping[str, str] | None = None
+        self,
+        host: SupervisorHost,
+        file: Path,
+        warehouse: Path,
+        environment: Mapping[str, str] | None = None,
+        engine: str = "spark",
     ) -> None:
         self.file, self.warehouse, self.home = file, warehouse, warehouse / NAME
-        self.host = host
+        self.host, self.engine = host, engine
         self._environment = {"PYTHONPATH": str(ROOT / "include"), **(environment or {})}
 
     def command(self, verb: str, *words: str) -> list[str]:
@@ -71,7 +78,7 @@ class LiveDriver:
     def deploy(self, batch_rows: int = 1_000_000) -> None:
         """Let the host start the driver, with a budget of restarts that outlasts any row of kills."""
         launch = [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(self.home)]
-        run = self.command("run", "--batch-rows", str(batch_rows))
+        run = self.command("run", "--engine", self.engine, "--batch-rows", str(batch_rows))
         budget = ["--restarts", "100000", "--within", "10", "--"]
         self.host.deploy(NAME, [*launch, *budget, *run], self._environment)
 
@@ -167,7 +174,7 @@ def finish(driver: LiveDriver) -> None:
     TooLong
         When that fails.
     """
-    bounded = driver.begin("run", "--bounded")
+    bounded = driver.begin("run", "--engine", driver.engine, "--bounded")
     said, _ = bounded.communicate()
     if bounded.returncode:
         raise TooLong(f"the stream could not be ended: {said[-2000:]}")

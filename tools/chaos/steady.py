@@ -3,7 +3,9 @@
     python tools/chaos/steady.py --seconds 3600 --rate 1000 --kind aggregate
     python tools/chaos/steady.py --seconds 600 --rate 200 --burst 10 --batch-rows 2000
     python tools/chaos/steady.py --seconds 600 --rate 200 --hot 0.9
+    python tools/chaos/steady.py --seconds 60 --rate 20000 --every 0.1 --engine local
 
+It prints how soon answers come: from the plan of a batch, and from the writing of a file, to the commit of `results`.
 Exit code 1 if the driver was started anew, if rows are missing in the end, or if it was ever more than a minute behind.
 With a burst, which takes the second quarter of the time, it must be less than a minute behind in the end; and with a
 burst or a hot key the stream is corrected in the end, and an oracle judges its answers.
@@ -26,6 +28,7 @@ import psutil
 from deltalake import DeltaTable
 from faults import correct
 from judgement import judge
+from latencies import Latencies, described
 from live_driver import END_S, LiveDriver, finish, is_daemon
 from steady_feeder import SteadyFeeder
 from workloads import WORKLOADS, drawn_streams
@@ -69,12 +72,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=3600, help="how long the stream lives")
     parser.add_argument("--rate", type=int, default=1000, help="rows a second of each stream")
     parser.add_argument("--kind", choices=sorted(WORKLOADS), default="aggregate", help="the kind of query")
+    parser.add_argument("--every", type=float, default=1.0, help="seconds from one file of a stream to the next")
+    parser.add_argument("--engine", choices=["spark", "local"], default="spark", help="the driver's engine")
     parser.add_argument("--burst", type=int, default=1, help="a multiple of the rate, in the second quarter")
     parser.add_argument("--hot", type=float, default=0.0, help="the share of the rows that have one key")
     parser.add_argument("--batch-rows", type=int, default=1_000_000, help="at most so many rows make a batch")
     parser.add_argument("--plot", type=Path, help="a file to draw memory and lag over time into")
     options = parser.parse_args(arguments)
     shape = f"BURST={options.burst} HOT={options.hot:g} BATCH_ROWS={options.batch_rows}"
+    shape += f" EVERY={options.every:g} ENGINE={options.engine}"
     print(f"steady: SECONDS={options.seconds:g} RATE={options.rate} KIND={options.kind} {shape}", flush=True)
     directory = Path(tempfile.mkdtemp(prefix="steady-"))
     workload = WORKLOADS[options.kind]
@@ -84,23 +90,30 @@ def main(arguments: list[str]) -> int:
     for stream in streams.values():
         stream.hot = options.hot
     is_judged = options.burst > 1 or options.hot > 0
-    feeder = SteadyFeeder(workload, streams, directory / "in", options.rate, is_judged)
+    feeder = SteadyFeeder(workload, streams, directory / "in", options.rate, is_judged, options.every)
     samples: list[Sample] = []
     with EmbeddedHost(directory / "host") as host:
-        driver = LiveDriver(host.host, file, warehouse)
+        driver = LiveDriver(host.host, file, warehouse, engine=options.engine)
+        latencies = Latencies(driver.home)
         driver.deploy(options.batch_rows)
         feeder.start()
         try:
             driver.await_commits(2)
             pid = driver.pid
-            _watch(driver, feeder, options.seconds, options.burst, samples)
+            began_s = time.time()
+            _watch(driver, feeder, latencies, options.seconds, options.burst, samples)
         finally:
             feeder.stop()
         wrong = [] if driver.pid == pid else ["the driver was started anew"]
         driver.drain()
+        latencies.look()
     wrong += _judge(driver, feeder, samples[-1:] if options.burst > 1 else samples, options.batch_rows)
     wrong += _judge_answers(driver, feeder, options.kind) if is_judged else []
-    _report(samples, options.plot, _SETTLED_AGAIN if options.burst > 1 else _SETTLED)
+    settled = _SETTLED_AGAIN if options.burst > 1 else _SETTLED
+    _report(samples, options.plot, settled)
+    settled_s = began_s + options.seconds * settled
+    print(described("plan to answer", latencies.of_plans(settled_s)))
+    print(described("file to answer", latencies.of_files(feeder.written_s, settled_s)))
     for text in wrong:
         print(text)
     if not wrong:
@@ -108,12 +121,20 @@ def main(arguments: list[str]) -> int:
     return 1 if wrong else 0
 
 
-def _watch(driver: LiveDriver, feeder: SteadyFeeder, seconds: float, burst: int, samples: list[Sample]) -> None:
+def _watch(
+    driver: LiveDriver,
+    feeder: SteadyFeeder,
+    latencies: Latencies,
+    seconds: float,
+    burst: int,
+    samples: list[Sample],
+) -> None:
     """Look at the processes and the status until the time is over, and add what is seen."""
     began_s, table = time.monotonic(), ProgressTable(_WIDTHS, _TERMINAL)
     while (at_s := time.monotonic() - began_s) < seconds:
         feeder.crowd = burst if _BURST[0] <= at_s / seconds < _BURST[1] else 1
         samples.append(_sample(at_s, driver, feeder))
+        latencies.look()
         if len(samples) % _TELL_EVERY == 1:
             seen = samples[-1]
             texts = {
@@ -138,11 +159,11 @@ def _sample(at_s: float, driver: LiveDriver, feeder: SteadyFeeder) -> Sample:
 
 
 def _state_mb(home: Path) -> float:
-    """The size of the state in the checkpoint: the snapshots and changes that Spark keeps, and chunks."""
-    size = 0
-    for part in ("state", "chunks"):
-        for file in (home / "_stream" / "checkpoint" / part).rglob("*"):
-            with suppress(FileNotFoundError):  # Spark removes old ones meanwhile
+    """Return the size of the tasks' states in MB: of the files of the two newest batches, and of chunks."""
+    size, layout = 0, Layout(home)
+    for directory in (layout.states, layout.chunks):
+        for file in directory.rglob("*"):
+            with suppress(FileNotFoundError):  # a later batch removes it meanwhile
                 size += file.stat().st_size
     return size / _MB
 

@@ -11,10 +11,14 @@ from workloads import EPOCH, Drawn, Workload
 
 
 class SteadyFeeder(threading.Thread):
-    """Writes one file of each stream a second, late ones too.
+    """Writes files of each stream at an interval, late rows too.
 
     Attributes
     ----------
+    every_s : float
+        The interval, in s.
+    written_s : dict
+        The wall-clock time of each file, in s, by its name. Files of two streams that come together have one name.
     crowd : int
         The multiple of the rate at which it writes now.
     keeps : bool
@@ -22,11 +26,18 @@ class SteadyFeeder(threading.Thread):
     """
 
     def __init__(
-        self, workload: Workload, streams: dict[str, Drawn], directory: Path, rate: int, keeps: bool = False
+        self,
+        workload: Workload,
+        streams: dict[str, Drawn],
+        directory: Path,
+        rate: int,
+        keeps: bool = False,
+        every_s: float = 1.0,
     ) -> None:
         super().__init__(daemon=True)
         self.workload, self.streams, self.directory, self.rate = workload, streams, directory, rate
-        self.written, self.crowd, self.keeps = 0, 1, keeps
+        self.written, self.crowd, self.keeps, self.every_s = 0, 1, keeps, every_s
+        self.written_s: dict[str, float] = {}
         self._ended, self._began_s = threading.Event(), time.monotonic()
         for name in streams:
             (directory / name).mkdir(parents=True)
@@ -34,7 +45,7 @@ class SteadyFeeder(threading.Thread):
 
     def run(self) -> None:
         number = 1
-        while not self._ended.wait(max(self._began_s + number - time.monotonic(), 0)):
+        while not self._ended.wait(max(self._began_s + number * self.every_s - time.monotonic(), 0)):
             self._write(number)
             number += 1
 
@@ -51,9 +62,10 @@ class SteadyFeeder(threading.Thread):
     def _write(self, number: int) -> None:
         for name, stream in self.streams.items():
             unfinished = self.directory / f"{name}.unfinished"
-            stream.crowd, rows = self.crowd, self.rate * self.crowd
+            stream.crowd, rows = self.crowd, round(self.rate * self.every_s) * self.crowd
             pq.write_table(self.workload.table(stream.more(rows)), unfinished)
-            unfinished.rename(self.directory / name / f"part-{number:06d}.parquet")
+            file = unfinished.rename(self.directory / name / f"part-{number:06d}.parquet")
+            self.written_s[file.name] = time.time()
             if not self.keeps:
                 stream.forget()
             self.written += rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from guards.mutation import Mutation
 from guards.shared_tests import REBUILD, SINK
 
+PACE = "tests/unit/stream/test_pace.py"
 RUN = "tests/unit/stream/test_run.py"
 PAIRS = "tests/unit/stream/test_rebuild_of_pairs.py"
 
@@ -120,6 +121,41 @@ MUTATIONS = (
         "if segment.ingested_ms is None and segment.stream in stamped",
         "if segment.stream in stamped",
         ("tests/unit/stream/test_restated_journal.py",),
+    ),
+    Mutation(
+        "pace: a batch is followed by a rest",
+        "stream/pace.py",
+        "_WHOLE = 1.5",
+        "_WHOLE = 1.0",
+        (PACE,),
+    ),
+    Mutation(
+        "pace: a slow batch is followed by the next one within a second",
+        "stream/pace.py",
+        "min(round(_WHOLE * ms), _MOST_MS)",
+        "round(_WHOLE * ms)",
+        (PACE,),
+    ),
+    Mutation(
+        "pace: a source that drips makes no batch for each file",
+        "stream/pace.py",
+        "max(self.least_ms, self._pace_ms) - since_ms",
+        "self._pace_ms - since_ms",
+        (PACE,),
+    ),
+    Mutation(
+        "pace: the loop waits no longer than until the next look",
+        "stream/run.py",
+        "self.planner.wait_s if self.source_retries.due else POLL_S",
+        "POLL_S",
+        (PACE,),
+    ),
+    Mutation(
+        "pace: a source that is slow to look at is looked at less often",
+        "stream/batch_planner.py",
+        "self.pace.look_took(self.clock() - now)",
+        "self.pace.look_took(0)",
+        (PACE,),
     ),
     Mutation(
         "quiet: they close once arrival has come there",

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+
+from tailrace.ground.columns import Ints
+
+_ROW_BYTES, _BATCH_BYTES = 500, 100_000  # that are copied in the time in which a row is placed, a batch searched
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,3 +39,24 @@ def chunks_of(state: object) -> Chunks:
     """Return the chunks of a state; none of one that has all its rows in the batches of its `to_arrow`."""
     chunks: Chunks = getattr(state, "chunks", {})
     return chunks
+
+
+def take(rows: pa.Table, index: Ints) -> pa.Table:
+    """Take rows of a table of many batches, at the cost of those that are taken.
+
+    `Table.take` first copies all batches into one. For a few pairs of a large state, that is most of a batch's work.
+    """
+    batches = rows.to_batches()
+    if rows.nbytes <= _ROW_BYTES * len(index) + _BATCH_BYTES * len(batches):
+        return rows.take(pa.array(index))
+    order = np.argsort(index, kind="stable")
+    ascending = index[order]
+    parts, start, first = [rows.slice(0, 0)], 0, 0
+    for batch in batches:
+        end = start + int(np.searchsorted(ascending[start:], first + batch.num_rows))
+        if end > start:
+            parts.append(pa.Table.from_batches([batch.take(pa.array(ascending[start:end] - first))]))
+        start, first = end, first + batch.num_rows
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return pa.concat_tables(parts).take(pa.array(place))

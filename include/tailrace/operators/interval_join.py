@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, Ints, single_batch
-from tailrace.operators.chunk import Chunk, Chunks
+from tailrace.operators.chunk import Chunk, Chunks, take
 from tailrace.operators.chunked_rows import ChunkedRows
 
 _EARLIER = -1  # the place in the frontier of a tuple that came in an earlier batch
@@ -174,7 +174,7 @@ class _Side(NamedTuple):
         return _Side(table, table.column("event_time").to_numpy(), at)
 
     def rows(self, index: Ints) -> pa.Table:
-        return self.columns.take(pa.array(index))
+        return take(self.columns, index)
 
 
 def in_order(rows: pa.Table, key: str | None) -> pa.RecordBatch:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, Ints, single_batch
-from tailrace.operators.chunk import Chunks
+from tailrace.operators.chunk import Chunks, take
 from tailrace.operators.chunked_rows import ChunkedRows
 from tailrace.operators.interval_join import Match, Matches, in_order, match_new
 from tailrace.windows.sliding import Sliding
@@ -149,7 +149,7 @@ def _pairs(
     row = row[np.argsort(first[row], kind="stable")]
     columns: dict[str, pa.Array] = {}
     for side, table, rows, more in zip(("left", "right"), tables, (found.left, found.right), carried, strict=True):
-        mine = table.select(["id", "event_time", *more]).take(pa.array(rows[row]))
+        mine = take(table.select(["id", "event_time", *more]), rows[row])
         columns |= {f"{side}_id": mine["id"], f"{side}_time": mine["event_time"]} | {each: mine[each] for each in more}
     columns |= {name: pa.array(each[row], mask=np.isnan(each[row])) for name, each in found.columns.items()}
     columns |= {"event_time": earlier[row], FIRST_END: first[row], OPEN_AFTER: open_after[row]}

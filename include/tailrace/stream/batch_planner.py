@@ -19,6 +19,7 @@ from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
 from tailrace.stream.batch_segments import MOST_WAITING, Selection, in_step, place, select
 from tailrace.stream.batch_size import BatchSize
 from tailrace.stream.entry_writer import EntryWriter
+from tailrace.stream.pace import Pace
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
 from tailrace.stream.steady_clock import SteadyClock
@@ -79,6 +80,7 @@ class BatchPlanner:
         planned_ms = writer.last.position.planned_ms if writer.last else 0
         self.feeds, self.wanted, self.options, self.clock = feeds, wanted, plan, clock(planned_ms)
         self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, plan.batch_rows)
+        self.pace = Pace(plan.pace_ms)
         started_ms = self.clock() if started_ms is None else started_ms
         down_ms = max(started_ms - planned_ms, 0) if writer.last else 0
         self.silence = SilenceRules(tick_ms, idle_ms, stamped, started_ms, down_ms)
@@ -92,6 +94,7 @@ class BatchPlanner:
         if self.writer.last is not None:
             self.feedback.observe(metrics, self.writer.last.header.facts)
         self.size.observe(*(sum(row[name] for row in metrics) for name in ("rows", "partials", "answers")))
+        self.pace.batch_took(self.clock() - self.position.planned_ms)
 
     @property
     def batches(self) -> int:
@@ -121,6 +124,11 @@ class BatchPlanner:
         return "quiet" if self.position.quiet and self.position.rows else "waiting"
 
     @property
+    def wait_s(self) -> float:
+        """How long to wait before the next call of `plan`, after one that has planned nothing."""
+        return self.pace.wait_ms(self.clock() - self.position.planned_ms) / 1000
+
+    @property
     def problem(self) -> str | None:
         """The reasons for which nothing more comes of a source, or of the query, for now; None where there are none."""
         problems = [feed.problem for feed in self.feeds.values()] + ([self.table.problem] if self.table else [])
@@ -145,10 +153,12 @@ class BatchPlanner:
         stamped = self.facts[-1].batch == self.batches
         changed = stamped if self.writer.last else not self.options.live
         if self.options.live:
-            if not (self._due(now) or changed):  # what comes meanwhile comes together
+            is_due = self.pace.until_look_ms(now - self.position.planned_ms) <= 0
+            if not (is_due or any(self.waiting.values()) or changed):  # what comes meanwhile comes together
                 return None
             for name, feed in self.feeds.items():
                 self.waiting[name] += feed.fresh() if len(self.waiting[name]) < MOST_WAITING else ()
+            self.pace.look_took(self.clock() - now)
         elif self.ended and not self.rows_left:  # nothing is open that could be closed
             return None
         names = self._readable(progress)
@@ -208,10 +218,6 @@ class BatchPlanner:
 
     def _holding_nothing(self, names: Collection[str]) -> list[str]:
         return [name for name in names if not self.feeds[name].holds_back]
-
-    def _due(self, now: int) -> bool:
-        since = now - self.position.planned_ms
-        return any(self.waiting.values()) or since >= self.options.pace_ms
 
     def _append(
         self,

@@ -20,6 +20,7 @@ class JournalReplay:
     replay: Replay
     options: RunOptions = RunOptions(live=False, flush=False)  # noqa: RUF009 (frozen)
     problem: str | None = None
+    wait_s: float = 0.0
     state: Literal["streaming", "waiting", "quiet"] = "streaming"
 
     def __post_init__(self) -> None:

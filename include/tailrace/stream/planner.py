@@ -34,6 +34,10 @@ class Planner(Protocol):
         """What a stream does that is at no batch."""
 
     @property
+    def wait_s(self) -> float:
+        """How long to wait before the next call of `plan`, after one that has planned nothing."""
+
+    @property
     def problem(self) -> str | None:
         """The reasons for which nothing more comes for now; None where there are none."""
 

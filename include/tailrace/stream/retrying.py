@@ -13,7 +13,7 @@ from tailrace.stream.failures import Failure
 from tailrace.stream.status_reporter import StatusReporter
 
 POLL_S = 0.2
-"""Interval, in s, at which a live run polls for new input and for a drain request."""
+"""Interval, in s, at which a live run that waits looks for a drain request, and for the end of a wait or a batch."""
 
 SOURCE = "source"
 """Name under which the status reports problems of a stream's source."""

@@ -93,7 +93,7 @@ class StreamRun:
                     if self.reporter.drain_requested or not self.planner.options.live:
                         return
                     self.reporter.report(self.planner.state, self.planner.rows_left)
-                    time.sleep(POLL_S)
+                    time.sleep(self.planner.wait_s if self.source_retries.due else POLL_S)
             except Refused:
                 raise
             except Exception as error:

@@ -1,4 +1,4 @@
-"""The options of a run: how large its batches are, how often it looks for input, and how it ends."""
+"""The options of a run: how large its batches are, how soon it looks for input again, and how it ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class RunOptions:
         A batch takes segments up to so many rows, or a part of one; and no more than come to a million partials or
         answers, by what the batch before came to, nor than twice as many as that one might.
     pace_ms : int
-        A live run looks for more no earlier than so long after it planned a batch.
+        A live run looks for more no earlier than so long after it planned a batch; later where batches take longer, see
+        `stream/pace.py`.
     live : bool
         The source goes on; its silence is put down. Else the run is over when all that was there is read.
     flush : bool
@@ -28,6 +29,6 @@ class RunOptions:
     """
 
     batch_rows: int = BATCH_ROWS
-    pace_ms: int = 1000
+    pace_ms: int = 200
     live: bool = False
     flush: bool = True

@@ -10,7 +10,7 @@ from threading import Event
 import pyarrow as pa
 import pytest
 
-from planner_driver import LIVE, STREAM, Driver, Log, rows_read, segments
+from planner_driver import LIVE, METRICS, STREAM, Driver, Log, rows_read, segments
 from tailrace.engine.chunk_stores import LostChunk
 from tailrace.ground.errors import Busy, Damaged, Problem, SourceChanged, Unfit, refuse
 from tailrace.ground.retries import Retries
@@ -24,9 +24,6 @@ from tailrace.stream.run import StreamRun
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.status_reporter import StatusReporter
 
-METRICS = {"rows": 1, "partials": 1, "answers": 1, "repeats": 0, "late": 0, "k_ms": 0, "coverage": 1.0}
-METRICS |= dict.fromkeys(("committed", "frontier", "t_max", "newest_tick", "complete_tick"), 5)
-METRICS |= {"flushed": False, "reached": [5], "newest_event": 5, "imbalance": None, "loads": None, "counts": None}
 GONE = refuse("/in", "there is no such file or directory", "a directory of files")
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
