@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guards.mutation import Mutation
-from guards.shared_tests import WAREHOUSE
+from guards.shared_tests import COST, WAREHOUSE
 
 MUTATIONS = (
     Mutation(
@@ -12,6 +12,13 @@ MUTATIONS = (
         "if version == _CHECKED + VERSION and content[4:_HEADER_BYTES] == _checksum(state):",
         "if version == _CHECKED + VERSION:",
         ("tests/unit/engine/test_task_states.py",),
+    ),
+    Mutation(
+        "a large state: a chunk's checksum is compared once by a process",
+        "engine/chunk_stores.py",
+        "if _CHECKED.get(str(file)) == known:",
+        "if False:",
+        (f"{COST}[interval]",),
     ),
     Mutation(
         "facts hold from a tick that nobody has processed",
