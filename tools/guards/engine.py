@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guards.mutation import Mutation
-from guards.shared_tests import WAREHOUSE
+from guards.shared_tests import COST, WAREHOUSE
 
 MUTATIONS = (
     Mutation(
@@ -26,6 +26,13 @@ MUTATIONS = (
         "if self.id not in _CLOCKS:",
         "if not _CLOCKS:",
         ("tests/unit/spark/test_batch_job.py",),
+    ),
+    Mutation(
+        "a large state: a chunk's checksum is compared once by a process",
+        "engine/chunk_stores.py",
+        "if _CHECKED.get(str(file)) == known:",
+        "if False:",
+        (f"{COST}[interval]",),
     ),
     Mutation(
         "facts hold from a tick that nobody has processed",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from guards.mutation import Mutation
-
-COST = "tests/contract/test_cost_of_a_state.py"
+from guards.shared_tests import COST
 
 MUTATIONS = (
     Mutation(
@@ -12,28 +11,21 @@ MUTATIONS = (
         "operators/interval_join.py",
         "return take(self.columns, index)",
         "return self.columns.take(pa.array(index))",
-        (f"{COST}::test_a_batch_over_a_large_state_costs_what_one_over_a_small_state_does[interval]",),
+        (f"{COST}[interval]",),
     ),
     Mutation(
         "window join: pairs are taken without a copy of the state",
         "operators/window_join.py",
         'take(table.select(["id", "event_time", *more]), rows[row])',
         'table.select(["id", "event_time", *more]).take(pa.array(rows[row]))',
-        (f"{COST}::test_a_batch_over_a_large_state_costs_what_one_over_a_small_state_does[window]",),
+        (f"{COST}[window]",),
     ),
     Mutation(
         "a large state: chunks are not merged without end",
         "operators/chunked_rows.py",
         "later.num_rows >= earlier.num_rows and is_small",
         "later.num_rows >= earlier.num_rows",
-        (f"{COST}::test_a_batch_over_a_large_state_costs_what_one_over_a_small_state_does[interval]",),
-    ),
-    Mutation(
-        "a large state: a chunk's checksum is compared once by a process",
-        "engine/chunk_stores.py",
-        "if _CHECKED.get(str(file)) == known:",
-        "if False:",
-        (f"{COST}::test_a_batch_over_a_large_state_costs_what_one_over_a_small_state_does[interval]",),
+        (f"{COST}[interval]",),
     ),
     Mutation(
         "interval join: each side is stored for its own bound",
