@@ -114,7 +114,7 @@ class Watch:
         return INTERRUPTED
 
     def _answer(self) -> list[Application] | None:
-        """The query's applications, once the platform answers; those of other starts get their end. None at a stop."""
+        """Return the query's applications, once the platform answers; end those of other starts. None at a stop."""
         failures = 0
         while True:
             try:

@@ -92,7 +92,7 @@ class EmbeddedCluster:
         fence.kill(self.processes, _DEATH_S)
 
     def processes(self) -> list[psutil.Process]:
-        """Its living daemons and executors."""
+        """Return its living daemons and executors."""
         return fence.carrying(_MARK, lambda value: value == str(self.directory))
 
     def _start(

@@ -62,7 +62,7 @@ class DriverWarnings:
 
         try:
             rejects = newest_rejects(self._layout)
-        except Exception as error:  # the table may be away; that records are rejected is told all the same
+        except Exception as error:  # the table may be away; the warning of rejected records comes all the same
             return f"; the reasons can't be read: {error}"
         return "" if rejects is None else f", the newest: {rejects}"
 
