@@ -16,7 +16,7 @@ class Feed(Protocol):
 
     @property
     def identity(self) -> str:
-        """Identifier that tells the source from another one in its place; empty where it has none."""
+        """Identifier that distinguishes the source from another one in its place; empty where it has none."""
 
     @property
     def version(self) -> int:
@@ -31,7 +31,7 @@ class Feed(Protocol):
         """The reason for which it gives no segments for now, though nothing failed; None where it can give them."""
 
     def fresh(self) -> list[Segment]:
-        """The segments that it has not given before, in log order; callers poll it, also after an error.
+        """Return the segments that it has not given before, in log order; callers poll it, also after an error.
 
         Raises
         ------

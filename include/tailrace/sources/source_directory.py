@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class SourceDirectory(Protocol):
-    """The directory of a source. Paths in it are relative, with slashes; those of directories end with one."""
+    """The directory of a source. Paths in it are relative, with slashes; paths of directories end with one."""
 
     lists_states: bool
     """True if its listings show the states of files, which are not asked for one by one."""
@@ -69,7 +69,7 @@ class SourceDirectory(Protocol):
 
     @property
     def identity(self) -> str:
-        """What tells the directory from another one under its path; empty where nothing does."""
+        """An identifier that distinguishes the directory from another one under its path; empty where it has none."""
 
 
 class SingleFile:

@@ -90,7 +90,7 @@ class TakenFiles:
         return older + list(self._recent.values())[start : start + count - len(older)]
 
     def names(self) -> Iterator[str]:
-        """The names of all files, in no certain order."""
+        """Yield the names of all files, in no certain order."""
         yield from (self._names[index].as_py() for index in range(len(self._keys)))
         yield from self._recent
 

@@ -95,7 +95,7 @@ class _Copy:
         return on_disk(self.layout.checkpoint).is_dir()
 
     def has_note_of(self, batches: Mapping[str, int]) -> bool:
-        """Whether the copied state is at most a batch older than the tables: no stream has started meanwhile."""
+        """Test whether the copied state is at most a batch older than the tables: no stream has started meanwhile."""
         return max(read_written(self.target).values(), default=-1) + 1 >= batches.get("metrics", -1)
 
     def drop_state(self) -> None:

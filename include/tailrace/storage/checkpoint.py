@@ -175,12 +175,12 @@ def require_corrections(layout: Layout) -> None:
 
 
 def _has_ledger(tables: Tables, there: Sequence[bool]) -> bool:
-    """Whether a correction has ended: it writes the ledger last."""
+    """Test whether a correction has ended: it writes the ledger last."""
     return there[1] and tables.read("correction_runs", ["interval"]).num_rows > 0
 
 
 def entries_in_tables(layout: Layout, manifest: CheckpointManifest, names: Iterable[str]) -> dict[str, int]:
-    """The number of the journal's first entries that each of a stream's tables has in whole; 0 for one that is lost.
+    """Return how many of the journal's first entries each of a stream's tables has in whole; 0 for a lost one.
 
     `metrics` gets a batch when all others have it, and the note gets it after that; a table without rows of a batch is
     not written. Without either of them, the newest batch that any table has may be there in part.

@@ -29,7 +29,7 @@ class Layout:
     Attributes
     ----------
     checkpoint_name : str
-        Another name than the default is that of a checkpoint that is built beside the one in force.
+        Another name than the default belongs to a checkpoint that is built beside the one in force.
     """
 
     home: Location
@@ -48,13 +48,13 @@ class Layout:
         return self.home / name
 
     def histories(self, streams: Iterable[str]) -> dict[str, Location]:
-        """The table with the history of each stream, by the stream's name."""
+        """Return the table with the history of each stream, by the stream's name."""
         names = list(streams)
         return {name: self.table("history" if len(names) == 1 else f"history_{name}") for name in names}
 
     @staticmethod
     def is_history(table: str) -> bool:
-        """True if a table of this name holds a stream's history."""
+        """Test whether a table of this name holds a stream's history."""
         return table == "history" or table.startswith("history_")
 
     @property
@@ -228,7 +228,7 @@ class Layout:
             )
 
     def rebuild_command(self, file: Path | None = None) -> str:
-        """The command that makes the state of a stream on a disk anew; `file` is the query's, if it is known."""
+        """Return the command that rebuilds the state of a stream on a disk; `file` is the query's, if it is known."""
         return f"tailrace rebuild {'FILE' if file is None else file} --warehouse {self.home.parent}"
 
     def lock(self, writer: str, wait_s: float | None = None) -> AbstractContextManager[RequireHeld]:

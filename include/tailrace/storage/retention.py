@@ -11,7 +11,7 @@ _MOST_FILES = 5_000
 
 
 def properties(hours: int = _HOURS[0]) -> dict[str, str]:
-    """The properties of a table by which removed files, and the log of their removal, stay for so long."""
+    """Return the properties of a table by which removed files, and the log of their removal, stay for so long."""
     return dict.fromkeys(_PROPERTIES, f"interval {hours} hours")
 
 
@@ -31,5 +31,5 @@ def adapt_retention(table: DeltaTable) -> None:
 
 
 def _removed(table: DeltaTable, hours: int) -> int:
-    """The number of files that the log remembers as removed so many hours ago or longer."""
+    """Return the number of files that the log remembers as removed so many hours ago or longer."""
     return len(table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False))
