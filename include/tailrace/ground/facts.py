@@ -79,7 +79,7 @@ def prune_plans(facts: Facts, is_past: Callable[[int], bool], complete_tick: int
     """Drop the plans under which no living tuple can have been placed: whose tuples all have event times in the past.
 
     The newest plan stays; it has no earlier tuples then, if none of them lives. A tuple that waits for its tick to be
-    complete lives, however old it is: it still meets those of its tick.
+    complete lives, however old it is: it still meets the others of its tick.
 
     Parameters
     ----------

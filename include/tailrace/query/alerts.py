@@ -42,6 +42,6 @@ class Alerts(Section):
     crash_loop: Alert | None = Field(default=None, description=f"the driver has given up to restart: {_EXAMPLE}")
 
     def declared(self) -> dict[str, Alert]:
-        """The declared alerts by condition."""
+        """Return the declared alerts by condition."""
         alerts = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: alert for name, alert in alerts.items() if alert is not None}

@@ -173,7 +173,7 @@ class Query(Section):
         return self.model_copy(update={"streams": streams})
 
     def structure(self) -> dict[str, Any]:
-        """The part of the declaration that a checkpoint is bound to, as values by field path.
+        """Return the part of the declaration that a checkpoint is bound to, as values by field path.
 
         It leaves out the settings of when (`disorder` but its tick and `deduplicate`, and `correction`), and those of
         where from and where to (what of a source is in `SOURCE_PLACE`, `answers`), and `alerts`. Two declarations may
