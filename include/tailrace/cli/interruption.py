@@ -12,7 +12,7 @@ from typing import Any
 _AGAIN_S = 0.5
 
 RESUMPTION = "what is committed stays, and the same command goes on from there"
-"""What remains of a command that was interrupted, unless `AFTER_INTERRUPTION` says otherwise."""
+"""The message after an interrupted command, unless `AFTER_INTERRUPTION` has another one."""
 
 AFTER_INTERRUPTION = {
     "demo": "nothing of it runs any more",

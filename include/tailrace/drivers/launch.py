@@ -122,7 +122,7 @@ def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float
     -------
     float or None
         Seconds to wait: 0 at the first start, then 1, 2, 4 … 60 by the number of restarts in the last within_s seconds;
-        None once the budget is spent, and from then on: the launcher has given up, until the driver is deployed anew.
+        None once the budget is spent, and from then on: the launcher has given up, until the driver is deployed again.
     """
     file = starts_file(home)
     recent_restarts: list[float] = []

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def page(ui_port: int) -> dict[str, Any]:
-    """What the web page of a daemon on this machine says, from its JSON form; empty where none answers."""
+    """Read the web page of a daemon on this machine, in its JSON form; empty where none answers."""
     try:
         answer = httpx.get(f"http://{_LOOPBACK}:{ui_port}/json/", timeout=_ANSWER_S, trust_env=False).json()
     except (httpx.HTTPError, ValueError):

@@ -127,7 +127,7 @@ def is_away(host: DriverHost, layout: Layout) -> bool:
 
 
 def require_at_hand(host: DriverHost, layout: Layout) -> None:
-    """Refuse to begin anew in a warehouse that is away, see `is_away`."""
+    """Refuse to start over in a warehouse that is away, see `is_away`."""
     if is_away(host, layout):
         wrong = "it has nothing of this query, and the driver host has its driver on record: the warehouse is away"
         anew = f"tailrace stop {layout.home.name}, and to deploy again"

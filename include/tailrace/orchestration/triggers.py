@@ -223,8 +223,8 @@ def _past_end_or_error(layout: Layout, until_ms: int) -> int | None:
 def past_end(layout: Layout, until_ms: int) -> int | None:
     """Return the point (epoch ms) at which a stream's arrival times end; None while later ones may come.
 
-    They are those of a past that was read to its end: the stream is quiet, so far behind the wall clock that no
-    downtime explains it. A stream that is down or busy may still reach it.
+    They end where a past was read to its end: the stream is quiet, so far behind the wall clock that no downtime
+    explains it. A stream that is down or busy may still go on.
     """
     status = Status.read(layout)
     if status is None or status.committed is None or status.state != "quiet" or status.rows_left:

@@ -175,9 +175,9 @@ class Query(Section):
     def structure(self) -> dict[str, Any]:
         """Return the part of the declaration that a checkpoint is bound to, as values by field path.
 
-        It leaves out the settings of when (`disorder` but its tick and `deduplicate`, and `correction`), and those of
-        where from and where to (what of a source is in `SOURCE_PLACE`, `answers`), and `alerts`. Two declarations may
-        share a checkpoint if these are equal; keys with unequal values name what changed. Bounds are those that hold,
+        It leaves out the settings of time (`disorder` but its tick and `deduplicate`, and `correction`), of place
+        (a source's fields in `SOURCE_PLACE`, and `answers`), and `alerts`. Two declarations may share a checkpoint if
+        these are equal; keys with unequal values name what changed. Bounds are those that hold,
         written or not: corrections read the source's records again under them.
         """
         exclusions: Any = {

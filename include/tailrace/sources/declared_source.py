@@ -49,7 +49,7 @@ class TableAccess(Protocol):
 
 @dataclass(frozen=True)
 class Opening:
-    """Where a feed goes on, and the run that opens it; by default a bounded run at the start of the log.
+    """The point at which a feed goes on, and the run that opens it; by default a bounded run at the log's start.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ _SAMPLE, _MOST_RECORDS = 1000, 100_000
 
 
 class ShownTypes(NamedTuple):
-    """What the records of a file show of its columns.
+    """The types of columns that the records of a file show.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ class ShownTypes(NamedTuple):
 def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> ShownTypes:
     """Return the types of the columns that a query reads.
 
-    They are those of the first record with a value of a fitting type in every column, but for carried columns: of
-    these some records are looked at, and numbers are integers if all of them are.
+    The first record with a value of a fitting type in every column gives them. For carried columns some records are
+    looked at, and numbers are integers if all of them are.
     """
     parts = {part: name for part, name in columns.named().items() if part not in columns.carried}
     carried: dict[str, str | None] = dict.fromkeys(

@@ -93,9 +93,9 @@ class NewFiles:
         return sorted(entries, key=lambda entry: entry.name)
 
     def _walk(self, directory: str, now_s: float, beside: int = 0) -> Iterator[Entry]:
-        """Yield the new files in a directory and its open partitions; of very many those of the first partitions.
+        """Yield the new files in a directory and its open partitions; of very many just the first partitions'.
 
-        `beside`: how many were found in the directories above, which may come after those of partitions.
+        `beside`: how many were found in the directories above, which may come after the partitions' files.
         """
         if not directory:
             self._found, self.listed_partial, self._visited, self._is_cut = 0, 0, set(), False

@@ -42,7 +42,7 @@ class SourceDirectory(Protocol):
 
     @property
     def prefix(self) -> str:
-        """What stands before the relative paths of its files: a path or a URL, with a slash at its end."""
+        """The prefix of its files' relative paths: a path or a URL, with a slash at its end."""
 
     def entries(self, directory: str) -> Iterator[Entry]:
         """Yield what is directly in a directory, in any order, without what producers write beside their files.

@@ -22,7 +22,7 @@ OnLoss = Callable[[LeaseLostError], None]
 
 RequireHeld = Callable[[], None]
 """To be called right before a write of the holder: raises Busy where the lock is lost, and an `OSError` where its store
-does not tell whether it is."""
+cannot answer that."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from tailrace.storage.table_schemas import CLASSES
 from tailrace.storage.tables import Tables
 
 TOTALS = ("rows", "late", "answers", "repeats", "quarantined")
-"""What is counted over a stream's life; all but the last one in the table `metrics`, that in `segments`."""
+"""Counters over a stream's life: `quarantined` is in the table `segments`, the others are in `metrics`."""
 
 _COLUMNS = ["committed", "newest_tick", "complete_tick", "frontier", "flushed", "reached", "newest_event"]
 

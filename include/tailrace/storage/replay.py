@@ -77,7 +77,7 @@ def _follows(before: BatchHeader, entry: BatchRecord) -> bool:
 
 
 def _merge(before: BatchHeader, entry: BatchRecord) -> BatchHeader:
-    """Return the header of a batch that has an entry after those of the header `before`."""
+    """Return the header of a batch that has one entry more than the header `before`."""
     return replace(entry.header, facts=_united(before.facts, entry.header.facts))
 
 

@@ -39,7 +39,7 @@ class AnswerTables:
     model: AnswerModel
 
     def streamed(self, part: Part = None) -> pa.Table:
-        """Return the stream's answers, uncorrected: all, or those of a part, and some others."""
+        """Return the stream's answers, uncorrected: all, or a part's with some others."""
         return as_streamed(self._read("results", part))
 
     def versions(self, part: Part = None) -> pa.Table:
