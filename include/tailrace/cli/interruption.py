@@ -25,7 +25,7 @@ AFTER_INTERRUPTION = {
 
 
 def interruptible() -> list[int]:
-    """Raise KeyboardInterrupt at each of these signals from now on; returns the list to which their numbers are added.
+    """Raise KeyboardInterrupt at each of these signals from now on; returns a list that collects their numbers.
 
     Python reports an exception that leaves a finalizer, such as py4j's objects have, and goes on. So an interruption
     that is lost there is sent again.

@@ -166,7 +166,7 @@ def _check_own(rows: int, case: list[str] | None, flink: Path | None) -> None:
 def schema(
     output: Output = None,
 ) -> None:
-    """Give the JSON Schema of query files, by which an editor completes and checks them."""
+    """Print the JSON Schema of query files: an editor completes and checks them with it."""
     from tailrace.query.json_schema import json_schema
 
     text = dumps(json_schema(), indent=2, ensure_ascii=False)

@@ -48,7 +48,7 @@ class ClusterPlatform(Protocol):
         """Return the end of an application's output; empty where the platform has none."""
 
     def submission_settings(self, start: str) -> dict[str, str]:
-        """Spark's settings by which a submission of this start is found again; none is secret."""
+        """Spark's settings that identify a submission of this start; none is secret."""
 
     def description(self) -> Mapping[str, Any]:
         """Return its address and the query's tag there, as JSON has it; nothing secret."""

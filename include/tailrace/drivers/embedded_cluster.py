@@ -49,7 +49,7 @@ class EmbeddedCluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which drivers find the cluster and are let in."""
+        """The environment variables with the cluster's address and secret, for drivers."""
         return {"TAILRACE_MASTER": self.master, SECRET: self.secret}
 
     def __enter__(self) -> Self:

@@ -117,7 +117,7 @@ def encode(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
 
 
 def unify(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]]:
-    """Dictionary-encode several columns with one shared dictionary, in which null is a value like any other.
+    """Dictionary-encode several columns with one shared dictionary; null is a value like any other.
 
     Returns the dictionary, and each column as codes into it. The dictionary is in the order of first occurrence, so the
     first column, where it has no repeats, gets the codes 0, 1, ….

@@ -29,7 +29,7 @@ class DriverWarnings:
         self._edit: str | None = None
 
     def observe(self, status: DriverStatus | None, now_s: float) -> list[str]:
-        """Return the warnings that a status gives, none for a host that is away; `now_s` is of a steady clock."""
+        """Return the warnings about a status, none for an absent host; `now_s` is of a steady clock."""
         if status is None:
             return []
         found = [self._death(status), self._rejects(status, now_s), self._edited()]

@@ -83,7 +83,7 @@ def deploy(
 
 
 def alone(layout: Layout) -> AbstractContextManager[Any]:
-    """Return the lock under which one process at a time deploys or replaces a query's driver."""
+    """Return the lock that lets one process at a time deploy or replace a query's driver."""
     layout.stream.mkdir(parents=True, exist_ok=True)
     return layout.lock("deploy", _LOCK_S)
 

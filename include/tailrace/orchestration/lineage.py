@@ -1,4 +1,4 @@
-"""OpenLineage's datasets of a query's tasks: the sources and tables that they read, the Delta tables that they write.
+"""OpenLineage's datasets of a query's tasks: the sources and tables they read, the Delta tables they write.
 
 Imported only when the OpenLineage provider asks an operator for them: it takes the extra `tailrace[openlineage]`. The
 names of datasets follow OpenLineage's naming conventions: a topic of a broker, a path of a bucket or of this machine.

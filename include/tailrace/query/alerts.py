@@ -1,4 +1,4 @@
-"""The section `alerts` of a query file: who is notified of which condition."""
+"""The section `alerts` of a query file: the conditions, and the people notified of each."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class Query(Section):
 
 
 def require_late_tuples(query: Query) -> None:
-    """Refuse what is of no use to a query of which no tuple is late.
+    """Refuse a correction or calibration of a query that has no late tuples.
 
     Raises
     ------

@@ -133,7 +133,7 @@ def _misspelt(name: str, section: Any, members: tuple[type[BaseModel], ...]) -> 
 
 
 def _surplus(place: _Place, present: set[str]) -> tuple[str, str]:
-    """Return the messages about a field that its section does not have, beside those that stand there."""
+    """Return the messages about a field that its section does not have; `present` are the names that stand there."""
     name = place.path[-1]
     kinds = [tag for model in members_of(AnyQuery) for tag in tags_of(model, "kind")]
     if len(place.path) == 1 and name in kinds:

@@ -1,4 +1,4 @@
-"""Columns that are carried along from a source: the types that can be, and their values in these types."""
+"""Columns carried along from a source: the types that are possible, and their values in these types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PER_MS = {"us": 1000, "ns": 1_000_000}
 
 
 def carried_type(type_name: str) -> pa.DataType | None:
-    """Return the type in which a column is carried along, by the name of its type; None where it can't be.
+    """Return the type of a column when it is carried along, by its type's name; None where it can't be.
 
     It holds every value of the source's type. Timestamps are in UTC, in microseconds.
     """
@@ -54,7 +54,7 @@ def holds_all(kind: pa.DataType, other: pa.DataType) -> bool:
 
 
 def carried_values(column: pa.Array, kind: pa.DataType) -> tuple[pa.Array, NDArray[np.bool_]]:
-    """Return the values of a column of n records in the type in which it is carried, and which of them it can't have.
+    """Convert a column of n records to the type that it is carried in; mark the values that this type can't have.
 
     These are dates and timestamps outside of the years 1 to 9999. A timestamp is floored to microseconds; one without a
     time zone is in UTC.
@@ -98,5 +98,5 @@ def _dates(column: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
 
 
 def _integers(column: pa.Array, kind: pa.DataType) -> NDArray[np.int64]:
-    """Return the integers by which times are stored; 0 where there is none."""
+    """Return times as the integers that store them; 0 where there is none."""
     return np.asarray(column.cast(kind).fill_null(0)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Protocol of feeds, by which the driver polls a stream's growing log for new segments."""
+"""Protocol of feeds: through one the driver polls a stream's growing log for new segments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Feed(Protocol):
 
     @property
     def problem(self) -> str | None:
-        """The reason for which it gives no segments for now, though nothing failed; None where it can give them."""
+        """The reason why it gives no segments for now, though nothing failed; None where it can give them."""
 
     def fresh(self) -> list[Segment]:
         """Return the segments that it has not given before, in log order; callers poll it, also after an error.

@@ -78,7 +78,7 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
 
 
 def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:
-    """Return the reason for which a record has a value that is not of its column's type; None where there is none."""
+    """Return the fault of a record with a value that is not of its column's type; None where there is none."""
     for name, kind in types.items():
         value = record.get(name)
         if value is not None and not _is_of(value, _PYTHON_TYPES[kind]):

@@ -1,4 +1,4 @@
-"""Cuts of a topic: ranges of offsets of its partitions, by which their records are merged into one log.
+"""Cuts of a topic: ranges of its partitions' offsets, which merge their records into one log.
 
 A cut holds the records of an interval of append time. So the log, cut after cut, and within a cut by append time,
 partition and offset, is in the order of append time over all partitions, however fast each of them is read. Records of

@@ -108,7 +108,7 @@ class KafkaFeed:
         return segments
 
     def _identity(self, identity: str | None) -> str:
-        """Return the topic's id, and its partitions; refuses a topic that is not the one that was read."""
+        """Return the topic's id, and its partitions; refuses another topic than the one read so far."""
         description = self.topic.description()
         if description is None and identity is None:
             command = (
@@ -156,7 +156,7 @@ class KafkaFeed:
         return dict(Cut.of_path(self._rest[0].path).ranges) if self._rest else {}
 
     def _ends(self, partitions: list[int], before: Offsets) -> tuple[dict[int, int], int]:
-        """Return the offsets up to which the topic is read now, and an append time (ms) after them."""
+        """Return the offsets at which reading the topic ends now, and an append time (ms) after them."""
         newest_ms = self.topic.newest_ms(partitions)  # asked before the ends, which hold all that is older
         ends, now_s = dict(self.topic.ends(partitions)), self._clock()
         for part, end in ends.items():

@@ -77,7 +77,7 @@ class OpenPartitions:
         return sum(files.listed for files in self.taken.values())
 
     def before(self, path: str) -> ReadFile | None:
-        """Return the file of this path that was read in part, or was read in a directory that the source had before."""
+        """Return the file of this path that was read in part, or in a directory that the source had before."""
         if (file := self.partial.get(path)) is not None or not self._moved:
             return file
         return next((one for one in self._moved.get(_name_of(path), ()) if one.path.endswith(f"/{path}")), None)
@@ -117,7 +117,7 @@ class OpenPartitions:
 
     @property
     def closed(self) -> list[str]:
-        """The closed partitions of which the record has all files."""
+        """The closed partitions whose files are all in the record."""
         if self.record is None or not self._closed:
             return []
         rows = self.record.rows()

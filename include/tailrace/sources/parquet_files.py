@@ -89,7 +89,7 @@ class ParquetFiles:
             return raw_records(self._readable_columns(segment, error), rows)
 
     def _readable_columns(self, segment: Segment, error: Exception) -> pa.Table:
-        """Read the columns one by one, so that none that can't be read stands in the way of the others.
+        """Read the columns one by one, so that an unreadable one does not keep the others from being read.
 
         Raises
         ------

@@ -65,7 +65,7 @@ class SourceDirectory(Protocol):
         """Return a file of the source; None for an object that is not there."""
 
     def require_fit(self, path: str) -> None:
-        """Refuse a new file that is none, as a FIFO, or lies outside of the roots that sources have."""
+        """Refuse a new path that is no file, as a FIFO, or lies outside of the sources' roots."""
 
     @property
     def identity(self) -> str:

@@ -44,7 +44,7 @@ class TakenFiles:
         return len(self._keys) + len(self._recent)
 
     def put(self, file: ReadFile) -> None:
-        """Add a file that was taken; one of its name that is there is replaced."""
+        """Add a file that was taken; it replaces one of the same name."""
         name = file.path.removeprefix(self.directory)
         if name <= self.last and name in self:
             self.remove(name)

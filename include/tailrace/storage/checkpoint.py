@@ -94,7 +94,7 @@ def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
 
 
 def committed_batches(layout: Layout) -> int:
-    """Return the number of the journal's entries that are committed: those that the note of written batches names."""
+    """Return the number of committed entries of the journal: up to the one in the note of written batches."""
     return max(read_written(layout).values(), default=-1) + 1
 
 
@@ -134,7 +134,7 @@ def _require_entries(layout: Layout, entries: int, batches: int) -> None:
 def _check_tables(
     layout: Layout, query: Query, manifest: CheckpointManifest, note: Mapping[str, int], resumes: bool
 ) -> int:
-    """Return the number of batches of which any of the stream's tables has rows.
+    """Return the number of batches with rows in any of the stream's tables.
 
     Tables that are missing, or hold fewer batches than the note of written batches, are refused. A driver that
     `resumes` needs their files; without a note it runs all batches again, and gives a missing table its rows.

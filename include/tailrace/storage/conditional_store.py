@@ -1,4 +1,4 @@
-"""Small objects in a store that writes under a condition: the one thing by which two machines can agree on a writer."""
+"""Small objects in a store with conditional writes: with them two machines agree on one writer."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Layout:
 
     @property
     def table_versions(self) -> Location:
-        """The directory with the versions of the dimension table, to which the journal refers."""
+        """The directory with the versions of the dimension table; the journal refers to them."""
         return self.stream / "table_versions"
 
     @property
@@ -90,7 +90,7 @@ class Layout:
 
     @property
     def deployed(self) -> Location:
-        """The copy of the query file with which the driver was deployed, and its options."""
+        """The query file's copy that the driver was deployed with, and its options."""
         return self.stream / "deployed.json"
 
     @property
@@ -175,7 +175,7 @@ class Layout:
         return manifest
 
     def require_deployable(self, query: Query, file: Path) -> None:
-        """Refuse the query of a file from which no driver could go on with the checkpoint that is there.
+        """Refuse a file's query if its driver could not go on with the present checkpoint.
 
         To be called before a driver is made, and before the one that it replaces is ended.
 

@@ -1,4 +1,4 @@
-"""A lease with an epoch, by which one of several drivers on different machines is the writer.
+"""A lease with an epoch: it makes one of several drivers on different machines the writer.
 
 An object holds the lease. Each acquisition replaces it under a condition and raises the epoch, so no two holders have
 the same one. Clocks of machines are not compared: who wants the lease waits until it has seen the same version of it

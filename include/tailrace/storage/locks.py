@@ -36,7 +36,7 @@ _ACTIVITIES = {
 
 @contextmanager
 def writer_lock(home: Location, writer: str, wait_s: float | None = None) -> Iterator[RequireHeld]:
-    """Hold the lock of a query's writer, of which there is one at a time; a process that dies releases it.
+    """Hold the lock of a query's only writer; a process that dies releases it.
 
     Parameters
     ----------

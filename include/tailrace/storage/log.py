@@ -114,7 +114,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Log:
-    """Segments of a stream's log, in order, that may hold tuples that arrived before a cut-off (arrival time, ms).
+    """Segments of a stream's log, in order, with the tuples that arrived before a cut-off (arrival time, ms).
 
     Attributes
     ----------

@@ -104,7 +104,7 @@ def _problem(layout: Layout, name: str, error: Exception) -> Problem | None:
 
 
 def _lost_files(layout: Layout, name: str, table: DeltaTable) -> Problem | None:
-    """Return the problem of files that a table names and that are gone; None where all are there."""
+    """Return the problem of a table's files that are gone; None where all are there."""
     path = layout.table(name)
     if not isinstance(path, Path):
         return None

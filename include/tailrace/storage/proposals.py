@@ -121,7 +121,7 @@ def _version(path: Location) -> int | None:
 
 
 def _proposal(row: dict[str, Any]) -> tuple[SlackPolicy, Proposal] | None:
-    """Return a row's proposal, and the policy that it was made for; None for one that this version does not know."""
+    """Return a row's proposal, and its policy; None for a policy that this version does not know."""
     durations = tuple((int(duration), float(accuracy)) for duration, accuracy in json.loads(row["durations"]))
     try:
         return policy_from_json(row["declared"]), Proposal(**row | {"durations": durations})

@@ -12,7 +12,7 @@ from tailrace.storage.journal import BatchRecord
 
 @dataclass(frozen=True)
 class Replay:
-    """The number of entries after each of the batches in which a journal is run again, ascending."""
+    """The number of entries up to the end of each replayed batch of a journal, ascending."""
 
     ends: tuple[int, ...] = ()
 

@@ -11,12 +11,12 @@ _MOST_FILES = 5_000
 
 
 def properties(hours: int = _HOURS[0]) -> dict[str, str]:
-    """Return the properties of a table by which removed files, and the log of their removal, stay for so long."""
+    """Return the table properties that keep removed files, and the log of their removal, for so long."""
     return dict.fromkeys(_PROPERTIES, f"interval {hours} hours")
 
 
 def adapt_retention(table: DeltaTable) -> None:
-    """Set the longest retention with which a table's log remembers no more removed files than it shall.
+    """Set a table's longest retention that keeps the number of remembered removed files within bounds.
 
     A retention that somebody has set otherwise, by the table's properties, stays.
     """

@@ -28,7 +28,7 @@ _FILES_IN_MEMORY = 4
 
 
 class _Column(NamedTuple):
-    """The part of a tuple in which history has a column of the source, and its type."""
+    """The part of a tuple that holds a column of the source in history, and its type."""
 
     part: str
     type: pa.DataType

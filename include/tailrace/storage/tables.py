@@ -96,7 +96,7 @@ class Tables:
         return last_batch_of(self.open(name), app, name)
 
     def sweep(self, name: str) -> int:
-        """Remove the files of a table that no commit has ever named, of attempts that ended; returns their number.
+        """Remove a table's files that no commit names, from attempts that ended; returns their number.
 
         To be called by the table's writer before it writes. What a commit has removed stays for readers of the versions
         before it, for the table's retention.
@@ -216,7 +216,7 @@ class Tables:
             return in_ms(dataset.to_table(columns=list(columns) if columns else None, filter=where))
 
     def batches(self, name: str, columns: list[str], where: Any) -> Iterator[pa.RecordBatch]:
-        """Read rows of a table that exists under a condition, some at a time, so that not all are in memory at once."""
+        """Read an existing table's rows under a condition, some at a time, so that memory need not hold them all."""
         dataset = self.open(name).to_pyarrow_dataset()
         with naming_what_is_lost(self.layout, name):
             yield from dataset.to_batches(columns=columns, filter=where)
@@ -228,7 +228,7 @@ def open_table(path: Location) -> DeltaTable:
 
 
 def _app_id(app: str, name: str) -> str:
-    """Return the id under which a writer's transactions are recorded in a table's log."""
+    """Return the id of a writer's transactions in a table's log."""
     return f"{app}:{name}"
 
 

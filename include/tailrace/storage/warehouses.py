@@ -82,7 +82,7 @@ def holds(file: Location) -> bool:
 
 
 def storage_options(place: Location) -> dict[str, str] | None:
-    """Return the options with which deltalake opens a table there, secrets included: never to be printed or stored."""
+    """Return deltalake's options for a table there, secrets included: never to be printed or stored."""
     if isinstance(place, Path):
         return None
     url = parse_object_url(place.url)
