@@ -128,7 +128,7 @@ def rebuild(
 
 
 def _find(name: str) -> tuple[Declared, DriverHost, Layout]:
-    """The declared query, the driver host, and the query's layout."""
+    """Return the declared query, the driver host, and the query's layout."""
     from tailrace.orchestration import settings
     from tailrace.storage.layout import Layout
 
@@ -138,7 +138,7 @@ def _find(name: str) -> tuple[Declared, DriverHost, Layout]:
 
 
 def _find_begun(name: str) -> tuple[DriverHost, Layout]:
-    """The driver host, and the layout of a query that is declared, or of which there is a stream or a driver.
+    """Return the driver host and a query's layout; the query is declared, or has a stream or a driver.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def _find_begun(name: str) -> tuple[DriverHost, Layout]:
 
 
 def _lines(planned: Rebuild) -> list[str]:
-    """A rebuild in words."""
+    """Describe a rebuild in words."""
     changes = [
         f"{name}: {'not set' if before is None else before} → {'not set' if after is None else after}"
         for name, (before, after) in planned.changed.items()

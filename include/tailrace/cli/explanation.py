@@ -8,7 +8,7 @@ from tailrace.query.query import Query
 
 
 def explanation(query: Query) -> dict[str, str]:
-    """The parts of the plan by their names."""
+    """Return the parts of the plan by their names."""
     plan = build(query).explanation
     spread = "" if query.tasks == 0 else ", over 1 task" if query.tasks == 1 else f", over {query.tasks} tasks"
     return {

@@ -12,7 +12,7 @@ from typing import Any
 _AGAIN_S = 0.5
 
 RESUMPTION = "what is committed stays, and the same command goes on from there"
-"""What remains of a command that was interrupted, unless `AFTER_INTERRUPTION` says otherwise."""
+"""The message after an interrupted command, unless `AFTER_INTERRUPTION` has another one."""
 
 AFTER_INTERRUPTION = {
     "demo": "nothing of it runs any more",
@@ -25,7 +25,7 @@ AFTER_INTERRUPTION = {
 
 
 def interruptible() -> list[int]:
-    """Raise KeyboardInterrupt at each of these signals from now on; returns the list to which their numbers are added.
+    """Raise KeyboardInterrupt at each of these signals from now on; returns a list that collects their numbers.
 
     Python reports an exception that leaves a finalizer, such as py4j's objects have, and goes on. So an interruption
     that is lost there is sent again.

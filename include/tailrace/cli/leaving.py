@@ -43,7 +43,7 @@ def leave(code: int, waits: bool = True) -> NoReturn:
 
 
 def is_output_closed() -> bool:
-    """Whether stdout or stderr is a pipe that nobody reads any more, as after `| head`."""
+    """Test whether stdout or stderr is a pipe that nobody reads any more, as after `| head`."""
     poll = select.poll()
     for descriptor in (_STDOUT, _STDERR):
         poll.register(descriptor, 0)

@@ -117,7 +117,7 @@ def _print_written(file: Path, rows: int) -> None:
 
 
 def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa.Table:
-    """Read the tuples to replay, and tell which lines of T-Drive were kept out."""
+    """Read the tuples to replay, and report which lines of T-Drive were left out."""
     from tailrace.generators import debs2013, tdrive
     from tailrace.generators import replay as replaying
 
@@ -134,7 +134,7 @@ def _read_source(source: Path, source_format: SourceFormat, start_ms: int) -> pa
 
 
 def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
-    """The cluster and the topic that an option names."""
+    """Return the cluster and the topic that an option names."""
     from tailrace.sources.kafka_servers import Servers
     from tailrace.sources.kafka_topic import KafkaTopic
 

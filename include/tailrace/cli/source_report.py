@@ -1,4 +1,4 @@
-"""What `validate --source` prints of a query's sources."""
+"""The report on a query's sources that `validate --source` prints."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def bench(
 ) -> None:
     """Measure side by side: ours, Spark's own windows, a pass-through without state and, where asked for, Flink.
 
-    Joins have no counterpart there: their speed is measured in process and on Spark, that of emd and spatial. kafka
+    Joins (emd, spatial) have no counterpart there: their speed is measured in process and on Spark. kafka
     measures topics of a broker that it starts, beside Spark's Kafka connector. It runs in a checkout of the repository.
     """
     require_checkout("bench", "bench", "generators")
@@ -166,7 +166,7 @@ def _check_own(rows: int, case: list[str] | None, flink: Path | None) -> None:
 def schema(
     output: Output = None,
 ) -> None:
-    """Give the JSON Schema of query files, by which an editor completes and checks them."""
+    """Print the JSON Schema of query files: an editor completes and checks them with it."""
     from tailrace.query.json_schema import json_schema
 
     text = dumps(json_schema(), indent=2, ensure_ascii=False)

@@ -29,12 +29,12 @@ _LOOK_AGAIN_S = 1.0
 
 
 def platform_file(home: Path) -> Path:
-    """The file that says where a home's driver may run beside this host."""
+    """Return the file that says where a home's driver may run beside this host."""
     return home / "_stream" / "cluster.json"
 
 
 def tag_of(home: Path) -> str:
-    """The tag of a home's applications: drawn when it has none yet, since two warehouses may share a platform.
+    """Return the tag of a home's applications: drawn when it has none yet, since two warehouses may share a platform.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def write_platform(home: Path, platform: ClusterPlatform) -> None:
 
 
 def platform_of(home: Location) -> ClusterPlatform | None:
-    """The platform where a home's driver may run, with its tag; None where it never ran on one.
+    """Return the platform where a home's driver may run, with its tag; None where it never ran on one.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Application:
-    """One submitted driver, as its platform reports it; that of a machine which the platform has lost may run on.
+    """A submitted driver, as its platform reports it; on a machine that the platform has lost it may run on.
 
     Attributes
     ----------
@@ -39,19 +39,19 @@ class ClusterPlatform(Protocol):
     """The applications of one query's driver on a platform. A call may fail and have its effect all the same."""
 
     def applications(self) -> list[Application]:
-        """Every application of the query that the platform knows, also of earlier starts."""
+        """Return every application of the query that the platform knows, also of earlier starts."""
 
     def end(self, application: Application) -> None:
         """Request the end of an application, whatever its state (idempotent); it may take its time."""
 
     def last_lines(self, application: Application) -> str:
-        """The end of an application's output; empty where the platform has none."""
+        """Return the end of an application's output; empty where the platform has none."""
 
     def submission_settings(self, start: str) -> dict[str, str]:
-        """Spark's settings by which a submission of this start is found again; none is secret."""
+        """Spark's settings that identify a submission of this start; none is secret."""
 
     def description(self) -> Mapping[str, Any]:
-        """Its address and the query's tag there, as JSON has it; nothing secret."""
+        """Return its address and the query's tag there, as JSON has it; nothing secret."""
 
 
 class PlatformDown(ConnectionError):

@@ -3,9 +3,9 @@
     python -m tailrace.drivers.cluster_submission --home WAREHOUSE/QUERY --app spark_apps/stream.py -- spark-submit …
 
 It brings the app and the package into the warehouse, where the command takes them from, so that the driver never runs
-another version than this host's. To its host it is the driver: its exit code is the driver's where the platform tells
-it, else 0 or 1; a signal ends the driver (130). It runs under the launcher, which ends the applications of all earlier
-starts before; one that reaches the platform only later, late as a submission may be, is ended here.
+another version than this host's. To its host it is the driver: its exit code is the driver's where the platform
+reports it, else 0 or 1; a signal ends the driver (130). It runs under the launcher, which ends the applications of all
+earlier starts first; one that reaches the platform only later, as a submission may, is ended here.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Watch:
         return INTERRUPTED
 
     def _answer(self) -> list[Application] | None:
-        """The query's applications, once the platform answers; those of other starts get their end. None at a stop."""
+        """Return the query's applications, once the platform answers; end those of other starts. None at a stop."""
         failures = 0
         while True:
             try:

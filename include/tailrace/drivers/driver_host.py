@@ -54,15 +54,15 @@ class DriverHost(Protocol):
         ...
 
     def inspect(self, name: str) -> Driver:
-        """The driver's current state; ``absent`` for a name that the host doesn't know."""
+        """Return the driver's current state; ``absent`` for a name that the host doesn't know."""
         ...
 
     def names(self) -> list[str]:
-        """The names of the drivers that the host knows."""
+        """Return the names of the drivers that the host knows."""
         ...
 
     def homes(self, query: str) -> dict[str, str]:
-        """The homes of the drivers of a query's name, as their commands spell them, by the names of their programs."""
+        """Return the homes of a query's drivers, as their commands spell them, by the names of their programs."""
         ...
 
     def stop(self, name: str, wait_s: float) -> Driver:
@@ -74,7 +74,7 @@ class DriverHost(Protocol):
         ...
 
     def last_lines(self, name: str, lines: int) -> list[str]:
-        """The last lines of the driver's output, oldest first; none for a name that the host doesn't know."""
+        """Return the last lines of the driver's output, oldest first; none for a name that the host doesn't know."""
         ...
 
 

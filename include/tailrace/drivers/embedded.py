@@ -234,12 +234,12 @@ class EmbeddedHost:
 
 
 def private(path: str, flags: int) -> int:
-    """An opener for `open` that creates files which only this user can read and write."""
+    """Open a file, as the opener of `open`; only this user can read and write what it creates."""
     return os.open(path, flags, 0o600)
 
 
 def free_port() -> int:
-    """A port of loopback on which nobody listens now."""
+    """Return a port of loopback on which nobody listens now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

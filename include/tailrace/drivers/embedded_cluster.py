@@ -49,7 +49,7 @@ class EmbeddedCluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which drivers find the cluster and are let in."""
+        """The environment variables with the cluster's address and secret, for drivers."""
         return {"TAILRACE_MASTER": self.master, SECRET: self.secret}
 
     def __enter__(self) -> Self:
@@ -92,7 +92,7 @@ class EmbeddedCluster:
         fence.kill(self.processes, _DEATH_S)
 
     def processes(self) -> list[psutil.Process]:
-        """Its living daemons and executors."""
+        """Return its living daemons and executors."""
         return fence.carrying(_MARK, lambda value: value == str(self.directory))
 
     def _start(

@@ -25,16 +25,16 @@ from tailrace.storage.warehouses import location_of
 
 MARK = "TAILRACE_DRIVER"
 _LOOK_AGAIN_S = 0.02
-_APPLICATIONS_S = 90.0  # for those of a cluster platform to end
+_APPLICATIONS_S = 90.0  # for the applications of a cluster platform to end
 
 
 def mark(home: Location, token: str) -> str:
-    """The value of `MARK` for one start of the driver of a home (the directory WAREHOUSE/QUERY)."""
+    """Return the value of `MARK` for one start of the driver of a home (the directory WAREHOUSE/QUERY)."""
     return f"{resolved(home)}#{token}"
 
 
 def marked(home: Location) -> list[psutil.Process]:
-    """The living processes of this user that belong to any start of a home's driver, however its path is spelled."""
+    """Return this user's living processes of any start of a home's driver, however its path is spelled."""
     return _processes_of(home, but=None)
 
 
@@ -72,7 +72,7 @@ def _processes_of(home: Location, but: str | None) -> list[psutil.Process]:
 
 
 def carrying(name: str, fits: Callable[[str], bool]) -> list[psutil.Process]:
-    """The living processes of this user whose environment has the variable, with a value that fits."""
+    """Return the living processes of this user whose environment has the variable, with a value that fits."""
     processes = []
     for pid in psutil.pids():
         with suppress(psutil.Error):  # it has exited, or is another user's
@@ -85,7 +85,7 @@ def carrying(name: str, fits: Callable[[str], bool]) -> list[psutil.Process]:
 
 
 def of_session(leader: int, directory: Path) -> list[psutil.Process]:
-    """The living processes of a leader's session that work in a directory, also after the leader's own end."""
+    """Return the living processes of a leader's session that work in a directory, also after the leader's own end."""
     processes = []
     for pid in psutil.pids():
         with suppress(psutil.Error, OSError):  # it has exited, or is another user's

@@ -1,4 +1,4 @@
-"""Which program of a driver host runs the driver of a home, the directory WAREHOUSE/QUERY: its name and its owner.
+"""The program of a driver host that runs the driver of a home, the directory WAREHOUSE/QUERY: its name, its owner.
 
 A host may serve several warehouses that have queries of one name, and a copy of a warehouse is another one. So a
 program is known by the home in its command. Its name holds the query and a hash of the home's path.

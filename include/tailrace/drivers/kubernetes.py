@@ -1,7 +1,7 @@
 """Kubernetes as a cluster platform: driver pods of one label, by the API server's pods.
 
 All driver pods of a query have one name, so that the API server never creates a second one while one is there. A pod
-is never removed by force: that of a lost node stays until the node is back, or a person removes it.
+is never removed by force: a lost node's pod stays until the node is back, or a person removes it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Kubernetes:
     sender: Send | None = field(default=None, compare=False)
 
     def applications(self) -> list[Application]:
-        """The pods of the label; also one that has ended blocks the next start, since it has the name."""
+        """Return the pods of the label; also one that has ended blocks the next start, since it has the name."""
         value = self._ask("GET", "", {"labelSelector": f"{_QUERY}={self.tag}"})
         if value is None or not isinstance(value.get("items"), list):
             raise PlatformDown(f"{self.api} gives no list of pods of the namespace {self.namespace}")
@@ -52,13 +52,13 @@ class Kubernetes:
         self._ask("DELETE", f"/{quote(name)}", {}, {**body, "preconditions": {"uid": uid}})
 
     def last_lines(self, application: Application) -> str:
-        """The last lines of the pod's log."""
+        """Return the last lines of the pod's log."""
         name = application.id.partition("/")[0]
         answer = ask(self._send, "GET", f"{self._pods}/{quote(name)}/log", {"tailLines": str(_LINES)})
         return answer.body.decode(errors="replace") if answer.status == OK else ""
 
     def submission_settings(self, start: str) -> dict[str, str]:
-        """The pod's name and labels."""
+        """Return the pod's name and labels."""
         return {
             "spark.kubernetes.driver.pod.name": f"{self.tag}-driver",
             f"spark.kubernetes.driver.label.{_QUERY}": self.tag,
@@ -67,7 +67,7 @@ class Kubernetes:
         }
 
     def description(self) -> Mapping[str, Any]:
-        """The address, the namespace, the label, and the names of the files with credentials."""
+        """Return the address, the namespace, the label, and the names of the files with credentials."""
         files = {name: value for name, value in vars(self.credentials).items() if value}
         where = {"platform": "kubernetes", "tag": self.tag, "api": self.api, "namespace": self.namespace}
         return {**where, "credentials": files}

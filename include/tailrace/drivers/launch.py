@@ -104,7 +104,7 @@ def is_drained(home: Location) -> bool:
 
 
 def starts_file(home: Location) -> Location:
-    """The file that counts the restarts of a home's driver; without it the count begins anew."""
+    """Return the file that counts the restarts of a home's driver; without it the count begins at 0."""
     return home / "_stream" / "starts.json"
 
 
@@ -122,7 +122,7 @@ def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float
     -------
     float or None
         Seconds to wait: 0 at the first start, then 1, 2, 4 … 60 by the number of restarts in the last within_s seconds;
-        None once the budget is spent, and from then on: the launcher has given up, until the driver is deployed anew.
+        None once the budget is spent, and from then on: the launcher has given up, until the driver is deployed again.
     """
     file = starts_file(home)
     recent_restarts: list[float] = []
@@ -150,7 +150,7 @@ def _exists(file: Location) -> bool:
 
 
 def _read(file: Location) -> tuple[list[float], bool]:
-    """The times of the restarts, and whether the launcher has given up; none and False where the file is damaged."""
+    """Return the times of the restarts, and whether the launcher gave up; none and False where the file is damaged."""
     try:
         record = json.loads(file.read_text())
         return [float(at) for at in record["restarts"]], bool(record.get("given_up"))

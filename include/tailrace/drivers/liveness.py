@@ -108,7 +108,7 @@ class LivenessJudge:
         return self._judge_batch(driver, status if self._has_started else None, now_s)
 
     def _judge_batch(self, driver: Driver, status: Status | None, now_s: float) -> Verdict | None:
-        """The verdict on a batch that takes too long; a driver that is still starting has no batch."""
+        """Return the verdict on a batch that takes too long; a driver that is still starting has no batch."""
         batch_number = None if status is None or status.busy_ms is None else status.batches
         if batch_number != self._batch_number:
             self._batch_number, self._batch_since = batch_number, now_s

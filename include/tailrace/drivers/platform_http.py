@@ -28,7 +28,7 @@ class Answer(NamedTuple):
     body: bytes
 
     def json(self) -> dict[str, Any] | None:
-        """The body as a JSON object; None where it is none."""
+        """Return the body as a JSON object; None where it is none."""
         try:
             value = json.loads(self.body)
         except ValueError:
@@ -52,7 +52,7 @@ class Credentials:
     key_file: str | None = None
 
     def headers(self) -> dict[str, str]:
-        """The header that holds the token, if there is one."""
+        """Return the header that holds the token, if there is one."""
         return {"Authorization": f"Bearer {Path(self.token_file).read_text().strip()}"} if self.token_file else {}
 
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
@@ -84,7 +84,7 @@ def ask(
     Raises
     ------
     PlatformDown
-        When there is no answer, or its status tells of trouble that may pass.
+        When there is no answer, or its status means trouble that may pass.
     Refused
         When the platform does not let this user in.
     """

@@ -55,7 +55,7 @@ def checked(name: str) -> str:
 
 
 def driver(name: str, command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """The supervisord configuration of a driver.
+    """Return the supervisord configuration of a driver.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def driver(name: str, command: Sequence[str], environment: Mapping[str, str]) ->
 
 
 def once(name: str, command: Sequence[str]) -> str:
-    """The supervisord configuration of a program that runs only when it is started explicitly."""
+    """Return the supervisord configuration of a program that runs only when it is started explicitly."""
     for number, word in enumerate(command):
         _require_line(f"program {name}: word {number} of its command", word)
     return _ONE_SHOT_TEMPLATE.format(name=name, command=" ".join(map(_quote, command)))

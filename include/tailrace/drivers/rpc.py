@@ -30,7 +30,7 @@ class Rpc:
     url : str
         URL of its inet_http_server; may hold user and password, percent-quoted.
     user, password : str, optional
-        Take precedence over those of the URL.
+        Take precedence over the URL's.
     timeout_s : float
         Seconds that it may be silent over a request.
 

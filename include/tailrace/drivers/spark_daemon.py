@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def page(ui_port: int) -> dict[str, Any]:
-    """What the web page of a daemon on this machine says, from its JSON form; empty where none answers."""
+    """Read the web page of a daemon on this machine, in its JSON form; empty where none answers."""
     try:
         answer = httpx.get(f"http://{_LOOPBACK}:{ui_port}/json/", timeout=_ANSWER_S, trust_env=False).json()
     except (httpx.HTTPError, ValueError):
@@ -63,7 +63,7 @@ def is_up(page: dict[str, Any]) -> bool:
 
 
 def daemon_command(options: argparse.Namespace) -> list[str]:
-    """The command of a master or worker: PySpark's spark-class, with what is not secret."""
+    """Return the command of a master or worker: PySpark's spark-class, with what is not secret."""
     start = [str(Path(local_master.spark_home(), "bin", "spark-class"))]
     address = ["--host", options.host, "--port", str(options.port), "--webui-port", str(options.ui_port)]
     if options.role == "master":
@@ -80,7 +80,7 @@ def _notes(options: argparse.Namespace) -> dict[str, str]:
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a daemon with these further settings of Spark's; its executors inherit them.
+    """Return the variables of a daemon with these further settings of Spark's; its executors inherit them.
 
     Raises
     ------

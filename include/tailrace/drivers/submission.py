@@ -31,7 +31,7 @@ _MASTER_ENVIRONMENT = f"spark.yarn.appMasterEnv.{passed_variables.VARIABLE}"
 
 
 def platform_named(command: Sequence[str], url: str, tag: str) -> ClusterPlatform:
-    """The platform of a spark-submit command's master, with the credentials that Spark itself has for it.
+    """Return the platform of a spark-submit command's master, with the credentials that Spark itself has for it.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def platform_named(command: Sequence[str], url: str, tag: str) -> ClusterPlatfor
 
 
 def submitted_files(home: Path) -> Path:
-    """The directory of what a home's driver is started from elsewhere: the app and the package."""
+    """Return the directory of what a home's driver is started from elsewhere: the app and the package."""
     return home / "_stream" / "submitted"
 
 

@@ -33,7 +33,7 @@ class SupervisorHost:
     programs : Path
         The directory whose *.conf supervisord includes, by its path on this machine. The logs are written there too.
     user, password : str, optional
-        Take precedence over those of the URL.
+        Take precedence over the URL's.
     timeout_s : float
         Seconds that supervisord may be silent over a request.
     lock_s : float
@@ -62,7 +62,7 @@ class SupervisorHost:
         return f"SupervisorHost({self.rpc.url!r}, {str(self.programs)!r})"
 
     def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
-        """Get or create the driver (idempotent): one that is alive stays as it is, any other one is started anew.
+        """Get or create the driver (idempotent): a living one stays as it is, any other one is started again.
 
         One that is alive stays also where the command is another one. A caller that dies on the way leaves a state
         from which the next call goes on.
@@ -84,17 +84,17 @@ class SupervisorHost:
             return self.inspect(name)
 
     def inspect(self, name: str) -> Driver:
-        """The driver's current state; ``absent`` where supervisord does not know it."""
+        """Return the driver's current state; ``absent`` where supervisord does not know it."""
         info = self.rpc.ask("getProcessInfo", checked(name))
         return _driver(name, info) if info else Driver(name, "absent", None, None, "its host does not know it")
 
     def names(self) -> list[str]:
-        """The names of the drivers that supervisord knows; a temporary program has a hyphen in its name."""
+        """Return the names of the drivers that supervisord knows; a temporary program has a hyphen in its name."""
         names = [str(info["name"]) for info in self.rpc.call("getAllProcessInfo")]
         return sorted(name for name in names if "-" not in name and self._file(name).exists())
 
     def homes(self, query: str) -> dict[str, str]:
-        """The homes of the drivers of a query's name, by the names of their programs; others' programs have none."""
+        """Return the homes of a query's drivers, by the names of their programs; programs of others have none."""
         homes = {}
         for file in self.programs.glob(f"{query}.*"):
             if file.suffix == ".conf" and file.stem.partition(".")[0] == query and "-" not in file.name:
@@ -148,7 +148,7 @@ class SupervisorHost:
                 self.rpc.call("removeProcessGroup", program)
 
     def last_lines(self, name: str, lines: int) -> list[str]:
-        """The last lines of the driver's log, oldest first, also after its end; none where there is no log."""
+        """Return the last lines of the driver's log, oldest first, also after its end; none where there is no log."""
         checked(name)
         size = max(lines * 300, 1 << 14)
         while size > 1 and lines > 0:
@@ -225,7 +225,7 @@ class SupervisorHost:
 
 
 def _driver(name: str, info: dict[str, Any]) -> Driver:
-    """The state of a driver from supervisord's process info."""
+    """Return the state of a driver from supervisord's process info."""
     code, pid, detail = int(info["exitstatus"]), int(info["pid"]) or None, str(info["spawnerr"] or info["description"])
     end = "ended by a signal" if code < 0 else f"ended with exit code {code}"
     state: State = "failed"

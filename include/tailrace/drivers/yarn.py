@@ -39,7 +39,7 @@ class Yarn:
     send: Send = field(default=Credentials().send, compare=False)
 
     def applications(self) -> list[Application]:
-        """The applications of the tag, from the ResourceManager that is active."""
+        """Return the applications of the tag, from the ResourceManager that is active."""
         answer = self._ask("GET", _APPS, {"applicationTags": self.tag}, ("apps",))
         entries = (answer["apps"] or {}).get("app") or []
         return [_application(entry) for entry in entries if self.tag in _tags(entry)]
@@ -54,7 +54,7 @@ class Yarn:
         return ""
 
     def submission_settings(self, start: str) -> dict[str, str]:
-        """The tags; YARN must not start a driver again by itself, since the launcher counts the restarts."""
+        """Return the tags; YARN must not start a driver again by itself, since the launcher counts the restarts."""
         return {
             "spark.yarn.tags": f"{self.tag},{_START}{start}",
             "spark.yarn.maxAppAttempts": "1",
@@ -62,7 +62,7 @@ class Yarn:
         }
 
     def description(self) -> Mapping[str, Any]:
-        """The addresses and the tag."""
+        """Return the addresses and the tag."""
         return {"platform": "yarn", "tag": self.tag, "addresses": list(self.addresses)}
 
     def _ask(
@@ -73,7 +73,7 @@ class Yarn:
         members: tuple[str, ...],
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Ask each ResourceManager until one's answer has one of these members: that of a standby one has none."""
+        """Ask each ResourceManager until an answer has one of these members: a standby one's answer has none."""
         told = []
         for address in self.addresses:
             try:

@@ -1,4 +1,4 @@
-"""A call in a thread of its own, for which the end of the process does not wait."""
+"""A call in a thread of its own; the process ends without waiting for it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def pair(a: Ints, b: Ints) -> tuple[Ints, Callable[[Ints], tuple[Ints, Ints]]]:
 
 
 def group_sums(code: Ints, *weights: NDArray[Any]) -> tuple[Ints, list[NDArray[Any]]]:
-    """Sum each column, of shape (n,), over the rows of equal code; the result is that of `group`."""
+    """Sum each column, of shape (n,), over the rows of equal code; the result is what `group` returns."""
     return group(code, *((weight, "sum") for weight in weights))
 
 
@@ -117,7 +117,7 @@ def encode(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
 
 
 def unify(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]]:
-    """Dictionary-encode several columns with one shared dictionary, in which null is a value like any other.
+    """Dictionary-encode several columns with one shared dictionary; null is a value like any other.
 
     Returns the dictionary, and each column as codes into it. The dictionary is in the order of first occurrence, so the
     first column, where it has no repeats, gets the codes 0, 1, ….
@@ -130,7 +130,7 @@ def unify(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[pa.Array, list
 
 
 def single_batch(table: pa.Table) -> pa.RecordBatch:
-    """A table's rows as one batch; OverflowError where a column of texts or bytes is too large for one (2 GiB)."""
+    """Return a table's rows as one batch; OverflowError where a column of texts or bytes exceeds one (2 GiB)."""
     batches = table.to_batches()
     if len(batches) > 1:
         batches = table.combine_chunks().to_batches()

@@ -22,12 +22,12 @@ class Connection:
 
 
 def variable_of(name: str) -> str:
-    """The name of the environment variable that holds a connection."""
+    """Return the name of the environment variable that holds a connection."""
     return f"AIRFLOW_CONN_{name.upper()}"
 
 
 def connection_variables(names: Iterable[str]) -> dict[str, str]:
-    """The variables of these connections that this process has, secrets included: never to be printed or stored."""
+    """Return this process's variables of these connections, secrets included: never to be printed or stored."""
     return {variable: os.environ[variable] for variable in map(variable_of, names) if variable in os.environ}
 
 

@@ -76,10 +76,10 @@ def prune(facts: Facts, about: Subject, since: int) -> Facts:
 
 
 def prune_plans(facts: Facts, is_past: Callable[[int], bool], complete_tick: int | None) -> Facts:
-    """Drop the plans under which no living tuple can have been placed: whose tuples all have event times in the past.
+    """Drop the plans that placed no living tuple: the event times of all their tuples have passed.
 
     The newest plan stays; it has no earlier tuples then, if none of them lives. A tuple that waits for its tick to be
-    complete lives, however old it is: it still meets those of its tick.
+    complete lives, however old it is: it still meets the others of its tick.
 
     Parameters
     ----------

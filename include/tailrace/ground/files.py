@@ -47,7 +47,7 @@ def new_file(target: Location) -> Iterator[Path]:
 def write_atomically(target: Location, content: str | bytes, mode: int = 0o666) -> None:
     """Write a file atomically, with an fsync of its content before it replaces the target.
 
-    `mode` is that of the new file, before the umask; an object in a store has none.
+    `mode` is the new file's, before the umask; an object in a store has none.
     """
     if not isinstance(target, Path):
         target.write_bytes(_encoded(content))

@@ -24,7 +24,7 @@ def sorted_group(
 ) -> tuple[Ints, list[NDArray[Any]]] | None:
     """Aggregate as `columns.group` does, given the least and the greatest code; None where that is not for these rows.
 
-    The rows are sorted by code, and those of equal code folded one after the other, in their own order.
+    The rows are sorted by code; rows of equal code are folded one after the other, in their own order.
     """
     n = len(code)
     sort, starts = compiled(sort_codes, n), compiled(first_of_runs, n)

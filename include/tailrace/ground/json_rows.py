@@ -49,7 +49,7 @@ def json_rows(table: pa.Table) -> Iterator[bytes]:
 
 
 def require_json(table: pa.Table) -> None:
-    """Refuse a table that holds what JSON has not, by a ValueError that names the column."""
+    """Refuse a table with values that JSON lacks: raise a ValueError that names the column."""
     for field, column in zip(table.schema, table.columns, strict=True):
         if not _has_json(field.type):
             raise ValueError(f"column {field.name} is of type {field.type}, which JSON has not: leave it out")
@@ -122,7 +122,7 @@ def _finite(value: Any) -> Any:
 
 
 def _value(value: Any) -> Any:
-    """Return a value that Python's encoder does not know, as one that it knows."""
+    """Convert a value that Python's encoder does not know to one that it knows."""
     if isinstance(value, Decimal):
         return float(value)
     return value.isoformat() if isinstance(value, date) else str(value)

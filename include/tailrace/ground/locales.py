@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def utf_8_locale(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable by which a JVM takes names of files for UTF-8, as Python does, where the locale is C."""
+    """Return the variable that makes a JVM read file names as UTF-8, as Python does, where the locale is C."""
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
     return {"LC_ALL": "C.UTF-8"} if locale in ("C", "POSIX") else {}
 

@@ -37,19 +37,19 @@ def number_rows(tables: Sequence[Rows], names: Sequence[str]) -> list[Ints]:
 
 
 def find(number: Ints, others: Ints) -> Ints:
-    """The place of each number's first occurrence among the others, −1 where there is none: shape (n,)."""
+    """Return the place of each number's first occurrence among the others, −1 where there is none: shape (n,)."""
     places = np.full(1 + max(number.max(initial=-1), others.max(initial=-1)), -1)
     places[others[::-1]] = np.arange(len(others))[::-1]  # of equal indices the last assignment stays
     return np.asarray(places[number])
 
 
 def first_places(number: Ints) -> Ints:
-    """The places at which a number occurs for the first time, ascending."""
+    """Return the places at which a number occurs for the first time, ascending."""
     return np.flatnonzero(find(number, number) == np.arange(len(number)))
 
 
 def last_places(number: Ints) -> Ints:
-    """The places at which a number occurs for the last time, ascending."""
+    """Return the places at which a number occurs for the last time, ascending."""
     return (len(number) - 1 - first_places(number[::-1]))[::-1]
 
 

@@ -92,7 +92,7 @@ class ObjectPath:
         """Do nothing: an object needs no directory."""
 
     def iterdir(self) -> Iterator[ObjectPath]:
-        """The objects and prefixes directly below this one; none where it is not there."""
+        """Yield the objects and prefixes directly below this one; none where it is not there."""
         try:
             with store_errors(self.url):
                 listing = obstore.list_with_delimiter(self._store, self._prefix)
@@ -102,7 +102,7 @@ class ObjectPath:
         yield from (self / path.rstrip("/").rpartition("/")[2] for path in paths if path != self._key)
 
     def glob(self, pattern: str) -> Iterator[ObjectPath]:
-        """The objects and prefixes directly below this one whose names match a pattern."""
+        """Yield the objects and prefixes directly below this one whose names match a pattern."""
         return (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
 
     def read_bytes(self) -> bytes:
@@ -121,7 +121,7 @@ class ObjectPath:
         self.write_bytes(b"")
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Delete the object; some stores do not tell whether it was there, so nothing is raised where it was not."""
+        """Delete the object; some stores do not say whether it was there, so nothing is raised where it was not."""
         try:
             with store_errors(self.url):
                 obstore.delete(self._store, self._key)
@@ -192,7 +192,7 @@ def unlink_all(files: Sequence[Location]) -> None:
 
 
 def on_disk(location: Location) -> Path:
-    """The location as a path of a disk, for what no object store can do, as to rename a directory.
+    """Return the location as a path of a disk, for what no object store can do, as to rename a directory.
 
     Raises
     ------

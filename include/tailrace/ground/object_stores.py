@@ -1,4 +1,4 @@
-"""Clients of object stores, with the settings of a connection. The client is that of Delta Lake, by package obstore."""
+"""Clients of object stores, with the settings of a connection: Delta Lake's client, by package obstore."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLIENT = {"connect_timeout": "5s", "timeout": "30s"}
 _REFUSED, _MISSING = (
     re.compile(f"status code: {codes}") for codes in ("40[13]", "404")
 )  # a listing's errors are generic
-_RETRIES: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=15)}  # a live run tries again itself, and tells
+_RETRIES: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=15)}  # a live run retries, and reports it
 
 
 class _Service(NamedTuple):
@@ -58,9 +58,9 @@ _SERVICES = {
 
 
 def settings_of(url: ObjectUrl, connection: str | None) -> dict[str, str]:
-    """The client settings of a connection, secrets included: never to be printed or stored.
+    """Return the client settings of a connection, secrets included: never to be printed or stored.
 
-    Without a connection there are none: the client takes those of the environment or the machine's role.
+    Without a connection there are none: the client takes the environment's or the machine role's.
 
     Raises
     ------
@@ -120,6 +120,6 @@ def store_errors(url: str) -> Iterator[None]:
 
 
 def _reason(error: BaseError) -> str:
-    """The first line of an error up to the server's status, without queries of URLs, which may hold a signature."""
+    """Return an error's first line up to the server's status, without queries of URLs, which may hold a signature."""
     line = re.sub(r"\?\S*", "", str(error).partition("\n")[0])
     return re.sub(r"(status code: \d+[^:]*):.*", r"\1", line)

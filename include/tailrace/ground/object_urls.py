@@ -16,7 +16,7 @@ _URL = re.compile(
 
 
 class ObjectUrl(NamedTuple):
-    """A URL in parts: that of its store, as s3://bucket, and the key in it, which is empty for the whole store."""
+    """A URL in parts: its store, as s3://bucket, and the key in it, which is empty for the whole store."""
 
     store: str
     key: str

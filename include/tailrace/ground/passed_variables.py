@@ -1,6 +1,6 @@
 """Environment variables that a driver gets from its host though another machine starts it: in a file, as secrets.
 
-A platform shows the environment of what it starts to those who read logs. So it is told the file's name alone.
+A platform shows the environment of what it starts to those who read logs. So it gets the file's name alone.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _KINDS = {
 
 
 class NotRegularError(OSError):
-    """Raised for a path that is no regular file, or a symbolic link that leads to none."""
+    """Raised for a path that is neither a regular file nor a symbolic link to one."""
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"

@@ -12,5 +12,5 @@ def to_sortable_text(number: int) -> str:
 
 
 def from_sortable_text(text: str) -> int:
-    """Return the integer of which `to_sortable_text` made the text."""
+    """Return the integer of a text that `to_sortable_text` made."""
     return int(text) - _BIAS

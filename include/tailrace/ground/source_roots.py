@@ -1,4 +1,4 @@
-"""The directories that sources must lie under: those of the environment variable TAILRACE_SOURCES, if it is set."""
+"""The directories that sources must lie under, if the environment variable TAILRACE_SOURCES names them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VARIABLE = "TAILRACE_SOURCES"
 
 
 def outside_roots(path: Path | str) -> Problem | None:
-    """The problem of a source that, its symbolic links resolved, lies under no root; None where it may be read.
+    """Return the problem of a source that, its symbolic links resolved, lies under no root; None where it may be read.
 
     Without the variable a source may lie anywhere; of one that is set but names no root, or a relative one, the problem
     is the variable's. No root is in an object store, so no URL of one (a text) lies under a root.

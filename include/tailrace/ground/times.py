@@ -1,4 +1,4 @@
-"""Conversion of times between integer milliseconds, in which the package computes, and the timestamps of tables."""
+"""Conversion of times between integer milliseconds, the package's unit, and the timestamps of tables."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def unpack(data: bytes) -> tuple[Batches, dict[str, Any]]:
 
 
 def under(prefix: str, batches: Batches) -> Batches:
-    """The batches whose names begin with a prefix, by the rest of their names."""
+    """Return the batches whose names begin with a prefix, by the rest of their names."""
     return {name.removeprefix(prefix): batch for name, batch in batches.items() if name.startswith(prefix)}
 
 

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number of things in words; `plural` is that of the noun, by default the noun and an s."""
+    """Return a number of things in words; `plural` of the noun is by default the noun and an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

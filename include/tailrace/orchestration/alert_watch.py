@@ -38,7 +38,7 @@ class AlertWatch:
         self._incidents.forget_undeclared()
         self._down_since_s: float | None = None
         self._promise_at_s = self._failed_at_s = -math.inf
-        self._lag_at_s = time.monotonic()  # unknown yet: one that an earlier watch has told of ends after a while
+        self._lag_at_s = time.monotonic()  # unknown yet: a lag that an earlier watch reported ends after a while
 
     def observe(self, status: DriverStatus | None) -> None:
         """Take in one poll of the driver; None: its host did not answer."""
@@ -80,7 +80,7 @@ class AlertWatch:
             self._tell("lag", rows > bound, f"{rows:,} rows to read, {bound:,} are the bound")
 
     def _tell(self, condition: str, is_active: bool, detail: str) -> None:
-        """Pass an observation on; one that can't be told does not keep the others from being told."""
+        """Pass an observation on; an alert that can't be sent does not keep the others from being sent."""
         try:
             self._incidents.observe(condition, is_active, detail)
         except Undelivered:

@@ -21,7 +21,7 @@ def tables(query: Query, names: tuple[str, ...]) -> list[Asset]:
 
 
 def sources(query: Query) -> list[Asset]:
-    """Assets of the paths and topics from which the query's streams are read, and its dimension table."""
+    """Assets of the paths and topics that the query's streams read, and its dimension table."""
     uris = [stream.uri for stream in query.streams.values()]
     uris += [query.table.path.absolute().as_uri()] if query.table else []
     return [Asset(uri) for uri in uris]

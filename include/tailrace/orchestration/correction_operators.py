@@ -55,7 +55,7 @@ def _time(name: str, text: str) -> int:
 def span(context: Context, query: Query) -> tuple[int, int] | None:
     """Return the interval of arrival [a, b) in ms that a run corrects; None for a range of event time.
 
-    Its ends are floored to the query's tick, as those of the adjacent intervals are, so no tuple is left out.
+    Its ends are floored to the query's tick, like the ends of the adjacent intervals, so no tuple is left out.
 
     Raises
     ------
@@ -129,7 +129,7 @@ class WaitOperator(StreamOperator):
         self.log.info("committed up to %s, the correction begins", format_time(event["until_ms"]))
 
     def _require_arrivals(self, interval: tuple[int, int], end_ms: int) -> None:
-        """Skip the run if the past that the source tells of ended before its interval; else tell up to where it is."""
+        """Skip the run if the source's past ended before its interval; else log up to where it corrects."""
         never = (
             f"the arrival times of {self.query} end at {format_time(end_ms)}, and it is quiet: they never reach "
             f"{format_time(interval[1])}, unless more of that past comes; then tailrace correct, or a backfill, has it"
@@ -160,7 +160,7 @@ class CorrectOperator(BatchJob):
         return [word for name, end in zip(names, ends, strict=True) if end for word in (name, end)]
 
     def _committed_part(self, interval: tuple[int, int] | None, tick_ms: int) -> tuple[int, int] | None:
-        """An interval of arrival up to the end of the past that the source tells of, where that ends within it."""
+        """Cut an interval of arrival at the end of the source's past, where that lies within it."""
         end_ms = None if interval is None else past_end(Layout.of(settings.warehouse(), self.query), interval[1])
         if interval is None or end_ms is None or (end_ms := end_ms // tick_ms * tick_ms) <= interval[0]:
             return interval

@@ -13,7 +13,7 @@ from tailrace.storage.status import Status
 
 
 class Gauge(NamedTuple):
-    """What a gauge tells, its unit, and how it is taken from a status; None: it is not known now."""
+    """A gauge: its description, its unit, and how it is taken from a status; None: it is not known now."""
 
     tells: str
     unit: str

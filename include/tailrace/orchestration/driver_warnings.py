@@ -29,7 +29,7 @@ class DriverWarnings:
         self._edit: str | None = None
 
     def observe(self, status: DriverStatus | None, now_s: float) -> list[str]:
-        """Return the warnings that a status gives, none for a host that is away; `now_s` is of a steady clock."""
+        """Return the warnings about a status, none for an absent host; `now_s` is of a steady clock."""
         if status is None:
             return []
         found = [self._death(status), self._rejects(status, now_s), self._edited()]
@@ -62,7 +62,7 @@ class DriverWarnings:
 
         try:
             rejects = newest_rejects(self._layout)
-        except Exception as error:  # the table may be away; that records are rejected is told all the same
+        except Exception as error:  # the table may be away; the warning of rejected records comes all the same
             return f"; the reasons can't be read: {error}"
         return "" if rejects is None else f", the newest: {rejects}"
 

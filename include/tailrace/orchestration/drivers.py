@@ -83,7 +83,7 @@ def deploy(
 
 
 def alone(layout: Layout) -> AbstractContextManager[Any]:
-    """Return the lock under which one process at a time deploys or replaces a query's driver."""
+    """Return the lock that lets one process at a time deploy or replace a query's driver."""
     layout.stream.mkdir(parents=True, exist_ok=True)
     return layout.lock("deploy", _LOCK_S)
 
@@ -127,7 +127,7 @@ def is_away(host: DriverHost, layout: Layout) -> bool:
 
 
 def require_at_hand(host: DriverHost, layout: Layout) -> None:
-    """Refuse to begin anew in a warehouse that is away, see `is_away`."""
+    """Refuse to start over in a warehouse that is away, see `is_away`."""
     if is_away(host, layout):
         wrong = "it has nothing of this query, and the driver host has its driver on record: the warehouse is away"
         anew = f"tailrace stop {layout.home.name}, and to deploy again"

@@ -1,4 +1,4 @@
-"""Edits of a query file that are not in force: its driver runs the copy with which it was deployed."""
+"""Edits of a query file that are not in force: its driver runs the copy that was deployed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN = 5
 
 
 def not_in_force(layout: Layout, now: DeployedQuery) -> list[Difference]:
-    """Return the settings in which a query file and options differ from those that the driver was deployed with.
+    """Return the settings of a query file, and options, that differ from the driver's deployed ones.
 
     There are none where nothing is on record, as of a driver that an earlier version has deployed.
     """

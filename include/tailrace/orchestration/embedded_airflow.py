@@ -175,7 +175,7 @@ class EmbeddedAirflow:
         return run_airflow(words, environment, self.directory, self._tell)
 
     def processes(self) -> list[psutil.Process]:
-        """Return its living processes: those with its mark in their environment, and those of its session.
+        """Return its living processes: the ones with its mark in their environment, and the ones in its session.
 
         The session, in this directory, is needed because some processes overwrite their environment.
         """

@@ -90,7 +90,7 @@ class Incidents:
         return self.layout.stream / "alerts.json"
 
     def _read(self) -> dict[str, str]:
-        """The open incidents, with the time when each began; none where the file is damaged or missing."""
+        """Return the open incidents, with the time when each began; none where the file is damaged or missing."""
         try:
             return dict(json.loads(self._file.read_text()))
         except (FileNotFoundError, ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""OpenLineage's datasets of a query's tasks: the sources and tables that they read, the Delta tables that they write.
+"""OpenLineage's datasets of a query's tasks: the sources and tables they read, the Delta tables they write.
 
 Imported only when the OpenLineage provider asks an operator for them: it takes the extra `tailrace[openlineage]`. The
 names of datasets follow OpenLineage's naming conventions: a topic of a broker, a path of a bucket or of this machine.
@@ -38,7 +38,7 @@ _STORAGE = storage_dataset.StorageDatasetFacet(storageLayer="delta", fileFormat=
 
 
 def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
-    """The lineage of a stream's driver: from the sources to the tables of the stream that are there, and its topic."""
+    """Return the lineage of a stream's driver: from the sources to the tables that are there, and its topic."""
     tables = Tables(layout)
     names = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
     written = [_written(layout, name) for name in names or ["results"]]
@@ -50,12 +50,12 @@ def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorL
 def of_correction(
     query: Query, layout: Layout, since: datetime | None, span: CorrectionRange | None = None
 ) -> OperatorLineage[Any, Any]:
-    """The lineage of a correction.
+    """Return the lineage of a correction.
 
     Parameters
     ----------
     since : datetime, optional
-        When it began. Its rows are told if it has come to its end since then.
+        When it began. The number of its rows is known if it has ended since then.
     span : CorrectionRange, optional
         What it corrects; None before it has begun.
     """
@@ -67,14 +67,14 @@ def of_correction(
 
 
 def of_calibration(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
-    """The lineage of a calibration, which writes only if it has proposed something since it began."""
+    """Return the lineage of a calibration, which writes only if it has proposed something since it began."""
     read = [*_history(query, layout), _read(layout, "metrics")]
     has_proposed = _has_row_since(Tables(layout), "proposals", "made_at", since)
     return OperatorLineage(read, [_written(layout, "proposals")] if has_proposed else [])
 
 
 def _sources(query: Query) -> list[InputDataset]:
-    """The sources of the streams, and the file of the dimension table."""
+    """Return the sources of the streams, and the file of the dimension table."""
     sources = [stream.source.dataset(brokers_of_connection) for stream in query.streams.values()]
     datasets = [InputDataset(namespace, name) for namespace, name in sources]
     if query.table is not None:
@@ -83,7 +83,7 @@ def _sources(query: Query) -> list[InputDataset]:
 
 
 def _history(query: Query, layout: Layout) -> list[InputDataset]:
-    """The history of each stream; a source that is a log itself has no other one."""
+    """Return the history of each stream; a source that is a log itself has no other one."""
     tables, streams = Tables(layout), zip(layout.histories(query.streams), _sources(query), strict=False)
     return [_read(layout, name) if tables.has(name) else source for name, source in streams]
 
@@ -97,7 +97,7 @@ def _written(layout: Layout, name: str, facets: Mapping[str, OutputDatasetFacet]
 
 
 def _facets(layout: Layout, name: str) -> dict[str, DatasetFacet]:
-    """The columns of a table and its version; only how it is stored where it is not there yet."""
+    """Return the columns of a table and its version; only how it is stored where it is not there yet."""
     if not Tables(layout).has(name):
         return {"storage": _STORAGE}
     table = Tables(layout).open(name)
@@ -116,7 +116,7 @@ def _fields(fields: Iterable[Mapping[str, Any]]) -> list[schema_dataset.SchemaDa
 
 
 def _interval(span: CorrectionRange) -> dict[str, InputDatasetFacet]:
-    """The rows of `late` that a correction of an interval of arrival takes: those that arrived in it."""
+    """Return the rows of `late` that a correction of an interval of arrival takes: those that arrived in it."""
     if not span.arrival or span.start is None or span.end is None:
         return {}
     ends = (("GREATER_THAN", span.start), ("LESS_EQUAL_THAN", span.end))
@@ -126,7 +126,7 @@ def _interval(span: CorrectionRange) -> dict[str, InputDatasetFacet]:
 
 
 def _rows_of(layout: Layout, span: CorrectionRange, since: datetime | None) -> dict[str, OutputDatasetFacet]:
-    """The interval of the rows that a correction gives and, if the ledger has it since then, their number."""
+    """Return the interval of the rows that a correction gives and, if the ledger has it since then, their number."""
     condition = _compared("interval", "EQUAL", str(span))
     facets: dict[str, OutputDatasetFacet] = {"subset": base_subset_dataset.OutputSubsetOutputDatasetFacet(condition)}
     tables, of_span = Tables(layout), ds.field("interval") == str(span)
@@ -137,7 +137,7 @@ def _rows_of(layout: Layout, span: CorrectionRange, since: datetime | None) -> d
 
 
 def _has_row_since(tables: Tables, name: str, column: str, since: datetime | None, where: Any = None) -> bool:
-    """True if a table has a row, of those that fulfil a condition, whose time is not before another one."""
+    """Test whether a table has a row, of those that fulfil a condition, whose time is not before another one."""
     if since is None or not tables.has(name):
         return False
     return any(ms >= since.timestamp() * 1000 for ms in tables.read(name, [column], where)[column].to_pylist())

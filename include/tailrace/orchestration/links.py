@@ -15,7 +15,7 @@ PAGES = "/tailrace"
 """The path of our pages below the URL of Airflow's API server."""
 
 DAG_PREFIX = "stream_"
-"""What the id of a stream's DAG has before the name of its query."""
+"""The prefix of a stream's DAG id, before the name of its query."""
 
 
 class DriverLogLink(BaseOperatorLink):

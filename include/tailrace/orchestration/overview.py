@@ -1,4 +1,4 @@
-"""Overview of all queries and drivers: the declared ones, those of the warehouse, and those of the driver host."""
+"""Overview of all queries and drivers: declared ones, ones in the warehouse, and ones on the driver host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
-    """The columns and rows of a table of all queries, and problems: of query files, and of drivers without one."""
+    """Return the columns and rows of a table of all queries; and problems of query files, and drivers without one."""
     settings.use_in_shell()
     declared, problems = settings.declared()
     files = {each.query.name: each.file.name for each in declared}
@@ -52,7 +52,7 @@ def _notes(name: str, status: DriverStatus) -> Iterator[str]:
 
 
 def is_begun(host: DriverHost, name: str) -> bool:
-    """Whether a query has a stream in the warehouse, or a driver of ours, whether or not it is declared."""
+    """Test whether a query has a stream in the warehouse, or a driver of ours, whether or not it is declared."""
     if not _NAME.fullmatch(name):
         return False
     layout = Layout.of(settings.warehouse(), name)
@@ -60,7 +60,7 @@ def is_begun(host: DriverHost, name: str) -> bool:
 
 
 def _hosted(host: DriverHost, warehouse: str) -> tuple[set[str], list[str]]:
-    """The queries of a warehouse that have a driver on the host, and a note of each driver of another warehouse."""
+    """Return the queries of a warehouse that have a driver on the host, and a note of each other warehouse's driver."""
     ours, notes = set(), []
     for query in sorted({name.partition(".")[0] for name in host.names()}):
         for home in map(resolved, host.homes(query).values()):

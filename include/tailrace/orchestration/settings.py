@@ -46,17 +46,17 @@ class Declared:
 
 
 def queries() -> Path:
-    """The directory of the declared queries: TAILRACE_QUERIES, or include/queries beside the folder of the DAGs."""
+    """Return the directory of the declared queries: TAILRACE_QUERIES, or include/queries beside the DAGs' folder."""
     return _directory("TAILRACE_QUERIES", "include", "queries")
 
 
 def spark_apps() -> Path:
-    """The directory of the Spark apps' entry points: TAILRACE_SPARK_APPS, or spark_apps beside the DAGs' folder."""
+    """Return the directory of the Spark apps' entry points: TAILRACE_SPARK_APPS, or spark_apps beside the DAGs."""
     return _directory("TAILRACE_SPARK_APPS", "spark_apps")
 
 
 def warehouse() -> Warehouse:
-    """The directory that holds the tables of all queries, or the URL of one in an object store: TAILRACE_WAREHOUSE.
+    """Return the directory with the tables of all queries, or the URL of one in an object store: TAILRACE_WAREHOUSE.
 
     Raises
     ------

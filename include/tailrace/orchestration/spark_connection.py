@@ -22,7 +22,7 @@ _REFERENCE = ".secretKeyRef."  # names a secret of Kubernetes's, and holds none
 
 
 def conf(tasks: int) -> dict[str, str]:
-    """Spark's settings for a job of so many tasks: those of the connection, under what its master asks for.
+    """Spark's settings for a job of so many tasks: what its master asks for, then the settings of the connection.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def conf(tasks: int) -> dict[str, str]:
 
 
 def is_cluster_mode() -> bool:
-    """Whether drivers run on the platform's machines: deploy mode `cluster` of YARN or Kubernetes.
+    """Test whether drivers run on the platform's machines: deploy mode `cluster` of YARN or Kubernetes.
 
     Raises
     ------

@@ -95,7 +95,7 @@ def driver_command(query: Declared, warehouse: Warehouse, options: Options) -> l
 
 
 def cluster_command(query: Declared, layout: Layout, options: Options) -> list[str]:
-    """The command that submits a driver to the connection's platform, and lives as long as it does.
+    """Return the command that submits a driver to the connection's platform, and lives as long as it does.
 
     Raises
     ------

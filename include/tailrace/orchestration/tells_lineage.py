@@ -1,4 +1,4 @@
-"""Mixin of operators that tell OpenLineage what they read and write."""
+"""Mixin of operators that report to OpenLineage what they read and write."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ DRAIN_S, STOP_S = 30.0, 5.0  # with Airflow's own delay, within a minute
 ON_KILL_S = 3.0  # Airflow waits for it meanwhile
 OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
 DELETED = "deleted"
-LONGEST_DOWNTIME_MS = 30 * 86_400_000  # a quiet source that is further behind the wall clock tells of a past
+LONGEST_DOWNTIME_MS = 30 * 86_400_000  # a quiet source that is further behind the wall clock replays a past
 
 
 class DriverTrigger(BaseTrigger):
     """Watches a query's driver and fires once, with a `Verdict`.
 
-    Airflow may load it again after its task is over, so it touches no driver but that of its deployment.
+    Airflow may load it again after its task is over, so it touches only the driver of its deployment.
 
     Parameters
     ----------
@@ -221,10 +221,10 @@ def _past_end_or_error(layout: Layout, until_ms: int) -> int | None:
 
 
 def past_end(layout: Layout, until_ms: int) -> int | None:
-    """The point, in epoch ms, at which a stream's arrival times end and don't reach a later one; None while they may.
+    """Return the point (epoch ms) at which a stream's arrival times end; None while later ones may come.
 
-    They are those of a past that was read to its end: the stream is quiet, so far behind the wall clock that no
-    downtime explains it. A stream that is down or busy may still reach it.
+    They end where a past was read to its end: the stream is quiet, so far behind the wall clock that no downtime
+    explains it. A stream that is down or busy may still go on.
     """
     status = Status.read(layout)
     if status is None or status.committed is None or status.state != "quiet" or status.rows_left:

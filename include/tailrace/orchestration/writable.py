@@ -12,7 +12,7 @@ _WAREHOUSE = "a warehouse that Airflow and the driver host may write to"
 
 
 def require_writable(home: Location) -> None:
-    """Refuse a directory in which nothing can be written; an object store is asked when the driver is deployed."""
+    """Refuse a directory that takes no files; an object store is tried when the driver is deployed."""
     if not isinstance(home, Path):
         return
     try:

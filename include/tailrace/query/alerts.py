@@ -1,4 +1,4 @@
-"""The section `alerts` of a query file: who is notified of which condition."""
+"""The section `alerts` of a query file: the conditions, and the people notified of each."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ class Alerts(Section):
     crash_loop: Alert | None = Field(default=None, description=f"the driver has given up to restart: {_EXAMPLE}")
 
     def declared(self) -> dict[str, Alert]:
-        """The declared alerts by condition."""
+        """Return the declared alerts by condition."""
         alerts = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: alert for name, alert in alerts.items() if alert is not None}

@@ -17,7 +17,7 @@ ADAPTER: TypeAdapter[Query] = TypeAdapter(AnyQuery)
 
 
 def declared_query(fields: Mapping[str, Any], directory: Path | None = None) -> Query:
-    """The query with these fields, as they stand in a file of this directory.
+    """Return the query with these fields, as they stand in a file of this directory.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The fields in which two versions of a query file differ, in the words of the file."""
+"""The fields that differ between two versions of a query file, in the words of the file."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _BOOLEAN: Json = {
 
 
 def json_schema(query: TypeAdapter[Any] = ADAPTER) -> Json:
-    """The JSON Schema (draft 2020-12) of the files that declare a query."""
+    """Return the JSON Schema (draft 2020-12) of the files that declare a query."""
     root = query.json_schema(schema_generator=_Generator)
     sections = {name: _in_file(section) for name, section in root.pop("$defs", {}).items()}
     for section in sections.values():
@@ -128,7 +128,7 @@ def _leaf(node: Json, form: str | None) -> Json:
 
 
 def _members(node: Json, sections: Mapping[str, Json]) -> dict[str, Json]:
-    """The sections of a discriminated union, by tag."""
+    """Return the sections of a discriminated union, by tag."""
     return {tag: sections[place.split("/")[-1]] for tag, place in node["discriminator"]["mapping"].items()}
 
 
@@ -161,7 +161,7 @@ def _merge_members(section: Json, sections: dict[str, Json]) -> None:
 
 
 def _merged(union: Json, sections: Mapping[str, Json]) -> Json:
-    """A section with the fields of all members, and rules that say which of them goes with which tag."""
+    """Return a section with the fields of all members, and rules that say which of them goes with which tag."""
     name, members = union["discriminator"]["propertyName"], _members(union, sections)
     fields = dict.fromkeys(key for member in members.values() for key in member["properties"])
     required = [key for key in fields if all(key in member.get("required", []) for member in members.values())]

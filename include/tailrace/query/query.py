@@ -178,11 +178,11 @@ class Query(Section):
         return self.model_copy(update={"streams": streams})
 
     def structure(self) -> dict[str, Any]:
-        """The part of the declaration that a checkpoint is bound to, as values by field path.
+        """Return the part of the declaration that a checkpoint is bound to, as values by field path.
 
-        It leaves out the settings of when (`disorder` but its tick and `deduplicate`, and `correction`), and those of
-        where from and where to (what of a source is in `SOURCE_PLACE`, `answers`), and `alerts`. Two declarations may
-        share a checkpoint if these are equal; keys with unequal values name what changed. Bounds are those that hold,
+        It leaves out the settings of time (`disorder` but its tick and `deduplicate`, and `correction`), of place
+        (a source's fields in `SOURCE_PLACE`, and `answers`), and `alerts`. Two declarations may share a checkpoint if
+        these are equal; keys with unequal values name what changed. Bounds are those that hold,
         written or not: corrections read the source's records again under them.
         """
         exclusions: Any = {
@@ -200,7 +200,7 @@ class Query(Section):
 
 
 def require_late_tuples(query: Query) -> None:
-    """Refuse what is of no use to a query of which no tuple is late.
+    """Refuse a correction or calibration of a query that has no late tuples.
 
     Raises
     ------

@@ -65,7 +65,7 @@ class _Place:
             return _Place(
                 (*self.path, part), self.annotation, self.choice, get_args(self.annotation)[1], self.declaration
             )
-        if not hasattr(self.annotation, "model_fields"):  # an element of a list: the field that holds it tells
+        if not hasattr(self.annotation, "model_fields"):  # an element of a list: the field that holds it decides
             return self
         field = self.annotation.model_fields.get(part)
         inner = None if field is None else _section_type(field.annotation)
@@ -124,7 +124,7 @@ def _names_in(data: Any, path: FieldPath) -> set[str]:
 
 
 def _misspelt(name: str, section: Any, members: tuple[type[BaseModel], ...]) -> str | None:
-    """Return the field that was probably meant to be `name`, by which the models are told apart; None without one.
+    """Return the field that was probably meant to be `name`, the one that distinguishes the models; None without one.
 
     Before it is known which model a section is of, no other field of it can be checked.
     """
@@ -133,7 +133,7 @@ def _misspelt(name: str, section: Any, members: tuple[type[BaseModel], ...]) -> 
 
 
 def _surplus(place: _Place, present: set[str]) -> tuple[str, str]:
-    """Return the messages about a field that its section does not have, beside those that stand there."""
+    """Return the messages about a field that its section does not have; `present` are the names that stand there."""
     name = place.path[-1]
     kinds = [tag for model in members_of(AnyQuery) for tag in tags_of(model, "kind")]
     if len(place.path) == 1 and name in kinds:
@@ -163,7 +163,7 @@ def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint:
 
 
 def members_of(annotation: Any) -> tuple[type[BaseModel], ...]:
-    """The models of a discriminated union; none of any other annotation."""
+    """Return the models of a discriminated union; none of any other annotation."""
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     models = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
@@ -171,7 +171,7 @@ def members_of(annotation: Any) -> tuple[type[BaseModel], ...]:
 
 
 def discriminator_of(members: tuple[type[BaseModel], ...]) -> str:
-    """The field that tells the members of a union apart: each has it, as a literal."""
+    """Return the field that distinguishes the members of a union: each has it, as a literal."""
     first, *others = ({n for n, f in m.model_fields.items() if get_origin(f.annotation) is Literal} for m in members)
     return next(name for name in members[0].model_fields if name in first.intersection(*others))
 
@@ -181,7 +181,7 @@ def tags_of(model: type[BaseModel], discriminator: str) -> tuple[str, ...]:
 
 
 def _section_type(annotation: Any) -> Any:
-    """The model of an optional section; any other annotation as it is."""
+    """Return the model of an optional section; any other annotation as it is."""
     members = get_args(annotation)
     return members[0] if len(members) > 1 and members[1] is type(None) and _is_section(members[0]) else annotation
 

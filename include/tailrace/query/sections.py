@@ -129,7 +129,7 @@ class Stream(Section):
 
     @property
     def is_stamped(self) -> bool:
-        """Whether its tuples bring no arrival time, and get that of their planning."""
+        """Whether its tuples bring no arrival time, and get the time of their planning."""
         return self.arrival_time is None and "arrival_time" not in self.source.own_columns
 
 

@@ -35,7 +35,7 @@ class YamlFile:
         self.data = self._plain_data(root, ())
 
     def add(self, path: FieldPath, wrong: str, right: str, line: int | None = None) -> None:
-        """Record a problem; a path that is not in the file gets the line of the nearest section above it that is."""
+        """Record a problem; a path that is not in the file gets the line of the nearest section above it."""
         ancestor = path
         while ancestor not in self.lines:
             ancestor = ancestor[:-1]

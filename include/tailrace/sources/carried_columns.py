@@ -1,4 +1,4 @@
-"""Columns that are carried along from a source: the types that can be, and their values in these types."""
+"""Columns carried along from a source: the types that are possible, and their values in these types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PER_MS = {"us": 1000, "ns": 1_000_000}
 
 
 def carried_type(type_name: str) -> pa.DataType | None:
-    """The type in which a column is carried along, by the name of its type; None where it can't be.
+    """Return the type of a column when it is carried along, by its type's name; None where it can't be.
 
     It holds every value of the source's type. Timestamps are in UTC, in microseconds.
     """
@@ -43,7 +43,7 @@ def carried_type(type_name: str) -> pa.DataType | None:
 
 
 def holds_all(kind: pa.DataType, other: pa.DataType) -> bool:
-    """Whether a carried type has every value of another one: it is as wide, or wider."""
+    """Test whether a carried type has every value of another one: it is as wide, or wider."""
     if pa.types.is_decimal(kind) and pa.types.is_decimal(other):
         more_before = (kind.precision - kind.scale) - (other.precision - other.scale)
         return bool(kind.scale >= other.scale and more_before >= 0)
@@ -54,7 +54,7 @@ def holds_all(kind: pa.DataType, other: pa.DataType) -> bool:
 
 
 def carried_values(column: pa.Array, kind: pa.DataType) -> tuple[pa.Array, NDArray[np.bool_]]:
-    """The values of a column of n records in the type in which it is carried, and which of them it can't have.
+    """Convert a column of n records to the type that it is carried in; mark the values that this type can't have.
 
     These are dates and timestamps outside of the years 1 to 9999. A timestamp is floored to microseconds; one without a
     time zone is in UTC.
@@ -98,5 +98,5 @@ def _dates(column: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
 
 
 def _integers(column: pa.Array, kind: pa.DataType) -> NDArray[np.int64]:
-    """The integers by which times are stored; 0 where there is none."""
+    """Return times as the integers that store them; 0 where there is none."""
     return np.asarray(column.cast(kind).fill_null(0)).astype(np.int64)

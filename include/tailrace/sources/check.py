@@ -66,7 +66,7 @@ class Columns:
     zones: Mapping[str, bool] = field(default_factory=dict)
 
     def value_types(self) -> dict[str, pa.DataType]:
-        """The Arrow type of each column of the kind's own, by name in the tuple."""
+        """Return the Arrow type of each column of the kind's own, by name in the tuple."""
         return {part: self.types.get(part, pa.float64()) for part in self.values}
 
     @property
@@ -81,7 +81,7 @@ class Columns:
         return np.minimum(event_ms, arrival_ms + self.skew_ms)
 
     def named(self) -> dict[str, str]:
-        """The columns that the source must have, by the part of the tuple that they hold."""
+        """Return the columns that the source must have, by the part of the tuple that they hold."""
         parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id, "key": self.key}
         return {part: name for part, name in parts.items() if name is not None} | dict(self.values) | dict(self.carried)
 
@@ -199,7 +199,7 @@ def _without_other_texts(verdict: Verdict, raw: pa.Table) -> pa.Table:
 
 
 def _value(verdict: Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
-    """A column of the kind's own in the type that the kind takes; a missing double is read as 0."""
+    """Return a column of the kind's own in the type that the kind takes; a missing double is read as 0."""
     column = raw.column(name).combine_chunks()
     verdict.reject(nulls(column), f"{name} is null")
     value = column.cast(kind, safe=False)

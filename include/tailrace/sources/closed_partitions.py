@@ -1,4 +1,4 @@
-"""Looks again at the closed partitions of a source: for files that came late, that changed, and that are gone."""
+"""Looks again at a source's closed partitions: for late, changed and removed files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ClosedPartitions:
         return []
 
     def _next(self, now_s: float) -> str | None:
-        """The partition that is to be looked at now; None while it pauses."""
+        """Return the partition that is to be looked at now; None while it pauses."""
         if self._partitions.unseen:
             return self._partitions.unseen.popleft()
         if now_s < self._due_s:
@@ -86,7 +86,7 @@ class ClosedPartitions:
             yield from self._below(partition)
 
     def _missing(self, directory: str, recorded: TakenFiles) -> list[Look]:
-        """The first files of a partition that were taken, and that it does not list any more."""
+        """Return the first files taken from a partition that it lists no more."""
         try:
             names = {entry.name for entry in self._partitions.source.entries(directory)}
         except FileNotFoundError:

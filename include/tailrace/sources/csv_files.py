@@ -60,7 +60,7 @@ class CsvFiles:
         return still and _ends_with_a_newline(path)
 
     def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
-        """Column types by the values of the first records, and by those of the files before, see `shown_types`."""
+        """Return column types by the values of the first records, and by the files before, see `shown_types`."""
         for part, kind in columns.value_types().items():
             if pa.types.is_list(kind):
                 raise refuse(f"{path}: column {columns.values[part]}", "CSV has no lists", "format: parquet or json")
@@ -182,7 +182,7 @@ def _split(text: bytes, header: Sequence[str], names: Sequence[str]) -> _Texts:
 
 
 def _content(segment: Segment, connection: str | None) -> tuple[_Header, bytes]:
-    """The header of a segment's file, and the records of its block."""
+    """Return the header of a segment's file, and the records of its block."""
     path = require_taken(segment, connection)
     with open_source(path) as file:
         header = _header(path, file)
@@ -192,7 +192,7 @@ def _content(segment: Segment, connection: str | None) -> tuple[_Header, bytes]:
 
 
 def _header(path: SourceFile, file: BinaryIO) -> _Header | None:
-    """The header of a file; None of an empty file, or of one whose only line is not whole."""
+    """Return the header of a file; None of an empty file, or of one whose only line is not whole."""
     text = file.read(_SAMPLE_BYTES)
     while text and b"\n" not in text and len(text) < LONGEST_BYTES and (more := file.read(_SAMPLE_BYTES)):
         text += more
@@ -210,7 +210,7 @@ def _header(path: SourceFile, file: BinaryIO) -> _Header | None:
 
 
 def _ends_with_a_newline(path: SourceFile) -> bool:
-    """True if the last byte is a newline, or the file is empty."""
+    """Test whether the last byte is a newline, or the file is empty."""
     with open_source(path) as file:
         size = file.seek(0, io.SEEK_END)
         file.seek(max(size - 1, 0))

@@ -36,7 +36,7 @@ class Block(NamedTuple):
 
 
 def records(text: bytes, is_last: bool = True) -> Iterator[Record]:
-    """The records of a text that begins with one; without the rest of an unfinished one where more text comes."""
+    """Yield the records of a text that begins with one; without the rest of an unfinished one where more text comes."""
     start = 0
     while start < len(text):
         match = _RECORD.match(text, start)
@@ -69,7 +69,7 @@ def blocks(file: BinaryIO, start: int, size: int) -> Iterator[Block]:
 
 
 def _measure(text: bytes, is_last: bool) -> tuple[int, int]:
-    """The end and the number of the whole records of a text; lines are counted at once where no field is quoted."""
+    """Return the end and the number of a text's whole records; without quoted fields lines are counted at once."""
     if b'"' not in text:
         end = len(text) if is_last else text.rfind(b"\n") + 1
         return end, text.count(b"\n") + (is_last and text[-1:] not in (b"", b"\n"))

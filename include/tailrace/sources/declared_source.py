@@ -44,12 +44,12 @@ class TableAccess(Protocol):
         """Open the feed of a table, from a version on; `before` has the files of later versions that were read."""
 
     def files(self, path: Location) -> list[SourceFile]:
-        """List the files of a table in the order in which they were written; refuses a path without a table."""
+        """List a table's files in the order of their writing; refuses a path without a table."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """Where a feed goes on, and the run that opens it; by default a bounded run at the start of the log.
+    """The point at which a feed goes on, and the run that opens it; by default a bounded run at the log's start.
 
     Attributes
     ----------
@@ -144,4 +144,4 @@ class DeclaredSource(Section, ABC):
 
     @abstractmethod
     def has(self, segment: Segment) -> bool:
-        """Return whether a segment that was read can be read again, as far as that is known without reading it."""
+        """Test whether a segment that was read can be read again, as far as is known without reading it."""

@@ -1,4 +1,4 @@
-"""Protocol of feeds, by which the driver polls a stream's growing log for new segments."""
+"""Protocol of feeds: through one the driver polls a stream's growing log for new segments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Feed(Protocol):
 
     @property
     def identity(self) -> str:
-        """Identifier that tells the source from another one in its place; empty where it has none."""
+        """Identifier that distinguishes the source from another one in its place; empty where it has none."""
 
     @property
     def version(self) -> int:
@@ -28,10 +28,10 @@ class Feed(Protocol):
 
     @property
     def problem(self) -> str | None:
-        """The reason for which it gives no segments for now, though nothing failed; None where it can give them."""
+        """The reason why it gives no segments for now, though nothing failed; None where it can give them."""
 
     def fresh(self) -> list[Segment]:
-        """The segments that it has not given before, in log order; callers poll it, also after an error.
+        """Return the segments that it has not given before, in log order; callers poll it, also after an error.
 
         Raises
         ------

@@ -135,7 +135,7 @@ class FileFeed:
         return self._partitions
 
     def _away(self, partitions: OpenPartitions, has_new: bool) -> str | None:
-        """The reason to take the source for one that is away, as an empty mount point; None where it is there."""
+        """Return the reason to take the source for an absent one, as an empty mount point; None where it is there."""
         taken = partitions.known + len(partitions.partial)
         is_known = bool(self.identity) and partitions.source.identity == self.identity
         if not taken or partitions.listed or self._files.listed_partial or is_known or partitions.source.lists_states:

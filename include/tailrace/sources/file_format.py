@@ -22,7 +22,7 @@ class OtherFiles:
     before : dict
         Those of the files before it, as far as they are known.
     newest : callable
-        Gives those of the newest file, or of the table: it has the columns that were added after a file.
+        Gives the types of the newest file, or of the table: it has the columns that were added after a file.
     """
 
     before: Types = field(default_factory=dict)
@@ -46,7 +46,7 @@ class SegmentReader(Protocol):
         """
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        """The given records of a segment as text, for the quarantine."""
+        """Return the given records of a segment as text, for the quarantine."""
 
 
 class Format(SegmentReader, Protocol):
@@ -65,14 +65,14 @@ class Format(SegmentReader, Protocol):
         """True if its files stay once they were read: with arrival times they are the stream's history."""
 
     def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
-        """The reader of segments that may be in an object store, by a connection to it.
+        """Return the reader of segments that may be in an object store, by a connection to it.
 
         `exact` names columns whose numbers are given back as they are: a record with one that a double rounds is
         malformed.
         """
 
     def whole(self, path: SourceFile, still: bool) -> bool:
-        """True if a file is complete, as far as can be told; `still`: unchanged for `file_feed.STILL_S` seconds."""
+        """Test whether a file seems complete; `still`: it is unchanged for `file_feed.STILL_S` seconds."""
 
     def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
         """Types of the columns that the query reads; None from a file whose records don't show them.
@@ -84,4 +84,4 @@ class Format(SegmentReader, Protocol):
         """
 
     def split(self, path: SourceFile) -> list[Segment]:
-        """The file's segments, in order, without `size` and `mtime_ns`."""
+        """Return the file's segments, in order, without `size` and `mtime_ns`."""

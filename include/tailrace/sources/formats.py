@@ -55,7 +55,7 @@ def merge_types(
     types: Types,
     newest: Callable[[], Types | None] = lambda: None,
 ) -> Types:
-    """Return the column types of a source up to this file: those of the files before it, else its own.
+    """Return the column types of a source up to this file: by the files before it, else its own.
 
     Columns that are null throughout are of the type `NULL`, until a file has a value, see `settled_types`. A Parquet
     file may lack a column that was added to the source after it; `newest` gives the types of the newest file, or of the

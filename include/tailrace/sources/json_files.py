@@ -73,7 +73,7 @@ class JsonFiles:
 
 
 def _blocks(path: SourceFile) -> list[tuple[int, int, int]]:
-    """The blocks of a file, cut at line ends: first byte, end and number of lines of each; an empty file has none."""
+    """Return a file's blocks, cut at line ends: first byte, end and number of lines of each; none of an empty file."""
     blocks: list[tuple[int, int, int]] = []
     start = offset = 0
     with open_source(path) as file:
@@ -89,7 +89,7 @@ def _blocks(path: SourceFile) -> list[tuple[int, int, int]]:
 
 
 def _ends_with_a_record(path: SourceFile) -> bool:
-    """True if the last line ends in a newline or is a JSON value, or the file is empty."""
+    """Test whether the last line ends in a newline or is a JSON value, or the file is empty."""
     tail_bytes = 1 << 12
     with open_source(path) as file:
         size = file.seek(0, os.SEEK_END)
@@ -109,7 +109,7 @@ def _ends_with_a_record(path: SourceFile) -> bool:
 
 
 def _lines(segment: Segment, connection: str | None) -> list[bytes]:
-    """The lines of a segment."""
+    """Return the lines of a segment."""
     with open_source(require_taken(segment, connection)) as file:
         file.seek(segment.block_start)
         lines = file.read(segment.block_end - segment.block_start if segment.block_end else -1).split(b"\n")

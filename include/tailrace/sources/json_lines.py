@@ -97,7 +97,7 @@ def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iter
 
 
 def _reason(text: str, types: Types) -> str:
-    """Return the reason for which a line is no record of these types."""
+    """Return the reason why a line is no record of these types."""
     try:
         return _reason_of_record(text, json.loads(text), types)
     except RecursionError:

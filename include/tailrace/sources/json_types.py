@@ -30,11 +30,11 @@ _PYTHON_TYPES |= {"list<double>": (list,), "bool": (bool,)}
 
 _INT64 = 1 << 63
 _SAMPLE, _MOST_RECORDS = 1000, 100_000
-"""The number of records that tell the types of carried columns; and the most, where none before has a value."""
+"""The number of records that determine the types of carried columns; and the most, where none before has a value."""
 
 
 class ShownTypes(NamedTuple):
-    """What the records of a file show of its columns.
+    """The types of columns that the records of a file show.
 
     Attributes
     ----------
@@ -52,10 +52,10 @@ class ShownTypes(NamedTuple):
 
 
 def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> ShownTypes:
-    """The types of the columns that a query reads.
+    """Return the types of the columns that a query reads.
 
-    They are those of the first record with a value of a fitting type in every column, but for carried columns: of
-    these some records are looked at, and numbers are integers if all of them are.
+    The first record with a value of a fitting type in every column gives them. For carried columns some records are
+    looked at, and numbers are integers if all of them are.
     """
     parts = {part: name for part, name in columns.named().items() if part not in columns.carried}
     carried: dict[str, str | None] = dict.fromkeys(
@@ -78,7 +78,7 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
 
 
 def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:
-    """The reason for which a record has a value that is not of its column's type; None where there is none."""
+    """Return the fault of a record with a value that is not of its column's type; None where there is none."""
     for name, kind in types.items():
         value = record.get(name)
         if value is not None and not _is_of(value, _PYTHON_TYPES[kind]):
@@ -97,7 +97,7 @@ def _types_of(record: Mapping[str, Any], parts: Mapping[str, str], columns: Colu
 
 
 def _type(part: str, value: Any, columns: Columns) -> str | None:
-    """The type of a part of the tuple, by a record's value of it; None where none can come from this value."""
+    """Return the type of a part of the tuple, by a record's value of it; None where none can come from this value."""
     kind = None if part in _PART_TYPES else _JSON_TYPES[columns.value_types()[part]]
     if not _is_of(value, _PART_TYPES[part] if kind is None else _PYTHON_TYPES[kind]):
         return None
@@ -107,7 +107,7 @@ def _type(part: str, value: Any, columns: Columns) -> str | None:
 
 
 def _with_value(kind: str | None, value: Any) -> str | None:
-    """The type of a carried column by one more value, given that by those before; None where there is none yet."""
+    """Return the type of a carried column with one more value, given the type so far; None where there is none yet."""
     of_value = next(
         (name for name in ("bool", "int64", "double", "string") if _is_of(value, _PYTHON_TYPES[name])), None
     )
@@ -115,5 +115,5 @@ def _with_value(kind: str | None, value: Any) -> str | None:
 
 
 def _is_of(value: Any, types: tuple[type, ...]) -> bool:
-    """Whether a value is of one of the types; in Python a boolean is an integer, here it is none."""
+    """Test whether a value is of one of the types; in Python a boolean is an integer, here it is none."""
     return isinstance(value, types) and (bool in types or not isinstance(value, bool))

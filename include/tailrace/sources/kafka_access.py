@@ -1,4 +1,4 @@
-"""Errors of access to Kafka: the client tells them beside the requests that fail for them.
+"""Errors of access to Kafka: the client reports them apart from the requests that fail for them.
 
 A client whose certificate, authority or password is wrong tries again until a request's time is over, whose error then
 only says that it timed out. The reason comes by its error callback.
@@ -32,7 +32,7 @@ _TLS = (
 
 
 class AccessErrors:
-    """The newest error of TLS or of the login that a client of these servers told, since it was last let in."""
+    """The newest error of TLS or login that a client of these servers reported since it was last let in."""
 
     def __init__(self, servers: Servers, clock: Callable[[], float] = time.monotonic) -> None:
         self.servers, self._clock = servers, clock
@@ -51,7 +51,7 @@ class AccessErrors:
 
     @property
     def is_persistent(self) -> bool:
-        """Whether the client has told such errors for some seconds."""
+        """Whether the client has reported such errors for some seconds."""
         return self._newest is not None and self._clock() - self._since_s >= _PATIENCE_S
 
     def error(self, reason: str) -> ConnectionError:
@@ -78,7 +78,7 @@ class AccessErrors:
 def new_client(
     make: Callable[[dict[str, Any]], _Client], access: AccessErrors, own: Mapping[str, Any] | None = None
 ) -> _Client:
-    """Make a client with the settings of its connection and its own; it tells errors of access.
+    """Make a client with the settings of its connection and its own; it reports errors of access.
 
     Raises
     ------

@@ -33,12 +33,12 @@ class Topic:
         return new_client(admin.AdminClient, self._access)
 
     def _result(self, future: Future[Any]) -> Any:
-        """The result of a request; fails before its time is over where access is refused."""
+        """Return the result of a request; fails before its time is over where access is refused."""
         while True:
             try:
                 result = future.result(_POLL_S)
             except TimeoutError:
-                self._admin.poll(0)  # takes in the errors that the client tells
+                self._admin.poll(0)  # takes in the errors that the client reports
                 if self._access.is_persistent:
                     raise self._access.error("no access") from None
             except KafkaException:
@@ -49,7 +49,7 @@ class Topic:
                 return result
 
     def description(self) -> tuple[str, list[int]] | None:
-        """Its id, and the numbers of its partitions; None where there is no such topic."""
+        """Return its id, and the numbers of its partitions; None where there is no such topic."""
         with self._access.as_network_errors():
             future = self._admin.describe_topics(TopicCollection([self.name]), request_timeout=_TIMEOUT_S)[self.name]
             try:
@@ -61,26 +61,26 @@ class Topic:
             return str(topic.topic_id), sorted(partition.id for partition in topic.partitions)
 
     def configuration(self) -> dict[str, str]:
-        """Its configuration, defaults included."""
+        """Return its configuration, defaults included."""
         resource = _CLIENT.ConfigResource(_CONFIG_TOPIC, self.name)
         with self._access.as_network_errors():
             future = self._admin.describe_configs([resource], request_timeout=_TIMEOUT_S)[resource]
             return {name: entry.value for name, entry in self._result(future).items()}
 
     def first(self, partitions: list[int]) -> dict[int, int]:
-        """The offset of the first record that is still there, by partition."""
+        """Return the offset of the first record that is still there, by partition."""
         return {part: info[0] for part, info in self._offsets(partitions, _SPEC.earliest()).items()}
 
     def ends(self, partitions: list[int]) -> dict[int, int]:
-        """The offset after the last record that may be read (of transactions: those that are over), by partition."""
+        """Return the offset after the last record that may be read (of transactions: ended ones), by partition."""
         return {part: info[0] for part, info in self._offsets(partitions, _SPEC.latest()).items()}
 
     def newest_ms(self, partitions: list[int]) -> dict[int, int]:
-        """The largest timestamp, by partition; -1 where there is no record."""
+        """Return the largest timestamp, by partition; -1 where there is no record."""
         return {part: info[1] for part, info in self._offsets(partitions, _SPEC.max_timestamp()).items()}
 
     def offsets_at(self, partitions: list[int], time_ms: int) -> dict[int, int]:
-        """The offset of the first record with a timestamp at or after a time, by partition; -1 where there is none."""
+        """Return the offset of the first record with a timestamp not before a time, by partition; -1 where none is."""
         return {part: info[0] for part, info in self._offsets(partitions, _SPEC.for_timestamp(time_ms)).items()}
 
     def _offsets(self, partitions: list[int], spec: Any) -> dict[int, tuple[int, int]]:
@@ -96,7 +96,7 @@ class Topic:
 
 
 def new_consumer(access: AccessErrors) -> Consumer:
-    """A consumer that reads assigned partitions, and commits no offsets: the journal has them."""
+    """Make a consumer that reads assigned partitions, and commits no offsets: the journal has them."""
     return new_client(
         Consumer,
         access,

@@ -1,4 +1,4 @@
-"""Cuts of a topic: ranges of offsets of its partitions, by which their records are merged into one log.
+"""Cuts of a topic: ranges of its partitions' offsets, which merge their records into one log.
 
 A cut holds the records of an interval of append time. So the log, cut after cut, and within a cut by append time,
 partition and offset, is in the order of append time over all partitions, however fast each of them is read. Records of
@@ -46,7 +46,7 @@ class Cut:
 
     @staticmethod
     def of_path(path: str) -> Cut:
-        """The cut that a path names.
+        """Return the cut that a path names.
 
         Raises
         ------
@@ -68,11 +68,11 @@ class OffsetsByTime(Protocol):
     """Finds the place of a time in partitions."""
 
     def offsets_at(self, partitions: list[int], time_ms: int) -> Offsets:
-        """The offset of the first record with a timestamp at or after a time, by partition; -1 where there is none."""
+        """Return the offset of the first record with a timestamp not before a time, by partition; -1 where none is."""
 
 
 def known_until(newest_ms: Offsets, awaited: list[int]) -> int | None:
-    """The append time (ms) before which no awaited partition will bring another record; None: no bound is needed.
+    """Return the append time (ms) before which no awaited partition brings another record; None: no bound is needed.
 
     It is the least of the newest append times of the awaited partitions: more records of that same millisecond may
     come. A single one waits for none, as its records come in their order.
@@ -81,12 +81,12 @@ def known_until(newest_ms: Offsets, awaited: list[int]) -> int | None:
 
 
 def ends_at(log: OffsetsByTime, before: Offsets, ends: Offsets, time_ms: int) -> dict[int, int]:
-    """The offsets at which a cut at an append time ends: not before `before`, and not after `ends`."""
+    """Return the offsets at which a cut at an append time ends: not before `before`, and not after `ends`."""
     return _between(before, log.offsets_at(sorted(ends), time_ms), ends)
 
 
 def ends_known(log: OffsetsByTime, before: Offsets, ends: Offsets, awaited: list[int], until_ms: int) -> dict[int, int]:
-    """The offsets up to which a topic is known, with its awaited partitions known up to an append time at most.
+    """Return the offsets up to which a topic is known, with its awaited partitions known up to an append time at most.
 
     Earlier where a transaction that is still open holds back records of an awaited partition.
     """

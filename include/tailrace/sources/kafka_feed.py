@@ -108,7 +108,7 @@ class KafkaFeed:
         return segments
 
     def _identity(self, identity: str | None) -> str:
-        """The topic's id, and its partitions; refuses a topic that is not the one that was read."""
+        """Return the topic's id, and its partitions; refuses another topic than the one read so far."""
         description = self.topic.description()
         if description is None and identity is None:
             command = (
@@ -138,7 +138,7 @@ class KafkaFeed:
             raise refuse(where, wrong, "a topic with cleanup.policy=delete: a stream's log only grows")
 
     def _before(self, partitions: list[int]) -> dict[int, int]:
-        """The next offset of each partition; that of a new one is its first."""
+        """Return the next offset of each partition; a new one begins with its first."""
         first = self.topic.first(partitions)
         if missing := self._next.keys() - set(partitions):
             raise gone(self.topic.name, f"partition {min(missing)} is there no longer")
@@ -156,7 +156,7 @@ class KafkaFeed:
         return dict(Cut.of_path(self._rest[0].path).ranges) if self._rest else {}
 
     def _ends(self, partitions: list[int], before: Offsets) -> tuple[dict[int, int], int]:
-        """The offsets up to which the topic is read now, and an append time (ms) after them."""
+        """Return the offsets at which reading the topic ends now, and an append time (ms) after them."""
         newest_ms = self.topic.newest_ms(partitions)  # asked before the ends, which hold all that is older
         ends, now_s = dict(self.topic.ends(partitions)), self._clock()
         for part, end in ends.items():
@@ -200,7 +200,7 @@ class KafkaFeed:
 
 
 def _objects_of(records: Records) -> Iterator[dict[str, Any]]:
-    """The JSON objects among records, with the columns that the broker adds."""
+    """Yield the JSON objects among records, with the columns that the broker adds."""
     places = records.places(np.arange(len(records.values))).to_pylist()
     for row, value in enumerate(records.values):
         try:

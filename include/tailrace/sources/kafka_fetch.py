@@ -71,7 +71,7 @@ def receive(servers: Servers, cut: Cut) -> Received:
 
 
 def _consume(servers: Servers, cut: Cut) -> list[Message]:
-    """The messages of a cut, in the order of their offsets in each partition; some may be from behind its ends."""
+    """Return the messages of a cut, by offset in each partition; some may be from behind its ends."""
     messages = list[Message]()
     open_ends = {part: end for part, (start, end) in cut.ranges.items() if end > start}
     if not open_ends:
@@ -128,7 +128,7 @@ def _ints(numbers: list[Any]) -> NDArray[np.int64]:
 
 
 def gone(topic: str, wrong: str) -> SourceChanged:
-    """Build the error for a topic whose records are not those of the stream any more."""
+    """Build the error for a topic whose records are no longer the stream's."""
     right = "another name for the query, to begin anew with what is there, beside the answers so far"
     return SourceChanged([Problem(f"topic {topic}", wrong, right)])
 

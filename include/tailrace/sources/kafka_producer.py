@@ -17,7 +17,7 @@ _POLL_S = 0.1
 
 
 def new_producer(access: AccessErrors) -> Producer:
-    """An idempotent producer: a record that is sent again after a fault is written once, and in its place.
+    """Make an idempotent producer: a record that is sent again after a fault is written once, and in its place.
 
     Keys go to the partitions to which Java's clients would send them.
     """

@@ -91,7 +91,7 @@ class KafkaRecords:
         return RawSegment(table, row, malformed)
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        """The given records of a segment as text, for the quarantine."""
+        """Return the given records of a segment as text, for the quarantine."""
         values = self.fetch(segment).values
         return [_text(values[row]) for row in rows]
 
@@ -121,7 +121,7 @@ class KafkaRecords:
 
 
 def _lines(records: Records) -> list[bytes]:
-    """The values as lines; empty where a row has a fault. In JSON a newline stands only between tokens."""
+    """Return the values as lines; empty where a row has a fault. In JSON a newline stands only between tokens."""
     lines = [b"" if value is None else value for value in records.values]
     for faulty in records.faults:
         lines[faulty] = b""

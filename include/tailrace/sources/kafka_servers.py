@@ -24,7 +24,7 @@ SETTINGS = (
     "ssl.key.password",
     "ssl.endpoint.identification.algorithm",
 )
-"""The settings of the client that a connection may have; those of the delivery of records are ours."""
+"""The client settings that a connection may have; tailrace sets how records are delivered."""
 
 
 BROKERS = "bootstrap.servers"
@@ -38,7 +38,7 @@ class Servers:
     Attributes
     ----------
     bootstrap : str or None
-        Its bootstrap servers: host:port, with commas between them; None: those of the connection.
+        Its bootstrap servers: host:port, with commas between them; None: the connection's.
     connection : str or None
         The connection with its brokers and its secrets: the environment variable AIRFLOW_CONN_NAME of each process
         that reads.

@@ -23,7 +23,7 @@ MOST_PENDING = 100_000
 PROGRESS_EVERY = 10_000
 """The number of entries of a listing after which it shows that it goes on."""
 
-_PAGE = 1000  # objects that a store lists by one request: no more of them are listed anew at each poll
+_PAGE = 1000  # objects that a store lists by one request: each poll lists no more of them again
 _WHOLE_EVERY_S = 60.0  # from one whole listing of a long prefix to the next
 _STILL_NS = 3_000_000_000  # the age from which on the time of a directory's change shows that nothing was added since
 _RELIST_EVERY_S = 10.0  # the longest time for which a directory is not listed, though it does not seem to change
@@ -93,9 +93,9 @@ class NewFiles:
         return sorted(entries, key=lambda entry: entry.name)
 
     def _walk(self, directory: str, now_s: float, beside: int = 0) -> Iterator[Entry]:
-        """Yield the new files in a directory and its open partitions; of very many those of the first partitions.
+        """Yield the new files in a directory and its open partitions; of very many just the first partitions'.
 
-        `beside`: how many were found in the directories above, which may come after those of partitions.
+        `beside`: how many were found in the directories above, which may come after the partitions' files.
         """
         if not directory:
             self._found, self.listed_partial, self._visited, self._is_cut = 0, 0, set(), False
@@ -170,7 +170,7 @@ class NewFiles:
         yield Entry(path, False, entry.file)
 
     def _after_last(self, now_s: float) -> Iterator[Entry] | None:
-        """The files after the last one, where a store lists so, and a whole listing takes long and is not due."""
+        """Yield the files after the last one, where a store lists so, and a whole listing takes long and is not due."""
         known = self.partitions.known
         if not self._live or known <= _PAGE:
             return None
@@ -189,5 +189,5 @@ class NewFiles:
 
 
 def _is_old(changed_ns: int) -> bool:
-    """True if a directory that changes after this look gets a later time than this, however coarse its clock is."""
+    """Test whether a directory that changes after this look gets a later time, however coarse its clock is."""
     return time.time_ns() - changed_ns > _STILL_NS

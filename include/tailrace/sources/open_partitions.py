@@ -1,4 +1,4 @@
-"""The files that were taken from a source, as far as its partitions are open; those of closed ones are forgotten.
+"""The files that were taken from a source's open partitions; files of closed ones are forgotten.
 
 Open are the root, the two newest partitions of which a file was taken, and the two last ones that came late. Without
 partitions the root has all files.
@@ -33,7 +33,7 @@ class OpenPartitions:
     Parameters
     ----------
     taken : iterable of ReadFile
-        The files that were taken, in whole or in part; those of partitions before `boundary` are passed over.
+        The files that were taken, in whole or in part; files of partitions before `boundary` are passed over.
     boundary : str
         The oldest partition that is open; those before it are closed from the start. Empty: none is.
     record : TakenRecord or None
@@ -77,7 +77,7 @@ class OpenPartitions:
         return sum(files.listed for files in self.taken.values())
 
     def before(self, path: str) -> ReadFile | None:
-        """Return the file of this path that was read in part, or was read in a directory that the source had before."""
+        """Return the file of this path that was read in part, or in a directory that the source had before."""
         if (file := self.partial.get(path)) is not None or not self._moved:
             return file
         return next((one for one in self._moved.get(_name_of(path), ()) if one.path.endswith(f"/{path}")), None)
@@ -117,7 +117,7 @@ class OpenPartitions:
 
     @property
     def closed(self) -> list[str]:
-        """The closed partitions of which the record has all files."""
+        """The closed partitions whose files are all in the record."""
         if self.record is None or not self._closed:
             return []
         rows = self.record.rows()
@@ -151,7 +151,7 @@ class OpenPartitions:
         return None
 
     def path_of(self, file: ReadFile) -> str:
-        """The path of a file in the source."""
+        """Return the path of a file in the source."""
         return file.path.removeprefix(self.source.prefix)
 
     def _part(self, first: int, count: int) -> list[ReadFile]:
@@ -176,7 +176,7 @@ class OpenPartitions:
             self.partial.pop(path, None)
 
     def _closed_above(self, directory: str) -> str | None:
-        """The closed partition that a directory is, or is in; None where it is open."""
+        """Return the closed partition that a directory is, or is in; None where it is open."""
         ends = (end + 1 for end, character in enumerate(directory) if character == "/") if self._closed else ()
         return next((directory[:end] for end in ends if directory[:end] in self._closed), None)
 
@@ -193,12 +193,12 @@ class OpenPartitions:
 
 
 def directory_of(path: str) -> str:
-    """The directory of a path in a source: empty, or with a slash at its end."""
+    """Return the directory of a path in a source: empty, or with a slash at its end."""
     return path[: path.rfind("/") + 1]
 
 
 def is_before(directory: str, boundary: str) -> bool:
-    """True if all that is below a directory comes before a partition."""
+    """Test whether all that is below a directory comes before a partition."""
     return directory < boundary and not boundary.startswith(directory)
 
 

@@ -89,7 +89,7 @@ class ParquetFiles:
             return raw_records(self._readable_columns(segment, error), rows)
 
     def _readable_columns(self, segment: Segment, error: Exception) -> pa.Table:
-        """Read the columns one by one, so that none that can't be read stands in the way of the others.
+        """Read the columns one by one, so that an unreadable one does not keep the others from being read.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class ParquetFiles:
         return pa.Table.from_batches(batches)
 
     def _taken(self, segment: Segment, rows: Sequence[int]) -> pa.Table:
-        """The given rows of a segment, with all columns of its file."""
+        """Return the given rows of a segment, with all columns of its file."""
         path = require_taken(segment, self.connection)
         with _named(path):
             file = _content(path)
@@ -128,7 +128,7 @@ class ParquetFiles:
 
 
 def _groups(metadata: pq.FileMetaData, segment: Segment) -> tuple[list[int], int, int]:
-    """The row groups that hold a segment's rows, the first of these in the groups, and the number of all in them."""
+    """Return the row groups of a segment's rows, the first of these in the groups, and the number of rows in them."""
     sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
     first, stop = segment.first_row, segment.first_row + segment.rows
@@ -188,7 +188,7 @@ def _named(path: SourceFile, *faults: int) -> Iterator[None]:
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
-    """The value type of a dictionary type; any other type as it is."""
+    """Return the value type of a dictionary type; any other type as it is."""
     return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
 
 

@@ -32,7 +32,7 @@ def open_buffered(file: SourceFile) -> pq.ParquetFile:
 
 
 def rows_of_segment(file: SourceFile, metadata: pq.FileMetaData) -> list[int]:
-    """Return how many rows of each row group fit in a segment, by their size in the file and that of a decoded sample.
+    """Return how many rows of each row group fit in a segment, by their size in the file and a decoded sample's.
 
     Text that is repeated takes little room in the file, and much when it is decoded.
     """
@@ -48,7 +48,7 @@ def rows_of_segment(file: SourceFile, metadata: pq.FileMetaData) -> list[int]:
 
 
 def repeated_texts(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) -> list[str]:
-    """Return those of the columns that hold texts which repeat, so that codes are read quicker than the texts."""
+    """Return the columns with texts that repeat, whose codes are read quicker than the texts."""
     metadata, schema = file.metadata, file.schema_arrow
     if sum(metadata.row_group(group).num_rows for group in groups) < _CODED_ROWS:
         return []
@@ -85,7 +85,7 @@ def read_rows(
 
 
 def take_rows(batches: Iterator[pa.RecordBatch], schema: pa.Schema, wanted: Sequence[int]) -> pa.Table:
-    """Take the rows with these numbers, in this order, out of batches; `schema` is that of their file."""
+    """Take the rows with these numbers, in this order, out of batches; `schema` is their file's."""
     numbers, start, taken = np.sort(np.asarray(wanted, np.int64)), 0, []
     for batch in batches:
         mine = numbers[(numbers >= start) & (numbers < start + batch.num_rows)] - start

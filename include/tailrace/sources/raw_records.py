@@ -47,7 +47,7 @@ def _values(column: pa.ChunkedArray, rows: Sequence[int]) -> list[Any]:
 
 
 def _value(scalar: pa.Scalar) -> Any:
-    """Return a value that JSON can hold; where Python has none for it, the integer or the bytes that it is."""
+    """Return a value as JSON can hold it; where Python has no value for it, as its integer or bytes."""
     if not scalar.is_valid:
         return None
     if isinstance(scalar, pa.DictionaryScalar):

@@ -43,7 +43,7 @@ def by_path(files: Iterable[ReadFile]) -> dict[str, ReadFile]:
 
 
 def remaining(segments: list[Segment], row: int) -> list[Segment]:
-    """The parts of a file's segments at or after a row; empty ones are left out."""
+    """Return the parts of a file's segments at or after a row; empty ones are left out."""
     bounds = [(max(segment.first_row, row), segment.first_row + segment.rows, segment) for segment in segments]
     return [replace(segment, first_row=first, rows=end - first) for first, end, segment in bounds if end > first]
 

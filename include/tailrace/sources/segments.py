@@ -35,7 +35,7 @@ NULL = "null"
 
 
 def is_integer(type_name: str) -> bool:
-    """True if an Arrow type name, as in `Types`, is that of an integer."""
+    """Test whether an Arrow type name, as in `Types`, names an integer type."""
     return type_name.startswith(("int", "uint"))
 
 
@@ -86,7 +86,7 @@ class Segment:
 class MalformedRecord:
     """A record that can't be parsed into the query's columns: its row in the segment, the reason, and its text.
 
-    Its arrival time (ms) is None where the record does not tell it.
+    Its arrival time (ms) is None where the record has none.
     """
 
     row: int
@@ -149,7 +149,7 @@ def irregular(error: NotRegularError) -> Refused:
 
 
 def require_taken(segment: Segment, connection: str | None) -> SourceFile:
-    """The file of a segment; refuses one that was changed or removed since it was taken.
+    """Return the file of a segment; refuses one that was changed or removed since it was taken.
 
     `connection` is that to its object store, if it is in one.
     """

@@ -35,14 +35,14 @@ class Entry(NamedTuple):
 
 
 class SourceDirectory(Protocol):
-    """The directory of a source. Paths in it are relative, with slashes; those of directories end with one."""
+    """The directory of a source. Paths in it are relative, with slashes; paths of directories end with one."""
 
     lists_states: bool
     """True if its listings show the states of files, which are not asked for one by one."""
 
     @property
     def prefix(self) -> str:
-        """What stands before the relative paths of its files: a path or a URL, with a slash at its end."""
+        """The prefix of its files' relative paths: a path or a URL, with a slash at its end."""
 
     def entries(self, directory: str) -> Iterator[Entry]:
         """Yield what is directly in a directory, in any order, without what producers write beside their files.
@@ -65,11 +65,11 @@ class SourceDirectory(Protocol):
         """Return a file of the source; None for an object that is not there."""
 
     def require_fit(self, path: str) -> None:
-        """Refuse a new file that is none, as a FIFO, or lies outside of the roots that sources have."""
+        """Refuse a new path that is no file, as a FIFO, or lies outside of the sources' roots."""
 
     @property
     def identity(self) -> str:
-        """What tells the directory from another one under its path; empty where nothing does."""
+        """An identifier that distinguishes the directory from another one under its path; empty where it has none."""
 
 
 class SingleFile:

@@ -44,7 +44,7 @@ class TakenFiles:
         return len(self._keys) + len(self._recent)
 
     def put(self, file: ReadFile) -> None:
-        """Add a file that was taken; one of its name that is there is replaced."""
+        """Add a file that was taken; it replaces one of the same name."""
         name = file.path.removeprefix(self.directory)
         if name <= self.last and name in self:
             self.remove(name)
@@ -90,7 +90,7 @@ class TakenFiles:
         return older + list(self._recent.values())[start : start + count - len(older)]
 
     def names(self) -> Iterator[str]:
-        """The names of all files, in no certain order."""
+        """Yield the names of all files, in no certain order."""
         yield from (self._names[index].as_py() for index in range(len(self._keys)))
         yield from self._recent
 

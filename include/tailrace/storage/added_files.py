@@ -19,7 +19,7 @@ _STATISTICS = ("as_of", "left_time")
 
 
 def add_actions(written: pa.Table, answers: Location | None) -> list[Any]:
-    """The actions that add files to a table; `answers` is its directory where its rows have an `as_of`."""
+    """Return the actions that add files to a table; `answers` is its directory where its rows have an `as_of`."""
     parts = [name for name in written.schema.names if name not in FILES.names]
     return [
         AddAction(
@@ -35,7 +35,7 @@ def add_actions(written: pa.Table, answers: Location | None) -> list[Any]:
 
 
 def _statistics(file: Location) -> dict[str, Any]:
-    """The least and the greatest of each time of `_STATISTICS` in a file of answers, for the table's log."""
+    """Return the least and the greatest of each time of `_STATISTICS` in a file of answers, for the table's log."""
     metadata = pq.read_metadata(open_location(file))
     ends: dict[str, dict[str, str]] = {"minValues": {}, "maxValues": {}}
     for name in set(_STATISTICS) & {*metadata.schema.names}:

@@ -54,7 +54,7 @@ class AnswerRange:
             raise refuse(f"--key {self.key}", "the query's answers have no key", "none")
 
     def condition(self, model: AnswerModel, schema: pa.Schema) -> Any:
-        """The condition on rows of `results` or `corrections` with this schema; None where all are in the range.
+        """Return the condition on rows of `results` or `corrections` with this schema; None where all are in the range.
 
         Every version of a window in the range meets it. A repeat of an id brings the same pair with other times, two
         reaches away at most; farther away only where both ids came again: see `versions_elsewhere`.
@@ -73,14 +73,14 @@ class AnswerRange:
         return reduce(and_, conditions) if conditions else None
 
     def versions_elsewhere(self, model: AnswerModel, in_range: Sequence[pa.Table]) -> Any:
-        """The condition on corrections that may be versions of these answers with times elsewhere; None for windows."""
+        """Return the condition on corrections that may be these answers' versions at other times; None for windows."""
         if not isinstance(model, ByPair):
             return None
         ids = pa.concat_tables([rows.select(["left_id"]) for rows in in_range])
         return ds.field("left_id").isin(ids["left_id"].unique())
 
     def late_condition(self, model: AnswerModel, answers: pa.Table, schema: pa.Schema) -> Any:
-        """The condition on rows of `late`, with this schema, that may lack in these answers by window."""
+        """Return the condition on rows of `late`, with this schema, that may lack in these answers by window."""
         if self == ALL or not answers.num_rows:
             return None
         low, high = pc.min(answers["window_start"]).as_py(), pc.max(answers["window_end"]).as_py()
@@ -104,7 +104,7 @@ class AnswerRange:
         return (self.start, self.end) != (BEFORE_ALL, AFTER_ALL)
 
     def _key_of(self, dtype: pa.DataType) -> pa.Scalar:
-        """The key as a value of the tables' type.
+        """Return the key as a value of the tables' type.
 
         Raises
         ------

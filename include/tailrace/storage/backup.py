@@ -1,4 +1,4 @@
-"""Backs up a query while its stream lives: its parts are copied in the reverse of the order in which they are written.
+"""Backs up a query while its stream lives: it copies the parts in the reverse order of their writing.
 
 A batch is written to the journal first, then to the tables one after the other, and noted last. A copy that begins with
 the tasks' state and ends with the journal is therefore what a stream leaves that was killed: each part holds at least
@@ -95,7 +95,7 @@ class _Copy:
         return on_disk(self.layout.checkpoint).is_dir()
 
     def has_note_of(self, batches: Mapping[str, int]) -> bool:
-        """Whether the copied state is at most a batch older than the tables: no stream has started meanwhile."""
+        """Test whether the copied state is at most a batch older than the tables: no stream has started meanwhile."""
         return max(read_written(self.target).values(), default=-1) + 1 >= batches.get("metrics", -1)
 
     def drop_state(self) -> None:
@@ -169,7 +169,7 @@ class _Copy:
 
 
 def require_empty(directory: Path, option: str) -> None:
-    """Refuse a directory that is none, or that holds anything."""
+    """Refuse a path that is no directory, or is not empty."""
     if directory.exists() and not directory.is_dir():
         raise refuse(f"{option} {directory}", "it is a file", "a directory that is empty, or not there yet")
     if directory.is_dir() and any(directory.iterdir()):

@@ -100,7 +100,7 @@ def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
 
 
 def committed_batches(layout: Layout) -> int:
-    """Return the number of the journal's entries that are committed: those that the note of written batches names."""
+    """Return the number of committed entries of the journal: up to the one in the note of written batches."""
     return max(read_written(layout).values(), default=-1) + 1
 
 
@@ -140,7 +140,7 @@ def _require_entries(layout: Layout, entries: int, batches: int) -> None:
 def _check_tables(
     layout: Layout, query: Query, manifest: CheckpointManifest, note: Mapping[str, int], resumes: bool
 ) -> int:
-    """Return the number of batches of which any of the stream's tables has rows.
+    """Return the number of batches with rows in any of the stream's tables.
 
     Tables that are missing, or hold fewer batches than the note of written batches, are refused. A driver that
     `resumes` needs their files; without a note it runs all batches again, and gives a missing table its rows.
@@ -181,12 +181,12 @@ def require_corrections(layout: Layout) -> None:
 
 
 def _has_ledger(tables: Tables, there: Sequence[bool]) -> bool:
-    """Whether a correction has ended: it writes the ledger last."""
+    """Test whether a correction has ended: it writes the ledger last."""
     return there[1] and tables.read("correction_runs", ["interval"]).num_rows > 0
 
 
 def entries_in_tables(layout: Layout, manifest: CheckpointManifest, names: Iterable[str]) -> dict[str, int]:
-    """The number of the journal's first entries that each of a stream's tables has in whole; 0 for one that is lost.
+    """Return how many of the journal's first entries each of a stream's tables has in whole; 0 for a lost one.
 
     `metrics` gets a batch when all others have it, and the note gets it after that; a table without rows of a batch is
     not written. Without either of them, the newest batch that any table has may be there in part.

@@ -1,4 +1,4 @@
-"""Small objects in a store that writes under a condition: the one thing by which two machines can agree on a writer."""
+"""Small objects in a store with conditional writes: with them two machines agree on one writer."""
 
 from __future__ import annotations
 
@@ -115,5 +115,5 @@ def _honours_conditions(directory: ObjectPath) -> bool:
         version = stored.version if stored else ""
         return created and not repeated and probe.replace(b"3", version) and not probe.replace(b"4", version)
     finally:
-        with suppress(OSError):  # the error of the request before is the one to tell
+        with suppress(OSError):  # the error of the request before is the one to report
             probe.unlink(missing_ok=True)

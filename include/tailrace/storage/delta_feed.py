@@ -117,7 +117,7 @@ class DeltaFeed:
             raise refuse(str(commit), f"it can't be read ({error})", "a whole commit") from error
 
     def _catch_up(self) -> list[Segment]:
-        """The segments of a snapshot at the start, else none; to be called where the next commit is not there.
+        """Return the segments of a snapshot at the start, else none; to be called where the next commit is not there.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class DeltaFeed:
         return self._snapshot()
 
     def _snapshot(self) -> list[Segment]:
-        """The segments of the table as it stands, as of version 0: a run that ends among them has read no version."""
+        """Return the segments of the whole table, as of version 0: a run that ends among them has read no version."""
         table = self._table()
         self._check(table.metadata().configuration, table.metadata().partition_columns)
         if pa.table(table.deletion_vectors()).num_rows:
@@ -152,7 +152,7 @@ class DeltaFeed:
         return segments
 
     def _added_file(self, action: dict[str, Any]) -> tuple[Location, int] | None:
-        """The file, with its size, that an action added to the table's content; None where it added none."""
+        """Return the file, with its size, that an action added to the table's content; None where it added none."""
         if "metaData" in action:
             self._check(action["metaData"].get("configuration", {}), action["metaData"].get("partitionColumns", []))
         change = action.get("remove") or action.get("add") or {}
@@ -208,7 +208,7 @@ class DeltaFeed:
             raise OSError(error.errno or errno.EIO, str(error), str(self.path)) from error
 
     def _state(self) -> tuple[int, ...] | None:
-        """The identity of the file of the newest commit that was read; None where it is gone."""
+        """Return the identity of the file of the newest commit that was read; None where it is gone."""
         return identity_of(self._commit(self.version))
 
     def _commit(self, version: int) -> Location:

@@ -26,7 +26,7 @@ def await_deployment(home: Location, read: Callable[[], T | None], sleep: Callab
     """Return what the deployment of a driver has put on record, as soon as `read` finds it.
 
     Until then the driver's warehouse is away, as a disk that is not mounted: the driver waits, with growing pauses, and
-    begins nothing. An empty mount point would be begun anew, from the start of the source.
+    begins nothing. On an empty mount point it would begin again, from the start of the source.
     """
     tries = 0
     while (found := retry_while_away(read, lambda: True)) is None:

@@ -22,7 +22,7 @@ OnLoss = Callable[[LeaseLostError], None]
 
 RequireHeld = Callable[[], None]
 """To be called right before a write of the holder: raises Busy where the lock is lost, and an `OSError` where its store
-does not tell whether it is."""
+cannot answer that."""
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def hold(
     where, wrong : str
         What the refusal says where another process holds it.
     wait_s : float or None
-        0: not to wait for another holder. Else at least so long as it takes to tell that it died.
+        0: not to wait for another holder. Else at least the time after which a dead one is recognised.
     on_loss : callable
         Called, in a thread, once another process has acquired the lease.
     tries_again : callable
@@ -79,7 +79,7 @@ def hold(
 
 
 def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None, tries_again: Callable[[], bool]) -> None:
-    """Acquire a lease, and wait for that of a process that is dead."""
+    """Acquire a lease; wait for the lease of a dead process to run out."""
     least_s = 0.0 if wait_s == 0 else _PATIENCE * lease.term_s
     until_s, told = 0.0, False
     while not retry_while_away(lease.acquire, tries_again):

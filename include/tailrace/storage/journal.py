@@ -26,7 +26,7 @@ from tailrace.sources.segments import Segment
 
 _BLOCK = 1000
 """The number of entries in a block: older entries are stored as blocks, in a file each."""
-_READERS = 16  # of entries at once: one after the other, those of a block take minutes in an object store
+_READERS = 16  # of entries at once: one after the other, a block's entries take minutes in an object store
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Journal:
             return _entry(_block(self._block(batch))[batch % _BLOCK])
 
     def last(self) -> BatchRecord | None:
-        """The newest entry; None where there is none."""
+        """Return the newest entry; None where there is none."""
         numbers = self._single_entries()
         return self[max(numbers)] if numbers else None
 
@@ -137,7 +137,7 @@ class Journal:
         return max(self._single_entries(), default=-1) + 1
 
     def missing(self) -> int | None:
-        """The number of the first missing entry before a later one; None where there is no gap."""
+        """Return the number of the first missing entry before a later one; None where there is no gap."""
         blocks = {int(file.name.split(".")[0]) for file in self.directory.glob("[0-9]*.jsonl.gz")}
         first = next(block for block in itertools.count(0, _BLOCK) if block not in blocks)
         single = set(self._single_entries())

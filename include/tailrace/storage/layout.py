@@ -29,7 +29,7 @@ class Layout:
     Attributes
     ----------
     checkpoint_name : str
-        Another name than the default is that of a checkpoint that is built beside the one in force.
+        Another name than the default belongs to a checkpoint that is built beside the one in force.
     """
 
     home: Location
@@ -48,13 +48,13 @@ class Layout:
         return self.home / name
 
     def histories(self, streams: Iterable[str]) -> dict[str, Location]:
-        """The table with the history of each stream, by the stream's name."""
+        """Return the table with the history of each stream, by the stream's name."""
         names = list(streams)
         return {name: self.table("history" if len(names) == 1 else f"history_{name}") for name in names}
 
     @staticmethod
     def is_history(table: str) -> bool:
-        """True if a table of this name holds a stream's history."""
+        """Test whether a table of this name holds a stream's history."""
         return table == "history" or table.startswith("history_")
 
     @property
@@ -77,7 +77,7 @@ class Layout:
 
     @property
     def table_versions(self) -> Location:
-        """The directory with the versions of the dimension table, to which the journal refers."""
+        """The directory with the versions of the dimension table; the journal refers to them."""
         return self.stream / "table_versions"
 
     @property
@@ -90,7 +90,7 @@ class Layout:
 
     @property
     def deployed(self) -> Location:
-        """The copy of the query file with which the driver was deployed, and its options."""
+        """The query file's copy that the driver was deployed with, and its options."""
         return self.stream / "deployed.json"
 
     @property
@@ -175,7 +175,7 @@ class Layout:
         return manifest
 
     def require_deployable(self, query: Query, file: Path) -> None:
-        """Refuse the query of a file from which no driver could go on with the checkpoint that is there.
+        """Refuse a file's query if its driver could not go on with the present checkpoint.
 
         To be called before a driver is made, and before the one that it replaces is ended.
 
@@ -230,7 +230,7 @@ class Layout:
             )
 
     def rebuild_command(self, file: Path | None = None) -> str:
-        """The command that makes the state of a stream on a disk anew; `file` is the query's, if it is known."""
+        """Return the command that rebuilds the state of a stream on a disk; `file` is the query's, if it is known."""
         return f"tailrace rebuild {'FILE' if file is None else file} --warehouse {self.home.parent}"
 
     def lock(self, writer: str, wait_s: float | None = None) -> AbstractContextManager[RequireHeld]:

@@ -1,4 +1,4 @@
-"""A lease with an epoch, by which one of several drivers on different machines is the writer.
+"""A lease with an epoch: it makes one of several drivers on different machines the writer.
 
 An object holds the lease. Each acquisition replaces it under a condition and raises the epoch, so no two holders have
 the same one. Clocks of machines are not compared: who wants the lease waits until it has seen the same version of it
@@ -23,7 +23,7 @@ _TRUSTED = 0.8  # of the term; the rest is for clocks that run at different rate
 
 
 def seconds_since_boot() -> float:
-    """A clock that goes on while the machine is suspended, where it has one: a lease runs out meanwhile."""
+    """Read a clock that goes on while the machine is suspended, where it has one: a lease runs out meanwhile."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
@@ -75,7 +75,7 @@ class Lease:
         Raises
         ------
         OSError
-            When the store fails; an acquisition that was written nevertheless runs out like that of a dead driver.
+            When the store fails; an acquisition that was written nevertheless runs out like a dead driver's lease.
         """
         self._version, began_s = None, self._clock()
         stored = self._store.get(self._name)
@@ -116,7 +116,7 @@ class Lease:
         return value["holder"] is not None and value["machine"] != self._machine
 
     def _has_run_out(self, stored: Stored) -> bool:
-        """Whether this version has been there for the whole term since it was first seen."""
+        """Test whether this version has been there for the whole term since it was first seen."""
         now_s = self._clock()
         if self._seen is None or self._seen[0] != stored.version:
             self._seen = stored.version, now_s
@@ -130,7 +130,7 @@ class Lease:
             self._store.create(self._name, content)
         else:
             self._store.replace(self._name, content, version)
-        stored = self._store.get(self._name)  # tells the version; a client that tried twice is refused by its own write
+        stored = self._store.get(self._name)  # its version; a client that tried twice is refused by its own write
         if stored is None or stored.content != content:
             return False
         self.epoch, self._version, self._seen = epoch, stored.version, None
@@ -138,7 +138,7 @@ class Lease:
         return True
 
     def _content(self, epoch: int, holder: str | None) -> bytes:
-        """The lease as it is stored; `beat` makes each renewal another content."""
+        """Return the lease as it is stored; `beat` makes each renewal another content."""
         value = {"epoch": epoch, "holder": holder, "machine": self._machine, "beat": self._beat}
         return json.dumps(value).encode()
 

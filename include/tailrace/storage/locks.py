@@ -36,12 +36,12 @@ _ACTIVITIES = {
 
 @contextmanager
 def writer_lock(home: Location, writer: str, wait_s: float | None = None) -> Iterator[RequireHeld]:
-    """Hold the lock of a query's writer, of which there is one at a time; a process that dies releases it.
+    """Hold the lock of a query's only writer; a process that dies releases it.
 
     Parameters
     ----------
     wait_s : float, optional
-        Seconds to wait for another process that holds it. By default no longer than it takes to tell a living one from
+        Seconds to wait for another process that holds it. By default just long enough to distinguish a living one from
         a dead one, which in a directory is at once.
 
     Yields
@@ -137,7 +137,7 @@ def boot_id() -> str:
 
 @lru_cache(maxsize=64)
 def _lease(home: ObjectPath, writer: str, machine: str, term_s: float) -> Lease:
-    """The one lease of this process: it remembers since when it has seen another's, however seldom it is tried."""
+    """Return this process's only lease: it remembers since when it has seen another's, however rarely it is tried."""
     return Lease(BucketStore(home / "lease"), machine, term_s, name=writer)
 
 

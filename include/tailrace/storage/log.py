@@ -87,7 +87,7 @@ class Reader:
             table = in_ms(pq.read_table(open_location(piece.path), columns=names, partitioning=None))
         except FileNotFoundError:
             raise lost(str(piece.path), "this file of history is lost") from None
-        for name, kind in self.stream.value_types.items():  # a compacted file may name a list's elements anew
+        for name, kind in self.stream.value_types.items():  # a compacted file may name a list's elements otherwise
             if name in names and table.schema.field(name).type != kind:
                 table = table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(kind))
         return self.arrived(single_batch(table)).select(columns)
@@ -114,7 +114,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Log:
-    """Segments of a stream's log, in order, that may hold tuples that arrived before a cut-off (arrival time, ms).
+    """Segments of a stream's log, in order, with the tuples that arrived before a cut-off (arrival time, ms).
 
     Attributes
     ----------
@@ -153,15 +153,15 @@ class Log:
         return Log(stream, before, selection, None if stream.history is None else _files(stream.history, selection))
 
     def of_events(self, ranges: Ranges) -> Log:
-        """The segments that may hold tuples with event times in one of the ranges."""
+        """Return the segments that may hold tuples with event times in one of the ranges."""
         return self._selection(overlap(*self._ends("event"), ranges[0], ranges[1] - 1))
 
     def of_ids(self, low: NDArray[Any], high: NDArray[Any]) -> Log:
-        """The segments that may hold a tuple with an id in one of the ranges [low, high]."""
+        """Return the segments that may hold a tuple with an id in one of the ranges [low, high]."""
         return self._selection(overlap(*self._ends("id"), low, high))
 
     def of_ids_in(self, other: Log) -> Log:
-        """The segments that may hold a tuple with an id of another part of the log."""
+        """Return the segments that may hold a tuple with an id of another part of the log."""
         return self.of_ids(*other._ends("id"))
 
     def with_repeats(self) -> Log:
@@ -176,7 +176,7 @@ class Log:
         return self._selection(mask)
 
     def pieces(self, ranges: Ranges | None = None) -> list[Piece]:
-        """The pieces to be read for tuples with event times in one of the ranges, or for all tuples.
+        """Return the pieces to be read for tuples with event times in one of the ranges, or for all tuples.
 
         Ranges narrow the files of history only; of segments all are given.
         """
@@ -191,7 +191,7 @@ class Log:
         return [File(row.path, row.rows) for row in self.files[mask].itertuples()]
 
     def reader(self) -> Reader:
-        """The reader of its pieces."""
+        """Return the reader of its pieces."""
         position, rows, tick = (self.segments[name].to_numpy(np.int64) for name in ("position", "rows", "before_tick"))
         without_rejects = frozenset(self.segments["ordinal"][self.segments["quarantined"] == 0].tolist())
         return Reader(self.stream, self.before, position, position + rows, tick, without_rejects)
@@ -204,7 +204,7 @@ class Log:
 
 
 def with_ids(tuples: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
-    """The tuples with one of these ids."""
+    """Return the tuples with one of these ids."""
     return tuples.filter(pc.is_in(tuples.column("id"), ids))
 
 
@@ -216,13 +216,13 @@ def _segment(row: Any) -> Segment:
 
 
 def ordinals_of(paths: Sequence[str]) -> list[int | None]:
-    """The ordinals of the segments whose tuples files of history hold, by the files' names; None for compacted ones."""
+    """Return the ordinals of the segments in files of history, by the files' names; None for compacted files."""
     names = [_SEGMENT_FILE.search(path) for path in paths]
     return [None if name is None else int(name[1]) for name in names]
 
 
 def _files(history: Location, segments: pd.DataFrame) -> pd.DataFrame:
-    """The files of history that may hold tuples of these segments.
+    """Return the files of history that may hold tuples of these segments.
 
     The name of a file that the stream wrote gives its segment; a compacted file's statistics give its positions.
     """

@@ -55,7 +55,7 @@ def require_files(layout: Layout, name: str, table: DeltaTable) -> None:
 
 
 def has_leftovers(layout: Layout, name: str) -> bool:
-    """Whether a table's directory has data files; a process that was killed while creating a table leaves none."""
+    """Test whether a table's directory has data files; a process that was killed while creating a table leaves none."""
     path = layout.table(name)
     if isinstance(path, Path):
         return any(path.rglob("*.parquet"))
@@ -72,7 +72,7 @@ def lost(where: str, wrong: str) -> Damaged:
 
 
 def repair_of(layout: Layout, name: str) -> str:
-    """The advice that makes a table again whose log or files are lost."""
+    """Return the advice that makes a table again whose log or files are lost."""
     home = layout.home.parent
     away = moving_away(layout.table(name))
     if name in _CORRECTIONS:
@@ -104,7 +104,7 @@ def _problem(layout: Layout, name: str, error: Exception) -> Problem | None:
 
 
 def _lost_files(layout: Layout, name: str, table: DeltaTable) -> Problem | None:
-    """Return the problem of files that a table names and that are gone; None where all are there."""
+    """Return the problem of a table's files that are gone; None where all are there."""
     path = layout.table(name)
     if not isinstance(path, Path):
         return None

@@ -44,7 +44,7 @@ class CheckpointManifest:
         The first batch whose partition plans count: those stamped before it are of another number of tasks, or of a
         state that was lost.
     state : int
-        The version of the tasks' states; the default is that of manifests which do not name it.
+        The version of the tasks' states; the default holds for manifests that do not name it.
     """
 
     id: str
@@ -63,7 +63,7 @@ class CheckpointManifest:
         identities: dict[str, str],
         columns: Mapping[str, Mapping[str, str]],
     ) -> CheckpointManifest:
-        """The manifest of a new checkpoint."""
+        """Return the manifest of a new checkpoint."""
         return CheckpointManifest(uuid.uuid4().hex, structure, types, identities, columns, state=STATE_VERSION)
 
 
@@ -82,7 +82,7 @@ def _text(manifest: CheckpointManifest) -> str:
 
 
 def changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, Any]]:
-    """Return the parts of a query's structure that are not those of a manifest: values before and now, by field path.
+    """Return the parts of a query's structure that differ from a manifest: values before and now, by field path.
 
     What the query does not declare is the manifest's, see `Query.fixed_by`. A manifest of an earlier version knows no
     `bounds.skew`, and its entries of the journal have no times to bound by it.
@@ -100,5 +100,5 @@ def changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, 
 
 
 def keeps_answers(changed: Iterable[str]) -> bool:
-    """Whether no answer depends on these parts of a query's structure."""
+    """Test whether no answer depends on these parts of a query's structure."""
     return set(changed) <= {"parallelism"}

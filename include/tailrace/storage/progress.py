@@ -13,7 +13,7 @@ from tailrace.storage.table_schemas import CLASSES
 from tailrace.storage.tables import Tables
 
 TOTALS = ("rows", "late", "answers", "repeats", "quarantined")
-"""What is counted over a stream's life; all but the last one in the table `metrics`, that in `segments`."""
+"""Counters over a stream's life: `quarantined` is in the table `segments`, the others are in `metrics`."""
 
 _COLUMNS = ["committed", "newest_tick", "complete_tick", "frontier", "flushed", "reached", "newest_event"]
 
@@ -30,7 +30,7 @@ def read_progress(layout: Layout) -> Progress | None:
 
 
 def frontier_at(layout: Layout, until_ms: int) -> int:
-    """The frontier (the watermark, in ms) of the newest batch by which no more than `until_ms` of arrival is taken in.
+    """Return the frontier (watermark, ms) of the newest batch that took in arrival times up to `until_ms` at most.
 
     Before any such batch, the earliest time.
     """
@@ -40,7 +40,7 @@ def frontier_at(layout: Layout, until_ms: int) -> int:
 
 
 def read_totals(layout: Layout, batches: int) -> dict[str, int]:
-    """The totals of `TOTALS` over the first batches of a stream."""
+    """Return the totals of `TOTALS` over the first batches of a stream."""
     tables, totals = Tables(layout), dict.fromkeys(TOTALS, 0)
     for table, names in (("metrics", TOTALS[:-1]), ("segments", TOTALS[-1:])):
         if tables.has(table):
@@ -60,6 +60,6 @@ def held_back(layout: Layout) -> int:
 
 
 def committed_until(layout: Layout) -> int | None:
-    """The arrival time in ms up to which stream and history have committed; None where nothing is committed yet."""
+    """Return the arrival time in ms up to which stream and history have committed; None before any commit."""
     progress = read_progress(layout)
     return None if progress is None or not progress.until else progress.until

@@ -74,7 +74,7 @@ class Proposals:
         self._due_s = -math.inf
 
     def newest(self, declared: SlackPolicy) -> Proposal | None:
-        """The newest proposal made for these settings, whatever their text; None where there is none."""
+        """Return the newest proposal made for these settings, whatever their text; None where there is none."""
         version = _version(self.tables.layout.table("proposals"))
         if version is None and not self.tables.layout.is_remote:
             self.tables.has("proposals")  # raises an error where only its log is lost
@@ -85,14 +85,14 @@ class Proposals:
         return self._newest_read(declared)
 
     def settings_in_force(self, declared: SlackPolicy) -> tuple[SlackPolicy, str]:
-        """The policy in force for a declared one, and its evidence: the newest proposal's, else the declared one.
+        """Return the policy in force for a declared one, and its evidence: by the newest proposal, else as declared.
 
         An object store is asked for it once a second.
         """
         now_s = time.monotonic()
         if not self.tables.layout.is_remote or now_s >= self._due_s:
             newest = self.newest(declared)
-            self._due_s = now_s + _ASK_EVERY_S  # not before: a store that is away has not told that there is none
+            self._due_s = now_s + _ASK_EVERY_S  # not before: a store that is away has not said that there is none
         else:
             newest = self._newest_read(declared)
         return (declared, DECLARED) if newest is None else (policy_from_json(newest.settings), newest.evidence)
@@ -112,7 +112,7 @@ class Proposals:
 
 
 def _version(path: Location) -> int | None:
-    """The newest version of a Delta table, by the file names in its log; None where there is no table."""
+    """Return the newest version of a Delta table, by the file names in its log; None where there is no table."""
     try:
         names = [file.name for file in (path / "_delta_log").iterdir()]
     except FileNotFoundError:
@@ -121,7 +121,7 @@ def _version(path: Location) -> int | None:
 
 
 def _proposal(row: dict[str, Any]) -> tuple[SlackPolicy, Proposal] | None:
-    """A row's proposal, and the policy that it was made for; None for one that this version does not know."""
+    """Return a row's proposal, and its policy; None for a policy that this version does not know."""
     durations = tuple((int(duration), float(accuracy)) for duration, accuracy in json.loads(row["durations"]))
     try:
         return policy_from_json(row["declared"]), Proposal(**row | {"durations": durations})

@@ -40,7 +40,7 @@ class Rejections:
 
     @staticmethod
     def read(layout: Layout) -> Rejections:
-        """Read those of the table `quarantine`; none where it does not exist."""
+        """Read the rejections in the table `quarantine`; none where it does not exist."""
         found = Rejections()
         if Tables(layout).has("quarantine"):
             for batch in open_table(layout.table("quarantine")).to_pyarrow_dataset().to_batches(columns=_COLUMNS):

@@ -12,7 +12,7 @@ from tailrace.storage.journal import BatchRecord
 
 @dataclass(frozen=True)
 class Replay:
-    """The number of entries after each of the batches in which a journal is run again, ascending."""
+    """The number of entries up to the end of each replayed batch of a journal, ascending."""
 
     ends: tuple[int, ...] = ()
 
@@ -29,7 +29,7 @@ class Replay:
 def replay_of(
     entries: Iterable[BatchRecord], work: Mapping[int, int], most_rows: int, most_work: int, merges_until: int
 ) -> Replay:
-    """The replay of entries from the first one on.
+    """Return the replay of entries from the first one on.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def merged(entries: Sequence[BatchRecord]) -> BatchRecord:
 
 
 def _follows(before: BatchHeader, entry: BatchRecord) -> bool:
-    """Whether an entry's rows find the same after the batch before them as together with it.
+    """Test whether an entry's rows find the same after the batch before them as together with it.
 
     Silence acts between two batches: windows close, ticks wait for an idle stream no longer, and rows that come after a
     heartbeat count as later than it. So entries that record any are run by themselves.
@@ -77,11 +77,11 @@ def _follows(before: BatchHeader, entry: BatchRecord) -> bool:
 
 
 def _merge(before: BatchHeader, entry: BatchRecord) -> BatchHeader:
-    """The header of a batch that has an entry after those of the header `before`."""
+    """Return the header of a batch that has one entry more than the header `before`."""
     return replace(entry.header, facts=_united(before.facts, entry.header.facts))
 
 
 def _united(before: Facts, facts: Facts) -> Facts:
-    """All facts that either batch knows: the second one may have forgotten what holds for ticks of the first."""
+    """Return all facts that either batch knows: the second one may have forgotten what holds for ticks of the first."""
     known = {(fact.about, fact.version) for fact in before}
     return before + tuple(fact for fact in facts if (fact.about, fact.version) not in known)

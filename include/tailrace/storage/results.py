@@ -26,7 +26,7 @@ from tailrace.storage.tables import Tables, within_any
 from tailrace.storage.warehouses import Warehouse
 
 Part = Ranges | AnswerRange | None
-"""The answers to be read: those whose horizon lies in one of the ranges (low, high], those of a range, or all."""
+"""The answers to be read: by the ranges (low, high] of their horizon, by an `AnswerRange`, or all."""
 
 _MAX_RANGES = 16  # in one condition on a table; of more, the nearest are merged
 
@@ -39,11 +39,11 @@ class AnswerTables:
     model: AnswerModel
 
     def streamed(self, part: Part = None) -> pa.Table:
-        """The stream's answers, uncorrected: all, or those of a part, and some others."""
+        """Return the stream's answers, uncorrected: all, or a part's with some others."""
         return as_streamed(self._read("results", part))
 
     def versions(self, part: Part = None) -> pa.Table:
-        """All versions, the stream's and the corrections' (column `corrected`); a part as in `streamed`."""
+        """Return all versions, the stream's and the corrections' (column `corrected`); a part as in `streamed`."""
         streamed = self.streamed(part)
         if not self.tables.has("corrections"):  # nothing was ever corrected
             return streamed
@@ -56,7 +56,7 @@ class AnswerTables:
         return pa.concat_tables([streamed, corrected], promote_options="default")
 
     def ends(self, ends: Ranges) -> Ints:
-        """The horizons in ranges (low, high], and some others: one for each row of any version."""
+        """Return the horizons in ranges (low, high], and some others: one for each row of any version."""
         names = [name for name in ("results", "corrections") if self.tables.has(name)]
         columns, where = self.model.horizon_columns, self._condition(ends)
         return np.concatenate([self.model.horizon(self.tables.read(name, columns, where)) for name in names])
@@ -65,18 +65,18 @@ class AnswerTables:
         return self.tables.read(name, where=self._where(name, part))
 
     def _where(self, name: str, part: Part) -> Any:
-        """The condition on rows of a part; None for all."""
+        """Return the condition on rows of a part; None for all."""
         if isinstance(part, AnswerRange):
             return None if part == ALL else part.condition(self.model, self.tables.schema(name))
         return None if part is None else self._condition(part)
 
     def _condition(self, ends: Ranges) -> Any:
-        """The condition that a time which may be the horizon lies in one of some ranges (low, high], or near one."""
+        """Return the condition that a time, perhaps the horizon, lies in or near one of the ranges (low, high]."""
         low, high = _as_lists(coarsen_ranges(ends, _MAX_RANGES))
         return reduce(or_, (within_any(name, low, high) for name in self.model.horizon_columns))
 
     def latest(self, part: Part = None) -> pa.Table:
-        """The latest version of each answer, without retracted ones; a part as in `streamed`."""
+        """Return the latest version of each answer, without retracted ones; a part as in `streamed`."""
         return without_retracted(self.model.identity.latest(self.versions(part)))
 
     def late(self, events: Ranges) -> pa.Table:
@@ -94,7 +94,7 @@ class AnswerTables:
         return answers.sort_by([(name, "ascending") for name in self.model.order])
 
     def _missing(self, answers: pa.Table, part: AnswerRange) -> Ints:
-        """The number of late tuples that each of these answers lacks; each answer has one version."""
+        """Return the number of late tuples that each of these answers lacks; each answer has one version."""
         none = np.zeros(answers.num_rows, np.int64)
         if not self.model.can_lack_tuples or not answers.num_rows:
             return none

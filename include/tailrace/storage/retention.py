@@ -11,12 +11,12 @@ _MOST_FILES = 5_000
 
 
 def properties(hours: int = _HOURS[0]) -> dict[str, str]:
-    """The properties of a table by which removed files, and the log of their removal, stay for so long."""
+    """Return the table properties that keep removed files, and the log of their removal, for so long."""
     return dict.fromkeys(_PROPERTIES, f"interval {hours} hours")
 
 
 def adapt_retention(table: DeltaTable) -> None:
-    """Set the longest retention with which a table's log remembers no more removed files than it shall.
+    """Set a table's longest retention that keeps the number of remembered removed files within bounds.
 
     A retention that somebody has set otherwise, by the table's properties, stays.
     """
@@ -31,5 +31,5 @@ def adapt_retention(table: DeltaTable) -> None:
 
 
 def _removed(table: DeltaTable, hours: int) -> int:
-    """The number of files that the log remembers as removed so many hours ago or longer."""
+    """Return the number of files that the log remembers as removed so many hours ago or longer."""
     return len(table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False))

@@ -108,5 +108,5 @@ class Status:
 
 
 def wall_ms() -> int:
-    """The current wall-clock time in epoch milliseconds."""
+    """Return the current wall-clock time in epoch milliseconds."""
     return time.time_ns() // 1_000_000

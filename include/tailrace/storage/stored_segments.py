@@ -28,7 +28,7 @@ _FILES_IN_MEMORY = 4
 
 
 class _Column(NamedTuple):
-    """The part of a tuple in which history has a column of the source, and its type."""
+    """The part of a tuple that holds a column of the source in history, and its type."""
 
     part: str
     type: pa.DataType
@@ -71,7 +71,7 @@ class StoredSegments:
         columns: Mapping[str, tuple[str, pa.DataType]],
         otherwise: SegmentReader,
     ) -> StoredSegments:
-        """The first `count` segments of the log; `columns` has the part of history's tuples by the source's column.
+        """Return the first `count` segments of the log; `columns` maps the source's columns to parts of tuples.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class StoredSegments:
         return RawSegment(tuples.select(list(types)), row, malformed)
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        """The given records of a segment as text; of a stored one, as its tuples have them."""
+        """Return the given records of a segment as text; of a stored one, as its tuples have them."""
         if segment.ordinal >= self.count:
             return self.otherwise.records(segment, rows)
         tuples = self._tuples(segment)
@@ -136,7 +136,7 @@ class StoredSegments:
         return [by_row[index] for index in rows]
 
     def _tuples(self, segment: Segment) -> pa.Table:
-        """The accepted tuples of a segment under the names of the source's columns, by their position."""
+        """Return the accepted tuples of a segment under the names of the source's columns, by their position."""
         end = segment.position + segment.rows
         parts = []
         for index in np.flatnonzero((self.first < end) & (self.last >= segment.position)).tolist():
@@ -153,7 +153,7 @@ class StoredSegments:
         if tuples is None:
             return pa.schema(list(kinds.items())).empty_table()
         parts = {name: column.part for name, column in self.columns.items()} | {"position": "position"}
-        # A compacted file may name a list's elements anew.
+        # A compacted file may name a list's elements otherwise.
         return pa.table({name: tuples.column(part).cast(kinds[name]) for name, part in parts.items()})
 
 
@@ -164,7 +164,7 @@ def _file(path: str, mtime_ns: int) -> pa.Table:
 
 @lru_cache(maxsize=2)
 def _rejects(quarantine: Path, version: int, stream: str) -> dict[str, dict[str, Any]]:
-    """The rejected records of a stream by their position in its source."""
+    """Return the rejected records of a stream by their position in its source."""
     columns = ["position", "arrival_time", "reason", "record"]
     table = DeltaTable(quarantine, version=version).to_pyarrow_dataset()
     rows = table.to_table(columns=columns, filter=ds.field("stream") == stream)

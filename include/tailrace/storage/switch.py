@@ -22,7 +22,7 @@ Move = tuple[Path, Path]
 
 
 def set_aside(layout: Layout, paths: Iterable[Path]) -> list[Move]:
-    """The moves of what is in force into a numbered directory, where it is kept."""
+    """Return the moves of what is in force into a numbered directory, where it is kept."""
     before = on_disk(layout.home) / _BEFORE
     target = next(before / str(number) for number in itertools.count(1) if not (before / str(number)).exists())
     return [(path, target / path.name) for path in paths if path.exists()]

@@ -26,7 +26,7 @@ LATE_TIMES = ("pane_start", "event_time")
 
 
 def schemas(kind: Kind) -> dict[str, pa.Schema]:
-    """The schema of each table by its name, but for history."""
+    """Return the schema of each table by its name, but for history."""
     answers, late = _with_times(kind.answer) | STAMPS, _with_times(kind.late)
     id_type = common_id_type(kind.inputs)
     columns: dict[str, dict[str, pa.DataType]] = {
@@ -73,7 +73,7 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
 
 
 def history_schemas(streams: Iterable[StreamReader]) -> dict[str, pa.Schema]:
-    """The schema of the history of each stream that is stored, by the name of its table."""
+    """Return the schema of the history of each stream that is stored, by the name of its table."""
     return {
         stream.history.name: history.schema(stream.column_types.id, stream.column_types.key, stream.value_types)
         for stream in streams
@@ -82,7 +82,7 @@ def history_schemas(streams: Iterable[StreamReader]) -> dict[str, pa.Schema]:
 
 
 def _with_times(columns: pa.Schema) -> dict[str, pa.DataType]:
-    """The types of columns by name, where times are in ms."""
+    """Return the types of columns by name, where times are in ms."""
     return {field.name: TIME if field.name in TIMES else field.type for field in columns}
 
 
@@ -91,7 +91,7 @@ STREAM_TABLES = ("history", "results", "late", "quarantine", "facts", "segments"
 
 
 def stream_tables(histories: Iterable[str]) -> tuple[str, ...]:
-    """The stream's tables, in the order in which a batch is written: a batch that is in `metrics` is in all of them.
+    """Return the stream's tables in the order in which a batch is written: a batch in `metrics` is in all of them.
 
     `histories` are the names of those that hold the streams' histories.
     """

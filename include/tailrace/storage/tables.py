@@ -27,7 +27,7 @@ from tailrace.storage.warehouses import storage_options
 
 _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
-_FILE_BYTES = 8 << 20  # larger files are left alone: a compaction writes the last one anew, not the table
+_FILE_BYTES = 8 << 20  # larger files are left alone: a compaction rewrites the last one, not the table
 _RETENTION = properties()
 
 VACUUM = "vacuum"
@@ -44,7 +44,7 @@ class Tables:
     layout: Layout
 
     def create(self, schema_of: dict[str, pa.Schema], names: Iterable[str]) -> None:
-        """Create, empty, those of the named tables that have a schema and do not exist yet.
+        """Create, empty, each of the named tables that has a schema and does not exist yet.
 
         One that exists gets the columns that it lacks: an earlier release may have created it. They are null there.
         """
@@ -72,7 +72,7 @@ class Tables:
             Rows, or the records of files with rows (`ground.written_files`): workers wrote these, and the commit names
             them.
         app : str
-            The id of the writer, which is that of its checkpoint.
+            The id of the writer, which is its checkpoint's id.
 
         Returns
         -------
@@ -92,11 +92,11 @@ class Tables:
         return True
 
     def last_batch(self, name: str, app: str) -> int:
-        """The last batch appended to a table by the writer `app`, the id of a checkpoint; -1 where there is none."""
+        """Return the last batch that the writer `app` (a checkpoint's id) appended to a table; -1 where none is."""
         return last_batch_of(self.open(name), app, name)
 
     def sweep(self, name: str) -> int:
-        """Remove the files of a table that no commit has ever named, of attempts that ended; returns their number.
+        """Remove a table's files that no commit names, from attempts that ended; returns their number.
 
         To be called by the table's writer before it writes. What a commit has removed stays for readers of the versions
         before it, for the table's retention.
@@ -162,7 +162,7 @@ class Tables:
             merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
     def has(self, name: str) -> bool:
-        """True if the table exists: a process that was killed while creating it leaves just the directory.
+        """Test whether the table exists: a process that was killed while creating it leaves just the directory.
 
         Raises
         ------
@@ -186,11 +186,11 @@ class Tables:
             return open_table(self.layout.table(name))
 
     def schema(self, name: str) -> pa.Schema:
-        """The schema of a table that exists."""
+        """Return the schema of a table that exists."""
         return pa.schema(self.open(name).schema().to_arrow())
 
     def greatest(self, name: str, column: str) -> int | None:
-        """The greatest value of a column, from the statistics of the table's files; None where it has none."""
+        """Return the greatest value of a column, from the statistics of the table's files; None where it has none."""
         actions = pa.table(self.open(name).get_add_actions(flatten=True))
         return pc.max(actions.column(f"max.{column}")).as_py() if actions.num_rows else None
 
@@ -216,7 +216,7 @@ class Tables:
             return in_ms(dataset.to_table(columns=list(columns) if columns else None, filter=where))
 
     def batches(self, name: str, columns: list[str], where: Any) -> Iterator[pa.RecordBatch]:
-        """Read rows of a table that exists under a condition, some at a time, so that not all are in memory at once."""
+        """Read an existing table's rows under a condition, some at a time, so that memory need not hold them all."""
         dataset = self.open(name).to_pyarrow_dataset()
         with naming_what_is_lost(self.layout, name):
             yield from dataset.to_batches(columns=columns, filter=where)
@@ -228,22 +228,22 @@ def open_table(path: Location) -> DeltaTable:
 
 
 def _app_id(app: str, name: str) -> str:
-    """The id under which a writer's transactions are recorded in a table's log."""
+    """Return the id of a writer's transactions in a table's log."""
     return f"{app}:{name}"
 
 
 def last_batch_of(table: DeltaTable, app: str, name: str) -> int:
-    """The last batch that a writer has appended to a table, as it was opened; -1 where there is none."""
+    """Return the last batch that a writer has appended to a table, as it was opened; -1 where there is none."""
     last = table.transaction_version(_app_id(app, name))
     return -1 if last is None else last
 
 
 def within(column: str, low: int, high: int) -> Any:
-    """The condition that a time lies in (low, high], both in ms."""
+    """Return the condition that a time lies in (low, high], both in ms."""
     after, until = (pa.scalar(min(max(point, -_LARGEST_MS), _LARGEST_MS) * 1000, TIME) for point in (low, high))
     return (ds.field(column) > after) & (ds.field(column) <= until)
 
 
 def within_any(column: str, low: Iterable[int], high: Iterable[int]) -> Any:
-    """The condition that a time lies in one of the ranges (low, high], in ms."""
+    """Return the condition that a time lies in one of the ranges (low, high], in ms."""
     return reduce(or_, (within(column, *ends) for ends in zip(low, high, strict=True)), ds.scalar(False))

@@ -45,12 +45,12 @@ def location_of(warehouse: Warehouse) -> Location:
 
 
 def connection_of_warehouse() -> str | None:
-    """The name of the connection to the warehouse's object store; None: the settings of the environment are taken."""
+    """Return the name of the connection to the warehouse's object store; None: the environment's settings count."""
     return os.environ.get(CONNECTION) or None
 
 
 def connections_of(place: Location) -> list[str]:
-    """The names of the connections that a process needs to use a place."""
+    """Return the names of the connections that a process needs to use a location."""
     return [] if isinstance(place, Path) or place.connection is None else [place.connection]
 
 
@@ -82,7 +82,7 @@ def holds(file: Location) -> bool:
 
 
 def storage_options(place: Location) -> dict[str, str] | None:
-    """The options with which deltalake opens a table there, secrets included: never to be printed or stored."""
+    """Return deltalake's options for a table there, secrets included: never to be printed or stored."""
     if isinstance(place, Path):
         return None
     url = parse_object_url(place.url)

@@ -49,7 +49,7 @@ def only_driver(
     def tries_again() -> bool:
         try:
             return waits and not layout.drain.exists()
-        except OSError:  # nor can be told whether it is to drain
+        except OSError:  # nor can anyone see whether it is to drain
             return True
 
     if not isinstance(layout.home, Path):

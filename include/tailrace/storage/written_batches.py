@@ -1,4 +1,4 @@
-"""The note of the last batch that each of a stream's tables holds, which is the commit of that batch."""
+"""The note of the last batch that all tables of a stream hold: writing it commits that batch."""
 
 from __future__ import annotations
 
