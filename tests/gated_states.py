@@ -24,9 +24,9 @@ class GatedStates(TaskStates):
 
     gate: Path = Path()
 
-    def write(self, slot, batch, state):
-        if slot == CLOCK:
-            super().write(slot, batch, state)
+    def write(self, owner, batch, state):
+        if owner == CLOCK:
+            super().write(owner, batch, state)
             return
         try:
             (self.gate / "first").touch(exist_ok=False)
@@ -34,9 +34,9 @@ class GatedStates(TaskStates):
             self._await("written")
             (self.gate / "reached").touch()
             self._await("go")
-            super().write(slot, batch, state)
+            super().write(owner, batch, state)
         else:
-            super().write(slot, batch, state)
+            super().write(owner, batch, state)
             (self.gate / "written").touch()
 
     def _await(self, name: str) -> None:

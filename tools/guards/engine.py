@@ -65,8 +65,8 @@ MUTATIONS = (
     Mutation(
         "bucket: the state before a batch stays until the tables have it",
         "engine/task_states.py",
-        "self._file(slot, batch - 2).unlink",
-        "self._file(slot, batch - 1).unlink",
+        "self._file(owner, batch - 2).unlink",
+        "self._file(owner, batch - 1).unlink",
         (WAREHOUSE,),
     ),
 )

@@ -15,7 +15,7 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import rows_by_table
 from tailrace.engine.query_clock import ClockBatch
 from tailrace.engine.stage import PreparedSegment, Stage
-from tailrace.engine.task_states import CLOCK, Slot, TaskStates
+from tailrace.engine.task_states import CLOCK, StateOwner, TaskStates
 from tailrace.ground.wire import Batches
 from tailrace.operators.chunk import chunks_of
 from tailrace.sources.segments import Segment
@@ -37,7 +37,7 @@ class LocalExecutor:
     stage: Stage
     states: TaskStates
     threads: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
-    held: dict[Slot, tuple[int, Any]] = field(default_factory=dict)
+    held: dict[StateOwner, tuple[int, Any]] = field(default_factory=dict)
 
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
         """Run a batch, see `Executor.run`."""
@@ -73,13 +73,13 @@ class LocalExecutor:
         self._keep(index, header.batch, batch.state, batch.state.pack(task.store))
         return batch.output
 
-    def _take(self, slot: Slot, batch: int) -> Any:
+    def _take(self, owner: StateOwner, batch: int) -> Any:
         """Take the state after a batch, if it is held: a step may use it up, and a batch that fails is run again."""
-        held_batch, state = self.held.pop(slot, (None, None))
+        held_batch, state = self.held.pop(owner, (None, None))
         return state if held_batch == batch else None
 
-    def _keep(self, slot: Slot, batch: int, state: Any, packed: bytes) -> None:
+    def _keep(self, owner: StateOwner, batch: int, state: Any, packed: bytes) -> None:
         """Write a state after a batch, and hold it if that is worthwhile."""
-        self.states.write(slot, batch, packed)
+        self.states.write(owner, batch, packed)
         if len(packed) <= _MOST_HELD and not chunks_of(getattr(state, "state", None)):
-            self.held[slot] = batch, state
+            self.held[owner] = batch, state

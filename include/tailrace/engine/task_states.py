@@ -23,7 +23,7 @@ VERSION = 7
 
 _HEADER_BYTES = 8  # the version, and the checksum of the state
 
-Slot = int | Literal["clock"]
+StateOwner = int | Literal["clock"]
 """Whose state it is: a task's, by its number, or the clock's."""
 
 CLOCK: Final = "clock"
@@ -31,11 +31,11 @@ CLOCK: Final = "clock"
 
 @dataclass(frozen=True)
 class TaskStates:
-    """The states below a directory, on a disk or in an object store: SLOT/BATCH.state."""
+    """The states below a directory, on a disk or in an object store: OWNER/BATCH.state."""
 
     directory: Location
 
-    def read(self, slot: Slot, batch: int) -> bytes | None:
+    def read(self, owner: StateOwner, batch: int) -> bytes | None:
         """Read the state of the clock or a task after a batch; None before batch 0.
 
         Raises
@@ -45,7 +45,7 @@ class TaskStates:
         """
         if batch < 0:
             return None
-        file = self._file(slot, batch)
+        file = self._file(owner, batch)
         try:
             content = file.read_bytes()
         except FileNotFoundError:
@@ -57,15 +57,15 @@ class TaskStates:
             raise LostChunk(f"the state after batch {batch}, {file}, is damaged")
         return state
 
-    def write(self, slot: Slot, batch: int, state: bytes) -> None:
+    def write(self, owner: StateOwner, batch: int, state: bytes) -> None:
         """Write the state after a batch, and delete the one that no batch needs any more."""
-        file = self._file(slot, batch)
+        file = self._file(owner, batch)
         if isinstance(file, Path):
             file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, VERSION.to_bytes(4, "big") + _checksum(state) + state)
         if batch > 1:
             with suppress(OSError):  # `sweep` deletes it at a later start; the batch needs no more
-                self._file(slot, batch - 2).unlink(missing_ok=True)
+                self._file(owner, batch - 2).unlink(missing_ok=True)
 
     def newest(self) -> int:
         """Return the number of the newest batch of which there is any state; -1 where there is none."""
@@ -73,8 +73,8 @@ class TaskStates:
 
     def missing(self, tasks: int, batch: int) -> Location | None:
         """Return the first missing file of the states of clock and tasks after a batch; None if all are there."""
-        slots: list[Slot] = [CLOCK, *range(tasks)] if batch >= 0 else []
-        files = (self._file(slot, batch) for slot in slots)
+        owners: list[StateOwner] = [CLOCK, *range(tasks)] if batch >= 0 else []
+        files = (self._file(owner, batch) for owner in owners)
         return next((file for file in files if not file.exists()), None)
 
     def sweep(self, committed: int) -> int:
@@ -85,11 +85,11 @@ class TaskStates:
         return len(old)
 
     def _files(self) -> Iterator[Location]:
-        slots = self.directory.iterdir() if self.directory.is_dir() else ()
-        return (file for slot in slots for file in slot.glob("[0-9]*.state"))
+        owners = self.directory.iterdir() if self.directory.is_dir() else ()
+        return (file for owner in owners for file in owner.glob("[0-9]*.state"))
 
-    def _file(self, slot: Slot, batch: int) -> Location:
-        return self.directory / str(slot) / f"{batch:08d}.state"
+    def _file(self, owner: StateOwner, batch: int) -> Location:
+        return self.directory / str(owner) / f"{batch:08d}.state"
 
 
 def _checksum(state: bytes) -> bytes:

@@ -119,7 +119,7 @@ def test_tuples_are_placed_by_the_rows_that_the_stream_too_gives_the_partitionin
     whole = ByValue.assign
     monkeypatch.setattr(ByValue, "assign", lambda self, *args: given.append(args[:2]) or whole(self, *args))
     places_of(job, 0, desk.stage.readers[0].read(segment).tuples)
-    desk.stage.messages(replace(segment, stream="left"), BatchHeader(0, ()))
+    desk.stage.prepare(replace(segment, stream="left"), BatchHeader(0, ()))
     (_, of_correction), (_, of_stream) = given
     assert of_correction.equals(of_stream)
 

@@ -84,12 +84,12 @@ def test_a_state_of_another_version_is_refused_by_its_number(tmp_path):
         TaskStates(tmp_path).read(0, 1)
 
 
-@pytest.mark.parametrize("slot", [CLOCK, 0, 1])
-def test_a_missing_state_of_clock_or_task_is_found(tmp_path, slot):
+@pytest.mark.parametrize("owner", [CLOCK, 0, 1])
+def test_a_missing_state_of_clock_or_task_is_found(tmp_path, owner):
     states = TaskStates(tmp_path)
     for each in (CLOCK, 0, 1):
         states.write(each, 3, b"a state")
     assert states.missing(2, 3) is None
-    (tmp_path / str(slot) / "00000003.state").unlink()
-    assert states.missing(2, 3) == tmp_path / str(slot) / "00000003.state"
+    (tmp_path / str(owner) / "00000003.state").unlink()
+    assert states.missing(2, 3) == tmp_path / str(owner) / "00000003.state"
     assert states.missing(2, -1) is None

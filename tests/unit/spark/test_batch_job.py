@@ -53,8 +53,8 @@ def test_any_workers_come_to_the_rows_of_one_process(tmp_path: Path, workers: li
         rows = executor.run(header, segments, number - 1)
         assert found == {name: sorted(map(str, table.to_pylist())) for name, table in rows.items()}
         assert found["results"]
-        for slot in ("clock", *range(TASKS)):
-            assert states.read(slot, number) == executor.states.read(slot, number)
+        for owner in ("clock", *range(TASKS)):
+            assert states.read(owner, number) == executor.states.read(owner, number)
 
 
 def test_a_worker_runs_the_clock_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ BATCHES = 3
 QUERY = make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))
 TYPES = {"event_time": "timestamp[ms]", "arrival_time": "timestamp[ms]"} | dict.fromkeys(("id", "key"), "string")
 TYPES |= {"value": "double"}
-SLOTS = (CLOCK, *range(QUERY.parallelism))
+OWNERS = (CLOCK, *range(QUERY.parallelism))
 
 
 @pytest.fixture
@@ -48,8 +48,8 @@ def layout(tmp_path: Path) -> Layout:
     tables.create(table_schemas, STREAM_TABLES)
     for batch in range(BATCHES):
         journal.append(BatchRecord(BatchHeader(batch, ()), (), LogPosition()))
-        for slot in SLOTS:
-            TaskStates(layout.states).write(slot, batch, b"")
+        for owner in OWNERS:
+            TaskStates(layout.states).write(owner, batch, b"")
         for name in STREAM_TABLES:
             if name not in ("history", "late") or batch < 2:
                 tables.append(name, table_schemas[name].empty_table(), manifest.id, batch)
@@ -157,21 +157,23 @@ def test_a_lost_or_damaged_list_of_written_batches_is_refused(layout, content):
     damage_message(layout, r"tables\.json: it is (lost|damaged)")
 
 
-@pytest.mark.parametrize("slot", SLOTS)
-def test_a_lost_state_is_refused(layout, slot):
-    (layout.states / str(slot) / "00000001.state").unlink()  # of the batch before: no batch needs it
+@pytest.mark.parametrize("owner", OWNERS)
+def test_a_lost_state_is_refused(layout, owner):
+    (layout.states / str(owner) / "00000001.state").unlink()  # of the batch before: no batch needs it
     assert checkpoint.resumable(layout, QUERY) == layout.manifest()
-    (layout.states / str(slot) / "00000002.state").unlink()
-    whose = "the clock" if slot == CLOCK else "a task"
-    assert "tailrace rebuild" in damage_message(layout, rf"tasks/{slot}/00000002\.state: this state of {whose} is lost")
+    (layout.states / str(owner) / "00000002.state").unlink()
+    whose = "the clock" if owner == CLOCK else "a task"
+    assert "tailrace rebuild" in damage_message(
+        layout, rf"tasks/{owner}/00000002\.state: this state of {whose} is lost"
+    )
 
 
 def test_a_state_that_a_running_stream_deletes_meanwhile_is_not_lost(layout, monkeypatch):
     missing = TaskStates.missing
 
     def while_it_runs(states, tasks, batch):
-        for slot in (CLOCK, *range(tasks)):
-            states.write(slot, 4, b"")  # and batch 3 before it
+        for owner in (CLOCK, *range(tasks)):
+            states.write(owner, 4, b"")  # and batch 3 before it
         record_written(layout, ["metrics"], 4)
         return missing(states, tasks, batch)
 

@@ -99,8 +99,8 @@ def test_a_lost_history_of_either_stream_is_refused(tables, tmp_path, lost):
         schema = history.FILES if name in HISTORIES else SCHEMAS[name]
         tables.append(name, schema.empty_table(), layout.manifest().id, 0)
         record_written(layout, [name], 0)
-    for slot in (CLOCK, *range(query.parallelism)):
-        TaskStates(layout.states).write(slot, 0, b"")
+    for owner in (CLOCK, *range(query.parallelism)):
+        TaskStates(layout.states).write(owner, 0, b"")
     assert checkpoint.resumable(layout, query) == layout.manifest()
     layout.table(lost).rename(tmp_path / "elsewhere")
     with pytest.raises(Damaged, match=f"{lost}: the table is lost"):
