@@ -15,7 +15,10 @@ class EngineName(StrEnum):
 
 
 Engine = Annotated[
-    EngineName, typer.Option(help="spark: its executors run the batches. local: this process does, without a JVM.")
+    EngineName,
+    typer.Option(
+        envvar="TAILRACE_ENGINE", help="spark: its executors run the batches. local: this process does, without a JVM."
+    ),
 ]
 
 

@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from oracle import Settings, batch
 from oracle_assertions import assert_close
+from tailrace.cli.commands import app
 from warehouse import even, make_stream, write_files
 
 pytestmark = pytest.mark.slow
@@ -35,11 +37,11 @@ WITHOUT_SPARK = (
 )
 
 
-def tailrace(directory: Path, *words: str) -> str:
+def tailrace(directory: Path, *words: str, **variables: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_SPARK, *words],
         cwd=directory,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
         capture_output=True,
         text=True,
         check=False,
@@ -55,10 +57,18 @@ def test_run_correct_and_rebuild_need_no_spark(tmp_path):
     tailrace(tmp_path, "run", *where, "--bounded", "--engine", "local", "--batch-rows", "60")
     (tmp_path / "query.yaml").write_text(QUERY % 3)
     tailrace(tmp_path, "rebuild", *where, "--engine", "local")
-    tailrace(tmp_path, "correct", *where, "--engine", "local")
+    tailrace(tmp_path, "correct", *where, TAILRACE_ENGINE="local")
     answers = [json.loads(line) for line in tailrace(tmp_path, "results", *where, "--format", "jsonl").splitlines()]
     expected = batch(TUPLES, SETTINGS)
     assert len(answers) == len(expected)
     found = sorted(answer["value"] for answer in answers)
     for value, version in zip(found, sorted(expected.values(), key=lambda one: one.value), strict=True):
         assert_close(value, version.value, version.sum_abs)
+
+
+def test_an_engine_that_there_is_not_is_refused(monkeypatch):
+    monkeypatch.setenv("TAILRACE_ENGINE", "flink")
+    result = CliRunner().invoke(app, ["run", "query.yaml", "--warehouse", "wh"])
+    assert result.exit_code == 2
+    assert "TAILRACE_ENGINE" in result.output
+    assert "'spark', 'local'" in result.output
