@@ -27,7 +27,7 @@ from tailrace.spark import app
 from tailrace.spark.correct import correct
 from tailrace.spark.executor import SparkExecutor
 from tailrace.storage.layout import Layout
-from tailrace.stream import batch_size, opening
+from tailrace.stream import opening
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 
@@ -55,11 +55,10 @@ def test_new_settings_hold_from_the_next_tick(tmp_path, spark):
     assert_streamed(rows_of(warehouse), stream(TUPLES, dataclasses.replace(SETTINGS, changes=changes)))
 
 
-def test_batches_grow_where_their_rows_come_to_little(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr(batch_size, "_MADE", 100)
+def test_batches_grow_where_their_rows_come_to_little(tmp_path, spark):
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 16))
     query = make_query(tmp_path / "in", Settings(60_000, 60_000, 60_000, "sum", "none"))
-    app.run(query, tmp_path / "wh")
+    app.run(query, tmp_path / "wh", RunOptions(batch_answers=100))
     rows = Counter[int]()
     for row in rows_of(tmp_path / "wh", "metrics")["metrics"]:
         rows[row["batch"]] += row["rows"]
