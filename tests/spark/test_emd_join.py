@@ -36,7 +36,7 @@ HISTOGRAMS = np.random.default_rng(3).multinomial(40, np.ones(BINS) / BINS, SHAP
 """By the number that a tuple has as its value; masses, not shares."""
 CUT = 12_000
 """Event time, ms from the start, at which all histograms become others; batch 3 is the first one behind it."""
-POINTS = [(point, batch) for point in ("between states", "K2", "K4", "before note") for batch in (0, 3)]
+POINTS = [(point, 3) for point in ("between states", "K2", "K4", "before note")]
 
 
 @cache
