@@ -21,7 +21,7 @@ from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("table_join")]
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def test_each_unit_on_record_is_a_file_of_tests_or_a_group():
     files = [unit for unit in units if unit.endswith(".py")]
     assert [file for file in files if not (TESTS.parent / file).is_file()] == []
     sources = "".join(file.read_text() for file in TESTS.rglob("*.py"))
-    assert [unit for unit in units if unit not in files and f'xdist_group("{unit}")' not in sources] == []
+    assert [unit for unit in units if unit not in files and f'"{unit}"' not in sources] == []
 
 
 def pytest_run(directory: Path, *options: str) -> str:
