@@ -1,7 +1,7 @@
-"""The order in which tests are handed to several processes: longest first, by the seconds in `durations.json`.
+"""The units in which tests are handed to several processes, longest first, by the seconds in `durations.json`.
 
-What is handed out at once are the tests of an `xdist_group`, else single tests, which go by the seconds of their file:
-so the tests of a file stay together, and no process begins what takes minutes when the others are done.
+A unit is an `xdist_group`, or else a file: its tests then share costly fixtures, and the imports that they need. A file
+known to take long is handed out by single tests. No process begins what takes minutes when the others are done.
 
     python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --record-durations
 
@@ -12,24 +12,37 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
+
+import pytest
 
 DURATIONS = Path(__file__).with_name("durations.json")
+LONG_S = 60.0
+"""From here on a file is no unit: its tests may go to all processes."""
 
-T = TypeVar("T")
+
+def hand_out(items: list[pytest.Item], root: Path, seconds: Mapping[str, float]) -> None:
+    """Make a group of each file's tests that name none, and bring the longest units first."""
+    units = []
+    for item in items:
+        groups = sorted({mark.args[0] for mark in item.iter_markers("xdist_group")})
+        units.append("_".join(groups) or item.path.relative_to(root).as_posix())  # as xdist joins the names of several
+        if not groups and seconds.get(units[-1], 0.0) < LONG_S:
+            item.add_marker(pytest.mark.xdist_group(units[-1]))
+    items[:] = [items[place] for place in longest_first(units, seconds)]
 
 
-def longest_first(tests: Iterable[tuple[T, str]], seconds: Mapping[str, float]) -> list[T]:
-    """Sort tests, each given with its unit, by what is known of their units; unknown ones come in the middle."""
+def longest_first(units: Sequence[str], seconds: Mapping[str, float]) -> list[int]:
+    """Return the places of tests, given by their units, in the order to run; unknown units come in the middle."""
     unknown = median(seconds.values()) if seconds else 0.0
-    return [test for test, _ in sorted(tests, key=lambda pair: -seconds.get(pair[1], unknown))]
+    first = {unit: place for place, unit in reversed(list(enumerate(units)))}
+    return sorted(range(len(units)), key=lambda place: (-seconds.get(units[place], unknown), first[units[place]]))
 
 
 def unit_of(node_id: str) -> str:
-    """Return the group of a test, which xdist writes behind an @ at the end of its id, or its file."""
+    """Return the unit of a test: its group, which xdist writes behind an @ at the end of its id, or its file."""
     if node_id.rfind("@") > node_id.rfind("]"):
         return node_id.rpartition("@")[2]
     return node_id.partition("::")[0]

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
-from balance import longest_first, read_durations, record_durations, unit_of
+from balance import hand_out, read_durations, record_durations, unit_of
 from tailrace.cli import leaving
 
 settings.register_profile("busy", deadline=None)  # a busy machine makes no test red
@@ -33,11 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(DurationRecorder())
 
 
-@pytest.hookimpl(wrapper=True)  # once xdist has written the groups into the ids
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    yield
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, and after the hooks of directories, which are later
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):  # in one process, tests run in the order of their files, as some need it
-        items[:] = longest_first([(item, unit_of(item.nodeid)) for item in items], read_durations())
+        hand_out(items, config.rootpath, read_durations())
 
 
 class DurationRecorder:

@@ -105,8 +105,9 @@ def test_states_that_were_written_for_an_uncommitted_batch_are_written_again(kil
 
 def test_a_damaged_state_that_a_worker_meets_is_a_loud_stop_that_tells_the_repair(killed, spark):
     directory = killed("K2-3")
-    states_after(directory, 2)[0].write_bytes(b"half a file")
-    with pytest.raises(Damaged, match=r"batch 2, .*, is damaged") as stop:
+    damaged = states_after(directory, 2)[0]
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    with pytest.raises(Damaged, match=r"the state after batch 2, .*, is damaged") as stop:
         go_on(directory)
     assert "mv " in stop.value.problems[0].right
 

@@ -22,18 +22,15 @@ GROUPED = "import pytest\npytestmark = pytest.mark.xdist_group('long')\n" + QUIC
 
 def test_the_longest_units_come_first_and_unknown_ones_in_the_middle():
     units = ["a/test_short.py", "a/test_new.py", "long", "a/test_some.py"]
-    assert longest_first([(unit, unit) for unit in units], SECONDS) == [
-        *("long", "a/test_new.py", "a/test_some.py", "a/test_short.py"),
-    ]
+    assert longest_first(units, SECONDS | {"another": 3.0}) == [2, 3, 1, 0]
 
 
-def test_the_tests_of_a_unit_keep_their_order():
-    tests = [("long 1", "long"), ("short", "a/test_short.py"), ("long 2", "long")]
-    assert longest_first(tests, SECONDS) == ["long 1", "long 2", "short"]
+def test_the_tests_of_a_unit_stay_together_in_their_order():
+    assert longest_first(["b", "long", "a", "b", "long", "a"], SECONDS) == [1, 4, 0, 3, 2, 5]
 
 
 def test_without_a_record_the_order_stays():
-    assert longest_first([("b", "b.py"), ("a", "a.py")], {}) == ["b", "a"]
+    assert longest_first(["b.py", "a.py"], {}) == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +62,10 @@ def test_each_unit_on_record_is_a_file_of_tests_or_a_group():
     assert [unit for unit in units if unit not in files and f'"{unit}"' not in sources] == []
 
 
+def several(processes: int) -> list[str]:
+    return ["-n", str(processes), "--dist", "loadgroup", "--no-loadscope-reorder", "-v"]
+
+
 def pytest_run(directory: Path, *options: str) -> str:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
     environment = os.environ | {"PYTHONPATH": f"{directory}{os.pathsep}{TESTS.parent / 'include'}"}
@@ -75,20 +76,41 @@ def pytest_run(directory: Path, *options: str) -> str:
     return run.stdout
 
 
-def test_a_run_in_several_processes_begins_with_the_longest_and_records_durations(tmp_path):
+WHERE = """
+import os, pytest
+
+@pytest.mark.parametrize("number", range(6))
+def test_where(number):
+    with open(f"{__name__}.where", "a") as file:
+        print(os.environ["PYTEST_XDIST_WORKER"], file=file)
+"""
+
+
+def test_processes_begin_with_the_longest_and_durations_are_recorded(tmp_path):
     for name in ("balance.py", "conftest.py"):
         shutil.copy(TESTS / name, tmp_path)
-    for name, text in {"test_a": QUICK, "test_b": QUICK * 2, "test_c": GROUPED, "test_d": QUICK}.items():
+    for name, text in {"test_a": QUICK, "test_b": QUICK, "test_c": GROUPED, "test_d": QUICK}.items():
         (tmp_path / f"{name}.py").write_text(text)
     durations = tmp_path / "durations.json"
     durations.write_text(json.dumps({"test_a.py": 0.1, "test_b.py": 1, "long": 50, "test_d.py": 0.2, "gone.py": 7}))
-    several = "-n", "1", "--dist", "loadgroup", "--no-loadscope-reorder", "-v"
-    lines = [line for line in pytest_run(tmp_path, *several).splitlines() if "PASSED" in line]
+    lines = [line for line in pytest_run(tmp_path, *several(1)).splitlines() if "PASSED" in line]
     order = [line.split()[-1].partition("::")[0].removesuffix(".py") for line in lines]
     assert list(dict.fromkeys(order)) == ["test_c", "test_b", "test_d", "test_a"]
-    assert json.loads(durations.read_text())["gone.py"] == 7
-    pytest_run(tmp_path, *several, "--record-durations")
+    assert json.loads(durations.read_text())["test_b.py"] == 1
+    pytest_run(tmp_path, *several(1), "--record-durations")
     recorded = json.loads(durations.read_text())
-    assert recorded == {unit: pytest.approx(0, abs=0.9) for unit in ("test_a.py", "test_b.py", "long", "test_d.py")} | {
-        "gone.py": 7
-    }
+    assert recorded.pop("gone.py") == 7
+    assert recorded.keys() == {"test_a.py", "test_b.py", "long", "test_d.py"}
+    assert max(recorded.values()) < 1
+
+
+def test_a_file_stays_in_one_process_unless_it_takes_long(tmp_path):
+    for name in ("balance.py", "conftest.py"):
+        shutil.copy(TESTS / name, tmp_path)
+    for name in ("test_quick", "test_long"):
+        (tmp_path / f"{name}.py").write_text(WHERE)
+    (tmp_path / "durations.json").write_text(json.dumps({"test_quick.py": 5, "test_long.py": 100}))
+    pytest_run(tmp_path, *several(2))
+    workers = {file.stem: set(file.read_text().split()) for file in tmp_path.glob("*.where")}
+    assert len(workers["test_quick"]) == 1
+    assert len(workers["test_long"]) == 2
