@@ -20,7 +20,7 @@ demo: setup ## Start Airflow, stream flights, correct them, check every answer; 
 
 test: setup lint ## All tests (with Spark), the linters and the type checker
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder -m "not alone and not yarn"
-	$(BIN)/python -m pytest -m alone  # these measure how soon things are back
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m alone  # these measure how soon things are back
 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not spark and not slow" tests/unit

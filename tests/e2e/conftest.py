@@ -1,4 +1,4 @@
-"""One complete Airflow and one driver host, shared by all end-to-end tests."""
+"""One complete Airflow and one driver host, shared by all end-to-end tests of a process."""
 
 from __future__ import annotations
 

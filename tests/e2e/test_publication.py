@@ -1,7 +1,4 @@
-"""While a stream lives, end to end: a consumer DAG runs on new results, and a broken promise is told within a minute.
-
-Runs after test_platform.py.
-"""
+"""While a stream lives, end to end: a consumer DAG runs on new results, a broken promise is told within a minute."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from tailrace.orchestration import drivers
 from tailrace.storage.layout import Layout
 from webhook import listening_webhook
 
-pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.xdist_group("live"), pytest.mark.timeout(1500)]
 
 STREAM, PUBLISH, CONSUME, CORRECT = "stream_live", "publish_live", "consume_live", "correct_live"
 TOLD_S = 60

@@ -1,4 +1,4 @@
-"""Γ end to end: late tuples are corrected automatically, once per advance by Γ. Runs after test_platform.py."""
+"""Γ end to end: late tuples are corrected automatically, once per advance by Γ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 
-pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.xdist_group("live"), pytest.mark.timeout(900)]
 
 DAG, ASSET, CORRECTED_S = "correct_sums", "sums.uncorrected", 60
 START_MS = 1_767_225_600_000
