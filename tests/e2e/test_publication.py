@@ -32,8 +32,8 @@ def webhook(platform):
 @pytest.fixture(scope="module")
 def run(platform, webhook):
     """A run of the stream `live`, which commits a batch every second or so; it is drained at the end."""
-    platform.unpause("correct_sums")  # Airflow takes a while to watch for it, until test_uncorrected.py
     run = platform.trigger(STREAM)
+    platform.unpause("correct_sums")  # Airflow takes a while to watch for it, until test_uncorrected.py
     yield run
     for dag in (PUBLISH, CONSUME, CORRECT):
         platform.api.call("PATCH", f"dags/{dag}", {"is_paused": True})
