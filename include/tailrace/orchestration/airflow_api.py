@@ -21,10 +21,12 @@ _MAY_REPEAT = ("GET", "PATCH")  # idempotent
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a request is repeated, in s: a busy laptop may give no answer for minutes.
+    """The retries of a request that has no answer: a busy laptop may give none for minutes.
 
     Attributes
     ----------
+    limit_s : float
+        The time, in s, from which on a request is given up.
     again_s, message_every_s : float
         The intervals between two tries, and between two messages about a missing answer.
     """

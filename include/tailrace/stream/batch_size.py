@@ -22,7 +22,7 @@ class BatchSize:
     def __init__(self, kind: Kind, options: RunOptions) -> None:
         """Start for a kind, whose batches are limited by the options."""
         weight, is_join = kind.row_weight, len(kind.inputs) > 1
-        self._answers, self._partials = options.batch_answers, options.batch_answers // weight
+        self._answers, self._partials = options.batch_answers, max(options.batch_answers // weight, 1)
         self._most = min(options.batch_rows, BATCH_ROWS // weight)
         # A join may make many answers of a row.
         self._least = min(_JOINED, self._partials) if is_join else self._partials
