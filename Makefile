@@ -4,6 +4,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# One more than there are cores: many tests wait more than they compute.
+PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # With it, every process would compile all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -17,8 +19,8 @@ demo: setup ## Start Airflow, stream flights, correct them, check every answer; 
 	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
 
 test: setup lint ## All tests (with Spark), the linters and the type checker
-	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "not alone and not yarn"  # many wait more than they compute
-	$(BIN)/python -m pytest -m alone  # these measure how soon things are back
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder -m "not alone and not yarn"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m alone  # these measure how soon things are back
 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not spark and not slow" tests/unit

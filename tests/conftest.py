@@ -1,12 +1,17 @@
-"""What holds in all tests: commands in the tests' own process end by `SystemExit`, and no example has a deadline."""
+"""What holds in all tests: commands in the tests' own process end by `SystemExit`, and no example has a deadline.
+
+Several processes are given the longest tests first (`balance.py`).
+"""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 import pytest
 from hypothesis import settings
 
+from balance import hand_out, read_durations, record_durations, unit_of
 from tailrace.cli import leaving
 
 settings.register_profile("busy", deadline=None)  # a busy machine makes no test red
@@ -16,3 +21,31 @@ settings.load_profile("busy")
 @pytest.fixture(autouse=True)
 def command_ends_by_system_exit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaving, "leave", lambda code, waits=True: sys.exit(code))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-durations", action="store_true", help="write how long tests took to durations.json")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(DurationRecorder())
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, and after the hooks of directories, which are later
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # in one process, tests run in the order of their files, as some need it
+        hand_out(items, config.rootpath, read_durations())
+
+
+class DurationRecorder:
+    """Adds up how long the tests of a run take, and records it."""
+
+    def __init__(self) -> None:
+        self.spent: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.spent[unit_of(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        record_durations(self.spent)

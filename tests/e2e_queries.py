@@ -1,10 +1,42 @@
-"""The query of the end-to-end tests: the sample of flights under other names."""
+"""Queries of the end-to-end tests: the sample of flights under another name, and sums with a gap Γ."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PUBLISHED_EVERY_S = 20
+"""The interval of publications in these tests; by default it is a minute."""
+
+PUBLICATIONS = f"""# Airflow takes no file that names neither it nor a DAG
+from tailrace.orchestration.publish_dags import publish_dags
+
+globals().update(publish_dags({PUBLISHED_EVERY_S}))
+"""
+
+
+SUMS = """\
+name: sums
+kind: aggregate
+streams:
+  readings:
+    source: {{format: parquet, path: {path}}}
+    event_time: event_time
+    arrival_time: arrival_time
+    id: id
+    key: sensor
+window: {{size: 500 ms, slide: 100 ms}}
+disorder: {{policy: k_slack, k: 100 ms}}
+aggregate: {{function: sum, column: value}}
+correction: {{gap: 5 s}}
+"""
+
+
+def sums_query(directory: Path, source: Path) -> Path:
+    """Declare the query `sums` over a source that need not be there yet."""
+    file = directory / "sums.yaml"
+    file.write_text(SUMS.format(path=source))
+    return file
 
 
 def live_query(directory: Path) -> Path:

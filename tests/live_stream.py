@@ -1,4 +1,4 @@
-"""A live stream on Spark, and what a test does beside it."""
+"""A live stream, on Spark or another engine, and what a test does beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.spark.app import run
+from tailrace.spark.app import run as on_spark
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
@@ -50,7 +50,7 @@ class ConcurrentAction(threading.Thread):
         pytest.fail(f"waited in vain: {Status.read(self.layout)}")
 
 
-def live(query, warehouse: Path, act, plan: RunOptions = LIVE) -> None:
+def live(query, warehouse: Path, act, plan: RunOptions = LIVE, run=on_spark) -> None:
     beside = ConcurrentAction(Layout.of(warehouse, query.name), act)
     beside.layout.status.unlink(missing_ok=True)
     beside.start()

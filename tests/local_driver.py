@@ -15,6 +15,8 @@ from typing import ClassVar
 
 import pytest
 
+from tailrace.correction.correct import Report, correct
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.executor import Executor
 from tailrace.engine.feedback import Feedback
@@ -41,6 +43,7 @@ from tailrace.stream.stream_tables import StreamTables
 
 NOW = 1_800_000_000_000
 FILE = Path("readings.yaml")
+EVERYTHING = CorrectionRange()
 
 
 @dataclass
@@ -130,3 +133,8 @@ def one_by_one(stage: Stage, states: TaskStates) -> Iterator[Executor]:
 def no_spark(buckets: int) -> None:
     """The scan of a history that is too large for one process."""
     pytest.fail("so little needs no Spark")
+
+
+def correct_here(query: Query, warehouse: Path | str, span: CorrectionRange = EVERYTHING) -> Report:
+    """Correct late tuples in this process."""
+    return correct(query, warehouse, span, no_spark)

@@ -1,4 +1,4 @@
-"""One complete Airflow and one driver host, shared by all end-to-end tests."""
+"""One complete Airflow and one driver host, shared by all end-to-end tests of a process."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from e2e_queries import PUBLICATIONS, live_query, sums_query
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.orchestration import drivers
@@ -24,6 +25,9 @@ from tailrace.storage.status import Status
 
 ROOT = Path(__file__).parents[2]
 QUERY = (ROOT / "include" / "queries" / "flights.yaml").read_text()
+
+ACTIVE = "stream_flights", "correct_flights", "stream_live", "consume_live", "publish_live"
+"""The DAGs of queries that are declared from the start. Airflow starts their triggers at a next look at their files."""
 
 # A DAG as a user writes it, which knows no more of tailrace than the asset's name and URI.
 CONSUMER = """
@@ -59,6 +63,11 @@ class Platform:
         assert str(rate) in text
         assert sample in text
         (self.home / "queries" / "flights.yaml").write_text(text)
+
+    def unpause(self, dag: str) -> None:
+        """Let a DAG run, once Airflow has found it."""
+        self.until(lambda: dag in [found["dag_id"] for found in self.api.call("GET", "dags", limit=100)["dags"]], 180)
+        self.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
 
     def trigger(self, dag: str, **conf: Any) -> str:
         return self.api.trigger(dag, conf)
@@ -112,6 +121,8 @@ def platform(tmp_path_factory) -> Iterator[Platform]:
     (home / "queries").mkdir()
     shutil.copytree(ROOT / "dags", home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     (home / "dags" / "consumers.py").write_text(CONSUMER)
+    (home / "dags" / "publications.py").write_text(PUBLICATIONS)
+    live_query(home / "queries")
     with EmbeddedHost(home / "drivers") as hosting:
         access = hosting.access
         connection = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
@@ -131,12 +142,7 @@ def platform(tmp_path_factory) -> Iterator[Platform]:
         running_platform.declare(150)
         with airflow:
             running_platform.api = airflow.api()
-            for dag in ("stream_flights", "correct_flights"):
-                running_platform.until(
-                    lambda dag=dag: (
-                        dag
-                        in [description["dag_id"] for description in running_platform.api.call("GET", "dags")["dags"]]
-                    )
-                )
-                running_platform.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
+            for dag in ACTIVE:
+                running_platform.unpause(dag)
+            sums_query(home / "queries", home / "sums")  # it is found while Airflow runs
             yield running_platform

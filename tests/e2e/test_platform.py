@@ -27,7 +27,7 @@ from tailrace.storage.results import read_answers
 from tailrace.storage.status import Status
 from tailrace.storage.tables import Tables
 
-pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.xdist_group("platform"), pytest.mark.timeout(900)]
 
 STREAM, CORRECT = "stream_flights", "correct_flights"
 GONE_S = 60

@@ -1,4 +1,4 @@
-"""Γ end to end: late tuples are corrected automatically, once per advance by Γ. Runs after test_platform.py."""
+"""Γ end to end: late tuples are corrected automatically, once per advance by Γ."""
 
 from __future__ import annotations
 
@@ -21,25 +21,10 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 
-pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.xdist_group("live"), pytest.mark.timeout(900)]
 
 DAG, ASSET, CORRECTED_S = "correct_sums", "sums.uncorrected", 60
 START_MS = 1_767_225_600_000
-QUERY = """\
-name: sums
-kind: aggregate
-streams:
-  readings:
-    source: {{format: parquet, path: {path}}}
-    event_time: event_time
-    arrival_time: arrival_time
-    id: id
-    key: sensor
-window: {{size: 500 ms, slide: 100 ms}}
-disorder: {{policy: k_slack, k: 100 ms}}
-aggregate: {{function: sum, column: value}}
-correction: {{gap: 5 s}}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -50,17 +35,11 @@ def table() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def query(platform, table) -> Path:
-    file, data = platform.home / "queries" / "sums.yaml", platform.home / "sums"
-    file.write_text(QUERY.format(path=data))
-    platform.until(
-        lambda: DAG in [dag["dag_id"] for dag in platform.api.call("GET", "dags", limit=100)["dags"]],
-        180,
-    )
-    platform.api.call("PATCH", f"dags/{DAG}", {"is_paused": False})
-    platform.until(lambda: is_watched(platform), 90)  # Airflow starts the trigger at its next parse of the DAG
+    platform.unpause(DAG)
+    platform.until(lambda: is_watched(platform), 90)  # Airflow starts the trigger at its next look at the DAG's file
     write(table, platform.home / "parts", 2)
-    data.mkdir()
-    return file
+    (platform.home / "sums").mkdir()
+    return platform.home / "queries" / "sums.yaml"
 
 
 def is_watched(platform) -> bool:

@@ -18,6 +18,14 @@ from tailrace.storage.layout import Layout
 assert airflow_home.HOME
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            # One process imports Airflow, which takes long, and they wait for processes more than they compute.
+            item.add_marker(pytest.mark.xdist_group("airflow"))
+
+
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A directory with the declared query `readings` and a warehouse; Airflow's settings point to it."""

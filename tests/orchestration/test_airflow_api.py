@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tailrace.orchestration import airflow_api
-from tailrace.orchestration.airflow_api import Api
+from tailrace.orchestration.airflow_api import Api, Patience
 
 LOST = httpx.ReadTimeout("timed out")
 REFUSED = httpx.ConnectError("connection refused")
@@ -29,11 +29,10 @@ class Server:
 
 @pytest.fixture
 def serve(monkeypatch):
-    def make_api(*answers):
+    def make_api(*answers, **patience):
         server = Server(*answers)
         monkeypatch.setattr(airflow_api.httpx, "request", server.request)
-        monkeypatch.setattr(airflow_api, "_AGAIN_S", 0)
-        return Api("http://here", "token"), server
+        return Api("http://here", "token", Patience(**{"again_s": 0} | patience)), server
 
     return make_api
 
@@ -55,19 +54,16 @@ def test_an_idempotent_request_without_an_answer_is_retried(serve, method, fault
 @pytest.mark.parametrize(
     ("fault", "message"), [(LOST, "ReadTimeout: timed out"), (response("locked", 503), "503 .*locked")]
 )
-def test_a_request_that_never_gets_an_answer_is_named(serve, monkeypatch, fault, message):
-    monkeypatch.setattr(airflow_api, "_PATIENCE_S", -1)
-    api, _ = serve(fault)
+def test_a_request_that_never_gets_an_answer_is_named(serve, fault, message):
+    api, _ = serve(fault, limit_s=-1)
     with pytest.raises(TimeoutError, match=f"GET dags/a was tried .*{message}"):
         api.call("GET", "dags/a")
 
 
-def test_a_long_wait_names_the_request_and_the_fault(serve, monkeypatch, capsys):
-    monkeypatch.setattr(airflow_api, "_MESSAGE_EVERY_S", 0)
-    api, _ = serve(LOST, response({}))
+def test_a_long_wait_names_the_request_and_the_fault(serve, capsys):
+    api, _ = serve(LOST, response({}), message_every_s=0)
     api.call("GET", "dags/a")
     assert capsys.readouterr().err == "waiting for Airflow's API to answer GET dags/a: ReadTimeout: timed out\n"
-    monkeypatch.setattr(airflow_api, "_MESSAGE_EVERY_S", 30)
     api, _ = serve(LOST, response({}))
     api.call("GET", "dags/a")
     assert not capsys.readouterr().err
@@ -103,7 +99,8 @@ def test_a_refusal_is_raised_at_once(serve):
 def test_a_log_in_is_retried_only_if_patient(serve, monkeypatch, fault):
     _, server = serve(fault, response({"access_token": "secret"}, 201))
     monkeypatch.setattr(airflow_api.httpx, "post", lambda url, **options: server.request("POST", url, **options))
-    assert Api.log_in("http://here", "me", "password") == Api("http://here", "secret")
+    patience = Patience(again_s=0)
+    assert Api.log_in("http://here", "me", "password", patience=patience) == Api("http://here", "secret", patience)
     _, server = serve(fault)
     with pytest.raises((TimeoutError, httpx.HTTPStatusError)):
         Api.log_in("http://here", "me", "password", patient=False)

@@ -1,4 +1,8 @@
-"""The embedded supervisord: one per directory, reusable by later processes, stopped with all of its drivers."""
+"""The embedded supervisord: one per directory, reusable by later processes, stopped with all of its drivers.
+
+Tests that only look at a running one share it (`running`). The others have one of their own: they start, stop, kill or
+stop answering it, leave a driver that ignores SIGTERM behind, or look at what its start wrote.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +49,12 @@ def embedded(tmp_path):
     embedded.stop(0)
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    with EmbeddedHost(tmp_path_factory.mktemp("running") / "host") as running:
+        yield running
+
+
 @pytest.fixture
 def driver_with_children(tmp_path):
     """The command of a driver with two children, and a function that reads the pids of all processes it started."""
@@ -61,10 +71,10 @@ def pid_of(host: SupervisorHost) -> int:
     return host.rpc.call("getPID")
 
 
-def test_the_host_answers_only_with_its_password(embedded):
-    host = embedded.start()
+def test_the_host_answers_only_with_its_password(running):
+    host = running.host
     assert host.inspect("flights").state == "absent"
-    access = embedded.access
+    access = running.access
     assert (access.host, access.user, len(access.password)) == ("127.0.0.1", "tailrace", 32)
     for stranger in (
         SupervisorHost(host.rpc.url, host.programs),
@@ -74,23 +84,23 @@ def test_the_host_answers_only_with_its_password(embedded):
             stranger.inspect("flights")
 
 
-def test_the_host_has_no_page_that_asks_for_its_password_shows_a_log_or_acts(embedded):
-    host = embedded.start()
+def test_the_host_has_no_page_that_asks_for_its_password_shows_a_log_or_acts(running):
+    host = running.host
     host.deploy("flights", [sys.executable, "-c", "import time; time.sleep(600)"], {})
-    answers = answers_to_browsers(host.rpc.url, embedded.access.user, embedded.access.password)
+    answers = answers_to_browsers(host.rpc.url, running.access.user, running.access.password)
     assert answers == {page: {404} for page in answers}
     assert host.inspect("flights").alive
 
 
-def test_only_its_user_reads_the_password(embedded):
-    host = embedded.start()
-    assert stat.S_IMODE((embedded.directory / "supervisord.conf").stat().st_mode) == 0o600
-    assert embedded.access.password not in repr(embedded.access) + repr(embedded) + repr(host)
+def test_only_its_user_reads_the_password(running):
+    host = running.host
+    assert stat.S_IMODE((running.directory / "supervisord.conf").stat().st_mode) == 0o600
+    assert running.access.password not in repr(running.access) + repr(running) + repr(host)
     server = psutil.Process(pid_of(host))
-    assert embedded.access.password not in " ".join([*server.cmdline(), *server.environ().values()])
-    other_files = [file for file in embedded.directory.iterdir() if file.is_file() and file.name != "supervisord.conf"]
+    assert running.access.password not in " ".join([*server.cmdline(), *server.environ().values()])
+    other_files = [file for file in running.directory.iterdir() if file.is_file() and file.name != "supervisord.conf"]
     assert other_files
-    assert not any(embedded.access.password in file.read_text() for file in other_files)
+    assert not any(running.access.password in file.read_text() for file in other_files)
 
 
 def test_files_of_the_host_and_its_drivers_are_private_to_the_user(embedded):
@@ -127,22 +137,21 @@ def test_a_copy_of_a_hosts_directory_neither_stops_the_original_nor_runs_its_dri
     assert (driver.state, driver.pid) == ("running", pid)
 
 
-def test_the_host_listens_on_loopback_only(embedded):
-    server = psutil.Process(pid_of(embedded.start()))
+def test_the_host_listens_on_loopback_only(running):
+    server = psutil.Process(pid_of(running.host))
     assert [
         tuple(connection.laddr) for connection in server.net_connections() if connection.status == psutil.CONN_LISTEN
-    ] == [("127.0.0.1", embedded.access.port)]
+    ] == [("127.0.0.1", running.access.port)]
 
 
-def test_two_hosts_have_different_passwords_and_ports(embedded, tmp_path):
-    embedded.start()
+def test_two_hosts_have_different_passwords_and_ports(running, tmp_path):
     with EmbeddedHost(tmp_path / "another") as other:
-        assert other.access.password != embedded.access.password
-        assert other.access.port != embedded.access.port
+        assert other.access.password != running.access.password
+        assert other.access.port != running.access.port
 
 
-def test_the_host_has_a_session_of_its_own_out_of_ctrl_cs_reach(embedded):
-    pid = pid_of(embedded.start())
+def test_the_host_has_a_session_of_its_own_out_of_ctrl_cs_reach(running):
+    pid = pid_of(running.host)
     assert os.getsid(pid) == pid != os.getsid(0)
 
 
@@ -253,15 +262,14 @@ def test_a_driver_that_ignores_sigterm_does_not_delay_the_sigterm_of_another(emb
     assert (tmp_path / "goodbye").exists()
 
 
-def test_a_host_that_hangs_is_stopped_too(embedded, driver_with_children, monkeypatch):
+def test_a_host_that_hangs_is_stopped_too(embedded, driver_with_children):
     command, pids = driver_with_children
     host = embedded.start()
     host.deploy("flights", command, {})
     until(lambda: len(pids()) == 3)
     server = pid_of(host)
-    monkeypatch.setattr(module, "_PATIENCE_S", 0.3)
     os.kill(server, signal.SIGSTOP)
-    embedded.stop(0.2)
+    EmbeddedHost(embedded.directory, patience_s=0.3).stop(0.2)
     assert all(map(is_dead, [server, *pids()]))
 
 
@@ -352,9 +360,8 @@ def test_a_host_whose_port_was_taken_meanwhile_gets_another_one(embedded):
 def test_a_start_without_a_free_port_raises(embedded, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         monkeypatch.setattr(module, "free_port", lambda: listener.getsockname()[1])
-        monkeypatch.setattr(module, "_PROBE_S", 0.1)
         with pytest.raises(DriverHostDown, match="no port of loopback stays free"):
-            embedded.start()
+            EmbeddedHost(embedded.directory, probe_s=0.1).start()
 
 
 def test_a_host_that_cannot_start_says_why(embedded):

@@ -86,13 +86,11 @@ def start_airflow(monkeypatch, tmp_path):
 
         child = SimpleNamespace(pid=0, poll=lambda: exit_code)
         messages = list[str]()
-        airflow = EmbeddedAirflow(tmp_path, Path("dags"), {}, start_s, messages.append)
+        airflow = EmbeddedAirflow(tmp_path, Path("dags"), {}, start_s, messages.append, look_again_s=0, tell_s=-1)
         monkeypatch.setattr(airflow, "api", lambda patient: None)
         monkeypatch.setattr(airflow, "kill", lambda: messages.append("killed"))
         monkeypatch.setattr(module.subprocess, "Popen", lambda *_, **__: child)
         monkeypatch.setattr(module.httpx, "get", health)
-        monkeypatch.setattr(module, "_LOOK_AGAIN_S", 0)
-        monkeypatch.setattr(module, "_TELL_S", -1)
         airflow.start()
         return [line.partition(": ")[0] for line in messages]
 

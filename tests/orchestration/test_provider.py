@@ -25,8 +25,6 @@ from tailrace.orchestration.links import PAGES
 from tailrace.orchestration.provider import get_provider_info
 from tailrace.orchestration.stream_dags import stream_dags
 
-pytestmark = pytest.mark.xdist_group("provider")
-
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
 

@@ -71,6 +71,16 @@ def test_an_event_tells_what_a_table_has_gained(answer, publish, layout):
     assert publish() == first | {"rows": 2, "total_rows": 4, "as_of": "1970-01-01T00:00:04.000Z"}
 
 
+def test_publications_may_come_more_often(place):
+    from tailrace.orchestration.publish_dags import publish_dags
+
+    for interval_s, dags, said in ((60.0, publish_dags(), "1 min"), (15.0, publish_dags(15.0), "15 s")):
+        dag = dags["publish_readings"]
+        [watcher] = dag.timetable.asset_condition.objects[0].watchers
+        assert watcher.trigger.serialize()[1] == {"query": "readings", "interval_s": interval_s}
+        assert f"at most once in {said}" in dag.doc_md
+
+
 def test_the_state_of_the_promise_is_told(answer, publish, layout):
     row = dict.fromkeys(SCHEMA["quality"].names) | {"bucket_start": 0, "answers": 9, "missing": 0, "off": 9}
     row |= {"error": 0.05, "risk": 0.1}

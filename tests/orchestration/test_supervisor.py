@@ -405,21 +405,26 @@ def test_a_driver_between_a_crash_and_its_restart_is_stopped(host, name, stand_i
     assert is_dead(pid)
 
 
-def test_a_driver_that_cannot_be_stopped_raises(host, name, stand_in, starts, monkeypatch):
+@pytest.fixture
+def impatient(embedded) -> SupervisorHost:
+    """The host, for whose own actions nobody waits."""
+    access = embedded.access
+    return SupervisorHost(embedded.host.rpc.url, embedded.host.programs, access.user, access.password, soon_s=0.2)
+
+
+def test_a_driver_that_cannot_be_stopped_raises(host, impatient, name, stand_in, starts, monkeypatch):
     host.deploy(name, stand_in(SLEEP), {})
     until(starts)
-    call = host.rpc.call
+    call = impatient.rpc.call
 
     def refuse(method, *arguments):
         if method == "stopProcess":
             raise Fault(30, "FAILED: for a reason")
         return call(method, *arguments)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(host.rpc, "call", refuse)
-        patch.setattr("tailrace.drivers.supervisor._SOON_S", 0.2)
-        with pytest.raises(TimeoutError, match="for a reason"):
-            host.stop(name, 60)
+    monkeypatch.setattr(impatient.rpc, "call", refuse)
+    with pytest.raises(TimeoutError, match="for a reason"):
+        impatient.stop(name, 60)
     assert host.inspect(name).state == "running"
 
 
@@ -481,13 +486,12 @@ def test_a_command_that_is_missing_or_takes_too_long_has_no_exit_code(host, name
     assert not host._file(f"{name}-slow").exists()
 
 
-def test_a_driver_that_survives_sigkill_raises(host, name, stand_in, starts, monkeypatch):
+def test_a_driver_that_survives_sigkill_raises(host, impatient, name, stand_in, starts, monkeypatch):
     host.deploy(name, stand_in(IGNORES_SIGTERM), {})
     until(starts)
-    monkeypatch.setattr(host, "_kill", lambda *_: None)
-    monkeypatch.setattr("tailrace.drivers.supervisor._SOON_S", 0.1)
+    monkeypatch.setattr(impatient, "_kill", lambda *_: None)
     with pytest.raises(TimeoutError, match="lives on after SIGKILL"):
-        host.stop(name, 0.1)
+        impatient.stop(name, 0.1)
 
 
 @pytest.mark.parametrize("code", [None, 0, 2])

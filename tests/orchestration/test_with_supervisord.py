@@ -1,4 +1,7 @@
-"""Operators and trigger against a real supervisord and the real launcher; a stand-in replaces Spark."""
+"""Operators and trigger against a real supervisord and the real launcher; a stand-in replaces Spark.
+
+The tests share a supervisord, but for those that kill or stop it.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,9 @@ while True:
         sys.exit(0)
     time.sleep(0.02)
 """
+PATIENT_S = 60.0
+"""From here on a driver hangs for a trigger that sees one end: a busy machine may take long to end it."""
+
 PARAMS = {"batch_rows": 5, "restarts": 1, "within_s": 600, "hang_after_s": 0.5, "driver_memory": "1g"}
 
 
@@ -65,30 +71,52 @@ def mode(place):
     return set_mode
 
 
-@pytest.fixture
-def embedded(place, mode, monkeypatch):
-    """A driver host with the stand-in on its PATH; Airflow's connection points to it."""
-    program = place / "bin" / "spark2-submit"
-    program.parent.mkdir()
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """A directory that has the stand-in, which is on the PATH while a driver host starts."""
+    program = tmp_path_factory.mktemp("programs") / "spark2-submit"
     program.write_text(STAND_IN)
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        yield program.parent
+
+
+@pytest.fixture(scope="module")
+def shared_host(programs, tmp_path_factory):
+    with EmbeddedHost(tmp_path_factory.mktemp("shared") / "host") as shared:
+        yield shared
+
+
+@pytest.fixture
+def own_host(programs, place):
+    """A driver host that a test may kill or stop."""
+    with EmbeddedHost(place / "host") as own:
+        yield own
+
+
+@pytest.fixture
+def embedded(request, mode, layout, monkeypatch):
+    """The test's driver host, to which Airflow's connection points; no driver of the test outlives it."""
+    host = request.getfixturevalue("own_host" if "own_host" in request.fixturenames else "shared_host")
     spark = {"conn_type": "spark", "host": "local[*]", "extra": {"spark-binary": "spark2-submit"}}
     monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_SPARK", json.dumps(spark))
     monkeypatch.setattr(stream_operators, "POLL_S", 0.05)
     monkeypatch.setattr(drain_operator, "DRAIN_S", 1.0)
-    with EmbeddedHost(place / "host") as embedded:
-        access = embedded.access
-        connection = {
-            "conn_type": "tailrace_driver_host",
-            "host": access.host,
-            "port": access.port,
-            "login": access.user,
-            "password": access.password,
-            "extra": {"programs": str(place / "host" / "programs")},
-        }
-        monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_DRIVER_HOST", json.dumps(connection))
-        yield embedded
+    access = host.access
+    connection = {
+        "conn_type": "tailrace_driver_host",
+        "host": access.host,
+        "port": access.port,
+        "login": access.user,
+        "password": access.password,
+        "extra": {"programs": str(host.directory / "programs")},
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_TAILRACE_DRIVER_HOST", json.dumps(connection))
+    yield host
+    for name in host.host.names():
+        host.host.stop(name, 0)
+    fence.fence(layout.home, None)
 
 
 class FakeTaskInstance(dict):
@@ -163,6 +191,7 @@ def test_two_runs_share_one_driver_and_both_see_it_drain(make_operator, context,
     assert reporting_pid(layout) == pid, "the launcher has become the driver, and there is one"
     make_operator(DrainOperator).execute(context)
     for watch, (trigger, arguments) in zip(watches, deferrals, strict=True):
+        trigger.hang_after_s = PATIENT_S
         event = fire(trigger)
         assert event["kind"] == "ended"
         assert "drained" in watch.resume(context, event, **arguments)
@@ -171,6 +200,7 @@ def test_two_runs_share_one_driver_and_both_see_it_drain(make_operator, context,
 def test_a_killed_driver_is_restarted_and_still_watched(make_operator, context, layout):
     make_operator(DeployOperator).execute(context)
     trigger, _ = deferral_of(make_operator(SuperviseOperator).execute, context)
+    trigger.hang_after_s = PATIENT_S
     old_pid, new_pids = look().pid, []
 
     async def kill_and_drain():
@@ -267,6 +297,7 @@ def kill_and_restart(embedded):
     EmbeddedHost(embedded.directory).start()
 
 
+@pytest.mark.usefixtures("own_host")
 def test_a_restart_of_the_driver_host_restarts_a_live_driver(make_operator, context, layout, embedded):
     make_operator(DeployOperator).execute(context)
     until(lambda: reporting_pid(layout) == look().pid)
@@ -275,6 +306,7 @@ def test_a_restart_of_the_driver_host_restarts_a_live_driver(make_operator, cont
     until(lambda: look().state == "running" and look().pid != old_pid and reporting_pid(layout) == look().pid)
 
 
+@pytest.mark.usefixtures("own_host")
 @pytest.mark.parametrize("how", ["drained", "drained by one who died", "gave up", "ended before its drain"])
 def test_a_restart_of_the_driver_host_does_not_restart_a_driver_that_ended(
     make_operator, context, layout, embedded, mode, how, monkeypatch
@@ -328,6 +360,7 @@ def test_the_trigger_drains_the_driver_of_a_marked_task(make_operator, context, 
     assert (look().state, look().exit_code) == ("ended", 0)
 
 
+@pytest.mark.usefixtures("own_host")
 def test_a_watch_outlives_a_restart_of_the_driver_host(make_operator, context, embedded, layout):
     make_operator(DeployOperator).execute(context)
     trigger, arguments = deferral_of(make_operator(SuperviseOperator).execute, context)
@@ -346,7 +379,7 @@ def test_a_watch_outlives_a_restart_of_the_driver_host(make_operator, context, e
     event = asyncio.run(restart_the_host())
     assert event["kind"] == "replaced"  # a stop of this host removes its programs
     trigger, _ = deferral_of(lambda: make_operator(SuperviseOperator).resume(context, event, **arguments))
-    trigger.hang_after_s = 60.0  # a busy machine may take longer than the others' to end a driver
+    trigger.hang_after_s = PATIENT_S
     until(layout.status.exists)
     layout.request_drain()
     assert fire(trigger)["kind"] == "ended"

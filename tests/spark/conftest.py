@@ -1,4 +1,4 @@
-"""One Spark for all tests of a process: the JVM's start is what takes long, and is tested apart."""
+"""One Spark for all tests of a process, in two processes: a JVM's start takes long, and is tested apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ import pytest
 from tailrace.spark import app, correct, session
 
 TESTS = Path(__file__).parents[1]
+SESSIONS = ("spark one", "spark two")
+"""The groups of tests that share a session each."""
+
 _open = session.session
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items):
+    shared = [item for item in items if item.path.parent == Path(__file__).parent and "_spark" in item.fixturenames]
+    files = sorted({item.path for item in shared})
+    for item in shared:
+        item.add_marker(pytest.mark.xdist_group(SESSIONS[files.index(item.path) % len(SESSIONS)]))
 
 
 @pytest.fixture(scope="session")

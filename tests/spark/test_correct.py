@@ -1,4 +1,7 @@
-"""After the corrections the answers are the batch answers: run twice, in any order, with repeats in the stream."""
+"""After corrections on Spark the answers are the batch answers: run twice, in any order, with repeats in the stream.
+
+The streams before them run on the local engine: tables are the same.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,10 @@ from tailrace.correction.bucketed_scan import BucketedScan
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Refused
-from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
+from tailrace.stream.local import run
 from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files

@@ -24,10 +24,11 @@ from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
+from tailrace.stream.local import run as locally
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, TIME
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("emd_join")]
+pytestmark = pytest.mark.spark
 
 BINS, SHAPES, THRESHOLD = 12, 15, 0.35
 BATCH_ROWS = 400
@@ -36,7 +37,7 @@ HISTOGRAMS = np.random.default_rng(3).multinomial(40, np.ones(BINS) / BINS, SHAP
 """By the number that a tuple has as its value; masses, not shares."""
 CUT = 12_000
 """Event time, ms from the start, at which all histograms become others; batch 3 is the first one behind it."""
-POINTS = [(point, batch) for point in ("between states", "K2", "K4", "before note") for batch in (0, 3)]
+POINTS = [(point, 3) for point in ("between states", "K2", "K4", "before note")]
 
 
 @cache
@@ -142,8 +143,8 @@ def test_the_pairs_of_a_run_are_those_of_the_oracle_while_plans_change(left):
 
 
 @pytest.mark.parametrize("method", ["emd_ddsj", "shuffle", "head"])
-def test_the_filter_chains_find_the_same_pairs(left, tmp_path, spark, method):
-    run(make_query(left / "in", method, search="filter_chain"), tmp_path / "wh", RunOptions(BATCH_ROWS * 3))
+def test_the_filter_chains_find_the_same_pairs(left, tmp_path, method):
+    locally(make_query(left / "in", method, search="filter_chain"), tmp_path / "wh", RunOptions(BATCH_ROWS * 3))
     tables = assert_streamed(tmp_path / "wh")
     counts = [dict(row["counts"]) for row in tables.read("metrics").to_pylist() if row["counts"]]
     filters = {"emd_ddsj": "range", "shuffle": "range", "head": "dual"}

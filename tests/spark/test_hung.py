@@ -29,13 +29,11 @@ import json, sys
 from pathlib import Path
 from oracle import Settings
 from tailrace.spark.app import run
-from tailrace.stream import status_reporter
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query
-status_reporter._GRACE_S = 1.0
 told = json.loads(sys.argv[1])
 settings = Settings(**told["settings"] | {"policy": tuple(told["settings"]["policy"])})
-run(make_query(Path(told["in"]), settings), Path(told["wh"]), RunOptions(100, pace_ms=100, live=True))
+run(make_query(Path(told["in"]), settings), Path(told["wh"]), RunOptions(100, pace_ms=100, live=True, grace_s=1.0))
 """
 BOUNDS = even(len(TUPLES), 12)
 

@@ -1,4 +1,4 @@
-"""A join of two streams on Spark: the toy join, as streamed, and as corrected, is what the oracle says."""
+"""A join of two streams, on Spark and in process: the toy join, as streamed and corrected, is what the oracle says."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from pair_oracle import Item, Join, Pair, Read, batch_pairs, joined
 from tailrace.correction import history_scan
 from tailrace.kinds import KINDS
 from tailrace.query.joins import JoinQuery
-from tailrace.spark.app import run
+from tailrace.spark.app import run as on_spark
 from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
+from tailrace.stream.local import run as locally
 from tailrace.stream.run_options import RunOptions
 from toy_join import ToyJoin
 from warehouse import EPOCH, TIME
@@ -79,9 +80,9 @@ def toys(spark, monkeypatch):
     monkeypatch.setitem(KINDS, "toy_join", lambda query, names: ToyJoin(JOIN.reach, tuple(names), 1_000))
 
 
-@pytest.mark.parametrize("at_once", [0, 10**6], ids=["corrected on Spark", "corrected in process"])
+@pytest.mark.parametrize(("run", "at_once"), [(on_spark, 0), (locally, 10**6)], ids=["on Spark", "in process"])
 @pytest.mark.usefixtures("toys")
-def test_a_join_as_streamed_and_as_corrected(tmp_path, monkeypatch, at_once) -> None:
+def test_a_join_as_streamed_and_as_corrected(tmp_path, monkeypatch, run, at_once) -> None:
     streams = make_streams(20_000, (20, 45))
     for name, items in zip(STREAMS, streams, strict=True):
         write(items, tmp_path / name, 3)

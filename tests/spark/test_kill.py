@@ -1,8 +1,8 @@
-"""kill -9 of a driver at each kill point, at batch 0 and later: the next run goes on, the same answers, nothing twice.
+"""kill -9 of a driver at each kill point: the next run goes on, the same answers, nothing twice.
 
 What a kill leaves on the disk is copied at all points of one run; the copies are gone on from. Three drivers and two
-corrections are killed for real. `properties/test_kind_deaths.py` has the points of every kind in one process,
-`test_emd_join.py` those of states with chunks on Spark.
+corrections are killed for real. `properties/test_kind_deaths.py` has the points of every kind in one process, in an
+early and in a later batch; `test_emd_join.py` those of states with chunks on Spark.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from kill_points import BATCH_ROWS, IN_ALL_TABLES, OF_A_BATCH, SETTINGS, TUPLES,
 from oracle import corrected, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.errors import Damaged
 from tailrace.spark.app import run
 from tailrace.spark.correct import correct
 from tailrace.storage import checkpoint, tables
@@ -26,9 +27,9 @@ from tailrace.storage.layout import Layout
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, make_query, rows_of, tables_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kill")]
+pytestmark = pytest.mark.spark
 
-POINTS = [(point, batch) for point in OF_A_BATCH for batch in (0, 3)]
+POINTS = [*((point, 3) for point in OF_A_BATCH), ("before note", 0)]
 RANGE = EPOCH, EPOCH + 4000
 
 
@@ -100,6 +101,15 @@ def test_states_that_were_written_for_an_uncommitted_batch_are_written_again(kil
     rows = go_on(directory)
     assert_streamed(rows, stream(TUPLES, SETTINGS))
     assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)
+
+
+def test_a_damaged_state_that_a_worker_meets_is_a_loud_stop_that_tells_the_repair(killed, spark):
+    directory = killed("K2-3")
+    damaged = states_after(directory, 2)[0]
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    with pytest.raises(Damaged, match=r"the state after batch 2, .*, is damaged") as stop:
+        go_on(directory)
+    assert "mv " in stop.value.problems[0].right
 
 
 @pytest.mark.parametrize(("point", "batch"), [("between states", 1), ("K2", 0), ("before note", 3)])

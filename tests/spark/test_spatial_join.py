@@ -25,7 +25,7 @@ from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, TIME
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spatial_join")]
+pytestmark = pytest.mark.spark
 
 GEOD = Geod(ellps="WGS84")
 NEAR_M, BATCH_ROWS, STREAMS = 700.0, 400, ("left", "right")

@@ -1,4 +1,7 @@
-"""On Spark as in process: cut, resumed and spread in any way, the answers are the oracle's."""
+"""On Spark as in process: cut, resumed and spread in any way, the answers are the oracle's.
+
+`properties/test_stream.py` draws the cuts, stops and tasks, in process.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize(("batches", "parallelism"), [(1, 2), (7, 1), (7, 3), (25, 2)])
+@pytest.mark.parametrize(("batches", "parallelism"), [(7, 1), (7, 3), (25, 2)])
 def test_batches_and_parallelism_change_no_answer(tmp_path, spark, batches, parallelism):
     settings = list(QUERIES.values())[(batches + parallelism) % 3]
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 50))
-    rows_in_batch = {1: 10**6, 7: 96, 25: 24}[batches]
+    rows_in_batch = {7: 96, 25: 24}[batches]
     done = run(make_query(tmp_path / "in", settings, parallelism), tmp_path / "wh", RunOptions(rows_in_batch))
     assert done == batches
     rows = rows_of(tmp_path / "wh")
@@ -35,9 +38,9 @@ def test_batches_and_parallelism_change_no_answer(tmp_path, spark, batches, para
     assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES) == sum(row["rows"] for row in rows["segments"])
 
 
-@pytest.mark.parametrize(("seed", "name"), list(enumerate(QUERIES, 1)))
-def test_stopped_and_resumed_anywhere_the_answers_are_the_same(tmp_path, spark, name, seed):
-    settings, draw = QUERIES[name], random.Random(seed)
+def test_stopped_and_resumed_anywhere_the_answers_are_the_same(tmp_path, spark):
+    seed, settings = 2, QUERIES["tick 0, mp_k_slack"]
+    draw = random.Random(seed)
     bounds = [0, *sorted(draw.sample(range(1, len(TUPLES)), 9)), len(TUPLES)]
     query, stops = make_query(tmp_path / "in", settings, draw.choice([1, 2, 3])), sorted(draw.sample(range(1, 10), 3))
     print(f"seed {seed}: files {bounds}, stopped after {stops}")

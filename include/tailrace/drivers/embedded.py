@@ -30,8 +30,6 @@ _MARK = "TAILRACE_DRIVER_HOST"  # in the environment of supervisord and of all t
 AIRFLOW_MARK = "TAILRACE_AIRFLOW"  # in the environment of all processes of an embedded Airflow; holds its directory
 _USER = "tailrace"
 _LOOK_AGAIN_S = 0.1
-_PATIENCE_S = 10.0  # a running supervisord that does not answer for so long hangs
-_PROBE_S = 1.0
 _PORT_ATTEMPTS = 5  # a port that is free may be taken before supervisord takes it
 _PORT_IN_USE = "already listening"  # what supervisord writes when its port is taken
 
@@ -45,6 +43,10 @@ class EmbeddedHost:
     ----------
     directory : Path
         Holds its configuration (readable for this user only: it contains the password), its logs and its programs.
+    patience_s : float
+        A running supervisord that does not answer for so many seconds hangs.
+    probe_s : float
+        Seconds that a supervisord which starts may be silent before it is asked again.
 
     Raises
     ------
@@ -52,8 +54,9 @@ class EmbeddedHost:
         When supervisord can't read such a path.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, patience_s: float = 10.0, probe_s: float = 1.0) -> None:
         self.directory = Path(os.path.realpath(directory))
+        self._patience_s, self._probe_s = patience_s, probe_s
         if set(str(self.directory)) & set("%[]*?\n"):
             raise refuse(f"driver host in {directory}", "supervisord takes %[]*? for its own", "a path without them")
         self._file = self.directory / "supervisord.conf"
@@ -89,7 +92,7 @@ class EmbeddedHost:
     @property
     def host(self) -> SupervisorHost:
         """The supervisord as a driver host, with the usual timeout."""
-        return self._host(_PATIENCE_S)
+        return self._host(self._patience_s)
 
     def start(self, wait_s: float = 120.0) -> SupervisorHost:
         """Find the running supervisord, or start one in a session of its own, so that no Ctrl-C reaches it.
@@ -102,7 +105,7 @@ class EmbeddedHost:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.directory / "programs").mkdir(mode=0o700, exist_ok=True)
         with self._lock():
-            if self._ours() and self._answers(_PATIENCE_S):
+            if self._ours() and self._answers(self._patience_s):
                 return self.host
             return self._start(wait_s)
 
@@ -196,7 +199,7 @@ class EmbeddedHost:
     def _await(self, child: subprocess.Popen[bytes], wait_s: float) -> bool:
         reason = f"no answer in {wait_s:g} s"
         for _ in polls(wait_s, _LOOK_AGAIN_S):
-            if self._answers(_PROBE_S):
+            if self._answers(self._probe_s):
                 return True
             if (exit_code := child.poll()) is not None:
                 reason = f"it ended with exit code {exit_code}"

@@ -20,7 +20,6 @@ from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
 
 _LOOK_AGAIN_S = 0.1
-_SOON_S = 5.0  # supervisord's own actions take a second or two
 
 
 class SupervisorHost:
@@ -38,6 +37,8 @@ class SupervisorHost:
         Seconds that supervisord may be silent over a request.
     lock_s : float
         Seconds to wait for others that deploy or stop a driver.
+    soon_s : float
+        Seconds in which supervisord's own actions end, which take one or two.
 
     Raises
     ------
@@ -53,10 +54,11 @@ class SupervisorHost:
         password: str | None = None,
         timeout_s: float = 10.0,
         lock_s: float = 60.0,
+        soon_s: float = 5.0,
     ) -> None:
         self.rpc = Rpc(url, user, password, timeout_s)
         self.programs = programs
-        self._lock_s = lock_s
+        self._lock_s, self._soon_s = lock_s, soon_s
 
     def __repr__(self) -> str:
         return f"SupervisorHost({self.rpc.url!r}, {str(self.programs)!r})"
@@ -120,7 +122,7 @@ class SupervisorHost:
         driver = self._wait(name, wait_s, lambda driver: driver.state == "stopping")
         if driver.state == "stopping" and driver.pid is not None:
             self._kill(name, driver.pid)
-            driver = self._wait(name, 2 * _SOON_S, lambda driver: driver.state == "stopping")
+            driver = self._wait(name, 2 * self._soon_s, lambda driver: driver.state == "stopping")
         if driver.state == "stopping":
             raise TimeoutError(f"{name}, pid {driver.pid}, lives on after SIGKILL: it hangs in its machine's kernel")
         return driver
@@ -183,7 +185,7 @@ class SupervisorHost:
 
     def _request_stop(self, name: str) -> None:
         fault_text = ""
-        for _ in polls(_SOON_S, _LOOK_AGAIN_S):
+        for _ in polls(self._soon_s, _LOOK_AGAIN_S):
             driver = self.inspect(name)
             if not driver.alive or driver.state == "stopping":
                 return
@@ -196,8 +198,8 @@ class SupervisorHost:
     def _kill(self, name: str, group: int) -> None:
         """Send KILL to a process group by a temporary program: supervisord's own signals reach its leader alone."""
         with suppress(Refused):  # some configuration is broken; the leader can be killed all the same
-            self.run(f"{name}-kill-{group}", ["/bin/sh", "-c", f"kill -KILL -{group}"], _SOON_S)
-        self._wait(name, _SOON_S, lambda driver: driver.state == "stopping")
+            self.run(f"{name}-kill-{group}", ["/bin/sh", "-c", f"kill -KILL -{group}"], self._soon_s)
+        self._wait(name, self._soon_s, lambda driver: driver.state == "stopping")
         with suppress(Fault):  # it is dead already
             self.rpc.call("signalProcess", name, "KILL")
 

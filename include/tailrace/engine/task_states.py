@@ -51,10 +51,10 @@ class TaskStates:
         except FileNotFoundError:
             raise LostChunk(f"the state after batch {batch}, {file}, is not there") from None
         version, state = int.from_bytes(content[:4], "big"), content[_HEADER_BYTES:]
-        if version != VERSION and len(content) >= _HEADER_BYTES:
-            raise LostChunk(f"the state {file} is of version {version}, this tailrace reads {VERSION}")
-        if version != VERSION or content[4:_HEADER_BYTES] != _checksum(state):
+        if content[4:_HEADER_BYTES] != _checksum(state):
             raise LostChunk(f"the state after batch {batch}, {file}, is damaged")
+        if version != VERSION:
+            raise LostChunk(f"the state {file} is of version {version}, this tailrace reads {VERSION}")
         return state
 
     def write(self, owner: StateOwner, batch: int, state: bytes) -> None:

@@ -16,9 +16,40 @@ from tailrace.ground.duration import format_time
 from tailrace.ground.polling import polls
 
 _TIMEOUT_S = 30.0
-_PATIENCE_S, _AGAIN_S = 600.0, 2.0  # a busy laptop may give no answer for minutes
-_MESSAGE_EVERY_S = 30.0  # interval between two messages about a missing answer
 _MAY_REPEAT = ("GET", "PATCH")  # idempotent
+
+
+@dataclass(frozen=True)
+class Patience:
+    """The retries of a request that has no answer: a busy laptop may give none for minutes.
+
+    Attributes
+    ----------
+    limit_s : float
+        The time, in s, from which on a request is given up.
+    again_s, message_every_s : float
+        The intervals between two tries, and between two messages about a missing answer.
+    """
+
+    limit_s: float = 600.0
+    again_s: float = 2.0
+    message_every_s: float = 30.0
+
+    def send(self, description: str, send: Callable[[], httpx.Response]) -> httpx.Response:
+        """Send until there is an answer other than a server error: SQLite may be locked, the machine busy."""
+        last_message_s, fault = 0.0, ""
+        for elapsed_s in polls(self.limit_s, self.again_s):
+            try:
+                answer = send()
+                if not answer.is_server_error:
+                    return answer
+                fault = f"{answer.status_code} {answer.text[-500:]}"
+            except httpx.TransportError as error:
+                fault = f"{type(error).__name__}: {error}"
+            if elapsed_s - last_message_s >= self.message_every_s:
+                print(f"waiting for Airflow's API to answer {description}: {fault}", file=sys.stderr, flush=True)
+                last_message_s = elapsed_s
+        raise TimeoutError(f"Airflow's API: {description} was tried for {self.limit_s:.0f} s, in the end: {fault}")
 
 
 @dataclass(frozen=True)
@@ -27,14 +58,15 @@ class Api:
 
     url: str
     token: str
+    patience: Patience = Patience()
 
     @staticmethod
-    def log_in(url: str, user: str, password: str, patient: bool = True) -> Api:
+    def log_in(url: str, user: str, password: str, patient: bool = True, patience: Patience = Patience()) -> Api:
         """Log in; without `patient`, try once and raise TimeoutError at once if there is no answer."""
-        body, request = {"username": user, "password": password}, _send_with_retries if patient else _send_once
+        body, request = {"username": user, "password": password}, patience.send if patient else _send_once
         answer = request("the log-in", lambda: httpx.post(f"{url}/auth/token", json=body, timeout=_TIMEOUT_S))
         answer.raise_for_status()
-        return Api(url, answer.json()["access_token"])
+        return Api(url, answer.json()["access_token"], patience)
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
         """Send a request and return the answer's JSON as plain data, or None for an empty answer.
@@ -48,7 +80,7 @@ class Api:
         TimeoutError
             When no answer comes, or on every retry a server error; names the request.
         """
-        request = _send_with_retries if method in _MAY_REPEAT else _send_once
+        request = self.patience.send if method in _MAY_REPEAT else _send_once
         answer = request(f"{method} {path}", lambda: self._send(method, path, body, query))
         answer.raise_for_status()
         return answer.json() if answer.content else None
@@ -61,7 +93,7 @@ class Api:
         run = f"manual__{format_time(time.time_ns() // 1_000_000)}_{secrets.token_hex(4)}"
         body = {"dag_run_id": run, "logical_date": None, "conf": dict(conf or {})}
         path = f"dags/{dag}/dagRuns"
-        answer = _send_with_retries(f"POST {path}", lambda: self._send("POST", path, body, {}))
+        answer = self.patience.send(f"POST {path}", lambda: self._send("POST", path, body, {}))
         if answer.status_code != HTTPStatus.CONFLICT:
             answer.raise_for_status()
         return run
@@ -82,20 +114,3 @@ def _send_once(description: str, send: Callable[[], httpx.Response]) -> httpx.Re
         return send()
     except httpx.TransportError as error:
         raise TimeoutError(f"Airflow's API gave no answer to {description}: {type(error).__name__}: {error}") from error
-
-
-def _send_with_retries(description: str, send: Callable[[], httpx.Response]) -> httpx.Response:
-    """Send until there is an answer other than a server error: SQLite may be locked, the machine busy."""
-    last_message_s, fault = 0.0, ""
-    for elapsed_s in polls(_PATIENCE_S, _AGAIN_S):
-        try:
-            answer = send()
-            if not answer.is_server_error:
-                return answer
-            fault = f"{answer.status_code} {answer.text[-500:]}"
-        except httpx.TransportError as error:
-            fault = f"{type(error).__name__}: {error}"
-        if elapsed_s - last_message_s >= _MESSAGE_EVERY_S:
-            print(f"waiting for Airflow's API to answer {description}: {fault}", file=sys.stderr, flush=True)
-            last_message_s = elapsed_s
-    raise TimeoutError(f"Airflow's API: {description} was tried for {_PATIENCE_S:.0f} s, in the end: {fault}")

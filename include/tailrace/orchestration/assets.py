@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow.sdk import Asset, AssetWatcher
 
-from tailrace.orchestration.commit_trigger import PUBLISHED, CommitTrigger
+from tailrace.orchestration.commit_trigger import INTERVAL_S, PUBLISHED, CommitTrigger
 from tailrace.orchestration.gap_trigger import GapTrigger
 from tailrace.query.query import Query
 
@@ -39,8 +39,8 @@ def published(query: Query) -> list[Asset]:
     return tables(query, PUBLISHED if query.has_late_tuples else PUBLISHED[:1])
 
 
-def commits(query: Query) -> Asset:
-    """Asset of the query's commits; its watcher has an event when there are new answers, at most once a minute."""
-    watcher = AssetWatcher(name=f"{query.name}.answers", trigger=CommitTrigger(query.name))
+def commits(query: Query, interval_s: float = INTERVAL_S) -> Asset:
+    """Asset of the query's commits; its watcher has an event when there are new answers, at most once an interval."""
+    watcher = AssetWatcher(name=f"{query.name}.answers", trigger=CommitTrigger(query.name, interval_s))
     uri = f"tailrace://{query.name}/commits"
     return Asset(name=f"{query.name}.commits", uri=uri, group="tailrace", watchers=[watcher])

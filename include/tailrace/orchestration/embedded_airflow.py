@@ -26,7 +26,6 @@ from tailrace.orchestration.airflow_command import run_airflow
 
 USER = "admin"
 START_S = 600.0  # it took 155 s on a busy laptop
-_LOOK_AGAIN_S, _TELL_S = 0.5, 15.0
 _LOCK_TIMEOUT_S = 60  # how long one process waits for another's write; the default of 5 s is too short on a busy laptop
 _SETTINGS = {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -67,6 +66,8 @@ class EmbeddedAirflow:
         Time limit of a start, in s.
     tell : callable
         Called with lines that say what a start or a command waits for.
+    look_again_s, tell_s : float
+        The intervals between two looks at a start, and between two such lines, in s.
     """
 
     def __init__(
@@ -76,9 +77,12 @@ class EmbeddedAirflow:
         environment: Mapping[str, str],
         start_s: float = START_S,
         tell: Callable[[str], Any] = lambda line: None,
+        look_again_s: float = 0.5,
+        tell_s: float = 15.0,
     ) -> None:
         self.directory = Path(os.path.realpath(directory))
         self._start_s, self._tell = start_s, tell
+        self._look_again_s, self._tell_s = look_again_s, tell_s
         port = free_port()
         self.password = secrets.token_urlsafe(12)
         password_file = self.directory / "passwords.json"
@@ -141,7 +145,7 @@ class EmbeddedAirflow:
 
     def _await(self, child: subprocess.Popen[bytes], log: Path) -> Api:
         last_message_s, obstacle, exit_code = 0.0, "", None
-        for elapsed_s in polls(self._start_s, _LOOK_AGAIN_S):
+        for elapsed_s in polls(self._start_s, self._look_again_s):
             obstacle = self._unhealthy()
             if not obstacle:
                 with suppress(httpx.HTTPError, TimeoutError):  # after a kill it may look healthy before it is
@@ -149,7 +153,7 @@ class EmbeddedAirflow:
                 obstacle = "the API server to let us in"
             if (exit_code := child.poll()) is not None:
                 break
-            if elapsed_s > last_message_s + _TELL_S:
+            if elapsed_s > last_message_s + self._tell_s:
                 last_message_s = elapsed_s
                 self._tell(f"waiting for {obstacle}: {elapsed_s:.0f} s of {self._start_s:g} s")
         why = f"within {self._start_s:g} s" if exit_code is None else f"it ended with exit code {exit_code}"

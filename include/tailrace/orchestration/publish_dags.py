@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from airflow.sdk import DAG
 
+from tailrace.ground.duration import format_duration
 from tailrace.orchestration import assets, settings
+from tailrace.orchestration.commit_trigger import INTERVAL_S
 from tailrace.orchestration.publish_operator import PublishOperator
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_dags import RETRIES
 
 _DOC = """
 Publishes new answers of the query **{name}** (`{file}`) while its stream lives, as events of the assets {assets}. A DAG
-that is scheduled on one of them runs when there is something new, at most once a minute. An event's `extra` has
+that is scheduled on one of them runs when there is something new, at most once in {interval}. An event's `extra` has
 
 | key | holds |
 | --- | --- |
@@ -20,28 +22,38 @@ that is scheduled on one of them runs when there is something new, at most once 
 | `coverage` | the share of the tuples that came in time |
 | `promise` | `kept` or `broken` by the newest measured errors, or `unknown` |
 
-The triggerer looks once a minute while this DAG is not paused. What is committed while it is paused, or while Airflow
-is down, is in the next event. No change has two events: each run compares the table with the event before.
+The triggerer looks once in {interval} while this DAG is not paused. What is committed while it is paused, or while
+Airflow is down, is in the next event. No change has two events: each run compares the table with the event before.
 """
 
 
-def publish_dags() -> dict[str, DAG]:
-    """Return a DAG for each valid query file, by DAG id; `refused_queries` reports the other files."""
-    return {f"publish_{declaration.query.name}": _dag(declaration) for declaration in settings.declared()[0]}
+def publish_dags(interval_s: float = INTERVAL_S) -> dict[str, DAG]:
+    """Return a DAG for each valid query file, by DAG id; `refused_queries` reports the other files.
+
+    Parameters
+    ----------
+    interval_s : float
+        Each publishes at most once in so many seconds.
+    """
+    declarations = settings.declared()[0]
+    return {f"publish_{declaration.query.name}": _dag(declaration, interval_s) for declaration in declarations}
 
 
-def _dag(declaration: Declared) -> DAG:
+def _dag(declaration: Declared, interval_s: float) -> DAG:
     name, published = declaration.query.name, assets.published(declaration.query)
     with DAG(
         dag_id=f"publish_{name}",
         description=f"New answers of {name}: asset events while the stream lives",
-        schedule=[assets.commits(declaration.query)],
+        schedule=[assets.commits(declaration.query, interval_s)],
         catchup=False,
         max_active_runs=1,
         default_args=RETRIES,
         tags=["tailrace", "publication", declaration.query.kind, name],
         doc_md=_DOC.format(
-            name=name, file=declaration.file.name, assets=" and ".join(f"`{table.name}`" for table in published)
+            name=name,
+            file=declaration.file.name,
+            assets=" and ".join(f"`{table.name}`" for table in published),
+            interval=format_duration(round(interval_s * 1000)),
         ),
     ) as dag:
         for table in published:

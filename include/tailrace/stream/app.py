@@ -72,7 +72,7 @@ def run(
             return 0
     with only_driver(layout, waits=options.live and manifest is not None) as require_held:
         manifest = checkpoint.resumable(layout, query)
-        reporter = StatusReporter(layout)
+        reporter = StatusReporter(layout, options.grace_s)
         if manifest is not None:  # read again: another process may have changed or created it meanwhile
             reopened = reopen(partial(open_sources, manifest), options.live, reporter)
             if reopened is None:

@@ -79,7 +79,7 @@ class BatchPlanner:
         self.writer, self.journal = writer, writer.journal
         planned_ms = writer.last.position.planned_ms if writer.last else 0
         self.feeds, self.wanted, self.options, self.clock = feeds, wanted, plan, clock(planned_ms)
-        self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, plan.batch_rows)
+        self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, plan)
         self.pace = Pace(plan.pace_ms)
         started_ms = self.clock() if started_ms is None else started_ms
         down_ms = max(started_ms - planned_ms, 0) if writer.last else 0

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from tailrace.kind.protocol import Enrichment, Kind
-from tailrace.stream.run_options import BATCH_ROWS
-
-_MADE = 1_000_000
-"""The number of partials or answers that a batch may come to: they go through the driver's memory."""
+from tailrace.stream.run_options import BATCH_ROWS, RunOptions
 
 _JOINED = 4_000
 """The number of rows of a join's first batch, and of any that comes to too many answers."""
@@ -21,18 +18,20 @@ class BatchSize:
         The rows that the next batch may have, more or less.
     """
 
-    def __init__(self, kind: Kind, batch_rows: int) -> None:
-        """Start for a kind, whose batches are to have at most so many rows."""
+    def __init__(self, kind: Kind, options: RunOptions) -> None:
+        """Start for a kind, whose batches are limited by the options."""
         weight, is_join = kind.row_weight, len(kind.inputs) > 1
-        self._made, self._most = _MADE // weight, min(batch_rows, BATCH_ROWS // weight)
-        self._least = min(_JOINED, self._made) if is_join else self._made  # a join may make many answers of a row
+        self._answers, self._partials = options.batch_answers, max(options.batch_answers // weight, 1)
+        self._most = min(options.batch_rows, BATCH_ROWS // weight)
+        # A join may make many answers of a row.
+        self._least = min(_JOINED, self._partials) if is_join else self._partials
         self._gathers_answers = not isinstance(kind, Enrichment)  # else the readers write them
         self.rows = min(self._least, self._most)
 
     def observe(self, rows: int, partials: int, answers: int) -> None:
         """Take note of a batch of so many rows, that came to so many partials and answers."""
         if rows:
-            enough = self._made * rows // max(partials, 1)
+            enough = self._partials * rows // max(partials, 1)
             if self._gathers_answers:
-                enough = min(enough, _MADE * rows // max(answers, 1))
+                enough = min(enough, self._answers * rows // max(answers, 1))
             self.rows = min(max(enough, self._least), 2 * self.rows, self._most)

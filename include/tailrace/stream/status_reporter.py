@@ -24,10 +24,10 @@ from tailrace.storage.progress import TOTALS, read_totals
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY
+from tailrace.stream.run_options import RunOptions
 
 _WRITE_EVERY_S = 1.0
 _WRITTEN_AT_ONCE = ("starting", "drained", "ended")  # no report may follow for long
-_GRACE_S = 60.0  # for the running batch, after a drain request to a run in the foreground
 _RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next one; some compact tables
 _FAR_AHEAD_MS = 60_000  # of an event time before arrival: worth a line
 _REASONS = 3  # for which records were rejected, in a status
@@ -40,9 +40,15 @@ class StatusReporter:
 
     A run in the foreground removes a request that is older than itself. On a driver host the deployment does that; the
     driver leaves the request, which holds for all its restarts.
+
+    Attributes
+    ----------
+    grace_s : float
+        The time that the running batch has after a drain request to a run in the foreground.
     """
 
     layout: Layout
+    grace_s: float = RunOptions().grace_s
 
     def __post_init__(self) -> None:
         self.layout.stream.mkdir(parents=True, exist_ok=True)
@@ -82,7 +88,7 @@ class StatusReporter:
             return False
         now_s = time.monotonic()
         self._drain_seen_s = now_s if self._drain_seen_s is None else self._drain_seen_s
-        return now_s - self._drain_seen_s >= _GRACE_S
+        return now_s - self._drain_seen_s >= self.grace_s
 
     def starting(self, batches: int) -> None:
         """Report the start of Spark, with the number of batches already committed, and what they brought."""

@@ -78,8 +78,9 @@ def test_a_damaged_state_is_refused(tmp_path, damage):
 
 
 def test_a_state_of_another_version_is_refused_by_its_number(tmp_path):
-    (tmp_path / "0").mkdir()
-    (tmp_path / "0" / "00000001.state").write_bytes((VERSION + 1).to_bytes(4, "big") + b"a state of later times")
+    TaskStates(tmp_path).write(0, 1, b"a state of later times")
+    file = tmp_path / "0" / "00000001.state"
+    file.write_bytes((VERSION + 1).to_bytes(4, "big") + file.read_bytes()[4:])
     with pytest.raises(LostChunk, match=f"of version {VERSION + 1}, this tailrace reads {VERSION}"):
         TaskStates(tmp_path).read(0, 1)
 

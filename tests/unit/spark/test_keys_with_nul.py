@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from harness import raw_table
+from local_driver import correct_here
 from local_tables import stream_into_tables
 from oracle import Settings, Tuple, batch, distinct, stream
 from oracle_assertions import assert_close
@@ -16,8 +17,6 @@ from rankings import contents, ranked, rankings_of
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
-from tailrace.spark import correct as module
-from tailrace.spark.correct import correct
 from tailrace.storage.results import read_answers
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
@@ -38,13 +37,13 @@ def with_nul(item):
 TUPLES = [with_nul(item) for item in make_stream(600, seed=3, duplicates=25)]
 
 
-@pytest.fixture(params=["sum", "median", "topk"])
-def corrected_query(request, tmp_path, monkeypatch):
+@pytest.fixture(scope="module", params=["sum", "median", "topk"])
+def corrected_query(request, tmp_path_factory):
     """A query, its settings, and a warehouse after four corrections: two of arrival intervals, two of everything."""
-    monkeypatch.setattr(module, "session", None)  # a correction this small needs no Spark
+    directory = tmp_path_factory.mktemp(request.param)
     topk = {"k": 2, "score": "value"} if request.param == "topk" else None
     settings = replace(SETTINGS, function="median" if topk else request.param)
-    query = stream_into_tables(tmp_path, settings, TUPLES, even(600, 6), topk=topk)
+    query = stream_into_tables(directory, settings, TUPLES, even(600, 6), topk=topk)
     last_as_of = stream(TUPLES, settings).as_of
     for interval in (
         CorrectionRange(EPOCH, EPOCH + 4_000, arrival=True),
@@ -52,8 +51,8 @@ def corrected_query(request, tmp_path, monkeypatch):
         CorrectionRange(),
         CorrectionRange(),
     ):
-        correct(query, tmp_path / "wh", interval)
-    return query, settings, tmp_path / "wh"
+        correct_here(query, directory / "wh", interval)
+    return query, settings, directory / "wh"
 
 
 def test_each_window_is_answered_once_with_the_tuples_of_its_own_key(corrected_query):

@@ -291,6 +291,11 @@ def test_batches_grow_up_to_a_million_partials_or_answers(tmp_path, outputs, row
     assert [n // 100_000 for n in sizes(driver, outputs)] == rows
 
 
+def test_batches_come_to_no_more_partials_or_answers_than_a_run_may_have(tmp_path):
+    driver = Driver(tmp_path, Log(*MANY), RunOptions(batch_answers=200_000))
+    assert [n // 100_000 for n in sizes(driver, [(10, 0), (10, 100), (10, 1000), (1000, 10)])] == [2, 4, 8, 2]
+
+
 class Wide(ToyJoin):
     row_weight = 25
 

@@ -210,6 +210,14 @@ def test_a_foreground_run_abandons_its_batch_a_minute_after_a_drain_request(
         clock.passes(3_600_000)
 
 
+def test_a_run_may_give_its_running_batch_less_time_to_drain(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout, grace_s=1.0)
+    layout.request_drain()
+    assert not reporter.is_overdue
+    clock.passes(1_000)
+    assert reporter.is_overdue
+
+
 def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout: Layout, clock: Clock) -> None:
     reporter = StatusReporter(layout)
     clock.passes(5_000)

@@ -1,4 +1,7 @@
-"""A damaged checkpoint is a loud stop that tells the repair; after the repair the answers are the oracle's."""
+"""A damaged checkpoint is a loud stop that tells the repair; after the repair the answers are the oracle's.
+
+That the damage is named where a Python worker of Spark meets it, `spark/test_emd_join.py` and `test_kill.py` have.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from local_driver import correct_here
 from oracle import Settings, stream
 from oracle_assertions import assert_streamed
 from tailrace.ground.errors import Damaged
-from tailrace.spark import app
-from tailrace.spark.correct import correct
 from tailrace.storage.layout import Layout
+from tailrace.stream.local import run
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, write_files
-
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("damage")]
 
 TUPLES = make_stream(300, seed=25)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
@@ -25,11 +26,11 @@ BOUNDS = even(len(TUPLES), 6)
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory, _spark) -> Path:
+def begun(tmp_path_factory) -> Path:
     """The directory of a stream that has read four of its six files, in two batches."""
     directory = tmp_path_factory.mktemp("begun")
     write_files(TUPLES, directory / "in", BOUNDS[:5])
-    app.run(make_query(directory / "in", SETTINGS), directory / "wh", RunOptions(100, flush=False), spark=_spark)
+    run(make_query(directory / "in", SETTINGS), directory / "wh", RunOptions(100, flush=False))
     write_files(TUPLES, directory / "in", BOUNDS[4:], first=4)
     return directory
 
@@ -56,13 +57,13 @@ DAMAGES += [(STATE, _remove), (STATE, _spoil), (STATE, _empty), (STATE, _cut)]
 
 
 @pytest.mark.parametrize(("part", "damage"), DAMAGES, ids=lambda value: getattr(value, "__name__", value))
-def test_a_damaged_checkpoint_tells_its_repair_and_is_made_again(tmp_path, spark, begun, part, damage):
+def test_a_damaged_checkpoint_tells_its_repair_and_is_made_again(tmp_path, begun, part, damage):
     warehouse, query = tmp_path / "wh", make_query(begun / "in", SETTINGS)
     shutil.copytree(begun / "wh", warehouse)
     checkpoint = Layout.of(warehouse, query.name).checkpoint
     damage(checkpoint / part)
     with pytest.raises(Damaged) as caught:
-        app.run(query, warehouse)
+        run(query, warehouse)
     told = str(caught.value)
     assert "Traceback" not in told
     assert len(told.splitlines()) == 2, told
@@ -70,22 +71,22 @@ def test_a_damaged_checkpoint_tells_its_repair_and_is_made_again(tmp_path, spark
     assert command, told
     assert Path(command[1]) == checkpoint
     shutil.move(command[1], command[2])
-    app.run(query, warehouse)
+    run(query, warehouse)
     assert_streamed(rows_of(warehouse), stream(TUPLES, SETTINGS))
 
 
 @pytest.mark.parametrize("name", ["late", "results", "segments", "metrics"])
-def test_a_lost_table_is_made_again_from_the_journal(tmp_path, spark, begun, name):
+def test_a_lost_table_is_made_again_from_the_journal(tmp_path, begun, name):
     warehouse, query = tmp_path / "wh", make_query(begun / "in", SETTINGS)
     shutil.copytree(begun / "wh", warehouse)
     layout = Layout.of(warehouse, query.name)
     shutil.rmtree(layout.table(name))
     with pytest.raises(Damaged, match=f"{name}: the table is lost"):
-        app.run(query, warehouse)
+        run(query, warehouse)
     with pytest.raises(Damaged, match=f"{name}: the table is lost"):
-        correct(query, warehouse)
+        correct_here(query, warehouse)
     shutil.rmtree(layout.checkpoint)
-    app.run(query, warehouse)
+    run(query, warehouse)
     rows = rows_of(warehouse)
     assert_streamed(rows, stream(TUPLES, SETTINGS))
     assert sum(row["rows"] for row in rows["metrics"]) == sum(row["rows"] for row in rows["segments"]) == len(TUPLES)

@@ -7,7 +7,6 @@ import math
 import random
 
 import numpy as np
-import pytest
 
 from live_stream import live
 from oracle import Settings, Tuple
@@ -16,10 +15,9 @@ from tailrace.calibration.calibrate import calibrate
 from tailrace.ground.duration import ms, parse_duration
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
+from tailrace.stream.local import run
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, make_query, rows_of, write_files
-
-pytestmark = pytest.mark.spark
 
 SETTINGS = Settings(6_000, 500, 100, "sum", ("k_slack", 200))
 K, ACCURACY, BEFORE_MS, AFTER_MS, STRETCH, JUMP = 5, 0.95, 100, 1_000, 1_500, 3
@@ -38,7 +36,7 @@ def stretches() -> list[list[Tuple]]:
     return [tuples[STRETCH * n : STRETCH * (n + 1)] for n in range(ROUNDS + 1)]
 
 
-def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tmp_path, spark):
+def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tmp_path):
     parts, reports = stretches(), []
     query = make_query(tmp_path / "in", SETTINGS, 1, calibrated=True, topk={"k": K, "score": "value"})
     write_files(parts[0], tmp_path / "in", [0, STRETCH])
@@ -52,7 +50,7 @@ def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tm
             (tmp_path / "new" / file).rename(tmp_path / "in" / file)
         beside.until(lambda status, entry: status.rows == STRETCH * len(parts))
 
-    live(query, tmp_path / "wh", each, RunOptions(STRETCH, pace_ms=100, live=True))
+    live(query, tmp_path / "wh", each, RunOptions(STRETCH, pace_ms=100, live=True), run)
 
     assert Status.read(Layout.of(tmp_path / "wh", "readings")).state == "drained"
     facts = sorted(rows_of(tmp_path / "wh", "facts")["facts"], key=lambda row: row["version"])
