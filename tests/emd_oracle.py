@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from tailrace.emd_join.search import Columns
+from tailrace.emd_join.search import HistogramColumns
 
 TOLERANCE = 1e-9
 _SCALE = 1000.0
@@ -56,7 +56,7 @@ def pairs(exact: np.ndarray, times: tuple[np.ndarray, np.ndarray], reach_ms: int
 def joined(search, queries, targets, times, reach_ms):
     """What a search finds, by the rows before they were put in order of the key; and the numbers of its work."""
     (one, first), (two, second) = (
-        Columns.ordered(at, search.derived(rows)) for at, rows in zip(times, (queries, targets), strict=True)
+        HistogramColumns.ordered(at, search.derived(rows)) for at, rows in zip(times, (queries, targets), strict=True)
     )
     found = search.find(one, two, reach_ms)
     assert (np.lexsort((found.target, found.query)) == np.arange(len(found.query))).all()

@@ -71,5 +71,5 @@ def refusal(feed: Feed, kind: type[Refused] = Refused) -> str:
     error = refusal_error(feed)
     assert isinstance(error, kind)
     (problem,) = error.problems
-    assert problem.right
-    return f"{problem.where}: {problem.wrong}"
+    assert problem.remedy
+    return f"{problem.where}: {problem.fault}"

@@ -1,4 +1,6 @@
-"""The query in process: the same stage and task that Spark runs, over tuples in memory, cut and resumed as wanted."""
+"""The query in process: the same pipeline and task that Spark runs, over tuples in memory, cut and resumed as
+wanted.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Clock
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.local import LocalEngine, MemoryFormat
-from tailrace.engine.stage import Stage
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground import wire
 from tailrace.ground.facts import Fact, stamp
@@ -55,10 +57,10 @@ def stamp_settings(clock: Clock, settings: str, newest: int) -> Fact:
     return clock.facts[-1]
 
 
-def make_stage(
+def make_pipeline(
     settings, tasks: int = 1, keyed: bool = True, kind: Kind | None = None, tables: dict[str, pa.Table] | None = None
-) -> Stage:
-    """A stage of the oracle's query, or of another kind over the same windows."""
+) -> Pipeline:
+    """A pipeline of the oracle's query, or of another kind over the same windows."""
     windows = Sliding(settings.size, settings.slide)
     parameters = {} if settings.q is None else {"q": settings.q}
     columns = {"value": "value"}
@@ -69,7 +71,7 @@ def make_stage(
     reader = StreamReader(
         "readings", MemoryFormat(tables or {}), columns, {}, kind.inputs[0].column_types, settings.tick
     )
-    return Stage(kind, (reader,), tasks)
+    return Pipeline(kind, (reader,), tasks)
 
 
 def run(
@@ -92,7 +94,7 @@ def run(
     """
     bounds = [0, *cuts, len(tuples)]
     tables = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise(bounds))}
-    stage = make_stage(settings, tasks, keyed=all(t.key is not None for t in tuples), kind=kind, tables=tables)
+    pipeline = make_pipeline(settings, tasks, keyed=all(t.key is not None for t in tuples), kind=kind, tables=tables)
     batches: dict[int, list[Segment]] = {}
     for i, table in enumerate(tables.values()):
         segment = Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i], stream="readings")
@@ -109,7 +111,7 @@ def run(
         quiet = closes or heartbeat_ms is not None
         steps += [last] if quiet else []
         steps.append(([] if quiet else segments, policy, None, "ends"))
-    engine, rows = LocalEngine(replace(stage, deduplicates=deduplicates)), {}
+    engine, rows = LocalEngine(replace(pipeline, deduplicates=deduplicates)), {}
     for segments, in_force, heartbeat_ms, closes in steps:
         heartbeats = {} if heartbeat_ms is None else {"readings": heartbeat_ms}
         batch = engine.batch(in_force, segments, heartbeats=heartbeats, closes=bool(closes), ends=closes == "ends")

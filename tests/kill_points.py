@@ -48,7 +48,7 @@ from tailrace.engine.local_executor import LocalExecutor
 from tailrace.ground.files import new_file
 from tailrace.query.query import Query
 from tailrace.spark import app
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.spark.executor import SparkExecutor
 from tailrace.storage import tables
 from tailrace.stream import sink, status_reporter

@@ -15,13 +15,13 @@ from typing import ClassVar
 
 import pytest
 
-from tailrace.correction.correct import Report, correct
+from tailrace.correction.correct import CorrectionReport, correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.executor import Executor
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.local_executor import LocalExecutor
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.task_states import TaskStates
 from tailrace.query.query import Query
 from tailrace.storage import checkpoint
@@ -32,7 +32,7 @@ from tailrace.storage.tables import Tables
 from tailrace.stream.app import OpenExecutor
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
-from tailrace.stream.opening import OpenSources, create_checkpoint, open_table, stage_of
+from tailrace.stream.opening import OpenSources, create_checkpoint, open_table, pipeline_of
 from tailrace.stream.rebuild import rebuild
 from tailrace.stream.run import StreamRun
 from tailrace.stream.run_options import RunOptions
@@ -72,15 +72,15 @@ class Driver:
         return Tables(self.layout)
 
     @property
-    def stage(self) -> Stage:
+    def pipeline(self) -> Pipeline:
         """The pipeline of a stream that has begun."""
-        return stage_of(self.query, self.layout, self.layout.manifest())
+        return pipeline_of(self.query, self.layout, self.layout.manifest())
 
     def begin(self) -> None:
         """Create the checkpoint and the tables, and run nothing."""
         sources = OpenSources.of(self.query, self.layout, None, is_live=False, on_progress=lambda: None)
         manifest = create_checkpoint(self.query, self.layout, sources.feeds)
-        StreamTables.of(self.layout, self.stage, manifest.id).create()
+        StreamTables.of(self.layout, self.pipeline, manifest.id).create()
 
     def run(self, batch_rows: int = 1_000_000, flush: bool = False, open_executor: OpenExecutor | None = None) -> int:
         """Start a driver that reads all there is; returns the number of batches that it has run.
@@ -94,7 +94,7 @@ class Driver:
             table = open_table(self.query, layout, manifest, is_live=False)
             sources = OpenSources.of(self.query, layout, manifest, is_live=False, on_progress=lambda: None)
             manifest = manifest or create_checkpoint(self.query, layout, sources.feeds, table)
-            stage = stage_of(self.query, layout, manifest)
+            pipeline = pipeline_of(self.query, layout, manifest)
             planner = BatchPlanner(
                 EntryWriter(Journal(layout.journal)),
                 sources.feeds,
@@ -103,15 +103,15 @@ class Driver:
                 self.query.tick_ms,
                 self.query.idle_ms,
                 {name for name, stream in self.query.streams.items() if stream.is_stamped},
-                Feedback(stage.kind, stage.tasks, manifest.plans_from),
+                Feedback(pipeline.kind, pipeline.tasks, manifest.plans_from),
                 options,
                 partial(SteadyClock, wall=lambda: self.now, steady_s=lambda: self.now / 1000),
                 table=table,
             )
-            tables = StreamTables.of(layout, stage, manifest.id)
+            tables = StreamTables.of(layout, pipeline, manifest.id)
             tables.create()
             sink, done = Sink(tables, compact_every=self.compact_every), checkpoint.committed_batches(layout)
-            with (open_executor or one_by_one)(stage, TaskStates(layout.states)) as executor:
+            with (open_executor or one_by_one)(pipeline, TaskStates(layout.states)) as executor:
                 StreamRun(layout, planner, StatusReporter(layout), sink, executor, done).run()
             return planner.batches - done
 
@@ -125,9 +125,9 @@ class Driver:
 
 
 @contextmanager
-def one_by_one(stage: Stage, states: TaskStates) -> Iterator[Executor]:
+def one_by_one(pipeline: Pipeline, states: TaskStates) -> Iterator[Executor]:
     """Open an executor whose tasks write their states one after the other, so that a death falls between the same."""
-    yield LocalExecutor(stage, states, threads=1)
+    yield LocalExecutor(pipeline, states, threads=1)
 
 
 def no_spark(buckets: int) -> None:
@@ -135,6 +135,6 @@ def no_spark(buckets: int) -> None:
     pytest.fail("so little needs no Spark")
 
 
-def correct_here(query: Query, warehouse: Path | str, span: CorrectionRange = EVERYTHING) -> Report:
+def correct_here(query: Query, warehouse: Path | str, span: CorrectionRange = EVERYTHING) -> CorrectionReport:
     """Correct late tuples in this process."""
     return correct(query, warehouse, span, no_spark)

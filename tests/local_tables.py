@@ -1,4 +1,4 @@
-"""A query's tables as a stream writes them, without Spark: stage and tasks in process, real files, real tables."""
+"""A query's tables as a stream writes them, without Spark: pipeline and tasks in process, real files, real tables."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from oracle import Settings, Tuple
-from tailrace.engine.local import LocalEngine
-from tailrace.engine.stage import Stage
+from tailrace.engine.local_engine import LocalEngine
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import columns_of
 from tailrace.ground.times import TIME, with_times
 from tailrace.query.query import Query
@@ -41,13 +41,13 @@ def stream_into_tables(
     files = sorted((directory / "in").iterdir())
     types = {"readings": FORMATS["parquet"].types(files[0], columns_of(query)["readings"])}
     layout.create_checkpoint(query.structure(), types, {})
-    stage, tables = Stage.of(query, types, layout.histories(query.streams)), Tables(layout)
-    wanted = schemas(stage.kind) | {"history": history.FILES}
+    pipeline, tables = Pipeline.of(query, types, layout.histories(query.streams)), Tables(layout)
+    wanted = schemas(pipeline.kind) | {"history": history.FILES}
     if kept:
-        stage = as_history(stage, layout)
-        tables.create(history_schemas(stage.readers), ["history"])
+        pipeline = as_history(pipeline, layout)
+        tables.create(history_schemas(pipeline.readers), ["history"])
     tables.create({name: schema for name, schema in wanted.items() if name != "history"}, STREAM_TABLES)
-    engine = LocalEngine(stage)
+    engine = LocalEngine(pipeline)
     for batch, (file, (first, last)) in enumerate(zip(files, itertools.pairwise(bounds), strict=True)):
         closes = flush and batch == len(files) - 1
         segment = Segment(str(file), 0, last - first, batch, first, stream="readings")
@@ -66,7 +66,7 @@ def write(tables: Tables, rows: dict[str, pa.Table], wanted: dict[str, pa.Schema
             tables.append(name, with_times(part, wanted[name]), "here", batch)
 
 
-def as_history(stage: Stage, layout: Layout) -> Stage:
-    """The stage of a source that keeps nothing itself."""
-    (reader,) = stage.readers
-    return replace(stage, readers=(replace(reader, history=layout.table("history")),))
+def as_history(pipeline: Pipeline, layout: Layout) -> Pipeline:
+    """The pipeline of a source that keeps nothing itself."""
+    (reader,) = pipeline.readers
+    return replace(pipeline, readers=(replace(reader, history=layout.table("history")),))

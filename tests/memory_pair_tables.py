@@ -18,8 +18,8 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.versions import revise
-from tailrace.engine.local import MemoryFormat
-from tailrace.engine.stage import Stage
+from tailrace.engine.local_engine import MemoryFormat
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms, with_times
@@ -46,7 +46,7 @@ class MemoryPairTables:
         types = [pa.int64() if items and isinstance(items[0].id, int) else pa.string() for items in streams]
         columns = tuple(ColumnTypes(pa.string(), id_type) for id_type in types)
         self.kind = ToyJoin(join.reach, columns, interval=join.interval)
-        self.stage = Stage(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), 1)
+        self.pipeline = Pipeline(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), 1)
         log = [Read(side, item) for side in (0, 1) for item in self._numbered(side)]
         tuples = [one._replace(item=streams[one.side][one.position]) for one in placed(log, join.tick)[0]]
         self.placed = [[one for one in tuples if one.side == side] for side in (0, 1)]
@@ -55,15 +55,15 @@ class MemoryPairTables:
         self.late_tuples = [(self.placed[side][place], frontier) for (side, place), frontier in outcome.late.items()]
         self.late_rows = self._table("late", list(self._late()))
         self.results = self._table("results", list(self._results(outcome.pairs, again)))
-        self.segments = [self._segments(reader) for reader in self.stage.readers]
+        self.segments = [self._segments(reader) for reader in self.pipeline.readers]
         self.given = [as_streamed(self.results)]
 
     def past(self, before: int) -> HistoryScan:
         def spark(buckets: int) -> None:
             raise AssertionError("so little needs no Spark")
 
-        sides = list(zip(self.stage.readers, self.segments, strict=True))
-        return HistoryScan(self.stage, lambda: [Log.of(reader, before, rows) for reader, rows in sides], spark, 2)
+        sides = list(zip(self.pipeline.readers, self.segments, strict=True))
+        return HistoryScan(self.pipeline, lambda: [Log.of(reader, before, rows) for reader, rows in sides], spark, 2)
 
     def correct(self, a: int, b: int) -> pa.Table:
         """The correction of an interval of arrival."""

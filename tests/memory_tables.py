@@ -7,7 +7,7 @@ import itertools
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness import make_stage, raw_table, run
+from harness import make_pipeline, raw_table, run
 from oracle import Settings, Tuple
 from tailrace.answers.affected_windows import MissedWindows
 from tailrace.answers.model import AffectedAnswers, AnswerModel
@@ -16,7 +16,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.versions import revise
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
 
@@ -34,8 +34,8 @@ class MemoryTables:
     def __init__(self, tuples: list[Tuple], query: Settings, cuts: list[int], **how: object) -> None:
         rows = run(tuples, query, cuts=cuts, **how)
         files = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise([0, *cuts, len(tuples)]))}
-        self.stage: Stage = make_stage(query, keyed=all(t.key is not None for t in tuples), tables=files)
-        self.schemas = schemas(self.stage.kind)
+        self.pipeline: Pipeline = make_pipeline(query, keyed=all(t.key is not None for t in tuples), tables=files)
+        self.schemas = schemas(self.pipeline.kind)
         self.results, self.late_rows = (self.table(name, rows.get(name, [])) for name in ("results", "late"))
         self.segments = self.table("segments", rows.get("segments", [])).to_pandas()
         self.given = [as_streamed(self.results)]
@@ -49,11 +49,11 @@ class MemoryTables:
         def spark(buckets: int) -> None:
             raise AssertionError("so little needs no Spark")
 
-        return HistoryScan(self.stage, lambda: [Log.of(self.stage.readers[0], before, self.segments)], spark, 2)
+        return HistoryScan(self.pipeline, lambda: [Log.of(self.pipeline.readers[0], before, self.segments)], spark, 2)
 
     @property
     def model(self) -> AnswerModel:
-        return self.stage.kind.answers
+        return self.pipeline.kind.answers
 
     def arrived(self, a: int, b: int) -> MissedWindows:
         """The windows that an interval's late tuples missed."""

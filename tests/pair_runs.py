@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pair_oracle import LEFT, RIGHT, Item, Join, Log, Outcome, Pair, Read, Silence, Wake
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.engine.local import LocalEngine, MemoryFormat
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat
 from tailrace.engine.next_facts import DECLARED
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.kind.protocol import Kind
 from tailrace.sources.check import Columns
@@ -128,10 +128,10 @@ class Sample(NamedTuple):
 TOY = Sample(lambda join, feedback: ToyJoin(join.reach, feedback_ms=feedback, interval=join.interval))
 
 
-def stage_of(
+def pipeline_of(
     batches: Sequence[Batch], join: Join, tasks: int, feedback: int, sample: Sample
-) -> tuple[Stage, list[list[Segment]]]:
-    """The stage of the join, whose streams are in memory, and the segments of each batch."""
+) -> tuple[Pipeline, list[list[Segment]]]:
+    """The pipeline of the join, whose streams are in memory, and the segments of each batch."""
     tables: dict[str, pa.Table] = {}
     position, ordinal, segments = [0, 0], itertools.count(), []
     for batch in batches:
@@ -149,7 +149,7 @@ def stage_of(
         columns = Columns("event_time", "arrival_time", "id", None, needed.columns, -FOREVER, FOREVER)
         columns = replace(columns, types=needed.types, carried=needed.carried)
         readers.append(StreamReader(name, MemoryFormat(tables), columns, {}, needed.column_types, join.tick))
-    return Stage(kind, tuple(readers), tasks), segments
+    return Pipeline(kind, tuple(readers), tasks), segments
 
 
 def table_of(items: Sequence[Item], content: Callable[[str], object]) -> pa.Table:
@@ -176,9 +176,9 @@ def run(
     after_batch: Callable[[LocalEngine], None] = lambda engine: None,
 ) -> tuple[dict[str, list[dict]], Join]:
     """All rows of each table in a bounded run, and the join with the facts that were stamped on the way."""
-    stage, segments = stage_of(batches, join, tasks, feedback, sample)
-    stage = replace(stage, deduplicates=join.deduplicate)
-    engine, rows = LocalEngine(stage), defaultdict(list)
+    pipeline, segments = pipeline_of(batches, join, tasks, feedback, sample)
+    pipeline = replace(pipeline, deduplicates=join.deduplicate)
+    engine, rows = LocalEngine(pipeline), defaultdict(list)
     k, stamped = join.k, []
     for number, (batch, mine) in enumerate(zip([*batches, Batch()], [*segments, []], strict=True)):
         k = k if batch.k is None else batch.k

@@ -125,7 +125,7 @@ class Driver:
     ) -> BatchRecord | None:
         self.time += after
         complete_tick = None if newest_tick is None else newest_tick - 1
-        return self.planner.plan(
+        return self.planner.plan_batch(
             Progress(committed or 0, frontier, False, newest_tick, complete_tick, reached, newest_event)
         )
 

@@ -139,7 +139,7 @@ class QueryLife(RuleBasedStateMachine):
         except Busy:  # the stream has batches to run again
             self.half.remove(interval)
         except Refused as refused:
-            if "has committed up to" not in refused.problems[0].wrong:
+            if "has committed up to" not in refused.problems[0].fault:
                 raise
             self.half.remove(interval)
 

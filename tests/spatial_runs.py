@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tailrace.disorder.policies import policy_of
 from tailrace.engine.chunk_stores import ChunkFiles
-from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.query.declared import declared_query
 
 SIDES = ("left", "right")
@@ -55,7 +55,7 @@ class Run:
     def answers(self, after_batch: Callable[[LocalEngine, int], None] = lambda engine, end_ms: None) -> list[dict]:
         """The answers, batch by batch; the last one closes the streams."""
         formats = {name: MemoryFormat({name: table}) for name, table in zip(SIDES, self.streams, strict=True)}
-        engine = LocalEngine(stage_in_memory(self._query(), formats), self.restarts)
+        engine = LocalEngine(pipeline_in_memory(self._query(), formats), self.restarts)
         if self.directory is not None:
             stores = [ChunkFiles(self.directory / str(task.index)) for task in engine.tasks]
             engine.tasks = [replace(task, store=store) for task, store in zip(engine.tasks, stores, strict=True)]

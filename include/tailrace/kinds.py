@@ -41,15 +41,15 @@ def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
 def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, EmdJoinQuery)
     section, (left, right) = query.emd_join, types
-    plan, bins = plan_of(section), len(section.costs)
+    search_plan, bins = plan_of(section), len(section.costs)
     return EmdJoin(
         query.window.size_ms,
         (left, right),
         histogram=section.histogram,
         bins=bins,
-        search=plan.search,
-        method=plan.method,
-        explanation=plan.explanation,
+        search=search_plan.search,
+        method=search_plan.method,
+        explanation=search_plan.explanation,
         distances=section.distances,
     )
 

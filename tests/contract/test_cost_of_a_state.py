@@ -13,7 +13,7 @@ import pytest
 from tailrace.disorder.policies import policy_of
 from tailrace.engine import chunk_stores
 from tailrace.engine.chunk_stores import ChunkFiles
-from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.operators import chunked_rows
 from tailrace.query.declared import declared_query
 
@@ -93,7 +93,7 @@ def batches(kind: str, count: int, directory: Path) -> Iterator[int]:
         | KINDS[kind]
     )
     formats = {side: MemoryFormat({side: rows(side, count * BATCH)}) for side in SIDES}
-    engine = LocalEngine(stage_in_memory(query, formats))
+    engine = LocalEngine(pipeline_in_memory(query, formats))
     engine.tasks = [replace(engine.tasks[0], store=ChunkFiles(directory))]
     logs = [formats[side].segments(side, range(0, count * BATCH, BATCH)) for side in SIDES]
     for number in range(count):

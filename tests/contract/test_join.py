@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pair_oracle import LEFT, RIGHT, Item, Join, Pair, batch_pairs, joined
 from pair_runs import FOREVER, IN_INTERVALS, JOINS, SIDES, Batch, assert_as_the_oracle, log_of, logs, policy_of_k, run
-from tailrace.engine.local import LocalEngine
+from tailrace.engine.local_engine import LocalEngine
 
 MANY = settings(max_examples=200, deadline=None)
 

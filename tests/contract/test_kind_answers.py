@@ -101,10 +101,10 @@ def test_the_answer_model_tells_answers_and_their_rows_apart(name: str, case) ->
     assert [*model.identity.columns] == kind.answer.names[: len(model.identity.columns)]
     assert {*model.horizon_columns, *model.identity.determining} <= {*model.identity.columns}
     windows = [tuple(row[part] for part in KEYS) for row in rows.to_pylist()]
-    once = [tuple(row[part] for part in KEYS) for row in model.once(rows).to_pylist()]
+    once = [tuple(row[part] for part in KEYS) for row in model.first_rows(rows).to_pylist()]
     assert once == list(dict.fromkeys(windows))
-    assert model.once(rows).equals(model.identity.first_rows(rows))
-    assert model.of(rows).contains(rows).all()
+    assert model.first_rows(rows).equals(model.identity.first_rows(rows))
+    assert model.affected_from(rows).contains(rows).all()
     assert len({tuple(row[part] for part in model.order) for row in rows.to_pylist()}) == rows.num_rows
     (number,) = model.identity.number(rows)
     assert len({*zip(number.tolist(), windows, strict=True)}) == len({*number.tolist()}) == len({*windows})

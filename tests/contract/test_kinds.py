@@ -31,9 +31,9 @@ from kind_samples import (
 )
 from oracle import Settings, Tuple
 from streams import cuts, disordered
-from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
-from tailrace.engine.stage import Stage
-from tailrace.kind.capabilities import Amends
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
+from tailrace.engine.pipeline import Pipeline
+from tailrace.kind.capabilities import IncrementallyCorrectable
 from tailrace.kind.protocol import Kind
 
 OTHERWISE = ("sma", "mintopk")
@@ -41,8 +41,8 @@ OTHERWISE = ("sma", "mintopk")
 LONG = 36_525 * 86_400_000
 
 
-def source_of(name: str, case: tuple[list[Tuple], Settings]) -> tuple[Stage, MemoryFormat]:
-    """The stage of a sample's query, and the table in memory that it reads."""
+def source_of(name: str, case: tuple[list[Tuple], Settings]) -> tuple[Pipeline, MemoryFormat]:
+    """The pipeline of a sample's query, and the table in memory that it reads."""
     tuples, query = case
     times = ("event_time", "arrival_time")
     columns = {part: pa.array([getattr(item, part) for item in tuples], pa.int64()) for part in times}
@@ -51,14 +51,14 @@ def source_of(name: str, case: tuple[list[Tuple], Settings]) -> tuple[Stage, Mem
         {"stream": pa.table(columns | {"value": pa.array([item.value for item in tuples], pa.float64())})}
     )
     keyed = all(item.key is not None for item in tuples)
-    return stage_in_memory(query_of(name, query.size, query.slide, query.tick, keyed), {"readings": memory}), memory
+    return pipeline_in_memory(query_of(name, query.size, query.slide, query.tick, keyed), {"readings": memory}), memory
 
 
 def tick_starts(name: str, case: tuple[list[Tuple], Settings]) -> list[int]:
     """The position of the first tuple of each tick."""
-    stage, memory = source_of(name, case)
+    pipeline, memory = source_of(name, case)
     (whole,) = memory.segments("readings")
-    tick = np.asarray(stage.readers[0].read(whole).tuples.column("tick"))
+    tick = np.asarray(pipeline.readers[0].read(whole).tuples.column("tick"))
     return np.unique(tick, return_index=True)[1].tolist()
 
 
@@ -76,8 +76,8 @@ def ran(
     Batches begin at these positions, each at the start of a tick, and segments also at others. `quiet` tells after
     which batches the stream falls quiet.
     """
-    stage, memory = source_of(name, case)
-    engine, policy = LocalEngine(replace(stage, tasks=tasks), restarts), policy_of_oracle(case[1].policy)
+    pipeline, memory = source_of(name, case)
+    engine, policy = LocalEngine(replace(pipeline, tasks=tasks), restarts), policy_of_oracle(case[1].policy)
     log = memory.segments("readings", [*batches, *segments])
     batch_of = np.searchsorted(batches, [segment.position for segment in log], side="right")
     closed, late = [], []
@@ -95,7 +95,7 @@ def ran(
 
 def assert_decided_by_the_frontier(engine: LocalEngine) -> None:
     """Each answer is decided where the frontier reaches its window's end."""
-    kind, frontier = engine.stage.kind, engine.frontier
+    kind, frontier = engine.pipeline.kind, engine.frontier
     for _, _, step in engine.newest:
         assert step.answers.schema.names == kind.answer.names
         assert {*kind.late.names, "tick", "tuples", "frontier"} <= {*step.late[0].schema.names}
@@ -190,7 +190,7 @@ def test_what_is_amended_by_late_tuples_is_what_all_tuples_give(name: str, case)
         missed += [row | {"window_start": end - query.size, "window_end": end} for end in ends]
     columns = [kind.answer.field(part) for part in (*KEYS, "tuples")]
     rows = pa.Table.from_pylist(missed, pa.schema([*columns, ("total", pa.float64())]))
-    if not isinstance(kind, Amends):
+    if not isinstance(kind, IncrementallyCorrectable):
         return
     amended = kind.amend(pa.Table.from_pylist([*found.values()], kind.answer), rows)
     assert amended.schema == kind.answer

@@ -216,8 +216,8 @@ def test_types_are_those_of_the_source_and_columns_in_the_order_of_the_selection
 
 
 def test_a_calibration_reads_them_as_well(app):
-    kind, tuples = app.stage.kind, []
-    for reader in app.stage.readers:
+    kind, tuples = app.pipeline.kind, []
+    for reader in app.pipeline.readers:
         history = LoggedHistory(reader, Log.read(reader, Tables(app.layout), 1 << 60))
         tuples.append(history.since(EPOCH).tuples)
     assert kind.evaluate(*tuples).schema == kind.answer

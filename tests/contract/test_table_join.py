@@ -22,7 +22,7 @@ from pyproj import Geod
 
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.engine.answer_files import AnswerFiles
-from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.ground.times import in_ms
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
@@ -159,13 +159,13 @@ def engine(case: Case) -> Iterator[tuple[LocalEngine, Path, list]]:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         source = MemoryFormat({"all": table_of(case.tuples)})
-        stage = stage_in_memory(query_of(case, directory), {"left": source})
+        pipeline = pipeline_in_memory(query_of(case, directory), {"left": source})
         (directory / "results").mkdir()
-        files = AnswerFiles(directory / "results", schemas(stage.kind)["results"], directory)
+        files = AnswerFiles(directory / "results", schemas(pipeline.kind)["results"], directory)
         lengths = [count for batch in case.batches for count in batch.segments]
         log = iter(source.segments("left", np.cumsum(lengths).tolist()))
         segments = [[next(log) for _ in batch.segments] for batch in case.batches]
-        yield LocalEngine(replace(stage, answer_files=files)), directory, segments
+        yield LocalEngine(replace(pipeline, answer_files=files)), directory, segments
 
 
 def run(case: Case) -> tuple[list[dict], list[dict]]:

@@ -16,7 +16,7 @@ import pytest
 from e2e_queries import PUBLICATIONS, live_query, sums_query
 from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
-from tailrace.orchestration import drivers
+from tailrace.orchestration import driver_lifecycle
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.airflow_parts import KEPT_HOST
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
@@ -87,7 +87,7 @@ class Platform:
 
     def driver(self) -> int | None:
         """The pid of the living driver."""
-        driver = drivers.inspect(self.hosting.host, self.layout)
+        driver = driver_lifecycle.inspect(self.hosting.host, self.layout)
         return driver.pid if driver.alive else None
 
     def processes(self) -> list[psutil.Process]:
@@ -106,7 +106,7 @@ class Platform:
                 return answer
             time.sleep(0.3)
         host = self.hosting.host
-        state, lines = drivers.inspect(host, self.layout), drivers.last_lines(host, self.layout)
+        state, lines = driver_lifecycle.inspect(host, self.layout), driver_lifecycle.last_lines(host, self.layout)
         pytest.fail(f"waited in vain: {state}, {Status.read(self.layout)}: {lines}")
 
     def streams(self) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from e2e_queries import PUBLISHED_EVERY_S
-from tailrace.orchestration import drivers
+from tailrace.orchestration import driver_lifecycle
 from tailrace.storage.layout import Layout
 from webhook import listening_webhook
 
@@ -38,7 +38,7 @@ def run(platform, webhook):
     for dag in (PUBLISH, CONSUME, CORRECT):
         platform.api.call("PATCH", f"dags/{dag}", {"is_paused": True})
     platform.mark(run, "failed", STREAM)
-    platform.until(lambda: not drivers.inspect(platform.hosting.host, layout_of_live(platform)).alive)
+    platform.until(lambda: not driver_lifecycle.inspect(platform.hosting.host, layout_of_live(platform)).alive)
 
 
 def layout_of_live(platform):
@@ -57,7 +57,7 @@ def test_a_consumer_runs_on_new_results_while_the_stream_lives(platform, run):
         lambda: "success" in [run["state"] for run in platform.api.call("GET", f"dags/{CONSUME}/dagRuns")["dag_runs"]]
     )
     assert platform.states(STREAM, run)["supervise"] == "deferred"
-    assert drivers.inspect(platform.hosting.host, layout_of_live(platform)).alive
+    assert driver_lifecycle.inspect(platform.hosting.host, layout_of_live(platform)).alive
     found = events(platform)
     rows = [event["extra"]["rows"] for event in found]
     assert all(count > 0 for count in rows)
@@ -82,4 +82,4 @@ def test_an_alert_comes_within_a_minute_of_the_commit_that_shows_a_broken_promis
     measured_ms = min(commit["timestamp"] for commit in commits if commit["operation"] != "CREATE TABLE")
     assert webhook.times[0] - measured_ms / 1000 < TOLD_S
     assert platform.states(STREAM, run)["supervise"] == "deferred"
-    assert drivers.inspect(platform.hosting.host, layout_of_live(platform)).alive
+    assert driver_lifecycle.inspect(platform.hosting.host, layout_of_live(platform)).alive

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.bench.simulate import WINDOW, Stream
+from tailrace.bench.simulate import WINDOW, RecordedStream
 from tailrace.generators.delays import delay_model, epoch_ms
 from tailrace.generators.replay import generate, write
 from tailrace.kinds import build
@@ -75,7 +75,7 @@ def is_corrected(platform, query: Path, table: pa.Table) -> bool:
     """Whether the corrected answer of each closed window equals its batch answer over these tuples."""
     declared_query = load(query)
     answers, _ = read_answers(declared_query, platform.home / "tables", streamed=False)
-    tuples = Stream.of(declared_query, table).tuples
+    tuples = RecordedStream.of(declared_query, table).tuples
     expected = build(declared_query).evaluate(tuples).to_pandas()
     both = answers.to_pandas().merge(expected, on=WINDOW, suffixes=("", "_true"))
     assert len(both) == len(answers) > 0

@@ -13,7 +13,7 @@ from local_driver import Driver
 from processes import until
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.query.declared import declared_query
-from tailrace.sources.kafka_cuts import Cut
+from tailrace.sources.kafka_cuts import TopicCut
 from tailrace.storage.journal import Journal
 from tailrace.stream import source_opening
 from tailrace.stream.source_opening import open_feeds
@@ -117,7 +117,7 @@ def test_a_restart_amid_a_cut_and_new_partitions_lose_and_double_nothing(broker,
     last = Journal(app.layout.journal).last()
     (app.layout.journal / f"{last.header.batch:08d}.json").unlink()  # as planned, but not yet written: planned again
     before = Journal(app.layout.journal).last().position.streams["readings"]
-    assert before.row < Cut.of_path(before.path).rows
+    assert before.row < TopicCut.of_path(before.path).rows
     from confluent_kafka.admin import NewPartitions
 
     broker.admin.create_partitions([NewPartitions(topic, 2)])[topic].result()
@@ -137,7 +137,7 @@ def test_a_replayed_segment_is_read_alike(broker, tmp_path):
     app.run()
     (segment,) = Journal(app.layout.journal)[0].segments
     broker.send(topic, 0, *readings(100, seed=5))
-    reader = app.stage.readers[0]
+    reader = app.pipeline.readers[0]
     once, again = (reader.read(segment).tuples for _ in range(2))
     assert once.equals(again)
     assert once.num_rows == 200
@@ -174,7 +174,7 @@ def test_records_that_retention_deleted_before_they_were_read_stop_the_stream(br
         with pytest.raises(SourceChanged, match="retention has deleted the records from 20 to 29"):
             feed.fresh()
     with pytest.raises(SourceChanged):
-        app.stage.readers[0].read(Journal(app.layout.journal)[0].segments[0])
+        app.pipeline.readers[0].read(Journal(app.layout.journal)[0].segments[0])
 
 
 def test_a_run_that_retention_has_overtaken_ends_before_it_answers(tailrace, broker, tmp_path):
@@ -208,7 +208,7 @@ def test_a_topic_made_again_stops_the_stream(broker, tmp_path):
     broker.remake_topic(topic, 1)
     with pytest.raises(SourceChanged, match="made again") as stop:
         feed.fresh()
-    assert stop.value.problems[0].right.startswith("another name for the query")
+    assert stop.value.problems[0].remedy.startswith("another name for the query")
 
 
 def test_a_topic_without_append_times_or_that_is_compacted_or_missing_is_refused(broker, tmp_path):

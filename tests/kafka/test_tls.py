@@ -56,7 +56,7 @@ def test_a_query_reads_and_answers_by_tls(broker, tmp_path, monkeypatch, listene
     for each in (app, plain):
         each.run(batch_rows=70, flush=True)
     assert answers(app) == answers(plain) != []
-    AnswerTopic.of(query, app.stage.kind.answers).send(app.tables.read("results"))
+    AnswerTopic.of(query, app.pipeline.kind.answers).send(app.tables.read("results"))
     assert sorted(value["value"] for _, _, value in broker.records(target)) == sorted(row[4] for row in answers(app))
 
 

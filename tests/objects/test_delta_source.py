@@ -85,7 +85,7 @@ def test_a_file_whose_name_has_a_space_is_read(place, tmp_path):
 
 def test_a_correction_reads_the_tables_files_again(stream):
     stream.run(flush=True)
-    log = Log.read(stream.stage.readers[0], stream.tables, START + 10**9)
+    log = Log.read(stream.pipeline.readers[0], stream.tables, START + 10**9)
     tuples = [log.reader().read(piece, ["id"]) for piece in log.pieces()]
     assert sorted(id_ for batch in tuples for id_ in batch.column("id").to_pylist()) == sorted(
         f"t{n}" for n in range(800) if n not in (5, 405)

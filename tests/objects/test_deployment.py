@@ -7,7 +7,7 @@ import airflow_home  # isort: skip  (before any module that imports airflow)
 from fake_host import FakeHost, declare, write_status
 from tailrace.drivers import fence
 from tailrace.drivers.launch import is_drained, pause, starts_file
-from tailrace.orchestration import drivers, overview, settings, submit
+from tailrace.orchestration import driver_lifecycle, overview, settings, submit
 from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
@@ -22,15 +22,15 @@ def test_a_driver_is_deployed_drained_and_fenced_by_objects(warehouse):
     home = location_of(str(layout.home))
     assert pause(home, 5, 600, 1000.0) == 0
     assert pause(home, 5, 600, 1001.0) == 1
-    first = drivers.deploy(host, layout, ["go"], {})
+    first = driver_lifecycle.deploy(host, layout, ["go"], {})
     assert (first.made, layout.drain.exists(), starts_file(home).exists()) == (True, False, False)
-    assert not drivers.deploy(host, layout, ["go"], {}).made
+    assert not driver_lifecycle.deploy(host, layout, ["go"], {}).made
     host.on_inspect = lambda: layout.drain.exists() and host.is_now("ended", 0, "with code 0")
-    assert not drivers.drain(host, layout, 60, 1).alive
+    assert not driver_lifecycle.drain(host, layout, 60, 1).alive
     assert is_drained(home)
     assert host.ran[-1][-1] == str(layout.home)
     assert fence.mark(home, "token") == f"{warehouse}/readings#token"
-    second = drivers.deploy(host, layout, ["go"], {})
+    second = driver_lifecycle.deploy(host, layout, ["go"], {})
     assert second.deployment != first.deployment
 
 

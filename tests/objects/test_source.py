@@ -89,13 +89,13 @@ def test_an_object_replaced_while_it_is_read_is_not_mixed_with_the_other(stream)
     with pytest.raises(OSError, match="replaced or removed while it was read"):
         file.open().read()
     with pytest.raises(SourceChanged, match="was changed since"):
-        app.stage.readers[0].read(segment)
+        app.pipeline.readers[0].read(segment)
 
 
 def test_a_correction_reads_the_objects_again(stream):
     app, _ = stream
     app.run(flush=True)
-    log = Log.read(app.stage.readers[0], app.tables, START + 10**9)
+    log = Log.read(app.pipeline.readers[0], app.tables, START + 10**9)
     tuples = [log.reader().read(piece, ["id"]) for piece in log.pieces()]
     assert sorted(id_ for batch in tuples for id_ in batch.column("id").to_pylist()) == sorted(
         f"t{n}" for n in range(800) if n not in (5, 405)

@@ -45,10 +45,10 @@ def layout(place: Path) -> Layout:
 
 @pytest.fixture
 def host(place: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHost:
-    from tailrace.orchestration import drivers, settings
+    from tailrace.orchestration import driver_lifecycle, settings
 
     host = FakeHost()
-    monkeypatch.setattr(drivers, "_POLL_S", 0.01)
+    monkeypatch.setattr(driver_lifecycle, "_POLL_S", 0.01)
     monkeypatch.setattr(settings, "driver_host", lambda: host)
     return host
 

@@ -174,6 +174,6 @@ def test_a_warehouse_in_a_bucket_is_refused(command, monkeypatch, host):
         command(host, str(home), yarn_resourcemanager_webapp_address=URL)
     (problem,) = refusal.value.problems
     assert problem.where == f"{home}/readings"
-    assert problem.wrong == "it is in an object store, where this can't be done"
-    assert problem.right == "a warehouse in a directory"
+    assert problem.fault == "it is in an object store, where this can't be done"
+    assert problem.remedy == "a warehouse in a directory"
     assert not list(home.iterdir())

@@ -123,7 +123,7 @@ def test_intervals_are_floored_to_the_tick_and_stay_adjacent(place):
         declare(place / "queries", "long", QUERY.replace("tick: 1 min", "tick: 7 min"))
     ).query
     minutes = [f"2013-01-01T00:{minute:02}:00" for minute in (0, 10, 20, 30)]
-    spans = [correction_operators.span(context(start=a, end=b), query) for a, b in pairwise(minutes)]
+    spans = [correction_operators.corrected_interval(context(start=a, end=b), query) for a, b in pairwise(minutes)]
     assert all(point % (7 * 60_000) == 0 for span in spans for point in span)
     assert [end for _, end in spans[:-1]] == [start for start, _ in spans[1:]]
 
@@ -133,7 +133,7 @@ def test_an_interval_without_an_end_of_a_tick_is_skipped(place):
         declare(place / "queries", "long", QUERY.replace("tick: 1 min", "tick: 1 h"))
     ).query
     with pytest.raises(AirflowSkipException, match="no tick of 1 h"):
-        correction_operators.span(context(start="2013-01-01T00:10:00", end="2013-01-01T00:20:00"), query)
+        correction_operators.corrected_interval(context(start="2013-01-01T00:10:00", end="2013-01-01T00:20:00"), query)
 
 
 def triggered(*payloads):
@@ -158,7 +158,9 @@ def request(start, end):
 )
 def test_a_run_by_the_asset_covers_the_ranges_of_all_its_events(place, payloads, ends):
     query = correction_operators.Declared.read(place / "queries" / "readings.yaml").query
-    assert correction_operators.span(triggered(*payloads), query) == tuple(ms(f"2013-01-01T{end}:00") for end in ends)
+    assert correction_operators.corrected_interval(triggered(*payloads), query) == tuple(
+        ms(f"2013-01-01T{end}:00") for end in ends
+    )
 
 
 @pytest.mark.parametrize(

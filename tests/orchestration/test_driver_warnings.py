@@ -12,7 +12,7 @@ import pytest
 from fake_host import QUERY, declare
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
-from tailrace.orchestration import drivers
+from tailrace.orchestration import driver_lifecycle
 from tailrace.orchestration.driver_warnings import DriverWarnings
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options, deployed_query
@@ -118,7 +118,7 @@ def test_rejected_records_are_warned_of_though_their_table_is_away(watch, layout
 
 def test_an_edit_is_warned_of_once(host, place, layout):
     file = place / "queries" / "readings.yaml"
-    drivers.deploy(host, layout, ["go"], {}, deployed_query(Declared.read(file), Options()))
+    driver_lifecycle.deploy(host, layout, ["go"], {}, deployed_query(Declared.read(file), Options()))
     watch = DriverWarnings(layout, file)
     assert watch.observe(status(), 0) == []
     declare(place / "queries", "readings", QUERY.replace("tick: 1 min", "tick: 1 min, idle: 20 s"))

@@ -8,9 +8,9 @@ import pytest
 
 from fake_host import QUERY, declare
 from tailrace.cli import commands as tailrace
-from tailrace.cli import drivers as commands
+from tailrace.cli import driver_commands as commands
 from tailrace.ground.errors import Damaged, Refused
-from tailrace.orchestration import drivers, edits, settings
+from tailrace.orchestration import driver_lifecycle, edits, settings
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.submit import Options, deployed_query, driver_command
 from tailrace.query.loading import load
@@ -36,7 +36,7 @@ def shell(monkeypatch):
 
 def deploy(host, layout, file, options=Options()):  # noqa: B008 (frozen)
     declared = Declared.read(file)
-    return drivers.deploy(host, layout, ["go"], {}, deployed_query(declared, options))
+    return driver_lifecycle.deploy(host, layout, ["go"], {}, deployed_query(declared, options))
 
 
 def test_a_deployment_puts_a_copy_of_the_file_on_record(host, layout, file):
@@ -73,7 +73,7 @@ def test_what_says_the_same_in_other_words_is_in_force(host, layout, file, place
 
 
 def test_nothing_is_said_of_a_driver_that_an_earlier_version_has_deployed(host, layout, file, place):
-    drivers.deploy(host, layout, ["go"], {})
+    driver_lifecycle.deploy(host, layout, ["go"], {})
     declare(place / "queries", "readings", EDITED)
     assert deploy(host, layout, file).not_in_force == []
     assert edits.warning(layout, file) is None

@@ -7,13 +7,13 @@ import shutil
 import pytest
 
 from fake_host import declare, write_status
-from tailrace.cli import drivers as commands
+from tailrace.cli import driver_commands as commands
 from tailrace.drivers import programs
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.homes import deployed_program, program_of, resolved
 from tailrace.drivers.programs import checked, home_of
 from tailrace.ground.errors import Refused
-from tailrace.orchestration import drivers, settings
+from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.storage.layout import Layout
 
 
@@ -51,12 +51,12 @@ class SharedHost:
 
 
 def deploy(host, layout):
-    return drivers.deploy(host, layout, ["launch", "--home", str(layout.home), "--", "go"], {})
+    return driver_lifecycle.deploy(host, layout, ["launch", "--home", str(layout.home), "--", "go"], {})
 
 
 @pytest.fixture
 def shared(monkeypatch):
-    monkeypatch.setattr(drivers, "_POLL_S", 0.01)
+    monkeypatch.setattr(driver_lifecycle, "_POLL_S", 0.01)
     return SharedHost()
 
 
@@ -64,33 +64,35 @@ def two_layouts(tmp_path):
     return [Layout.of(tmp_path / name, "readings") for name in ("one", "two")]
 
 
-@pytest.mark.parametrize("end", [lambda *of: drivers.drain(*of, 0.05, 1), lambda *of: drivers.stop(*of, 1)])
+@pytest.mark.parametrize(
+    "end", [lambda *of: driver_lifecycle.drain(*of, 0.05, 1), lambda *of: driver_lifecycle.stop(*of, 1)]
+)
 def test_the_end_of_a_driver_leaves_the_one_of_the_same_name_in_another_warehouse(shared, tmp_path, end):
     one, two = two_layouts(tmp_path)
     assert deploy(shared, one).made
     assert deploy(shared, two).made, "the other warehouse's driver is not taken for its own"
     end(shared, one)
-    assert drivers.inspect(shared, one).state == "ended"
-    assert drivers.inspect(shared, two).alive
+    assert driver_lifecycle.inspect(shared, one).state == "ended"
+    assert driver_lifecycle.inspect(shared, two).alive
     assert not two.drain.exists()
 
 
 def test_a_driver_of_another_warehouse_gives_neither_state_nor_lines(shared, tmp_path):
     one, two = two_layouts(tmp_path)
     deploy(shared, one)
-    assert drivers.status(shared, two).driver.state == "absent"
-    assert str(drivers.status(shared, one)).startswith("readings: running, pid 7; ")
-    assert drivers.last_lines(shared, two) != drivers.last_lines(shared, one)
+    assert driver_lifecycle.status(shared, two).driver.state == "absent"
+    assert str(driver_lifecycle.status(shared, one)).startswith("readings: running, pid 7; ")
+    assert driver_lifecycle.last_lines(shared, two) != driver_lifecycle.last_lines(shared, one)
 
 
 def test_a_copy_of_a_warehouse_has_no_driver_and_may_have_one_of_its_own(shared, tmp_path):
     one, two = two_layouts(tmp_path)
     deploy(shared, one)
     shutil.copytree(one.home.parent, two.home.parent)
-    assert not drivers.inspect(shared, two).alive
-    drivers.stop(shared, two, 1)
-    drivers.drain(shared, two, 0.05, 1)
-    assert drivers.inspect(shared, one).alive
+    assert not driver_lifecycle.inspect(shared, two).alive
+    driver_lifecycle.stop(shared, two, 1)
+    driver_lifecycle.drain(shared, two, 0.05, 1)
+    assert driver_lifecycle.inspect(shared, one).alive
     assert deploy(shared, two).made
 
 
@@ -100,8 +102,8 @@ def test_one_warehouse_by_two_paths_has_one_driver(shared, tmp_path):
     (tmp_path / "link").symlink_to(one.home.parent)
     linked = Layout.of(tmp_path / "link", "readings")
     assert not deploy(shared, linked).made
-    assert not drivers.stop(shared, linked, 1).alive
-    assert not drivers.inspect(shared, one).alive
+    assert not driver_lifecycle.stop(shared, linked, 1).alive
+    assert not driver_lifecycle.inspect(shared, one).alive
 
 
 def test_a_warehouse_that_has_moved_behind_a_link_keeps_its_driver(shared, tmp_path):
@@ -109,8 +111,8 @@ def test_a_warehouse_that_has_moved_behind_a_link_keeps_its_driver(shared, tmp_p
     deploy(shared, one)
     one.home.parent.rename(two.home.parent)
     one.home.parent.symlink_to(two.home.parent)
-    assert drivers.inspect(shared, two).alive
-    assert drivers.inspect(shared, one).alive
+    assert driver_lifecycle.inspect(shared, two).alive
+    assert driver_lifecycle.inspect(shared, one).alive
 
 
 def test_a_link_that_has_another_target_takes_no_program_of_the_earlier_one(shared, tmp_path):
@@ -123,8 +125,8 @@ def test_a_link_that_has_another_target_takes_no_program_of_the_earlier_one(shar
     deploy(shared, linked)
     link.unlink()
     link.symlink_to(two.home.parent)
-    assert drivers.inspect(shared, two).alive, "its driver writes there now"
-    assert not drivers.inspect(shared, one).alive
+    assert driver_lifecycle.inspect(shared, two).alive, "its driver writes there now"
+    assert not driver_lifecycle.inspect(shared, one).alive
     assert deploy(shared, one).made
     assert len(shared.files) == 2
 
@@ -138,13 +140,13 @@ def test_a_driver_of_an_earlier_version_is_found_by_its_home_and_the_next_one_ha
     shared.deploy("readings", ["launch", "--home", str(one.home), "--", "go"], {"A": "it's \"; 100%"})
     one.stream.mkdir(parents=True)
     (one.stream / "deployment").write_text("earlier")
-    assert drivers.inspect(shared, one).alive
-    assert not drivers.inspect(shared, two).alive
+    assert driver_lifecycle.inspect(shared, one).alive
+    assert not driver_lifecycle.inspect(shared, two).alive
     assert not deploy(shared, one).made
     if end == "drain":
-        assert not drivers.drain(shared, one, 0.05, 1).alive
+        assert not driver_lifecycle.drain(shared, one, 0.05, 1).alive
     else:
-        assert not drivers.stop(shared, one, 1).alive
+        assert not driver_lifecycle.stop(shared, one, 1).alive
     assert deploy(shared, one).made
     assert shared.names() == [program_of(shared, one.home)]
     assert checked(program_of(shared, one.home)).startswith("readings.")

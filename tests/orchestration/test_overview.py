@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fake_host import declare, write_status
-from tailrace.cli import drivers as commands
+from tailrace.cli import driver_commands as commands
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Refused
 from tailrace.orchestration.overview import overview

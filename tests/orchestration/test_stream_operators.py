@@ -18,11 +18,11 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, T
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from fake_host import LOCAL_CONF, QUERY, declare
-from tailrace.cli import drivers as commands
+from tailrace.cli import driver_commands as commands
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.homes import program_of
 from tailrace.ground.errors import Busy, Refused
-from tailrace.orchestration import drivers, settings, stream_operators, writable
+from tailrace.orchestration import driver_lifecycle, settings, stream_operators, writable
 from tailrace.orchestration.drain_operator import DrainOperator
 from tailrace.orchestration.stream_operators import (
     DEPLOYED,
@@ -155,12 +155,12 @@ def test_a_driver_that_hangs_is_not_ended_when_no_other_could_follow_it(
     make_operator, host, context, place, layout, file_is
 ):
     begin(place, layout)
-    result = drivers.deploy(host, layout, ["go"], {})
+    result = driver_lifecycle.deploy(host, layout, ["go"], {})
     declare(place / "queries", "readings", QUERY.replace("2 h", "3 h" if file_is == "of another query" else "2"))
     with pytest.raises(AirflowFailException, match=r"pid 101 is left as it is(.|\n)*window.size(.|\n)*clear supervise"):
         resume(make_operator(SuperviseOperator), context, verdict("hung", result.driver.pid), [], result.deployment)
     assert (host.driver, host.stopped, host.ran) == (result.driver, [], [])
-    assert drivers.deployment(layout) == result.deployment
+    assert driver_lifecycle.deployment(layout) == result.deployment
     declare(place / "queries", "readings", QUERY)
     with pytest.raises(TaskDeferred):
         resume(make_operator(SuperviseOperator), context, verdict("hung", result.driver.pid), [], result.deployment)
@@ -169,7 +169,7 @@ def test_a_driver_that_hangs_is_not_ended_when_no_other_could_follow_it(
 
 def test_hangs_that_were_noted_while_the_wall_clock_was_ahead_do_not_count(make_operator, host, context, place, layout):
     begin(place, layout)
-    result, ahead = drivers.deploy(host, layout, ["go"], {}), [time.time() + 86_400] * 5
+    result, ahead = driver_lifecycle.deploy(host, layout, ["go"], {}), [time.time() + 86_400] * 5
     with pytest.raises(TaskDeferred):
         resume(make_operator(SuperviseOperator), context, verdict("hung", result.driver.pid), ahead, result.deployment)
     assert host.stopped == [0]
@@ -284,7 +284,7 @@ def test_deploy_refuses_a_cluster_mode_that_lacks_something(make_operator, host,
 
 
 def test_deploy_is_retried_while_a_driver_drains(make_operator, host, context, layout, monkeypatch):
-    monkeypatch.setattr(drivers, "_GOING_S", 0.05)
+    monkeypatch.setattr(driver_lifecycle, "_GOING_S", 0.05)
     make_operator(DeployOperator).execute(context)
     layout.request_drain()
     with pytest.raises(Busy):  # Airflow retries a task after this error
@@ -293,7 +293,7 @@ def test_deploy_is_retried_while_a_driver_drains(make_operator, host, context, l
 
 
 def test_supervise_defers_at_once(make_operator, host, context, place):
-    drivers.deploy(host, stream_operators.Layout.of(place / "warehouse", "readings"), ["go"], {})
+    driver_lifecycle.deploy(host, stream_operators.Layout.of(place / "warehouse", "readings"), ["go"], {})
     with pytest.raises(TaskDeferred) as deferral:
         make_operator(SuperviseOperator).execute(context)
     assert deferral.value.method_name == "resume"
@@ -324,7 +324,7 @@ def test_supervise_fails_without_retry_and_says_what_to_do(make_operator, host, 
 
 @pytest.mark.parametrize(("kind", "state", "code"), [("ended", "ended", 0), ("failed", "failed", 3)])
 def test_a_driver_that_is_over_is_not_restarted_with_its_host(make_operator, host, context, layout, kind, state, code):
-    result = drivers.deploy(host, layout, ["go"], {})
+    result = driver_lifecycle.deploy(host, layout, ["go"], {})
     host.is_now(state, code)
     with suppress(AirflowFailException):
         resume(make_operator(SuperviseOperator), context, verdict(kind), [], result.deployment)
@@ -333,7 +333,7 @@ def test_a_driver_that_is_over_is_not_restarted_with_its_host(make_operator, hos
 
 
 def test_a_driver_that_waits_for_its_warehouse_is_watched_and_not_replaced(host, layout, make_operator, context):
-    result = drivers.deploy(host, layout, ["go", "--home", str(layout.home)], {})
+    result = driver_lifecycle.deploy(host, layout, ["go", "--home", str(layout.home)], {})
     layout.home.parent.rename(layout.home.parent.with_name("disk"))
     layout.home.parent.mkdir()
     with pytest.raises(TaskDeferred):
@@ -347,9 +347,9 @@ def test_a_driver_that_waits_for_its_warehouse_is_watched_and_not_replaced(host,
 @pytest.mark.parametrize("kind", ["ended", "failed", "gone", "hung"])
 def test_the_end_of_a_driver_does_not_affect_a_later_deployment(make_operator, host, context, layout, kind):
     """The pid does not tell them apart: the kernel reuses numbers."""
-    old = drivers.deploy(host, layout, ["go"], {})
+    old = driver_lifecycle.deploy(host, layout, ["go"], {})
     host.is_now("ended", 0)
-    drivers.deploy(host, layout, ["another"], {})
+    driver_lifecycle.deploy(host, layout, ["another"], {})
     host.driver = replace(host.driver, pid=old.driver.pid)
     with suppress(AirflowFailException, TaskDeferred):
         resume(make_operator(SuperviseOperator), context, verdict(kind, old.driver.pid), [], old.deployment)
@@ -358,9 +358,9 @@ def test_the_end_of_a_driver_does_not_affect_a_later_deployment(make_operator, h
 
 
 def test_supervise_continues_with_the_driver_that_replaced_its_own(make_operator, host, context, layout):
-    old = drivers.deploy(host, layout, ["go"], {})
+    old = driver_lifecycle.deploy(host, layout, ["go"], {})
     host.is_now("ended", 0)
-    new = drivers.deploy(host, layout, ["another"], {})
+    new = driver_lifecycle.deploy(host, layout, ["another"], {})
     with pytest.raises(TaskDeferred) as deferral:
         resume(make_operator(SuperviseOperator), context, verdict("replaced"), [5.0], old.deployment)
     assert deferral.value.trigger.deployment == new.deployment
@@ -370,20 +370,20 @@ def test_supervise_continues_with_the_driver_that_replaced_its_own(make_operator
 
 
 def test_supervise_replaces_a_driver_that_hangs(make_operator, host, context, layout):
-    first = drivers.deploy(host, layout, ["go"], {})
+    first = driver_lifecycle.deploy(host, layout, ["go"], {})
     with pytest.raises(TaskDeferred) as deferral:
         resume(make_operator(SuperviseOperator), context, verdict("hung", first.driver.pid), [], first.deployment)
     assert host.stopped == [0]
     assert host.driver.pid != first.driver.pid
     [hang_s] = deferral.value.kwargs["hangs"]
     assert abs(hang_s - time.time()) < 60
-    assert context["ti"].notes == {WATCHED: drivers.deployment(layout)}
+    assert context["ti"].notes == {WATCHED: driver_lifecycle.deployment(layout)}
 
 
 def test_the_driver_that_replaces_a_hung_one_takes_up_no_edit(make_operator, host, context, layout, place):
     context["params"] = PARAMS | {"batch_rows": 9}
     make_operator(DeployOperator).execute(context)
-    deployment, on_record = drivers.deployment(layout), DeployedQuery.read(layout)
+    deployment, on_record = driver_lifecycle.deployment(layout), DeployedQuery.read(layout)
     [(command, _)] = host.deployed
     declare(place / "queries", "readings", QUERY.replace("tick: 1 min", "tick: 1 min, idle: 20 s"))
     context["params"] = PARAMS | {"batch_rows": 8}
@@ -405,7 +405,7 @@ def test_a_second_deployment_warns_of_settings_that_are_not_in_force(make_operat
 
 def test_supervise_does_not_replace_a_driver_that_hangs_while_it_is_drained(make_operator, host, context, layout):
     """Whoever drains it ends it by force at the deadline, and no other driver is to follow."""
-    first = drivers.deploy(host, layout, ["go"], {})
+    first = driver_lifecycle.deploy(host, layout, ["go"], {})
     layout.request_drain()
     with pytest.raises(TaskDeferred):
         resume(make_operator(SuperviseOperator), context, verdict("hung", first.driver.pid), [], first.deployment)
@@ -415,7 +415,7 @@ def test_supervise_does_not_replace_a_driver_that_hangs_while_it_is_drained(make
 
 def test_supervise_holds_the_deployment_lock_while_it_replaces_a_driver(make_operator, host, context, layout):
     """Else the new driver could have another run's settings, or one that another run just created be stopped."""
-    result = drivers.deploy(host, layout, ["go"], {})
+    result = driver_lifecycle.deploy(host, layout, ["go"], {})
     is_free = []
 
     def try_lock() -> None:
@@ -440,7 +440,7 @@ def test_supervise_holds_the_deployment_lock_while_it_replaces_a_driver(make_ope
 
 
 def test_supervise_does_not_replace_a_driver_with_another_pid(make_operator, host, context, layout):
-    result = drivers.deploy(host, layout, ["go"], {})
+    result = driver_lifecycle.deploy(host, layout, ["go"], {})
     with pytest.raises(TaskDeferred) as deferral:
         resume(make_operator(SuperviseOperator), context, verdict("hung", 99), [], result.deployment)
     assert host.stopped == []
@@ -449,7 +449,7 @@ def test_supervise_does_not_replace_a_driver_with_another_pid(make_operator, hos
 
 def test_supervise_gives_up_a_driver_that_hangs_beyond_the_budget(make_operator, host, context, layout):
     now_s = time.time()
-    result, hangs = drivers.deploy(host, layout, ["go"], {}), [now_s - 700, now_s - 650, now_s - 5]
+    result, hangs = driver_lifecycle.deploy(host, layout, ["go"], {}), [now_s - 700, now_s - 650, now_s - 5]
     with pytest.raises(TaskDeferred) as deferral:  # the two hangs older than within_s do not count
         resume(make_operator(SuperviseOperator), context, verdict("hung", result.driver.pid), hangs, result.deployment)
     arguments = deferral.value.kwargs
@@ -470,7 +470,7 @@ def test_a_failed_trigger_does_not_drain_the_driver(make_operator, host, context
 
 
 def deploy_drainable_driver(host, layout):
-    result = drivers.deploy(host, layout, ["go"], {})
+    result = driver_lifecycle.deploy(host, layout, ["go"], {})
     host.on_inspect = lambda: layout.drain.exists() and host.is_now("ended", 0)
     return result.deployment
 
@@ -522,7 +522,7 @@ def test_drain_leaves_the_driver_when_supervise_failed_before_it_watched(
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(drivers, "deployment", fail)
+        patch.setattr(driver_lifecycle, "deployment", fail)
         with pytest.raises(OSError, match="Input/output"):
             make_operator(SuperviseOperator).execute(context)
     make_operator(DrainOperator).execute(context)

@@ -13,7 +13,7 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from fake_host import write_status
 from tailrace.drivers.homes import program_of
 from tailrace.engine.progress import Progress
-from tailrace.orchestration import drivers, triggers
+from tailrace.orchestration import driver_lifecycle, triggers
 from tailrace.orchestration.triggers import DriverTrigger, FrontierTrigger
 from tailrace.storage import progress
 
@@ -189,13 +189,13 @@ def test_on_kill_answers_though_the_driver_takes_long_to_drain(trigger, host, la
     let_driver_obey_drain(host, layout)
     answered = threading.Event()
     task_states["r"] = {"supervise": "failed"}
-    drain = drivers.drain
+    drain = driver_lifecycle.drain
 
     def drain_slowly(*arguments):
         assert answered.wait(30)
         return drain(*arguments)
 
-    monkeypatch.setattr(drivers, "drain", drain_slowly)
+    monkeypatch.setattr(driver_lifecycle, "drain", drain_slowly)
     monkeypatch.setattr(triggers, "ON_KILL_S", 0.01)
 
     async def kill():
@@ -212,9 +212,9 @@ def test_on_kill_answers_within_five_seconds():
 
 def trigger_of_an_earlier_run(place, host, layout):
     """The reloaded trigger of a task that is over, after another run has deployed its own driver."""
-    path, kwargs = driver_trigger(place, drivers.deploy(host, layout, ["first"], {}).deployment).serialize()
+    path, kwargs = driver_trigger(place, driver_lifecycle.deploy(host, layout, ["first"], {}).deployment).serialize()
     host.is_now("ended", 0)
-    drivers.deploy(host, layout, ["second"], {})
+    driver_lifecycle.deploy(host, layout, ["second"], {})
     trigger = import_string(path)(**kwargs)
     trigger.task_instance = TASK
     return trigger
@@ -242,7 +242,7 @@ def test_a_reloaded_watch_never_takes_over_the_driver_of_another_run(place, host
 
 def test_a_watch_fires_replaced_as_soon_as_there_is_a_later_deployment(place, host, layout, log_lines):
     """The end of the later driver must not be reported as the end of its own."""
-    first = drivers.deploy(host, layout, ["first"], {}).deployment
+    first = driver_lifecycle.deploy(host, layout, ["first"], {}).deployment
     looks = iter(["running", "running", "ended", "ended", "ended"])
 
     def look():

@@ -23,7 +23,7 @@ from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.fence import dead
 from tailrace.drivers.homes import program_of
 from tailrace.drivers.liveness import LivenessJudge
-from tailrace.orchestration import drain_operator, drivers, settings, stream_operators
+from tailrace.orchestration import drain_operator, driver_lifecycle, settings, stream_operators
 from tailrace.orchestration.drain_operator import DrainOperator
 from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, SuperviseOperator
 from tailrace.storage.layout import Layout
@@ -174,7 +174,7 @@ def reporting_pid(layout):
 
 
 def look():
-    return drivers.inspect(settings.driver_host(), Layout.of(settings.warehouse(), "readings"))
+    return driver_lifecycle.inspect(settings.driver_host(), Layout.of(settings.warehouse(), "readings"))
 
 
 def test_two_runs_share_one_driver_and_both_see_it_drain(make_operator, context, layout):

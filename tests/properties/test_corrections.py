@@ -78,7 +78,7 @@ def test_what_is_amended_is_what_would_be_evaluated_anew(data, case):
     (a, b), *_ = data.draw(intervals(points), label="interval")
     amended = MemoryTables(tuples, query, at)
     anew = copy(amended)
-    anew.stage = replace(anew.stage, kind=Anew(**vars(anew.stage.kind)))
+    anew.pipeline = replace(anew.pipeline, kind=Anew(**vars(anew.pipeline.kind)))
     both = [by_window(desk.correct(a, b)) for desk in (amended, anew)]
     assert both[0].keys() == both[1].keys()
     truth = batch(tuples, query, b)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.bench.simulate import Stream
+from tailrace.bench.simulate import RecordedStream
 from tailrace.bench.topk import drift, paper_query, promise
 from tailrace.bench.topk.calibrated import calibrations
 from tailrace.calibration.measure import EventTimeCourse, measure
@@ -73,7 +73,9 @@ def test_over_thousands_of_windows_k_is_within_a_step_of_the_smallest_sufficient
 
 @pytest.mark.parametrize("tau_ms", [1_000, 3_000, 6_000, 10_000])
 def test_calibrations_over_thirty_windows_keep_the_promise_within_the_noise(tau_ms):
-    stream = Stream.of(paper_query.query(paper_query.ADAPTIVE), paper_query.generate_stream(tau_ms, 7_200, 20, seed=5))
+    stream = RecordedStream.of(
+        paper_query.query(paper_query.ADAPTIVE), paper_query.generate_stream(tau_ms, 7_200, 20, seed=5)
+    )
     steps = list(calibrations(paper_query.query(paper_query.ADAPTIVE), stream, 300_000))[10:]
     assert len(steps) > 10
     for one in steps:

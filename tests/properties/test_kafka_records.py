@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.sources import kafka_fetch
-from tailrace.sources.kafka_cuts import Cut
+from tailrace.sources.kafka_cuts import TopicCut
 from tailrace.sources.kafka_records import KafkaRecords
 from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.kafka_topic import APPEND_TIME, ID
@@ -105,7 +105,7 @@ def test_rows_are_those_of_a_plain_merge(log, by_append_time, draw):
     first = draw.randint(0, len(expected))
     rows = draw.randint(0, len(expected) - first)
     expected = expected[first : first + rows]
-    segment = Segment(Cut("t", ranges).path, first, rows, of_rows=len(expected))
+    segment = Segment(TopicCut("t", ranges).path, first, rows, of_rows=len(expected))
     reader, consumer = KafkaRecords(Servers("nowhere:1"), by_append_time), FakeConsumer(messages, draw.randint(0, 99))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kafka_fetch, "new_consumer", lambda access: consumer)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from pair_runs import JOINS, SIDES, TOY, Batch, logs, policy_of_k, stage_of
+from pair_runs import JOINS, SIDES, TOY, Batch, logs, pipeline_of, policy_of_k
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local import LocalEngine
+from tailrace.engine.local_engine import LocalEngine
 from tailrace.ground.facts import Fact
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, LogPosition
@@ -47,8 +47,8 @@ class Recorded:
 @MANY
 @given(logs(), JOINS, st.integers(1, 3), st.integers(1, 3), st.sampled_from([5, 10**9]))
 def test_merged_entries_give_the_rows_of_single_ones(batches, join, tasks, other_tasks, most_rows):
-    stage, segments = stage_of(batches, join, tasks, 10**15, TOY)
-    first, k, idle = Recorded(LocalEngine(stage)), join.k, set[str]()
+    pipeline, segments = pipeline_of(batches, join, tasks, 10**15, TOY)
+    first, k, idle = Recorded(LocalEngine(pipeline)), join.k, set[str]()
     for number, (batch, mine) in enumerate(zip([*batches, Batch()], [*segments, []], strict=True)):
         k = k if batch.k is None else batch.k
         ends, brings = number == len(batches), {segment.stream for segment in mine}
@@ -69,7 +69,7 @@ def test_merged_entries_give_the_rows_of_single_ones(batches, join, tasks, other
         for header, mine in zip(first.headers, [*segments, []], strict=True)
     ]
     replay = replay_of(entries, {}, most_rows, 10**9, len(entries))
-    again = Recorded(LocalEngine(replace(stage, tasks=other_tasks, plans_from=len(entries))))
+    again = Recorded(LocalEngine(replace(pipeline, tasks=other_tasks, plans_from=len(entries))))
     start = 0
     for end in replay.ends:
         entry = merged(entries[start:end])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.bench.aggregate import games
-from tailrace.bench.aggregate.games import ERROR, PROMISE, RISK, Case
+from tailrace.bench.aggregate.games import ERROR, PROMISE, RISK, GameCase
 
 TICK = 100
 
@@ -15,7 +15,7 @@ TICK = 100
 @pytest.mark.parametrize("game", games.GAMES)
 def test_the_promise_is_kept(game, bursts, huge, monkeypatch):
     monkeypatch.setattr(games, "SECONDS", 350)  # covers five bursts, of which the first is unforeseeable
-    ours = games.run(Case(game, bursts, huge).table(), "quantile", PROMISE)
+    ours = games.run(GameCase(game, bursts, huge).table(), "quantile", PROMISE)
     assert len(ours.windows) > 3500
     assert ours.off(ERROR) <= RISK
 
@@ -23,7 +23,7 @@ def test_the_promise_is_kept(game, bursts, huge, monkeypatch):
 @pytest.mark.parametrize("game", games.GAMES)
 def test_the_mean_k_is_near_the_smallest_constant_k(game, monkeypatch):
     monkeypatch.setattr(games, "SECONDS", 220)
-    table = Case(game).table()
+    table = GameCase(game).table()
     # A constant K is measured in whole ticks.
     assert games.run(table, "quantile", PROMISE).mean_k_ms <= games.smallest_fixed(table).mean_k_ms + TICK / 2
 
@@ -37,7 +37,7 @@ def test_the_promise_is_kept_from_the_start_with_at_most_half_more_than_the_smal
     ours, least = 0.0, 0.0
     for seed in (1, 2, 3):
         monkeypatch.setattr(games, "SEED", seed)
-        table = Case(game).table()
+        table = GameCase(game).table()
         result = games.run(table, "quantile", PROMISE)
         is_early = result.windows["window_end"] < result.windows["window_end"].min() + 60_000
         assert (result.windows["error"][is_early] >= ERROR).mean() <= RISK
@@ -49,6 +49,6 @@ def test_the_promise_is_kept_from_the_start_with_at_most_half_more_than_the_smal
 @pytest.mark.parametrize("function", ["avg", "max", "median", "quantile"])
 def test_the_promise_is_kept_for_other_functions(function, monkeypatch):
     monkeypatch.setattr(games, "SECONDS", 220)
-    ours = games.run(Case("game2").table(), "quantile", PROMISE, function)
+    ours = games.run(GameCase("game2").table(), "quantile", PROMISE, function)
     assert len(ours.windows) > 2000
     assert ours.off(ERROR) <= RISK

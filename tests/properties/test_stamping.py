@@ -12,7 +12,7 @@ from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, calibrate, leave, wri
 from oracle import stream
 from oracle_assertions import assert_streamed
 from tailrace.stream.batch_planner import BatchPlanner
-from tailrace.stream.local import run
+from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, propose, rows_of, tables_of
 

@@ -1,4 +1,4 @@
-"""Top-k through stage and tasks, in process, against sorting the contents of every window."""
+"""Top-k through pipeline and tasks, in process, against sorting the contents of every window."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.spark import app, correct, session
+from tailrace.spark import app, distributed_correction, session
 
 TESTS = Path(__file__).parents[1]
 SESSIONS = ("spark one", "spark two")
@@ -43,5 +43,5 @@ def spark(_spark, monkeypatch):
             yield _spark
 
     monkeypatch.setattr(app, "session", shared)
-    monkeypatch.setattr(correct, "session", shared)
+    monkeypatch.setattr(distributed_correction, "session", shared)
     return _spark

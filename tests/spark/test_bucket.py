@@ -19,7 +19,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.connections import connection_variables
 from tailrace.ground.object_stores import store_of
 from tailrace.spark.app import run
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.storage.warehouses import CONNECTION

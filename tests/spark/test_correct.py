@@ -19,10 +19,10 @@ from tailrace.correction.bucketed_scan import BucketedScan
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import Refused
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.tables import Tables
-from tailrace.stream.local import run
+from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files

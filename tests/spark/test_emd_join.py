@@ -20,11 +20,11 @@ from tailrace.ground.errors import Damaged
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.spark.app import run
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
-from tailrace.stream.local import run as locally
+from tailrace.stream.local_stream import run as locally
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, TIME
 
@@ -187,7 +187,7 @@ def test_a_lost_or_damaged_chunk_is_a_loud_stop_that_tells_the_repair(left, kill
         damage(file)
     with pytest.raises(Damaged, match="a part of the state") as stop:
         run(make_query(left / "in"), warehouse, RunOptions(BATCH_ROWS))
-    assert "mv " in stop.value.problems[0].right
+    assert "mv " in stop.value.problems[0].remedy
 
 
 def test_corrections_in_any_order_and_twice_give_all_pairs(left, killed):

@@ -21,7 +21,7 @@ from kind_streams import KINDS, contents, disturbed_rows, query_of, sides_of, wr
 from local_driver import Driver
 from tailrace.engine.executor import Executor
 from tailrace.engine.local_executor import LocalExecutor
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.task_states import TaskStates
 from tailrace.spark.executor import SparkExecutor
 from tailrace.storage.layout import Layout
@@ -109,13 +109,13 @@ def test_every_table_is_that_of_one_engine_without_a_death(spark, name, seed, de
         assert contents(home / "switched", tables) == contents(run_again(driver, home / "again"), tables)
 
 
-def engine(spark: SparkSession | None, without: int | None) -> Callable[[Stage, TaskStates], Any]:
+def engine(spark: SparkSession | None, without: int | None) -> Callable[[Pipeline, TaskStates], Any]:
     """Return what opens an executor, on Spark if there is one; `without`: see `Life`."""
 
     @contextmanager
-    def open_executor(stage: Stage, states: TaskStates) -> Iterator[Executor]:
-        local = LocalExecutor(stage, states, threads=1)
-        inner = local if spark is None else SparkExecutor(spark, stage, states, "readings")
+    def open_executor(pipeline: Pipeline, states: TaskStates) -> Iterator[Executor]:
+        local = LocalExecutor(pipeline, states, threads=1)
+        inner = local if spark is None else SparkExecutor(spark, pipeline, states, "readings")
         yield inner if without is None else WithoutState(inner, states, without)
 
     return open_executor

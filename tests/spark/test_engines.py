@@ -11,7 +11,7 @@ from oracle_assertions import assert_streamed
 from tailrace.spark.app import run as on_spark
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
-from tailrace.stream.local import run as locally
+from tailrace.stream.local_stream import run as locally
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, rows_of, write_files
 

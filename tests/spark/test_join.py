@@ -17,11 +17,11 @@ from tailrace.correction import history_scan
 from tailrace.kinds import KINDS
 from tailrace.query.joins import JoinQuery
 from tailrace.spark.app import run as on_spark
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
-from tailrace.stream.local import run as locally
+from tailrace.stream.local_stream import run as locally
 from tailrace.stream.run_options import RunOptions
 from toy_join import ToyJoin
 from warehouse import EPOCH, TIME

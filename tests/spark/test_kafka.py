@@ -16,7 +16,7 @@ from tailrace.ground.times import in_ms
 from tailrace.query.answers_section import Answers
 from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.spark.app import run
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions

@@ -19,7 +19,7 @@ from oracle_assertions import assert_close, assert_streamed
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Damaged
 from tailrace.spark.app import run
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage import checkpoint, tables
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.journal import Journal
@@ -109,7 +109,7 @@ def test_a_damaged_state_that_a_worker_meets_is_a_loud_stop_that_tells_the_repai
     damaged.write_bytes(damaged.read_bytes()[:-100])
     with pytest.raises(Damaged, match=r"the state after batch 2, .*, is damaged") as stop:
         go_on(directory)
-    assert "mv " in stop.value.problems[0].right
+    assert "mv " in stop.value.problems[0].remedy
 
 
 @pytest.mark.parametrize(("point", "batch"), [("between states", 1), ("K2", 0), ("before note", 3)])

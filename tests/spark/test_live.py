@@ -17,7 +17,7 @@ from oracle import Settings, batch, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.answers.by_window import ByWindow
 from tailrace.spark.app import run
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables

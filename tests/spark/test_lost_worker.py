@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-import mortal_stage
+import mortal_pipeline
 from kill_points import BATCH_ROWS, SETTINGS, TUPLES, write_input
 from oracle import stream
 from oracle_assertions import assert_streamed
@@ -20,19 +20,19 @@ pytestmark = pytest.mark.spark
 
 def test_a_batch_whose_worker_was_killed_runs_again(tmp_path, spark, monkeypatch, capsys):
     write_input(tmp_path)
-    armed, make = tmp_path / "armed", app.stage_of
+    armed, make = tmp_path / "armed", app.pipeline_of
 
     def mortal(*arguments):
-        stage = make(*arguments)
-        return mortal_stage.MortalStage(
-            **{field.name: getattr(stage, field.name) for field in fields(stage)}, armed=armed
+        pipeline = make(*arguments)
+        return mortal_pipeline.MortalPipeline(
+            **{field.name: getattr(pipeline, field.name) for field in fields(pipeline)}, armed=armed
         )
 
     def arm_after_batch_2(batch, rows_left, tables):
         if batch == 2:
             armed.touch()
 
-    monkeypatch.setattr(app, "stage_of", mortal)
+    monkeypatch.setattr(app, "pipeline_of", mortal)
     query, home = make_query(tmp_path / "in", SETTINGS, parallelism=1), tmp_path / "wh"
     assert run(query, home, RunOptions(BATCH_ROWS), arm_after_batch_2) >= 6
     assert not armed.exists(), "no worker was killed"

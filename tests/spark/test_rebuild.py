@@ -13,7 +13,7 @@ from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.spark import app
 from tailrace.spark.app import rebuild
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import AnswerTables
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, make_stream, rows_of, tables_of

@@ -18,7 +18,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.spark.app import run
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables

@@ -14,7 +14,7 @@ from tailrace.answers.by_window import ByWindow
 from tailrace.correction import history_scan
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.spark.app import run
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import AnswerTables
 from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding

@@ -38,7 +38,7 @@ def test_dags_and_apps_import_nothing_but_the_package(file):
     "module",
     [
         "engine.task",
-        "engine.stage",
+        "engine.pipeline",
         "query.loading",
         "storage.results",
         "storage.status",

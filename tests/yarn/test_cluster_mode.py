@@ -20,9 +20,9 @@ from processes import until
 from tailrace.answers.by_window import ByWindow
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.fence import carrying
-from tailrace.orchestration import drivers, settings
+from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
@@ -101,15 +101,15 @@ def test_a_driver_on_yarn_is_killed_and_started_again_and_stopped(place, yarn):
             try:
                 return until(what, WAIT_S)
             except AssertionError:
-                lines = [drivers.last_lines(host, layout), str(Status.read(layout)), str(yarn.applications())]
+                lines = [driver_lifecycle.last_lines(host, layout), str(Status.read(layout)), str(yarn.applications())]
                 pytest.fail("\n".join(lines))
 
         options = Options(batch_rows=100)
         command = driver_command(query, place / "wh", options)
-        drivers.deploy(host, layout, command, environment(query.query), deployed_query(query, options))
+        driver_lifecycle.deploy(host, layout, command, environment(query.query), deployed_query(query, options))
         wait(lambda: has_committed(layout, BOUNDS[4]))
         [first] = running(yarn)
-        os.kill(drivers.inspect(host, layout).pid, signal.SIGKILL)  # the submission: its driver goes on
+        os.kill(driver_lifecycle.inspect(host, layout).pid, signal.SIGKILL)  # the submission: its driver goes on
         assert running(yarn) == [first]
         write_files(TUPLES, place / "in", BOUNDS[4:], first=4)
         wait(lambda: running(yarn) not in ([], [first]))
@@ -117,10 +117,10 @@ def test_a_driver_on_yarn_is_killed_and_started_again_and_stopped(place, yarn):
         wait(lambda: has_committed(layout, len(TUPLES)))
         [second] = running(yarn)
         assert container_processes(second)
-        drivers.stop(host, layout, 60)
+        driver_lifecycle.stop(host, layout, 60)
         assert not running(yarn)
         wait(lambda: not container_processes(second))
-        assert drivers.inspect(host, layout).state == "ended"
+        assert driver_lifecycle.inspect(host, layout).state == "ended"
     assert [one["finalStatus"] for one in yarn.applications()] == ["KILLED", "KILLED"]
     status = Status.read(layout)
     complete = [one for one in TUPLES if one.arrival_time < status.committed]
@@ -141,10 +141,10 @@ def test_a_refusal_on_yarn_is_the_drivers_exit_code_and_it_gets_the_hosts_variab
     command = driver_command(query, place / "wh", Options())
     refused_copy = replace(deployed_query(query, Options()), text="name: readings\n")
     with EmbeddedHost(place / "host") as embedded:
-        drivers.deploy(embedded.host, layout, command, environment(query.query), refused_copy)
-        until(lambda: not drivers.inspect(embedded.host, layout).alive, WAIT_S)
-        driver = drivers.inspect(embedded.host, layout)
-        assert (driver.state, driver.exit_code) == ("failed", 2), drivers.last_lines(embedded.host, layout)
+        driver_lifecycle.deploy(embedded.host, layout, command, environment(query.query), refused_copy)
+        until(lambda: not driver_lifecycle.inspect(embedded.host, layout).alive, WAIT_S)
+        driver = driver_lifecycle.inspect(embedded.host, layout)
+        assert (driver.state, driver.exit_code) == ("failed", 2), driver_lifecycle.last_lines(embedded.host, layout)
     newest = max(yarn.logs.iterdir(), key=lambda directory: directory.name)
     refused, right = map(json.loads, next(newest.rglob("stdout")).read_text().splitlines())
     assert refused["message"].endswith("readings.yaml:1: kind: is missing")

@@ -8,7 +8,7 @@ MUTATIONS = (
     Mutation(
         "retraction",
         "answers/window_revision.py",
-        "gone = select(earlier, identity.find(earlier, found) < 0)",
+        "gone = select(earlier, identity.find(earlier, answers) < 0)",
         "gone = earlier.slice(0, 0)",
         ("tests/properties/test_corrections.py",),
     ),
@@ -22,7 +22,7 @@ MUTATIONS = (
     Mutation(
         "correction: windows that hold a repeat on time",
         "answers/by_window.py",
-        "hold = select(given, WINDOW.find(given, self.holding(found)) >= 0)",
+        "hold = select(given, WINDOW.find(given, self.holding(repeated)) >= 0)",
         "hold = given.slice(0, 0)",
         ("tests/properties/test_corrections.py",),
     ),

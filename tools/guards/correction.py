@@ -23,8 +23,8 @@ MUTATIONS = (
     Mutation(
         "bucket: a correction replaces nothing of one that ran meanwhile",
         "correction/correct.py",
-        '"interval", str(span), corrections)',
-        '"interval", str(span))',
+        '"interval", str(correction_range), corrections)',
+        '"interval", str(correction_range))',
         (WAREHOUSE,),
     ),
     Mutation(

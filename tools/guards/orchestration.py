@@ -66,7 +66,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a living driver's copy stays on record",
-        "orchestration/drivers.py",
+        "orchestration/driver_lifecycle.py",
         "    if driver.alive:\n        return Deployed(",
         "    if driver.alive:\n        query and query.write(layout)\n        return Deployed(",
         (f"{EDITS}::test_a_living_driver_keeps_its_copy_and_a_deployment_says_what_differs",),
@@ -108,10 +108,10 @@ MUTATIONS = (
     ),
     Mutation(
         "warehouse away: no deployment in it",
-        "orchestration/drivers.py",
+        "orchestration/driver_lifecycle.py",
         "    return not deployment(layout) and deployed_program(host, layout.home) is not None\n",
         "    return False\n",
-        ("tests/orchestration/test_drivers.py",),
+        ("tests/orchestration/test_driver_lifecycle.py",),
     ),
     Mutation(
         "check looks at the columns and types of a new stream's source",

@@ -102,8 +102,8 @@ MUTATIONS = (
     Mutation(
         "carried numbers of CSV: the pattern",
         "sources/csv_types.py",
-        'pattern = _EXACT if is_exact and kind == "double" else _PATTERNS[kind]',
-        "pattern = _PATTERNS[kind]",
+        'pattern = _EXACT if is_exact and dtype == "double" else _PATTERNS[dtype]',
+        "pattern = _PATTERNS[dtype]",
         ("tests/unit/sources/test_csv_files.py", "tests/unit/spatial_join/test_dimension_table.py"),
     ),
     Mutation(
@@ -183,8 +183,8 @@ MUTATIONS = (
     Mutation(
         "Kafka's settings that the client does not take are refused",
         "sources/kafka_access.py",
-        "except KafkaException as error:\n        right",
-        "except ZeroDivisionError as error:\n        right",
+        "except KafkaException as error:\n        remedy",
+        "except ZeroDivisionError as error:\n        remedy",
         ("tests/unit/sources/test_kafka_access.py",),
     ),
     Mutation(

@@ -15,8 +15,8 @@ MUTATIONS = (
     Mutation(
         "window join: candidates share a window",
         "spatial_join/window_join.py",
-        "self.place, self.sliding)",
-        "self.place)",
+        "self.task_slot, self.sliding)",
+        "self.task_slot)",
         ("tests/unit/spatial_join/test_window_join.py",),
     ),
     Mutation(

@@ -90,14 +90,14 @@ class Function:
         """Return the accumulator's columns of single tuples, given their values."""
         return [column.of(values) for column in self.accumulator.values()]
 
-    def merge(self, code: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        code, *merged = folds.merge(self.folds, code, *(columns[name] for name in self.types))
-        return code, dict(zip(self.types, merged, strict=True))
+    def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
+        group_id, *merged = folds.merge(self.folds, group_id, *(columns[name] for name in self.types))
+        return group_id, dict(zip(self.types, merged, strict=True))
 
-    def answer(self, code: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
+    def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
         """Answer each window by a row with its `tuples` and `value`."""
-        code, tuples, *totals = folds.gather(self.folds, code, row, *(columns[name] for name in self.types))
-        return code, {"tuples": tuples, "value": self.finish(tuples, *totals)}
+        group_id, tuples, *totals = folds.gather(self.folds, group_id, row, *(columns[name] for name in self.types))
+        return group_id, {"tuples": tuples, "value": self.finish(tuples, *totals)}
 
     def with_parameters(self, parameters: Mapping[str, float]) -> Function:
         """Return the function with the parameters that a query declares."""

@@ -37,11 +37,11 @@ def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.
     event, tick = np.asarray(tuples.column("event_time")), np.asarray(tuples.column("tick"))
     value = np.asarray(tuples.column("value")) if "value" in tuples.schema.names else np.zeros(len(key))
     columns = function.accumulate(value)
-    code, *rows = _fold_ticks(windows, function.folds, len(keys), key, event, tick, columns) or _fold(
+    key_code, *rows = _fold_ticks(windows, function.folds, len(keys), key, event, tick, columns) or _fold(
         windows, function.folds, key, event, tick, columns
     )
     return pa.RecordBatch.from_arrays(
-        [pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), keys), *map(pa.array, rows)],
+        [pa.DictionaryArray.from_arrays(pa.array(key_code, pa.int32()), keys), *map(pa.array, rows)],
         names=["key", "pane", "tick", *function.types],
     )
 
@@ -54,9 +54,9 @@ def _fold(
     Returns the columns of the partials: the codes of their keys, `pane`, `tick`, `tuples`, and the accumulator.
     """
     tick_and_pane, split_time = pair(tick, event // windows.pane_ms)
-    code, split = pair(tick_and_pane, key.astype(np.int64))
-    code, tuples, *merged = folds.merge(rules, code, np.ones(len(key), np.int64), *columns)
-    tick_and_pane, key_code = split(code)
+    group_id, split = pair(tick_and_pane, key.astype(np.int64))
+    group_id, tuples, *merged = folds.merge(rules, group_id, np.ones(len(key), np.int64), *columns)
+    tick_and_pane, key_code = split(group_id)
     tick, pane = split_time(tick_and_pane)
     return key_code, pane * windows.pane_ms, tick, tuples, *merged
 
@@ -78,8 +78,8 @@ def _fold_ticks(
     (value,) = columns
     cells = CELLS_PER_TUPLE * n + CELLS
     counts, totals = np.empty(cells, np.int64), np.empty(cells)
-    code, total = np.empty(n, np.int32), np.empty(n)
+    key_code, total = np.empty(n, np.int32), np.empty(n)
     pane, ticks, count = np.empty((3, n), np.int64)
-    into = code, pane, ticks, count, total
+    into = key_code, pane, ticks, count, total
     rows = fold_all(n, keys, windows.pane_ms, _COMPILED[rules], tick, event, key, value, counts, totals, *into)
-    return None if rows < 0 else (code[:rows], pane[:rows], ticks[:rows], count[:rows], total[:rows])
+    return None if rows < 0 else (key_code[:rows], pane[:rows], ticks[:rows], count[:rows], total[:rows])

@@ -48,18 +48,18 @@ class PairAnswers(AnswerModel, ABC):
         """The schema of a late row: its id, of the type that ids of both streams fit into, and its event time in ms."""
         return pa.schema([("id", id_type), ("event_time", pa.int64())])
 
-    def once(self, answers: Rows) -> Rows:
+    def first_rows(self, answers: Rows) -> Rows:
         return answers
 
     @property
     def can_lack_tuples(self) -> bool:
         return False  # it holds its two
 
-    def missed(self, late: pa.Table, *names: str) -> pa.Table:
+    def explode_late(self, late: pa.Table, *names: str) -> pa.Table:
         """No rows: which pairs a late tuple missed, only its partners tell."""
         return late.slice(0, 0).select(list(names))
 
-    def of(self, rows: Rows) -> AffectedAnswers:
+    def affected_from(self, rows: Rows) -> AffectedAnswers:
         times = np.concatenate([np.asarray(rows.column(f"{side}_time")) for side in SIDES])
         return self.identified(rows, times)
 
@@ -68,14 +68,14 @@ class PairAnswers(AnswerModel, ABC):
 
     def _as_late(self, schema: pa.Schema, given: pa.Table, repeats: Sequence[pa.Table]) -> Iterator[pa.Table]:
         """Write the repeats that given answers hold as rows of the table `late` that missed those answers."""
-        for side, found in zip(SIDES, repeats, strict=True):
+        for side, repeated in zip(SIDES, repeats, strict=True):
             mine = [f"{side}_id", f"{side}_time"]
             tuples = given.select(mine).append_column("horizon", pa.array(self.horizon(given)))
             tuples = (
                 tuples.group_by(mine).aggregate([("horizon", "max")]).rename_columns(["id", "event_time", "frontier"])
             )
             names = ["id", "event_time"]
-            held = select(tuples, matching.find(*matching.number_rows([tuples, found.select(names)], names)) >= 0)
+            held = select(tuples, matching.find(*matching.number_rows([tuples, repeated.select(names)], names)) >= 0)
             rows = {name: held[name].cast(schema.field(name).type) for name in held.column_names}
             rows |= {"stream": pa.repeat(side, held.num_rows)}
             none = {field.name: pa.nulls(held.num_rows, field.type) for field in schema}
@@ -131,10 +131,10 @@ class ByPair(PairAnswers):
     def horizon_columns(self) -> tuple[str, ...]:
         return "left_time", "right_time"
 
-    def expires(self, event_times: Ints, side: int) -> Ints:
+    def expiry_frontier(self, event_times: Ints, side: int) -> Ints:
         return event_times + self.kept_ms[side] + 1
 
-    def due(self, event_time: int) -> int:
+    def close_frontier(self, event_time: int) -> int:
         return event_time + 1
 
     @property

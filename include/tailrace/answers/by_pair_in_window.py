@@ -33,10 +33,10 @@ class ByPairInWindow(PairAnswers):
     def horizon_columns(self) -> tuple[str, ...]:
         return ("window_end",)
 
-    def expires(self, event_times: Ints, side: int) -> Ints:
+    def expiry_frontier(self, event_times: Ints, side: int) -> Ints:
         return self.windows.last_end(event_times)
 
-    def due(self, event_time: int) -> int:
+    def close_frontier(self, event_time: int) -> int:
         return int(self.windows.last_end(np.array([event_time]))[0])
 
     @property

@@ -47,10 +47,10 @@ class ByWindow:
     def horizon_columns(self) -> tuple[str, ...]:
         return ("window_end",)
 
-    def expires(self, event_times: Ints, side: int) -> Ints:
+    def expiry_frontier(self, event_times: Ints, side: int) -> Ints:
         return self.windows.last_end(event_times)
 
-    def due(self, event_time: int) -> int:
+    def close_frontier(self, event_time: int) -> int:
         return int(self.windows.last_end(np.array([event_time]))[0])
 
     @property
@@ -70,7 +70,7 @@ class ByWindow:
         """The schema of a late row: its key and pane, and the total of its tuples where the kind adds."""
         return pa.schema([("key", key_type), ("pane_start", pa.int64()), ("total", pa.float64())])
 
-    def once(self, answers: Rows) -> Rows:
+    def first_rows(self, answers: Rows) -> Rows:
         for name in self.row_key:
             answers = answers.filter(pc.equal(answers.column(name), 1))
         return answers
@@ -79,7 +79,7 @@ class ByWindow:
     def can_lack_tuples(self) -> bool:
         return True
 
-    def missed(self, late: pa.Table, *names: str) -> pa.Table:
+    def explode_late(self, late: pa.Table, *names: str) -> pa.Table:
         """Repeat each row of the table `late` for every window that it missed: the identity and the named columns.
 
         These are the windows over its pane that end at or before its `frontier` (the watermark before its tick).
@@ -92,17 +92,19 @@ class ByWindow:
         return missed
 
     def missed_by(self, late: pa.Table) -> MissedWindows:
-        return self.of(self.missed(late))
+        return self.affected_from(self.explode_late(late))
 
     def missed_or_repeated(self, late: pa.Table, given: pa.Table, repeats: Sequence[pa.Table]) -> MissedWindows:
-        (found,) = repeats
-        hold = select(given, WINDOW.find(given, self.holding(found)) >= 0)
-        return self.of(pa.concat_tables([rows.select(WINDOW.determining) for rows in (self.missed(late), hold)]))
+        (repeated,) = repeats
+        hold = select(given, WINDOW.find(given, self.holding(repeated)) >= 0)
+        return self.affected_from(
+            pa.concat_tables([rows.select(WINDOW.determining) for rows in (self.explode_late(late), hold)])
+        )
 
     def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedWindows:
         return ClosedWindows(event_times, self.windows, frontier)
 
-    def of(self, rows: Rows) -> MissedWindows:
+    def affected_from(self, rows: Rows) -> MissedWindows:
         return MissedWindows.of(rows, self.windows)
 
     def revise(self, revision: Revision) -> pa.Table:

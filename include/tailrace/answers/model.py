@@ -68,10 +68,10 @@ class AnswerModel(Protocol):
     def horizon_columns(self) -> tuple[str, ...]:
         """The columns of answers with times, of which one is the horizon."""
 
-    def expires(self, event_times: Ints, side: int) -> Ints:
+    def expiry_frontier(self, event_times: Ints, side: int) -> Ints:
         """The frontier (ms) from which on a tuple of an input can count in no answer that is not due; shape (n,)."""
 
-    def due(self, event_time: int) -> int:
+    def close_frontier(self, event_time: int) -> int:
         """The frontier (ms) at which every answer is due that depends on tuples up to an event time alone."""
 
     @property
@@ -82,14 +82,14 @@ class AnswerModel(Protocol):
     def order(self) -> tuple[str, ...]:
         """The columns by which readers get the rows of answers sorted."""
 
-    def once(self, answers: Rows) -> Rows:
+    def first_rows(self, answers: Rows) -> Rows:
         """Select the first row of each answer by its row key; `answers` are whole, and have one version of each."""
 
     @property
     def can_lack_tuples(self) -> bool:
         """Whether an answer may have been given without a late tuple of its content."""
 
-    def missed(self, late: pa.Table, *names: str) -> pa.Table:
+    def explode_late(self, late: pa.Table, *names: str) -> pa.Table:
         """Repeat each row of the table `late` for every answer that it missed: the identity and the named columns.
 
         No rows where no answer can lack a tuple.
@@ -112,7 +112,7 @@ class AnswerModel(Protocol):
     def closed(self, event_times: tuple[int, int], frontier: int) -> AffectedAnswers:
         """All answers due by the frontier that can depend on tuples with an event time in [low, high), in ms."""
 
-    def of(self, rows: Rows) -> AffectedAnswers:
+    def affected_from(self, rows: Rows) -> AffectedAnswers:
         """The answers of which there is a row, by its identity."""
 
     def revise(self, revision: Revision) -> pa.Table:

@@ -35,15 +35,15 @@ def revise_pairs(model: PairAnswers, revision: Revision) -> pa.Table:
     versions = select(versions, versions["as_of"].to_numpy() <= revision.before)  # a later one may be none yet
     touched = select(versions, affected.contains(versions))
     versions = select(versions, identity.find(versions, touched) >= 0)
-    found = next_pairs(model, revision, versions)
+    evaluated = next_pairs(model, revision, versions)
     latest = identity.latest(of_others(versions, revision.interval))
-    gone = select(latest, identity.find(latest, found) < 0)
-    is_known = _is_known(identity, revision.schema, found, without_retracted(latest))
+    gone = select(latest, identity.find(latest, evaluated) < 0)
+    is_known = _is_known(identity, revision.schema, evaluated, without_retracted(latest))
     is_gone = gone["retracted"].to_numpy()
     if is_known.any() or is_gone.any():  # the others get a row anyway
-        elsewhere = revision.past.ids_outside(0, affected)
-        is_known, is_gone = is_known & ~_has_left_id(found, elsewhere), is_gone & ~_has_left_id(gone, elsewhere)
-    rows, gone = select(found, ~is_known), identity.first_rows(select(gone, ~is_gone))
+        elsewhere = revision.history.ids_outside(0, affected)
+        is_known, is_gone = is_known & ~_has_left_id(evaluated, elsewhere), is_gone & ~_has_left_id(gone, elsewhere)
+    rows, gone = select(evaluated, ~is_known), identity.first_rows(select(gone, ~is_gone))
     return with_retractions(with_stamps(identity, rows, versions), gone)
 
 
@@ -53,29 +53,29 @@ def next_pairs(model: PairAnswers, revision: Revision, versions: pa.Table) -> pa
     A pair is missing only where its later tuple is late. A known one that is not found among the affected ones was
     brought by a repeat; its ids may have come first with other event times, even far away: so these are looked up.
     """
-    past = revision.past
+    history = revision.history
     if not versions.num_rows and not (revision.late["arrived"].to_numpy() <= revision.before).any():
         return revision.schema.empty_table()
-    found = past.evaluate(revision.affected)
-    rest = select(versions, model.identity.find(versions, found) < 0)
+    evaluated = history.evaluate(revision.affected)
+    rest = select(versions, model.identity.find(versions, evaluated) < 0)
     if not rest.num_rows:
-        return found
-    times = [past.event_times(side, rest.column(f"{name}_id").combine_chunks()) for side, name in enumerate(SIDES)]
-    return pa.concat_tables([found, past.evaluate(model.identified(rest, np.concatenate(times)))])
+        return evaluated
+    times = [history.event_times(side, rest.column(f"{name}_id").combine_chunks()) for side, name in enumerate(SIDES)]
+    return pa.concat_tables([evaluated, history.evaluate(model.identified(rest, np.concatenate(times)))])
 
 
-def _is_known(identity: Identity, schema: pa.Schema, found: pa.Table, latest: pa.Table) -> NDArray[np.bool_]:
+def _is_known(identity: Identity, schema: pa.Schema, evaluated: pa.Table, latest: pa.Table) -> NDArray[np.bool_]:
     """Test which pairs have one row among the latest versions, with the same content; doubles to within 1e-9."""
-    number, others = identity.number(found, latest)
+    number, others = identity.number(evaluated, latest)
     once = np.bincount(others, minlength=number.max(initial=-1) + 1)[number] == 1
     if not once.any():
         return np.asarray(once)
-    known = latest.take(pa.array(np.maximum(identity.find(found, latest), 0)))
+    known = latest.take(pa.array(np.maximum(identity.find(evaluated, latest), 0)))
     is_real = {field.name: pa.types.is_floating(field.type) for field in schema}
-    mine, theirs = matching.number_rows([found, known], [name for name in is_real if not is_real[name]])
+    mine, theirs = matching.number_rows([evaluated, known], [name for name in is_real if not is_real[name]])
     same = once & (mine == theirs)
     for name in filter(is_real.get, is_real):
-        value, known_value = (np.asarray(table[name], np.float64) for table in (found, known))
+        value, known_value = (np.asarray(table[name], np.float64) for table in (evaluated, known))
         same &= np.isclose(value, known_value, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)
     return np.asarray(same)
 

@@ -1,4 +1,4 @@
-"""A revision: what a correction has of some answers and of their past, from which the next versions follow."""
+"""A revision: what a correction has of some answers and of their history, from which the next versions follow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tailrace.answers.model import AffectedAnswers
 
 
-class PastTuples(Protocol):
+class TupleHistory(Protocol):
     """Protocol of all tuples that arrived before a cut-off, by stream of the kind's inputs."""
 
     def evaluate(self, affected: AffectedAnswers) -> pa.Table:
@@ -37,7 +37,7 @@ class Revision:
 
     Attributes
     ----------
-    past : PastTuples
+    history : TupleHistory
         All that arrived before the cut-off.
     schema : Schema
         Of answers.
@@ -48,10 +48,10 @@ class Revision:
     interval : str
         The versions that are of it are going to be replaced.
     amend : callable or None
-        The kind's `Amends.amend`; None where the kind has to read history.
+        The kind's `IncrementallyCorrectable.amend`; None where the kind has to read history.
     """
 
-    past: PastTuples
+    history: TupleHistory
     schema: pa.Schema
     versions: pa.Table
     late: pa.Table

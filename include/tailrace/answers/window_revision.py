@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def revise_windows(model: ByWindow, revision: Revision) -> pa.Table:
     """Return the next versions of the affected windows, and the retractions of those that nothing is left of."""
     versions = select(revision.versions, revision.affected.contains(revision.versions))
-    found = next_answers(model, revision, streamed_versions(versions))
-    return next_versions(model.identity, found, versions, revision.interval)
+    answers = next_answers(model, revision, streamed_versions(versions))
+    return next_versions(model.identity, answers, versions, revision.interval)
 
 
 def next_answers(model: ByWindow, revision: Revision, streamed: pa.Table) -> pa.Table:
@@ -31,35 +31,35 @@ def next_answers(model: ByWindow, revision: Revision, streamed: pa.Table) -> pa.
 
     `streamed` has the stream's answers among the affected ones.
     """
-    past, late = revision.past, revision.late
+    history, late = revision.history, revision.late
     arrived = select(late, late["arrived"].to_numpy() <= revision.before)
-    missed = model.missed(arrived, "tuples", "total")
+    missed = model.explode_late(arrived, "tuples", "total")
     missed = select(missed, revision.affected.contains(missed))
     if not streamed.num_rows + missed.num_rows:
         return revision.schema.empty_table()
     if revision.amend is None:
-        return past.evaluate(revision.affected)
+        return history.evaluate(revision.affected)
     amended = pa.Table.from_batches([revision.amend(streamed.select(revision.schema.names), missed)])
     if not amended.num_rows:
-        return past.evaluate(revision.affected)
-    repeats = model.holding(past.repeats(0, model.of(amended).ranges()))
+        return history.evaluate(revision.affected)
+    repeats = model.holding(history.repeats(0, model.affected_from(amended).ranges()))
     amended = select(amended, model.identity.find(amended, repeats) < 0)
     answers = pa.concat_tables([part.select(model.identity.columns) for part in (streamed, missed)])
     rest = select(answers, model.identity.find(answers, amended) < 0)
-    return pa.concat_tables([amended, past.evaluate(model.of(rest))]) if rest.num_rows else amended
+    return pa.concat_tables([amended, history.evaluate(model.affected_from(rest))]) if rest.num_rows else amended
 
 
-def next_versions(identity: Identity, found: pa.Table, versions: pa.Table, interval: str) -> pa.Table:
+def next_versions(identity: Identity, answers: pa.Table, versions: pa.Table, interval: str) -> pa.Table:
     """Return the new answers, K and facts as the stream had them, and the retraction of those that nothing is left of.
 
     Parameters
     ----------
-    found : Table
+    answers : Table
         The answers that are corrected.
     versions : Table
         All versions of these answers. Those of the same interval are going to be replaced, and so are not retracted.
     """
     others = without_retracted(of_others(versions, interval))
     earlier = others.take(pa.array(last_places(*identity.number(others))))
-    gone = select(earlier, identity.find(earlier, found) < 0)
-    return with_retractions(with_stamps(identity, found, versions), gone)
+    gone = select(earlier, identity.find(earlier, answers) < 0)
+    return with_retractions(with_stamps(identity, answers, versions), gone)

@@ -24,13 +24,13 @@ from tailrace.bench.spark_peer import SparkPeer
 from tailrace.bench.workloads import Workload
 from tailrace.query.query import Query
 from tailrace.spark import app
-from tailrace.stream import local
+from tailrace.stream import local_stream
 from tailrace.stream.run import OnBatch
 from tailrace.stream.run_options import RunOptions
 
 
 @dataclass(frozen=True)
-class Pace:
+class PassTimes:
     """Times of a pass as its contestant reports them, beside those that are measured from outside.
 
     Attributes
@@ -46,20 +46,20 @@ class Pace:
     warm_s: float
 
 
-Pass = Callable[[SparkSession, Workload, Path, int], Pace]
+Pass = Callable[[SparkSession, Workload, Path, int], PassTimes]
 """(session of ours, workload, directory, parallelism) → the times of the pass."""
 
 _SCHEMA = "id long, event_time timestamp, arrival_time timestamp, sensor string, value double"
 
 
-def pass_through(spark: SparkSession, workload: Workload, directory: Path) -> Pace:
+def pass_through(spark: SparkSession, workload: Workload, directory: Path) -> PassTimes:
     """Read and add up the rows, without keys or windows, and write one row of totals for each batch."""
     rows = _read(spark, workload).select("event_time", "sensor", "value")
     total = rows.groupBy().agg(F.count("*").alias("tuples"), F.sum("value").alias("value"))
     return _by_batches(workload, _run_to_end(total, directory, "update"))
 
 
-def native(spark: SparkSession, workload: Workload, directory: Path) -> Pace:
+def native(spark: SparkSession, workload: Workload, directory: Path) -> PassTimes:
     """Run Spark's own windows under a watermark that drops nothing here; later rows would be dropped."""
     return _by_batches(workload, native_windows(_read(spark, workload), workload, directory))
 
@@ -79,14 +79,14 @@ def native_windows(stream: DataFrame, workload: Workload, directory: Path) -> li
     return _run_to_end(flat_answers, directory, "append")
 
 
-def tailrace(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
+def tailrace(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> PassTimes:
     """Run our query as a user does, but in the session that runs already."""
     return measured_run(spark, workload.query(parallelism), directory, _options(workload))
 
 
-def tailrace_local(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
+def tailrace_local(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> PassTimes:
     """Run our query by the local engine, which needs no Spark."""
-    return _measured(partial(local.run, workload.query(parallelism), directory, _options(workload)))
+    return _measured(partial(local_stream.run, workload.query(parallelism), directory, _options(workload)))
 
 
 def _options(workload: Workload) -> RunOptions:
@@ -94,12 +94,12 @@ def _options(workload: Workload) -> RunOptions:
     return RunOptions(-(-workload.rows // len(workload.files)))
 
 
-def measured_run(spark: SparkSession, query: Query, directory: Path, options: RunOptions) -> Pace:
+def measured_run(spark: SparkSession, query: Query, directory: Path, options: RunOptions) -> PassTimes:
     """Run a query on Spark to the end of its input and return the pace; the first batch counts as the start."""
     return _measured(lambda on_batch: app.run(query, directory, options, on_batch, spark))
 
 
-def _measured(run: Callable[[OnBatch], object]) -> Pace:
+def _measured(run: Callable[[OnBatch], object]) -> PassTimes:
     times, backlog, start = list[float](), list[int](), time.perf_counter()
 
     def on_batch(batch: int, rows_left: int, tables: object) -> None:
@@ -107,10 +107,10 @@ def _measured(run: Callable[[OnBatch], object]) -> Pace:
         backlog.append(rows_left)
 
     run(on_batch)
-    return Pace([float(length) for length in np.diff([0.0, *times])], backlog[0], times[-1] - times[0])
+    return PassTimes([float(length) for length in np.diff([0.0, *times])], backlog[0], times[-1] - times[0])
 
 
-SPARKS_OWN: dict[str, Callable[[SparkSession, Workload, Path], Pace]] = {
+SPARKS_OWN: dict[str, Callable[[SparkSession, Workload, Path], PassTimes]] = {
     "pass-through": pass_through,
     "native": native,
 }
@@ -124,23 +124,23 @@ def run_by_name(spark: SparkSession, name: str, workload: dict[str, Any], direct
 
 def run_in(
     peer: SparkPeer, name: str, spark: SparkSession, workload: Workload, directory: Path, parallelism: int
-) -> Pace:
+) -> PassTimes:
     """Run a pass of one of Spark's own in its process, without the session of ours."""
-    return Pace(**peer.call(run_by_name, name, workload.as_json(), str(directory)))
+    return PassTimes(**peer.call(run_by_name, name, workload.as_json(), str(directory)))
 
 
 def _read(spark: SparkSession, workload: Workload) -> DataFrame:
     return spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(workload.directory))
 
 
-def _by_batches(workload: Workload, ends: list[float]) -> Pace:
+def _by_batches(workload: Workload, ends: list[float]) -> PassTimes:
     """Compute the pace from the ends of batches, in s.
 
     The first batch counts as the start. Batches after the last one of the input, which close open windows, are left
     out.
     """
     batch_s = [float(length) for length in np.diff([0.0, *ends])[: len(workload.files)]]
-    return Pace(batch_s, workload.rows * (1 - 1 / len(workload.files)), sum(batch_s[1:]))
+    return PassTimes(batch_s, workload.rows * (1 - 1 / len(workload.files)), sum(batch_s[1:]))
 
 
 def _run_to_end(rows: DataFrame, directory: Path, mode: str) -> list[float]:

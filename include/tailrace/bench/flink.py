@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from tailrace.bench.contestants import Pace
+from tailrace.bench.contestants import PassTimes
 from tailrace.bench.flink_environment import FlinkEnvironment
 from tailrace.bench.peer_process import PeerProcess
 from tailrace.bench.workloads import Workload
@@ -45,7 +45,7 @@ class Flink(PeerProcess):
         """Rewrite a workload's files as one file for each reader."""
         lay_out(files, self._source_directory(files), parallelism)
 
-    def run(self, spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> Pace:
+    def run(self, spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> PassTimes:
         """Run one pass, without the Spark session.
 
         Raises
@@ -55,7 +55,7 @@ class Flink(PeerProcess):
         """
         source, sink = self._source_directory(workload.files), directory / "answers"
         answer = self.submit(job(workload, source, sink, parallelism))
-        return Pace([], workload.rows, float(answer["job_s"]))
+        return PassTimes([], workload.rows, float(answer["job_s"]))
 
     def _source_directory(self, files: list[Path]) -> Path:
         return self._directory / files[0].parent.name

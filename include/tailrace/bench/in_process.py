@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local import MemoryFormat
+from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.query_clock import ClockBatch
 from tailrace.engine.task import SegmentRows, Task, TaskBatch, TaskState
 from tailrace.generators.delays import epoch_ms

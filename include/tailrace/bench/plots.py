@@ -17,8 +17,8 @@ _DPI = 110
 def require_matplotlib(option: str) -> None:
     """Refuse an option that draws where matplotlib, of the extra `plots`, is not there."""
     if find_spec("matplotlib") is None:
-        right = "the extra: pip install 'tailrace[plots]'; make setup brings it"
-        raise refuse(option, "matplotlib is not installed", right)
+        remedy = "the extra: pip install 'tailrace[plots]'; make setup brings it"
+        raise refuse(option, "matplotlib is not installed", remedy)
 
 
 class Figure:

@@ -26,7 +26,7 @@ import pandas as pd
 from deltalake import DeltaTable
 
 from tailrace.answers.identity import WINDOW
-from tailrace.bench.contestants import SPARKS_OWN, Pace, Pass, run_in, tailrace, tailrace_local
+from tailrace.bench.contestants import SPARKS_OWN, Pass, PassTimes, run_in, tailrace, tailrace_local
 from tailrace.bench.flink import Flink, answers
 from tailrace.bench.flink_environment import FlinkEnvironment
 from tailrace.bench.meter import Cost, Meter
@@ -127,7 +127,7 @@ def _contestants(sparks_own: Mapping[str, SparkPeer], flink: Flink | None) -> di
     return contestants | ({} if flink is None else {"flink": Contestant(flink.run, partial(Meter, of=flink.pid))})
 
 
-def _row(workload: Workload, contestant: str, number: int, pace: Pace, cost: Cost, tell: Tell) -> Row:
+def _row(workload: Workload, contestant: str, number: int, pace: PassTimes, cost: Cost, tell: Tell) -> Row:
     row = {"case": workload.case.name, "contestant": contestant, "round": number, "rows": workload.rows} | asdict(cost)
     row |= {"whole_rows_s": workload.rows / cost.seconds, "warm_rows_s": pace.warm_rows / pace.warm_s}
     row |= {

@@ -1,6 +1,6 @@
 """Simulation of a query over a stream in memory, for experiments to which Spark would add nothing.
 
-Stage, clock and kind are those that run in Spark, in `LocalEngine`. There is one task, so the answers come in one
+Pipeline, clock and kind are those that run in Spark, in `LocalEngine`. There is one task, so the answers come in one
 order, and one batch, since no answer depends on how the stream is cut.
 """
 
@@ -19,9 +19,9 @@ from tailrace.disorder.clock import Frontier
 from tailrace.disorder.policies import settings_of
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.engine.next_facts import DECLARED
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.facts import stamp
 from tailrace.kind.protocol import windowed
 from tailrace.query.query import Query
@@ -31,14 +31,14 @@ WINDOW = list(identity.WINDOW.determining)
 
 
 @dataclass(frozen=True)
-class Stream:
+class RecordedStream:
     """n records in order of arrival, and the tuples that a query makes of them, with their ticks."""
 
     table: pa.Table
     tuples: pa.RecordBatch
 
     @staticmethod
-    def of(query: Query, table: pa.Table) -> Stream:
+    def of(query: Query, table: pa.Table) -> RecordedStream:
         """Read a table in order of arrival, as the query does.
 
         Raises
@@ -46,12 +46,12 @@ class Stream:
         ValueError
             When the query rejects a record.
         """
-        stage, (segment,) = _source(query, table)
-        content = stage.readers[0].read(segment)
+        pipeline, (segment,) = _source(query, table)
+        content = pipeline.readers[0].read(segment)
         if content.quarantine.num_rows:
             reason = content.quarantine.column("reason")[0]
             raise ValueError(f"{content.quarantine.num_rows} records are rejected, the first one because of: {reason}")
-        return Stream(table, content.tuples)
+        return RecordedStream(table, content.tuples)
 
     @property
     def arrival_ms(self) -> NDArray[np.int64]:
@@ -60,9 +60,9 @@ class Stream:
     def column(self, name: str) -> NDArray[np.int64]:
         return np.asarray(self.tuples.column(name))
 
-    def first(self, n: int) -> Stream:
+    def first(self, n: int) -> RecordedStream:
         """The first n tuples."""
-        return Stream(self.table.slice(0, n), self.tuples.slice(0, n))
+        return RecordedStream(self.table.slice(0, n), self.tuples.slice(0, n))
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Simulated:
         return float(np.average(self.frontier.k_ms[1:], weights=lengths)) if lengths.sum() else 0.0
 
 
-def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackPolicy, int]] = ()) -> Simulated:
+def simulate(query: Query, stream: RecordedStream, later_settings: Iterable[tuple[SlackPolicy, int]] = ()) -> Simulated:
     """Run the query's policy and kind over the whole stream, and close all windows at its end.
 
     Parameters
@@ -112,11 +112,11 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackP
     later_settings : pairs of SlackPolicy and int
         Settings that come into force later: each from the first tick after the given one, in order.
     """
-    stage, segments = _source(query, stream.table)
+    pipeline, segments = _source(query, stream.table)
     facts = stamp((), "settings", settings_of(query.policy), 0, DECLARED)
     for policy, newest in later_settings:
         facts = stamp(facts, "settings", settings_of(policy), newest + 1, "found")
-    engine, kind = LocalEngine(stage, restarts=False), windowed(stage.kind)
+    engine, kind = LocalEngine(pipeline, restarts=False), windowed(pipeline.kind)
     engine.run(BatchHeader(0, facts, closes=True, ends=True), segments)
     frontier, step = engine.frontier, engine.newest[0].step
     answers, closing_index, (late,) = step.answers, step.decided_at, step.late
@@ -132,13 +132,13 @@ def simulate(query: Query, stream: Stream, later_settings: Iterable[tuple[SlackP
     return Simulated(frontier, exact.to_pandas(), streamed_answers, sorted_windows, late_tuples, latency_ms)
 
 
-def _source(query: Query, table: pa.Table) -> tuple[Stage, list[Segment]]:
-    """The stage of one task that reads a table, and the log, which is one segment."""
+def _source(query: Query, table: pa.Table) -> tuple[Pipeline, list[Segment]]:
+    """The pipeline of one task that reads a table, and the log, which is one segment."""
     stream, memory = query.stream[0], MemoryFormat({"stream": table})
-    return replace(stage_in_memory(query, {stream: memory}), tasks=1), memory.segments(stream)
+    return replace(pipeline_in_memory(query, {stream: memory}), tasks=1), memory.segments(stream)
 
 
-def _latency(stream: Stream, windows: tuple[NDArray[np.int64], NDArray[np.int64]], frontier: Frontier) -> float:
+def _latency(stream: RecordedStream, windows: tuple[NDArray[np.int64], NDArray[np.int64]], frontier: Frontier) -> float:
     row, end = windows
     before = frontier.before(frontier.index(stream.column("tick")))
     is_held = end > before[row]  # the tuple missed the others

@@ -15,9 +15,9 @@ from tailrace.calibration.calibration_input import MOST_ROWS, LoggedHistory
 from tailrace.calibration.measure import Accuracies
 from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
-from tailrace.calibration.search import Interval, Search
+from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import Problem, refuse
 from tailrace.kind.protocol import WindowedKind, windowed
@@ -43,7 +43,7 @@ class MeasuredDuration:
 
 
 @dataclass(frozen=True)
-class Report:
+class CalibrationReport:
     """The result of a calibration.
 
     Attributes
@@ -56,7 +56,7 @@ class Report:
         The number of windows measured, and the end of the last of them, in ms of event time.
     k_ms : int or None
         K in force.
-    interval, next_interval : Interval
+    interval, next_interval : Bracket
         The interval that was searched; and the one that is searched next, with the K that is proposed.
     longest_ms : int
         The longest delay of the tuples that were read.
@@ -69,8 +69,8 @@ class Report:
     windows: int
     up_to: int
     k_ms: int | None
-    interval: Interval
-    next_interval: Interval
+    interval: Bracket
+    next_interval: Bracket
     longest_ms: int
     proposed: bool | None
 
@@ -95,7 +95,7 @@ class Report:
         return f"{basis}: {k} gives {self.accuracy:.4f}, which is {self.promise:g} within its error"
 
 
-def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> Report:
+def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> CalibrationReport:
     """Measure accuracy over the newest windows of history, and propose the K that follows.
 
     With policy `cache_duration` this is one step of its search, from where the last one ended. Any other policy takes
@@ -115,8 +115,8 @@ def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> Repo
     require_late_tuples(query)
     layout, policy = Layout.of(warehouse, query.name), query.policy
     if not isinstance(policy, CacheDuration) and not dry_run:
-        right = "--dry-run, which shows what each K would give; or policy: cache_duration, which takes the one proposed"
-        raise refuse("disorder.policy", f"{policy.policy} takes no proposal", right)
+        remedy = "--dry-run, which shows what each K would give; or policy: cache_duration, which takes a proposal"
+        raise refuse("disorder.policy", f"{policy.policy} takes no proposal", remedy)
     run = _calibration_run(query, layout)
     if not isinstance(policy, CacheDuration):
         return run.survey(CacheDuration(policy="cache_duration"))
@@ -165,20 +165,20 @@ class _CalibrationRun:
     """The logs of a query's streams up to the point of arrival time `until`, and the K in force then."""
 
     query: Query
-    stage: Stage
+    pipeline: Pipeline
     logs: tuple[Log, ...]
     until: int
     k_ms: int | None
 
-    def step(self, policy: CacheDuration, last: Proposal | None, proposed: bool = False) -> Report:
+    def step(self, policy: CacheDuration, last: Proposal | None, proposed: bool = False) -> CalibrationReport:
         """One step of the policy's search, from the last proposal or from the start."""
         search = self._search(policy)
-        interval = search.start(policy.k_ms) if last is None else Interval(last.lower_ms, last.upper_ms, last.k_ms)
+        interval = search.start(policy.k_ms) if last is None else Bracket(last.lower_ms, last.upper_ms, last.k_ms)
         result = self._recent(policy).measure(search.durations(interval))
         next_interval = search.next(interval, result.measured.accuracy, result.measured.error, result.longest_ms)
         return self._report(policy, [result], interval, next_interval, proposed)
 
-    def survey(self, policy: CacheDuration) -> Report:
+    def survey(self, policy: CacheDuration) -> CalibrationReport:
         """The whole search over the same history: from 0 until the interval stays, or as far as history reaches."""
         search, recent = self._search(policy), self._recent(policy)
         interval = previous = search.start(0)
@@ -198,13 +198,13 @@ class _CalibrationRun:
             results.insert(0, recent.measure(np.array([self.k_ms or 0])))
         return self._report(policy, results, previous, interval, None)
 
-    def _search(self, policy: CacheDuration) -> Search:
-        return Search.of(policy, self.query.tick_ms)
+    def _search(self, policy: CacheDuration) -> SlackSearch:
+        return SlackSearch.of(policy, self.query.tick_ms)
 
     def _recent(self, policy: CacheDuration) -> RecentWindows | RecentPairs:
-        kind = windowed(self.stage.kind)
+        kind = windowed(self.pipeline.kind)
         most = MOST_ROWS // kind.row_weight
-        sides = zip(self.stage.readers, self.logs, strict=True)
+        sides = zip(self.pipeline.readers, self.logs, strict=True)
         histories = tuple(LoggedHistory(reader, log, most) for reader, log in sides)
         return kind.answers.measure(_RecentAnswers(kind, histories, policy))
 
@@ -212,16 +212,18 @@ class _CalibrationRun:
         self,
         policy: CacheDuration,
         results: list[Measurement],
-        interval: Interval,
-        next_interval: Interval,
+        interval: Bracket,
+        next_interval: Bracket,
         proposed: bool | None,
-    ) -> Report:
+    ) -> CalibrationReport:
         """The report of some measurements; of a duration that was measured more than once the last time counts."""
         last = results[-1]
         row_of = {row.duration_ms: row for result in results for row in _measured_durations(result.measured)}
         windows = (len(last.measured.ends), int(last.measured.ends[-1]))
         rows = tuple(row_of[duration] for duration in sorted(row_of))
-        return Report(rows, policy.accuracy, *windows, self.k_ms, interval, next_interval, last.longest_ms, proposed)
+        return CalibrationReport(
+            rows, policy.accuracy, *windows, self.k_ms, interval, next_interval, last.longest_ms, proposed
+        )
 
 
 def _measured_durations(accuracies: Accuracies) -> Iterable[MeasuredDuration]:
@@ -232,17 +234,17 @@ def _measured_durations(accuracies: Accuracies) -> Iterable[MeasuredDuration]:
 def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
     manifest, progress = readable(layout, query), read_progress(layout)
     if manifest is None or progress is None or not progress.until:
-        wrong = (
+        fault = (
             "the query has never run in this warehouse" if manifest is None else "the stream has committed nothing yet"
         )
-        raise NotReady([Problem(str(layout.home), wrong, "tailrace run, first")])
+        raise NotReady([Problem(str(layout.home), fault, "tailrace run, first")])
     query = query.fixed_by(manifest.structure)
-    tables, stage = Tables(layout), Stage.of(query, manifest.types, layout.histories(query.streams))
+    tables, pipeline = Tables(layout), Pipeline.of(query, manifest.types, layout.histories(query.streams))
     last = tables.greatest("metrics", "batch")
     k_ms = tables.read("metrics", ["k_ms"], ds.field("batch") == last).column("k_ms").to_pylist()
-    logs = tuple(Log.read(reader, tables, progress.until) for reader in stage.readers)
+    logs = tuple(Log.read(reader, tables, progress.until) for reader in pipeline.readers)
     if any(log.segments.empty for log in logs):
         raise NotReady(
             [Problem(str(layout.home), "no tuple has been accepted yet", "to calibrate when there are some")]
         )
-    return _CalibrationRun(query, stage, logs, progress.until, max(k_ms, default=None))
+    return _CalibrationRun(query, pipeline, logs, progress.until, max(k_ms, default=None))

@@ -50,8 +50,8 @@ class LoggedHistory:
         pieces, reader = log.pieces(), log.reader()
         rows = sum(piece.rows for piece in pieces)
         if rows > self.most_rows:
-            wrong = f"what is to be measured lies within {rows:,} rows, more than the {self.most_rows:,} it reads"
-            raise refuse("calibration", wrong, "fewer windows, by a smaller `queries` beside disorder.policy")
+            fault = f"what is to be measured lies within {rows:,} rows, more than the {self.most_rows:,} it reads"
+            raise refuse("calibration", fault, "fewer windows, by a smaller `queries` beside disorder.policy")
         columns = list(dict.fromkeys(["event_time", "key", *self.reader.value_types, *ORDER]))
         arrivals = pa.concat_batches([reader.read(piece, columns) for piece in pieces])
         tick, event, arrival = (np.asarray(arrivals.column(name)) for name in ("tick", "event_time", "arrival_time"))

@@ -71,8 +71,8 @@ class RecentWindows:
         The accuracy to keep, on which it depends when a window counts as complete.
     """
 
-    def __init__(self, kind: WindowedKind, past: History, n: int, accuracy: float) -> None:
-        self.kind, self.past, self.n, self.accuracy = kind, past, n, accuracy
+    def __init__(self, kind: WindowedKind, history: History, n: int, accuracy: float) -> None:
+        self.kind, self.history, self.n, self.accuracy = kind, history, n, accuracy
         self._recent: RecentTuples | None = None
 
     def measure(self, durations: NDArray[np.int64]) -> Measurement:
@@ -109,23 +109,23 @@ class RecentWindows:
 
         Returned with it: True if no tuple of history is older.
         """
-        windows, (earliest, newest) = self.kind.windows, self.past.span()
+        windows, (earliest, newest) = self.kind.windows, self.history.span()
         last = (newest - wait - windows.size_ms) // windows.slide_ms
         low = (last - count + 1) * windows.slide_ms
         return low, low <= earliest
 
     def _tuples_since(self, low: int) -> RecentTuples:
         if self._recent is None or self._recent.low > low:
-            self._recent = self.past.since(low)
+            self._recent = self.history.since(low)
         return self._recent
 
 
 def not_ready(what: str, needed: int, complete: int, settling_ms: int) -> NotReady:
     """The refusal of a calibration that has too few complete windows, or what is measured in their place."""
     age = format_duration(settling_ms)
-    wrong = f"it takes {needed} {what} that are {age} old by the newest event time, and there are {complete}"
-    right = f"to calibrate when the stream has come further; or fewer {what}, by `queries` beside disorder.policy"
-    return NotReady([Problem("calibration", wrong, right)])
+    fault = f"it takes {needed} {what} that are {age} old by the newest event time, and there are {complete}"
+    remedy = f"to calibrate when the stream has come further; or fewer {what}, by `queries` beside disorder.policy"
+    return NotReady([Problem("calibration", fault, remedy)])
 
 
 def _parts_by_key(tuples: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -36,7 +36,7 @@ _TOLERANCE = 1e-9  # sums in another order differ by so much
 
 
 @dataclass(frozen=True)
-class Interval:
+class Bracket:
     """The state of the search: the interval (lower_ms, upper_ms], and in it k_ms, the duration in force.
 
     `lower_ms` is below 0 where the duration 0 is one of the m.
@@ -55,7 +55,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Search:
+class SlackSearch:
     """The rules of the search, without state.
 
     Attributes
@@ -80,22 +80,22 @@ class Search:
     doubling: bool = True
 
     @staticmethod
-    def of(policy: CacheDuration, tick_ms: int, doubling: bool = True) -> Search:
+    def of(policy: CacheDuration, tick_ms: int, doubling: bool = True) -> SlackSearch:
         """The search that a policy declares, for ticks of this length."""
-        return Search(policy.durations, policy.accuracy, max(tick_ms, 1), doubling=doubling)
+        return SlackSearch(policy.durations, policy.accuracy, max(tick_ms, 1), doubling=doubling)
 
-    def start(self, k_ms: int) -> Interval:
+    def start(self, k_ms: int) -> Bracket:
         """The first interval, (0, 2·K]: so K can rise and fall at once; the paper's (0, K] only lets it fall."""
         return self._interval(0, 2 * k_ms, k_ms)
 
-    def durations(self, interval: Interval) -> Ints:
+    def durations(self, interval: Bracket) -> Ints:
         """The durations d_1 … d_m in integer ms, shape (m,), in ascending order; the last one is `upper_ms`."""
         parts = np.arange(1, self.parts + 1, dtype=np.int64)
         return np.maximum(interval.lower_ms + parts * interval.width_ms // self.parts, 0)
 
     def next(
-        self, interval: Interval, accuracy: Floats, error: Floats | None = None, longest_ms: int | None = None
-    ) -> Interval:
+        self, interval: Bracket, accuracy: Floats, error: Floats | None = None, longest_ms: int | None = None
+    ) -> Bracket:
         """The interval and K that follow from the accuracies of the durations.
 
         Parameters
@@ -123,36 +123,36 @@ class Search:
             return self._interval_below(interval, k_ms)
         return self._interval(int(durations[first - 1]) if first else interval.lower_ms, k_ms, k_ms)
 
-    def _interval_above(self, interval: Interval, longest_ms: int | None) -> Interval:
+    def _interval_above(self, interval: Bracket, longest_ms: int | None) -> Bracket:
         shift = 2 * interval.width_ms if self.doubling else self._part_ms(interval)
         lower = interval.upper_ms if self.doubling else interval.lower_ms + shift
         upper = interval.upper_ms + shift
         if longest_ms is None or longest_ms >= upper:
-            return Interval(lower, upper, upper)
+            return Bracket(lower, upper, upper)
         if longest_ms > interval.upper_ms:
             return self._interval(lower, longest_ms, longest_ms)
-        return Interval(interval.lower_ms, interval.upper_ms, interval.upper_ms)  # no wait is enough
+        return Bracket(interval.lower_ms, interval.upper_ms, interval.upper_ms)  # no wait is enough
 
-    def _interval_below(self, interval: Interval, k_ms: int) -> Interval:
+    def _interval_below(self, interval: Bracket, k_ms: int) -> Bracket:
         """The next interval where the smallest duration of this one, K, is sufficient."""
         if self.doubling:
             return self._interval(max(k_ms - 2 * interval.width_ms, 0), k_ms, k_ms)
         part = self._part_ms(interval)
         return self._interval(max(interval.lower_ms - part, 0), interval.upper_ms - part, k_ms)
 
-    def _interval(self, lower: int, upper: int, k_ms: int) -> Interval:
+    def _interval(self, lower: int, upper: int, k_ms: int) -> Bracket:
         """The interval (lower, upper]; or one around K with the shortest parts, where its parts would be shorter."""
         step = self._shortest_part_ms(k_ms)
         if upper - lower > self.parts * step:
-            return Interval(lower, upper, k_ms)
+            return Bracket(lower, upper, k_ms)
         parts_below = min(self.parts // 2 + 1, -(-k_ms // step) + 1)  # as far as 0, at most
-        return Interval(k_ms - parts_below * step, k_ms + (self.parts - parts_below) * step, k_ms)
+        return Bracket(k_ms - parts_below * step, k_ms + (self.parts - parts_below) * step, k_ms)
 
-    def _at_floor(self, interval: Interval) -> bool:
+    def _at_floor(self, interval: Bracket) -> bool:
         return interval.width_ms <= self.parts * self._shortest_part_ms(interval.k_ms)
 
     def _shortest_part_ms(self, k_ms: int) -> int:
         return max(self.step_ms, k_ms // _PARTS_OF_K, 1)
 
-    def _part_ms(self, interval: Interval) -> int:
+    def _part_ms(self, interval: Bracket) -> int:
         return interval.width_ms // self.parts

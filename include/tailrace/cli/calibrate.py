@@ -12,7 +12,7 @@ from tailrace.ground.duration import format_duration, format_durations
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
-    from tailrace.calibration.calibrate import Report
+    from tailrace.calibration.calibrate import CalibrationReport
 
 
 def calibrate(
@@ -35,14 +35,14 @@ def calibrate(
     except NotReady as not_ready:
         if not if_ready:
             raise
-        screen.err.print(f"nothing is proposed yet: {not_ready.problems[0].wrong}", markup=False, soft_wrap=True)
+        screen.err.print(f"nothing is proposed yet: {not_ready.problems[0].fault}", markup=False, soft_wrap=True)
         return
     screen.out.print(_table(report))
     for line in _lines(report):
         screen.out.print(line, markup=False, soft_wrap=True)
 
 
-def _table(report: Report) -> Table:
+def _table(report: CalibrationReport) -> Table:
     table = Table("duration", "accuracy", "standard error", f"at least {report.promise:g}")
     for column in table.columns[:3]:
         column.justify = "right"
@@ -54,7 +54,7 @@ def _table(report: Report) -> Table:
     return table
 
 
-def _lines(report: Report) -> list[str]:
+def _lines(report: CalibrationReport) -> list[str]:
     k = format_duration(report.next_interval.k_ms)
     if report.proposed is None:
         return [report.evidence, "nothing is proposed: only policy cache_duration takes up what calibrations find"]

@@ -16,5 +16,5 @@ def require_checkout(command: str, *packages: str) -> None:
     """
     if missing := [f"tailrace.{package}" for package in packages if find_spec(f"tailrace.{package}") is None]:
         is_missing = "is not installed with tailrace" if len(missing) == 1 else "are not installed with tailrace"
-        right = f"a checkout of tailrace's repository: make setup, and there .venv/bin/tailrace {command}"
-        raise refuse(f"tailrace {command}", f"it needs {' and '.join(missing)}, which {is_missing}", right)
+        remedy = f"a checkout of tailrace's repository: make setup, and there .venv/bin/tailrace {command}"
+        raise refuse(f"tailrace {command}", f"it needs {' and '.join(missing)}, which {is_missing}", remedy)

@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from tailrace import __version__
-from tailrace.cli import drivers, leaving
+from tailrace.cli import driver_commands, leaving
 from tailrace.cli.backups import backup, restore
 from tailrace.cli.calibrate import calibrate
 from tailrace.cli.engines import Engine, EngineName, correct_on, run_on
@@ -102,8 +102,8 @@ def run(
         query = await_deployment(layout.home, lambda: DeployedQuery.read(layout)).query()
     query = with_inputs(query, input or [])
     if not bounded and (keep_open or correct):
-        wrong = "without --bounded the stream goes on until it is stopped"
-        raise refuse("--keep-open" if keep_open else "--correct", wrong, "--bounded beside it")
+        fault = "without --bounded the stream goes on until it is stopped"
+        raise refuse("--keep-open" if keep_open else "--correct", fault, "--bounded beside it")
     if correct:
         require_late_tuples(query)
     Layout.of(warehouse, query.name).require_deployable(query, file)
@@ -168,10 +168,12 @@ app.command(
 )(results)
 app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse warehouse[/]")(quality)
 app.command(epilog="Example: [bold]tailrace calibrate flights.yaml --warehouse warehouse --dry-run[/]")(calibrate)
-app.command(epilog="Example: [bold]tailrace rebuild flights.yaml --warehouse warehouse --dry-run[/]")(drivers.rebuild)
+app.command(epilog="Example: [bold]tailrace rebuild flights.yaml --warehouse warehouse --dry-run[/]")(
+    driver_commands.rebuild
+)
 app.command(epilog="Example: [bold]tailrace backup flights --warehouse warehouse --output /mnt/flights[/]")(backup)
 app.command(epilog="Example: [bold]tailrace restore /mnt/flights --warehouse warehouse[/]")(restore)
-for verb in (drivers.deploy, drivers.status, drivers.drain, drivers.stop):
+for verb in (driver_commands.deploy, driver_commands.status, driver_commands.drain, driver_commands.stop):
     app.command(epilog=f"Example: [bold]tailrace {verb.__name__} flights[/]")(verb)
 app.command(epilog="Example: [bold]tailrace replay --model game1 --rows 100000 --output data/readings[/]")(replay)
 app.command(epilog="Example: [bold]tailrace frames --darken 58 --output data/frames film.mp4[/]")(frames)

@@ -34,9 +34,11 @@ def rebuild_on(engine: EngineName) -> Any:
 
 def correct_on(engine: EngineName) -> Any:
     """Return the function that corrects a query, and reads much history on an engine."""
-    return import_module({"spark": "tailrace.spark.correct", "local": "tailrace.correction.local"}[engine]).correct
+    return import_module(
+        {"spark": "tailrace.spark.distributed_correction", "local": "tailrace.correction.local_correction"}[engine]
+    ).correct
 
 
 def _app(engine: EngineName) -> Any:
     """Import what an engine needs: pyspark is not for the local one."""
-    return import_module({"spark": "tailrace.spark.app", "local": "tailrace.stream.local"}[engine])
+    return import_module({"spark": "tailrace.spark.app", "local": "tailrace.stream.local_stream"}[engine])

@@ -63,8 +63,8 @@ def frames(
         try:
             rows = histogram_stream.write(histogram_stream.as_batches(histograms), output)
         except OSError as error:
-            right = "a directory that you may write to, on a disk with room"
-            raise refuse(f"--output {output}", f"can't be written ({error.strerror or error})", right) from error
+            remedy = "a directory that you may write to, on a disk with room"
+            raise refuse(f"--output {output}", f"can't be written ({error.strerror or error})", remedy) from error
     screen.err.print(
         f"wrote {counted(rows, 'histogram')} of {Bins(bins.value).size} bins to {output}", markup=False, soft_wrap=True
     )

@@ -39,7 +39,7 @@ class Form(StrEnum):
     parquet = "parquet"
 
 
-class Version(StrEnum):
+class AnswerVersion(StrEnum):
     stream = "stream"
     corrected = "corrected"
 
@@ -67,8 +67,8 @@ def validate(
             continue
         first = first_files.setdefault(query.name, file)
         if first.absolute() != file.absolute():
-            wrong = f"{query.name} is declared in {first}, too: of files that share a name none is deployed"
-            problems.append(Problem(f"{file}: name", wrong, "a name of its own for each query"))
+            fault = f"{query.name} is declared in {first}, too: of files that share a name none is deployed"
+            problems.append(Problem(f"{file}: name", fault, "a name of its own for each query"))
         else:
             screen.out.print(f"{file}: right", soft_wrap=True)
     if problems:
@@ -88,8 +88,8 @@ def results(
     file: File,
     warehouse: Warehouse,
     as_of: Annotated[
-        Version, typer.Option(help="As the stream gave them, or their latest versions.")
-    ] = Version.corrected,
+        AnswerVersion, typer.Option(help="As the stream gave them, or their latest versions.")
+    ] = AnswerVersion.corrected,
     format: Annotated[Form, typer.Option(help="How they are written.")] = Form.table,
     output: Output = None,
     limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
@@ -112,7 +112,7 @@ def results(
     require_output(format.value, output)
     first, last = time_option("--from", start), time_option("--to", end)
     part = AnswerRange(ALL.start if first is None else first, ALL.end if last is None else last, key)
-    answers, columns = read_answers(load(file), warehouse, as_of is Version.stream, part)
+    answers, columns = read_answers(load(file), warehouse, as_of is AnswerVersion.stream, part)
     write_answers(answers, columns, format.value, output, limit, wide)
 
 

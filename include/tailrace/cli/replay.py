@@ -25,7 +25,7 @@ _SHOWN_LINES = 5  # of those that were kept out
 _HELP = "tailrace replay --help tells each option"
 
 
-class Format(StrEnum):
+class ReplayFormat(StrEnum):
     parquet = "parquet"
     json = "json"
 
@@ -80,7 +80,7 @@ def replay(
     event_time: Annotated[str, typer.Option(help="… and has its event time in this column.")] = "event_time",
     seed: Annotated[int, typer.Option(help="The same seed makes the same stream.")] = 1,
     files: Annotated[int, typer.Option(help="How many files to cut it in, but no more than rows.")] = 10,
-    format: Annotated[Format, typer.Option(help="How they are stored.")] = Format.parquet,
+    format: Annotated[ReplayFormat, typer.Option(help="How they are stored.")] = ReplayFormat.parquet,
 ) -> None:
     """Make an out-of-order stream with a seeded delay model, in files or a Kafka topic, in the order of arrival.
 
@@ -143,13 +143,13 @@ def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
         place = KafkaTopic(servers=servers or None, topic=topic, connection=connection)
     except ValidationError as error:
         field = next(iter(error.errors()[0]["loc"]), None)
-        wrong = (
+        fault = (
             "it names no servers, and there is no --connection that has them"
             if field is None
             else f"{field} is not fit"
         )
-        right = "--kafka broker:9092/readings, and --connection with the name of one, of a-z, 0-9 and _"
-        raise refuse(f"--kafka {text}", wrong, right) from None
+        remedy = "--kafka broker:9092/readings, and --connection with the name of one, of a-z, 0-9 and _"
+        raise refuse(f"--kafka {text}", fault, remedy) from None
     return Servers(place.servers, place.connection), place.topic
 
 

@@ -28,7 +28,7 @@ class System(StrEnum):
     kafka = "kafka"
 
 
-_OWN = (System.emd, System.spatial, System.kafka)
+_SEPARATE_SYSTEMS = (System.emd, System.spatial, System.kafka)
 """Systems with tables of their own: joins, which have no counterpart among Spark's windows, and topics."""
 
 
@@ -107,15 +107,15 @@ def bench(
     from tailrace.bench.screen_tables import print_tables
     from tailrace.bench.workloads import CASES
 
-    if system in _OWN:
+    if system in _SEPARATE_SYSTEMS:
         _check_own(rows, case, flink)
     if sedona is not None and system is not System.spatial:
         raise refuse("--sedona", f"it joins points with polygons, which {system.value} does not", "none, or spatial")
     cases = CASES.get(system.value, ())
     for part in case or []:
         if not any(part in workload.name for workload in cases):
-            right = ", ".join(workload.name for workload in cases)
-            raise refuse(f"--case {part}", f"it is a part of no case's name of {system.value}", right)
+            remedy = ", ".join(workload.name for workload in cases)
+            raise refuse(f"--case {part}", f"it is a part of no case's name of {system.value}", remedy)
 
     def tell(line: str) -> None:
         screen.err.print(line, soft_wrap=True)
@@ -130,7 +130,7 @@ def bench(
         write_report = import_module(f"tailrace.bench.{system.value}.report").report
         screen.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink, sedona), tell)}")
         return
-    if system in _OWN:
+    if system in _SEPARATE_SYSTEMS:
         from tailrace.bench.page import Effort
 
         speeds = import_module(f"tailrace.bench.{system.value}.report").speeds

@@ -133,11 +133,11 @@ def _rows(buckets: list[int], packed: list[bytes]) -> pa.Table:
 def _tuples(bucket: pa.Table, side: int, stream: StreamScan) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Return the tuples of a stream in a bucket, and the others there with `ORDER`."""
     messages = [wire.unpack(data)[0] for data in bucket.column("bytes").to_pylist()]
-    found = []
+    parts = []
     for name, columns in ((f"tuples.{side}", stream.columns), (f"others.{side}", ORDER)):
         batches = [message[name] for message in messages if name in message]
-        found.append(pa.concat_batches(batches) if batches else no_tuples(stream.reader.stream, columns))
-    return found[0], found[1]
+        parts.append(pa.concat_batches(batches) if batches else no_tuples(stream.reader.stream, columns))
+    return parts[0], parts[1]
 
 
 def _result(rows: pa.Table) -> pa.Table:

@@ -14,8 +14,8 @@ from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.quality import put_quality
 from tailrace.correction.scan_job import OpenScan
 from tailrace.correction.versions import revise
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.progress import Progress
-from tailrace.engine.stage import Stage
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.times import TIME, with_times
@@ -33,7 +33,7 @@ _VACUUM_S = 60.0  # a vacuum of the stream's takes seconds
 
 
 @dataclass(frozen=True)
-class Report:
+class CorrectionReport:
     """Result of a correction: its cut-off, and the numbers of late tuples, corrected answers and retracted ones.
 
     `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: late tuples of this interval are corrected in
@@ -51,7 +51,9 @@ class Report:
     repeats: int | None = None
 
 
-def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distributed: OpenScan) -> Report:
+def correct(
+    query: Query, warehouse: Warehouse, correction_range: CorrectionRange, distributed: OpenScan
+) -> CorrectionReport:
     """Append the next versions of closed windows (idempotent: run again, it replaces what it gave).
 
     A range of event time covers every closed window that overlaps it, as of all that is committed. An interval of
@@ -69,37 +71,42 @@ def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distribut
     origin = readable(layout, query)
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
-    if span != CorrectionRange():  # one of everything gives again what is lost of earlier ones
+    if correction_range != CorrectionRange():  # one of everything gives again what is lost of earlier ones
         require_corrections(layout)
     started, query = datetime.now(UTC), query.fixed_by(origin.structure)
-    stage, tables = Stage.of(query, origin.types, layout.histories(query.streams)), Tables(layout)
-    wanted, model = schemas(stage.kind), stage.kind.answers
+    pipeline, tables = Pipeline.of(query, origin.types, layout.histories(query.streams)), Tables(layout)
+    wanted, model = schemas(pipeline.kind), pipeline.kind.answers
     answers = AnswerTables(tables, model)
     with layout.lock("correction") as require_held, layout.lock(VACUUM, _VACUUM_S):
         # What is committed is read in the first lock: no older cut-off comes after.
         committed = _committed(layout)
-        late = _late(tables, committed.until, span)
-        as_of = _cut_off(span, query, committed)
+        late = _late(tables, committed.until, correction_range)
+        as_of = _cut_off(correction_range, query, committed)
         tables.create(wanted, CORRECTION_TABLES)
         corrections = tables.open("corrections")  # as it was in the lock: its replacement fails if it was lost since
-        past = HistoryScan(
-            stage, lambda: [Log.read(reader, tables, as_of) for reader in stage.readers], distributed, query.parallelism
+        history_scan = HistoryScan(
+            pipeline,
+            lambda: [Log.read(reader, tables, as_of) for reader in pipeline.readers],
+            distributed,
+            query.parallelism,
         )
-        affected, repeats = model.closed(span.bounds, committed.frontier), None
-        if span.arrival:
+        affected, repeats = model.closed(correction_range.bounds, committed.frontier), None
+        if correction_range.arrival:
             affected, repeats = affected_by_arrival(
-                past, late, lambda: read_given(tables, model, span.bounds[0], min(span.bounds[1], as_of))
+                history_scan,
+                late,
+                lambda: read_given(tables, model, correction_range.bounds[0], min(correction_range.bounds[1], as_of)),
             )
-        rows = revise(past, answers, affected, as_of, str(span))
+        rows = revise(history_scan, answers, affected, as_of, str(correction_range))
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])
         require_held()
-        tables.replace("corrections", table, "interval", str(span), corrections)
+        tables.replace("corrections", table, "interval", str(correction_range), corrections)
         frontier = committed.frontier if as_of == committed.until else frontier_at(layout, as_of)
-        put_quality(query, stage.kind, answers, model.horizon(rows), frontier)
+        put_quality(query, pipeline.kind, answers, model.horizon(rows), frontier)
         gone = model.identity.first_rows(rows)["retracted"].to_numpy()
         counts = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
-        report = Report(str(span), as_of, *counts, *span.covered(as_of), repeats)
+        report = CorrectionReport(str(correction_range), as_of, *counts, *correction_range.covered(as_of), repeats)
         ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
         tables.compact(CORRECTION_TABLES)
@@ -107,32 +114,34 @@ def correct(query: Query, warehouse: Warehouse, span: CorrectionRange, distribut
 
 
 def _committed(layout: Layout) -> Progress:
-    found = read_progress(layout)
-    if found is None:
+    progress = read_progress(layout)
+    if progress is None:
         raise refuse(str(layout.home), "the stream has committed nothing yet", "tailrace run, first")
-    return found
+    return progress
 
 
-def _late(tables: Tables, until: int, span: CorrectionRange) -> pa.Table:
+def _late(tables: Tables, until: int, correction_range: CorrectionRange) -> pa.Table:
     """The tuples registered late up to a point of arrival time; those of an interval of arrival, if it is one."""
-    low, high = (span.bounds[0], min(span.bounds[1], until)) if span.arrival else (0, until)
+    low, high = (
+        (correction_range.bounds[0], min(correction_range.bounds[1], until)) if correction_range.arrival else (0, until)
+    )
     return tables.read("late", where=within("arrived", low, high))
 
 
-def _cut_off(span: CorrectionRange, query: Query, committed: Progress) -> int:
+def _cut_off(correction_range: CorrectionRange, query: Query, committed: Progress) -> int:
     """Return the cut-off of a correction in ms, or refuse its range."""
-    if span.bounds[0] >= span.bounds[1]:
-        raise refuse(str(span), "its end is not after its start", "an end after the start")
-    if not span.arrival:
+    if correction_range.bounds[0] >= correction_range.bounds[1]:
+        raise refuse(str(correction_range), "its end is not after its start", "an end after the start")
+    if not correction_range.arrival:
         return committed.until
-    if span.start is None or span.end is None:
-        raise refuse("interval of arrival", f"{span} is open", "a start and an end")
-    for point in (span.start, span.end):
+    if correction_range.start is None or correction_range.end is None:
+        raise refuse("interval of arrival", f"{correction_range} is open", "a start and an end")
+    for point in (correction_range.start, correction_range.end):
         if query.tick_ms and point % query.tick_ms:
             before, tick = point // query.tick_ms * query.tick_ms, format_duration(query.tick_ms)
-            right = f"{format_time(before)} or {format_time(before + query.tick_ms)}"
-            raise refuse("interval of arrival", f"{format_time(point)} is no multiple of the tick, {tick}", right)
-    if span.end > committed.until and not committed.ended:
-        wrong = f"the stream has committed up to {format_time(committed.until)} only"
-        raise refuse("interval of arrival", wrong, "an end up to there; or to let the stream go on, and try again")
-    return min(span.end, committed.until)
+            remedy = f"{format_time(before)} or {format_time(before + query.tick_ms)}"
+            raise refuse("interval of arrival", f"{format_time(point)} is no multiple of the tick, {tick}", remedy)
+    if correction_range.end > committed.until and not committed.ended:
+        fault = f"the stream has committed up to {format_time(committed.until)} only"
+        raise refuse("interval of arrival", fault, "an end up to there; or to let the stream go on, and try again")
+    return min(correction_range.end, committed.until)

@@ -28,8 +28,8 @@ def first_arrivals(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
 
 def evaluate(kind: Kind, content: Content, affected: AffectedAnswers) -> pa.RecordBatch:
     """The affected answers over the tuples of each input, none of which is a repeat."""
-    found = [kind.evaluate(*part) for part in affected.parts(content)]
-    answers = found[0] if len(found) == 1 else kind.answers.identity.first_rows(pa.concat_batches(found))
+    parts = [kind.evaluate(*part) for part in affected.parts(content)]
+    answers = parts[0] if len(parts) == 1 else kind.answers.identity.first_rows(pa.concat_batches(parts))
     return answers.filter(pa.array(affected.contains(answers)))
 
 

@@ -18,13 +18,13 @@ from tailrace.storage.tables import Tables, within, within_any
 
 
 def affected_by_arrival(
-    past: HistoryScan, late: pa.Table, given: Callable[[], pa.Table]
+    history: HistoryScan, late: pa.Table, given: Callable[[], pa.Table]
 ) -> tuple[AffectedAnswers, int]:
     """Return what an interval of arrival affects: the answers that its late tuples missed, and those with repeats.
 
     Parameters
     ----------
-    past : HistoryScan
+    history : HistoryScan
         Up to the end of the interval.
     late : Table
         The tuples registered late in it.
@@ -37,13 +37,13 @@ def affected_by_arrival(
     repeats : int
         The number of repeats found.
     """
-    model = past.stage.kind.answers
-    if not past.may_have_repeats:
+    model = history.pipeline.kind.answers
+    if not history.may_have_repeats:
         return model.missed_by(late), 0
     answers = given()
-    ranges = model.of(answers).ranges()
-    repeats = [past.repeats(side, ranges) for side in range(len(past.logs))]
-    return model.missed_or_repeated(late, answers, repeats), sum(found.num_rows for found in repeats)
+    ranges = model.affected_from(answers).ranges()
+    repeats = [history.repeats(side, ranges) for side in range(len(history.logs))]
+    return model.missed_or_repeated(late, answers, repeats), sum(repeated.num_rows for repeated in repeats)
 
 
 def read_given(tables: Tables, model: AnswerModel, low: int, high: int) -> pa.Table:
@@ -70,9 +70,9 @@ def _closed_by_quiet(tables: Tables, low: int, high: int) -> list[tuple[int, int
     rows = tables.read("metrics", ["batch", "committed", "frontier"], wanted)
     rows = rows.group_by("batch").aggregate([("committed", "max"), ("frontier", "max")])
     progress = {row["batch"]: (row["committed_max"], row["frontier_max"]) for row in rows.to_pylist()}
-    found = []
+    ranges = []
     for batch in batches.tolist():
         committed, before = progress.get(batch - 1, (None, None))
         if committed is not None and before is not None and low <= committed < high:
-            found.append((before, progress[batch][1]))
-    return found
+            ranges.append((before, progress[batch][1]))
+    return ranges

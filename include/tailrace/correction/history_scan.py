@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from tailrace.answers.model import AffectedAnswers
 from tailrace.correction import deduplication
 from tailrace.correction.scan_job import REPEAT, DistributedScan, OpenScan, ScanJob, StreamScan, no_tuples
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.columns import Ints
 from tailrace.ground.ranges import Ranges
 from tailrace.kind.protocol import windowed
@@ -41,8 +41,10 @@ class HistoryScan:
         How many buckets a distributed scan has at least.
     """
 
-    def __init__(self, stage: Stage, logs: Callable[[], Sequence[Log]], distributed: OpenScan, cores: int) -> None:
-        self.stage, self.cores = stage, cores
+    def __init__(
+        self, pipeline: Pipeline, logs: Callable[[], Sequence[Log]], distributed: OpenScan, cores: int
+    ) -> None:
+        self.pipeline, self.cores = pipeline, cores
         self._read, self._open = logs, distributed
         self._opened: DistributedScan | None = None
 
@@ -53,7 +55,7 @@ class HistoryScan:
     def evaluate(self, affected: AffectedAnswers) -> pa.Table:
         """The affected answers over all that arrived, without repeats."""
         ranges = affected.ranges()
-        columns = [["event_time", "key", *reader.value_types, *ORDER] for reader in self.stage.readers]
+        columns = [["event_time", "key", *reader.value_types, *ORDER] for reader in self.pipeline.readers]
         near = [log.of_events(ranges) for log in self.logs]
         if job := self._job(self.logs, near, ranges, columns):
             return self._distributed(job.buckets).evaluate(job, affected)
@@ -61,7 +63,7 @@ class HistoryScan:
         for log, part, names in zip(self.logs, near, columns, strict=True):
             tuples, others = self._gather(log, part, ranges, names)
             content.append(tuples.filter(pa.array(deduplication.first_arrivals(tuples, others))))
-        return pa.Table.from_batches([deduplication.evaluate(self.stage.kind, tuple(content), affected)])
+        return pa.Table.from_batches([deduplication.evaluate(self.pipeline.kind, tuple(content), affected)])
 
     @property
     def may_have_repeats(self) -> bool:
@@ -101,9 +103,9 @@ class HistoryScan:
     def event_times(self, side: int, ids: pa.Array) -> Ints:
         """The event time of the first tuple to arrive with each of these ids, in a stream; not in order."""
         columns = [*ORDER, "event_time"]
-        nothing = no_tuples(self.stage.readers[side], columns)
-        found = pa.concat_batches([nothing, *self._elsewhere(self.logs[side], pc.unique(ids), set(), columns)])
-        tuples = with_ids(found, ids)
+        nothing = no_tuples(self.pipeline.readers[side], columns)
+        candidates = pa.concat_batches([nothing, *self._elsewhere(self.logs[side], pc.unique(ids), set(), columns)])
+        tuples = with_ids(candidates, ids)
         is_first = deduplication.first_arrivals(tuples, nothing)
         return np.asarray(tuples.column("event_time"))[is_first]
 
@@ -111,13 +113,13 @@ class HistoryScan:
         self, logs: Sequence[Log], near: Sequence[Log], ranges: Ranges, columns: Sequence[list[str]]
     ) -> ScanJob | None:
         """Make the distributed job that reads the tuples of the near part of logs; None where they are few."""
-        if sum(_rows(log.pieces(ranges)) for log in near) <= AT_ONCE // self.stage.kind.row_weight:
+        if sum(_rows(log.pieces(ranges)) for log in near) <= AT_ONCE // self.pipeline.kind.row_weight:
             return None
         far = [log.of_ids_in(part) for log, part in zip(logs, near, strict=True)]
         streams = tuple(StreamScan(log.reader(), log.pieces(), names) for log, names in zip(far, columns, strict=True))
         rows = sum(_rows(stream.pieces) for stream in streams)
-        buckets = max(self.cores, -(-rows * self.stage.kind.row_weight // _ROWS_PER_BUCKET))
-        return ScanJob(windowed(self.stage.kind), streams, ranges, buckets)
+        buckets = max(self.cores, -(-rows * self.pipeline.kind.row_weight // _ROWS_PER_BUCKET))
+        return ScanJob(windowed(self.pipeline.kind), streams, ranges, buckets)
 
     def _gather(self, log: Log, near: Log, ranges: Ranges, columns: list[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Read the tuples of the near part of a log with such event times, and `ORDER` of all others with their ids."""
@@ -135,7 +137,7 @@ class HistoryScan:
         names = ids.sort().to_numpy(zero_copy_only=False)
         far = log.of_ids(names, names)
         pieces, reader = [piece for piece in far.pieces() if piece not in read], far.reader()
-        if _rows(pieces) > AT_ONCE // self.stage.kind.row_weight:
+        if _rows(pieces) > AT_ONCE // self.pipeline.kind.row_weight:
             return list(self._distributed(self.cores).find(reader, pieces, ids, columns).to_batches())
         return [reader.read(piece, columns) for piece in pieces]
 

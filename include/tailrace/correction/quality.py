@@ -70,14 +70,14 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
     buckets, many = np.unique(bucket[wanted], return_counts=True)
     part_of = (np.cumsum(many) - many) // _AT_ONCE
     promise = {name: getattr(query.policy, name, None) for name in PROMISES}
-    found = []
+    measured = []
     for number in np.unique(part_of):
         part = buckets[part_of == number]
         versions = answers.versions(merge_ranges(part * length, (part + 1) * length))
         mine = np.isin((kind.answers.horizon(versions) - 1) // length, part)
-        found.append(measure(kind, select(versions, mine), length, promise))
-    if found:
-        rows = with_times(pa.concat_tables(found), schemas(kind)["quality"])
+        measured.append(measure(kind, select(versions, mine), length, promise))
+    if measured:
+        rows = with_times(pa.concat_tables(measured), schemas(kind)["quality"])
         tables.put("quality", rows, "bucket_start")
 
 

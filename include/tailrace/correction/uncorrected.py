@@ -51,8 +51,8 @@ class Uncorrected:
         tables = Tables(layout)
         known = corrected_intervals(tables)
         (time,) = set(LATE_TIMES) & set(tables.schema("late").names)
-        found = tables.read("late", ["arrived", time], _in_any(uncovered(known, until)))
-        return Uncorrected(found["arrived"].to_numpy(), found[time].to_numpy(), tuple(known), until)
+        late = tables.read("late", ["arrived", time], _in_any(uncovered(known, until)))
+        return Uncorrected(late["arrived"].to_numpy(), late[time].to_numpy(), tuple(known), until)
 
     def __len__(self) -> int:
         return len(self.arrived)
@@ -98,12 +98,12 @@ def corrected_intervals(tables: Tables) -> list[Interval]:
 
 def uncovered(known: Iterable[Interval], until: int) -> list[Interval]:
     """The parts of (-∞, until] outside all intervals, in order."""
-    found, low = [], BEFORE_ALL
+    gaps, low = [], BEFORE_ALL
     for start, end in sorted(known):
         if low < min(start, until):
-            found.append((low, min(start, until)))
+            gaps.append((low, min(start, until)))
         low = max(low, end)
-    return [*found, (low, until)] if low < until else found
+    return [*gaps, (low, until)] if low < until else gaps
 
 
 def _in_any(intervals: Sequence[Interval]) -> ds.Expression:

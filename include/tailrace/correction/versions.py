@@ -7,16 +7,18 @@ import pyarrow as pa
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.revision import Revision
 from tailrace.correction.history_scan import HistoryScan
-from tailrace.kind.capabilities import Amends
+from tailrace.kind.capabilities import IncrementallyCorrectable
 from tailrace.storage.results import AnswerTables
 
 
-def revise(past: HistoryScan, answers: AnswerTables, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
-    """Return the rows of `corrections` for the affected answers, as of a cut-off: that of `past`."""
-    kind, ranges = past.stage.kind, affected.ranges()
+def revise(
+    history: HistoryScan, answers: AnswerTables, affected: AffectedAnswers, before: int, interval: str
+) -> pa.Table:
+    """Return the rows of `corrections` for the affected answers, as of a cut-off: that of `history`."""
+    kind, ranges = history.pipeline.kind, affected.ranges()
     low, high = ranges
     versions, late = answers.versions((low - 1, high)), answers.late(ranges)  # of every tuple in [low, high)
-    amend = kind.amend if isinstance(kind, Amends) else None
-    rows = kind.answers.revise(Revision(past, kind.answer, versions, late, affected, before, interval, amend))
+    amend = kind.amend if isinstance(kind, IncrementallyCorrectable) else None
+    rows = kind.answers.revise(Revision(history, kind.answer, versions, late, affected, before, interval, amend))
     as_of = pa.repeat(pa.scalar(before, pa.int64()), rows.num_rows)
     return rows.append_column("as_of", as_of).append_column("interval", pa.repeat(interval, rows.num_rows))

@@ -51,8 +51,8 @@ class Inventory:
                 raise ValueError("a place that is not in the directory")
             return {place: _stamps(stamps) for place, stamps in places.items()}
         except (ValueError, TypeError, AttributeError):
-            wrong = "it is no record of what a demonstration made"
-            raise refuse(str(self._file), wrong, "another --warehouse, or the record as it was") from None
+            fault = "it is no record of what a demonstration made"
+            raise refuse(str(self._file), fault, "another --warehouse, or the record as it was") from None
 
     def require_free(self, places: Iterable[str]) -> None:
         """Refuse places that hold what no demonstration made, or what was changed since.
@@ -62,11 +62,11 @@ class Inventory:
         Refused
             Naming each such file, or the place itself where it is not recorded.
         """
-        right = "a name of its own, or another --warehouse: the demonstration would write its own there"
+        remedy = "a name of its own, or another --warehouse: the demonstration would write its own there"
         files = [file for place in places for file in self._foreign(place)]
         if files:
-            wrong = "no demonstration made it as it is, so none removes it"
-            raise Refused([Problem(str(file), wrong, right) for file in files])
+            fault = "no demonstration made it as it is, so none removes it"
+            raise Refused([Problem(str(file), fault, remedy) for file in files])
 
     def clear(self) -> list[str]:
         """Remove what demonstrations made; return the places that are gone. Those with something else stay."""

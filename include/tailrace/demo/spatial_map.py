@@ -17,7 +17,7 @@ from shapely.geometry import shape
 from shapely.geometry.base import BaseGeometry
 
 from tailrace.bench.plots import Figure
-from tailrace.demo.scenes import Scene
+from tailrace.demo.demonstrated_query import DemoQuery
 from tailrace.ground.duration import format_duration
 from tailrace.query.joins import SpatialJoinQuery
 
@@ -34,7 +34,7 @@ _PALE, _BORDER, _MEETING = "0.78", "0.35", "tab:red"
 _FLEETS = {"left": "tab:blue", "right": "tab:orange"}
 
 
-def draw(file: Path, districts: Scene, meetings: Scene) -> Path:
+def draw(file: Path, districts: DemoQuery, meetings: DemoQuery) -> Path:
     """Draw the answers to both queries; returns the file."""
     one, two = districts.query, meetings.query
     assert isinstance(one, SpatialJoinQuery)

@@ -16,11 +16,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tailrace.bench.plots import require_matplotlib
-from tailrace.demo import courses
+from tailrace.demo import scenarios
+from tailrace.demo.demonstrated_query import DemoQuery
 from tailrace.demo.generated_data import COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, TRADES, declare, places
 from tailrace.demo.inventory import Inventory
-from tailrace.demo.narration import look_around
-from tailrace.demo.scenes import Scene
+from tailrace.demo.printed_texts import look_around
 from tailrace.demo.spatial_map import draw
 from tailrace.drivers.embedded import UMASK, EmbeddedHost
 from tailrace.drivers.embedded_cluster import EmbeddedCluster
@@ -94,11 +94,11 @@ def demonstrate(
         require_matplotlib("--spatial")
     home = home.absolute()
     os.umask(UMASK)
-    runners = {FLIGHTS: courses.flights}
-    runners |= {GAME2: courses.game2} if game2 else {}
-    runners |= {DELAYS: courses.delays, TRADES: courses.trades} if topk else {}
-    runners |= {COPIES: courses.copies} if emd else {}
-    runners |= {DISTRICTS: courses.districts, MEETINGS: courses.meetings} if spatial else {}
+    runners = {FLIGHTS: scenarios.flights}
+    runners |= {GAME2: scenarios.game2} if game2 else {}
+    runners |= {DELAYS: scenarios.delays, TRADES: scenarios.trades} if topk else {}
+    runners |= {COPIES: scenarios.copies} if emd else {}
+    runners |= {DISTRICTS: scenarios.districts, MEETINGS: scenarios.meetings} if spatial else {}
     copied = list(runners) if len(runners) > 1 else []
     more = [*([MAP] if spatial else []), *([CLUSTER] if cluster else [])]
     inventory = _start_afresh(home, list(runners), places(copied), more)
@@ -116,17 +116,19 @@ def demonstrate(
             _write_environment(home, airflow)
             inventory.complete([ENVIRONMENT])
             screen.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
-            scenes = [Scene(load(file), home, airflow, airflow.api()) for file in files]
-            outcomes = [runner(scene, tell) for scene, runner in zip(scenes, runners.values(), strict=True)]
+            demo_queries = [DemoQuery(load(file), home, airflow, airflow.api()) for file in files]
+            outcomes = [
+                runner(demo_query, tell) for demo_query, runner in zip(demo_queries, runners.values(), strict=True)
+            ]
             if spatial:
                 tell("drawing a map of the taxis, their districts and those that met")
-                of_file = dict(zip(runners, scenes, strict=True))
+                of_file = dict(zip(runners, demo_queries, strict=True))
                 screen.out.print(f"{draw(home / MAP, of_file[DISTRICTS], of_file[MEETINGS])}", soft_wrap=True)
                 inventory.complete([MAP])
             if not bounded:
                 look_around(files, home, airflow)
-            for scene, (run, _) in zip(scenes, outcomes, strict=True):
-                scene.drain(run)
+            for demo_query, (run, _) in zip(demo_queries, outcomes, strict=True):
+                demo_query.drain(run)
             return all(right for _, right in outcomes)
 
 

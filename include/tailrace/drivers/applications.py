@@ -137,6 +137,6 @@ def _described(home: Path) -> Mapping[str, Any] | None:
     return described if is_own else None
 
 
-def _damaged(home: Path, wrong: str) -> Damaged:
-    right = "to make sure that no driver of the query runs on a cluster any more, and then to remove the file"
-    return Damaged([Problem(str(platform_file(home)), f"it is damaged ({wrong})", right)])
+def _damaged(home: Path, fault: str) -> Damaged:
+    remedy = "to make sure that no driver of the query runs on a cluster any more, and then to remove the file"
+    return Damaged([Problem(str(platform_file(home)), f"it is damaged ({fault})", remedy)])

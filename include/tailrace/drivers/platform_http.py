@@ -97,8 +97,8 @@ def ask(
     except (OSError, HTTPException) as error:
         raise PlatformDown(f"{where} gives no answer: {error}") from None
     if answer.status in _REFUSALS:
-        wrong = f"it answers {answer.status} to {method} {split.path}: {_REFUSALS[answer.status]}"
-        raise refuse(where, wrong, "a user or credentials that may list and end the applications of drivers there")
+        fault = f"it answers {answer.status} to {method} {split.path}: {_REFUSALS[answer.status]}"
+        raise refuse(where, fault, "a user or credentials that may list and end the applications of drivers there")
     if answer.status >= 300 and answer.status not in (NOT_FOUND, CONFLICT):  # noqa: PLR2004
         raise PlatformDown(f"{where} answers {answer.status} to {method} {split.path}")
     return answer

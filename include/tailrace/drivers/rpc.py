@@ -71,19 +71,22 @@ class Rpc:
         except Fault as fault:
             if fault.faultCode != SHUTDOWN_STATE:
                 raise
-            wrong, right = "it is shutting down", "start it again when it is down"
+            reason, remedy = "it is shutting down", "start it again when it is down"
         except ProtocolError as error:
             if error.errcode == _INTERNAL_ERROR:
                 raise TransientFault(
                     f"driver host at {self.url}: it failed over {method}; its own log says why"
                 ) from None
-            wrong, right = f"it answers {error.errcode} {error.errmsg}", "the user and password of its inet_http_server"
+            reason, remedy = (
+                f"it answers {error.errcode} {error.errmsg}",
+                "the user and password of its inet_http_server",
+            )
         except (OSError, HTTPException) as error:
-            wrong, right = str(error) or type(error).__name__, "a supervisord that runs there, or its true address"
+            reason, remedy = str(error) or type(error).__name__, "a supervisord that runs there, or its true address"
         except (ExpatError, Error):
-            wrong, right = "what answers is no supervisord", "its true address"
+            reason, remedy = "what answers is no supervisord", "its true address"
         raise DriverHostDown(
-            f"driver host at {self.url}: {wrong}\n    right would be: {right} (connection tailrace_driver_host)"
+            f"driver host at {self.url}: {reason}\n    right would be: {remedy} (connection tailrace_driver_host)"
         ) from None
 
     def has_pages(self) -> bool:

@@ -173,15 +173,15 @@ class SupervisorHost:
             if fault.faultCode in (ALREADY_ADDED, STILL_RUNNING):  # someone else started it, by supervisorctl
                 return
             if fault.faultCode == BAD_NAME:
-                wrong = f"it does not read {self.programs}/*.conf"
-                right = "a section [include] with these files in its configuration, readable for its user"
+                reason = f"it does not read {self.programs}/*.conf"
+                remedy = "a section [include] with these files in its configuration, readable for its user"
             elif fault.faultCode == CANT_REREAD:
                 section = re.search(r"in section .*\Z", fault.faultString)  # what precedes may quote an environment
-                wrong = f"it can't read its configuration {section[0] if section else ''}".rstrip()
-                right = "what `supervisorctl reread` asks for on its machine"
+                reason = f"it can't read its configuration {section[0] if section else ''}".rstrip()
+                remedy = "what `supervisorctl reread` asks for on its machine"
             else:
                 raise
-            raise refuse(f"driver host at {self.rpc.url}", wrong, right) from None
+            raise refuse(f"driver host at {self.rpc.url}", reason, remedy) from None
 
     def _request_stop(self, name: str) -> None:
         fault_text = ""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailrace.emd_join.search import TOLERANCE, Ints, Reals
-from tailrace.emd_join.triangle import Bounds
+from tailrace.emd_join.triangle import DistanceBounds
 
 
 @dataclass(eq=False)
@@ -24,7 +24,7 @@ class Candidates:
         The error that a bound can have, see `search.margin_of`.
     counts : Counter
         The number of candidates that each filter rejected or accepted; `exact`: that were solved.
-    bounds : Bounds
+    bounds : DistanceBounds
         Bounds of the distances, equal where solved.
     open : ndarray of int64
         The positions in `rows` of the candidates that are neither rejected nor accepted yet.
@@ -36,14 +36,14 @@ class Candidates:
     threshold: float
     margin: float
     counts: Counter[str]
-    bounds: Bounds = field(init=False)
+    bounds: DistanceBounds = field(init=False)
     open: Ints = field(init=False)
     accepted: NDArray[np.bool_] = field(init=False)
     solved: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
         count = len(self.rows)
-        self.bounds = Bounds(np.zeros(count), np.full(count, np.inf))
+        self.bounds = DistanceBounds(np.zeros(count), np.full(count, np.inf))
         self.open = np.arange(count)
         self.accepted, self.solved = np.zeros(count, bool), np.zeros(count, bool)
 

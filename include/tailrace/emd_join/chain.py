@@ -17,7 +17,7 @@ from tailrace.emd_join.independent_minimisation import IndependentMinimisation
 from tailrace.emd_join.locality import Locality
 from tailrace.emd_join.range_search import RangeSearch
 from tailrace.emd_join.results import FoundBuilder
-from tailrace.emd_join.search import Columns, Found, Ints, Rows, Values, margin_of
+from tailrace.emd_join.search import Found, HistogramColumns, Ints, Rows, Values, margin_of
 from tailrace.emd_join.tour import tour_of_bins, tour_of_keys
 
 FILTERS = frozenset({"range", "feasible", "independent", "flow", "triangle"})
@@ -58,19 +58,19 @@ class ChainSearch:
         """The columns `keys`, under the forest, and `rows`, the shares."""
         return {"keys": self.forest.keys(shares), "rows": shares}
 
-    def find(self, queries: Columns, targets: Columns, reach_ms: int) -> Found:
+    def find(self, queries: HistogramColumns, targets: HistogramColumns, reach_ms: int) -> Found:
         """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
-        found = FoundBuilder.empty(queries, targets, reach_ms, self.filters)
+        builder = FoundBuilder.empty(queries, targets, reach_ms, self.filters)
         width = self.threshold + self._margin if "range" in self.filters else np.inf
         in_range = RangeSearch(targets, width, reach_ms)
         locality = Locality(len(targets))
         for row in tour_of_keys(queries.keys):
             rows = in_range.candidates(queries.keys[row], int(queries.times[row]))
-            candidates = Candidates(rows, self.threshold, self._margin, found.counts)
+            candidates = Candidates(rows, self.threshold, self._margin, builder.counts)
             if len(candidates.rows):
                 self._decide(queries.rows[row], targets.rows, candidates, locality)
-            found.add(int(row), candidates)
-        return found.result(self.exact)
+            builder.add(int(row), candidates)
+        return builder.result(self.exact)
 
     def _decide(self, query: Rows, targets: Rows, candidates: Candidates, locality: Locality) -> None:
         """Decide all candidates of a query, the cheap ways first."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from tailrace.emd_join.search import Columns, Values
+from tailrace.emd_join.search import HistogramColumns, Values
 
 KEY = "key"
 """The column with the first key, by which rows are sorted and partitioned."""
@@ -25,18 +25,18 @@ def with_derived(rows: pa.RecordBatch, values: Values) -> pa.RecordBatch:
     return rows
 
 
-def columns_of(rows: pa.RecordBatch) -> Columns:
+def columns_of(rows: pa.RecordBatch) -> HistogramColumns:
     """The columns that a search compares, of rows in order of their first key."""
     values = {
         name.removeprefix(_DERIVED): _matrix(rows.column(name)) for name in rows.schema.names if _is_derived(name)
     }
-    return Columns(np.asarray(rows.column("event_time")), values)
+    return HistogramColumns(np.asarray(rows.column("event_time")), values)
 
 
-def merged(parts: Sequence[Columns]) -> tuple[Columns, np.ndarray]:
+def merged(parts: Sequence[HistogramColumns]) -> tuple[HistogramColumns, np.ndarray]:
     """Merge columns: those of all parts in order of their first key, and the index of each row among all of these."""
     times = np.concatenate([part.times for part in parts])
-    return Columns.ordered(
+    return HistogramColumns.ordered(
         times, {name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values}
     )
 

@@ -16,7 +16,7 @@ from tailrace.emd_join.ground_distance import Costs
 from tailrace.emd_join.normal_bound import Normals, normals_of, projection
 from tailrace.emd_join.range_search import RangeSearch
 from tailrace.emd_join.results import FoundBuilder
-from tailrace.emd_join.search import Columns, Found, Reals, Rows, Values, margin_of
+from tailrace.emd_join.search import Found, HistogramColumns, Reals, Rows, Values, margin_of
 
 FILTERS = frozenset({"normal", "dual", "centroid", "reference"})
 
@@ -53,18 +53,18 @@ class HeadSearch:
         places = self._projection[:, None] if self.places is None else self.places
         return {"keys": self.forest.keys(shares), "rows": shares, "normal": normals, "centroid": shares @ places}
 
-    def find(self, queries: Columns, targets: Columns, reach_ms: int) -> Found:
+    def find(self, queries: HistogramColumns, targets: HistogramColumns, reach_ms: int) -> Found:
         """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
-        found = FoundBuilder.empty(queries, targets, reach_ms, self.filters)
+        builder = FoundBuilder.empty(queries, targets, reach_ms, self.filters)
         in_reach, margin = RangeSearch(targets, np.inf, reach_ms), margin_of(float(self.costs.max()))
         for row in range(len(queries)):
             rows = in_reach.candidates(queries.keys[row], int(queries.times[row]))
-            candidates = Candidates(rows, self.threshold, margin, found.counts)
+            candidates = Candidates(rows, self.threshold, margin, builder.counts)
             self._decide({name: column[row] for name, column in queries.values.items()}, targets, candidates)
-            found.add(row, candidates)
-        return found.result(self.exact)
+            builder.add(row, candidates)
+        return builder.result(self.exact)
 
-    def _decide(self, query: Values, targets: Columns, candidates: Candidates) -> None:
+    def _decide(self, query: Values, targets: HistogramColumns, candidates: Candidates) -> None:
         """Decide all candidates of a query."""
         if "normal" in self.filters:
             candidates.reject("normal", _normal(query["normal"], targets.values["normal"][candidates.open_rows]))

@@ -57,6 +57,6 @@ def shares(lists: pa.Array, bins: int) -> Histograms:
 
 def _any(parent: NDArray[np.int64], is_bad: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
     """Test which of `count` lists have a bad element."""
-    found = np.zeros(count, bool)
-    found[parent[is_bad]] = True
-    return found
+    has_any = np.zeros(count, bool)
+    has_any[parent[is_bad]] = True
+    return has_any

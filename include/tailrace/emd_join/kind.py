@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from tailrace.emd_join.columns import KEY, columns_of, merged, with_derived
 from tailrace.emd_join.histograms import LIST, HistogramCheck, shares
-from tailrace.emd_join.methods import Method
-from tailrace.emd_join.search import Columns, Found, Search
+from tailrace.emd_join.methods import SpreadingMethod
+from tailrace.emd_join.search import Found, HistogramColumns, HistogramSearch
 from tailrace.ground.columns import Floats, Ints
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import Input
@@ -38,9 +38,9 @@ class EmdJoin(JoinedPairs):
         The source's column of histograms, in both streams.
     bins : int
         The number of bins of a histogram.
-    search : Search
+    search : HistogramSearch
         Finds pairs in columns: in closed form on a line, or by a chain of filters.
-    method : Method
+    method : SpreadingMethod
         The method by which R is spread over tasks.
     explanation : Explanation
     distances : bool
@@ -49,8 +49,8 @@ class EmdJoin(JoinedPairs):
 
     histogram: str
     bins: int
-    search: Search
-    method: Method
+    search: HistogramSearch
+    method: SpreadingMethod
     explanation: Explanation
     distances: bool = True
 
@@ -93,33 +93,33 @@ class EmdJoin(JoinedPairs):
         sides = [[columns_of(chunk.rows) for chunk in chunks] for chunks in (left, right)]
         swapped = new == 1
         (queries,), targets = (sides[1], sides[0]) if swapped else sides
-        found = self._search(queries, targets)
-        of_left, of_right = (found.target, found.query) if swapped else (found.query, found.target)
-        exact = found.solved_by_target if swapped else found.solved_by_query
-        distance = found.distance if self.distances else np.full(len(of_left), np.nan)
+        result = self._search(queries, targets)
+        of_left, of_right = (result.target, result.query) if swapped else (result.query, result.target)
+        exact = result.solved_by_target if swapped else result.solved_by_query
+        distance = result.distance if self.distances else np.full(len(of_left), np.nan)
         return Matches(
-            of_left, of_right, {"distance": distance}, self._loads(sides[0], exact, not swapped), found.counts
+            of_left, of_right, {"distance": distance}, self._loads(sides[0], exact, not swapped), result.counts
         )
 
-    def _search(self, queries: Columns, targets: Sequence[Columns]) -> Found:
+    def _search(self, queries: HistogramColumns, targets: Sequence[HistogramColumns]) -> Found:
         """Search among all targets, whose rows are numbered one after the other."""
-        found = list(self._parts(queries, targets))
+        results = list(self._parts(queries, targets))
         by_query, by_target = np.zeros(len(queries), np.int64), np.zeros(sum(map(len, targets)), np.int64)
-        for each, rows in found:
+        for each, rows in results:
             by_query += each.solved_by_query
             by_target[rows] += each.solved_by_target
         query, target, distance = (
             np.concatenate(parts)
             for parts in zip(
                 (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)),
-                *((each.query, rows[each.target], each.distance) for each, rows in found),
+                *((each.query, rows[each.target], each.distance) for each, rows in results),
                 strict=True,
             )
         )
-        counts = sum((Counter(each.counts) for each, _ in found), Counter[str]())
+        counts = sum((Counter(each.counts) for each, _ in results), Counter[str]())
         return Found(query, target, distance, by_query, by_target, counts)
 
-    def _parts(self, queries: Columns, targets: Sequence[Columns]) -> Iterator[tuple[Found, Ints]]:
+    def _parts(self, queries: HistogramColumns, targets: Sequence[HistogramColumns]) -> Iterator[tuple[Found, Ints]]:
         """The results by part of the targets, and the index among all targets of each row of the part."""
         parts = [part for part in targets if len(part)]
         if not len(queries) or not parts:
@@ -133,8 +133,8 @@ class EmdJoin(JoinedPairs):
             yield self.search.find(queries, part, self.reach_ms), np.arange(first, first + len(part))
             first += len(part)
 
-    def _loads(self, left: Sequence[Columns], exact: Ints, are_new: bool) -> dict[str, Floats]:
-        """The exact distances by span of R, and the tuples if these are new, see `Method.next_plan`."""
+    def _loads(self, left: Sequence[HistogramColumns], exact: Ints, are_new: bool) -> dict[str, Floats]:
+        """The exact distances by span of R, and the tuples if these are new, see `SpreadingMethod.next_plan`."""
         spans = span_of(np.concatenate([np.zeros(0), *(part.keys[:, 0] for part in left)]), self.method.width)
         some = (exact > 0) | are_new
         span, index = np.unique(spans[some], return_inverse=True)

@@ -11,7 +11,17 @@ from typing import ClassVar
 import numpy as np
 
 from tailrace.emd_join import line_distance
-from tailrace.emd_join.search import TOLERANCE, Columns, Found, Ints, Reals, Rows, Values, margin_of, pairs_within_reach
+from tailrace.emd_join.search import (
+    TOLERANCE,
+    Found,
+    HistogramColumns,
+    Ints,
+    Reals,
+    Rows,
+    Values,
+    margin_of,
+    pairs_within_reach,
+)
 
 FILTERS = frozenset({"centroid", "coarse"})
 
@@ -53,7 +63,7 @@ class LineSearch:
         keys = line_distance.centroids(shares, self.steps)[:, None]
         return {"keys": keys, "rows": rows, "coarse": line_distance.coarse(rows)}
 
-    def find(self, queries: Columns, targets: Columns, reach_ms: int) -> Found:
+    def find(self, queries: HistogramColumns, targets: HistogramColumns, reach_ms: int) -> Found:
         """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
         counts = Counter(coarse=0, queries=0, candidates=pairs_within_reach(queries.times, targets.times, reach_ms))
         by_query, by_target = np.zeros(len(queries), np.int64), np.zeros(len(targets), np.int64)
@@ -81,7 +91,7 @@ class LineSearch:
     def _margin(self) -> float:
         return margin_of(float(self.steps.sum()))
 
-    def _blocks(self, queries: Columns, targets: Columns) -> Iterator[tuple[slice, slice]]:
+    def _blocks(self, queries: HistogramColumns, targets: HistogramColumns) -> Iterator[tuple[slice, slice]]:
         """The blocks of queries, each with the targets whose centroids are within the threshold of one of them."""
         centroids, others = queries.keys[:, 0], targets.keys[:, 0]
         width = self.threshold + self._margin if "centroid" in self.filters else np.inf

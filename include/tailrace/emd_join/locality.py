@@ -9,7 +9,7 @@ import numpy as np
 
 from tailrace.emd_join.dual_solution import DualSolution
 from tailrace.emd_join.search import Ints, Reals, Rows
-from tailrace.emd_join.triangle import Bounds
+from tailrace.emd_join.triangle import DistanceBounds
 
 _RECENT = 16
 """The number of dual solutions, the newest ones, by which candidates are filtered."""
@@ -29,10 +29,10 @@ class Locality:
     query: Rows | None = None
     _duals: deque[Reals] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    _bounds: Bounds = field(init=False)
+    _bounds: DistanceBounds = field(init=False)
 
     def __post_init__(self) -> None:
-        self._bounds = Bounds(np.zeros(self.size), np.full(self.size, np.inf))
+        self._bounds = DistanceBounds(np.zeros(self.size), np.full(self.size, np.inf))
 
     def add(self, dual: DualSolution) -> None:
         """Keep a dual solution, and forget the oldest one."""
@@ -45,11 +45,11 @@ class Locality:
         phi = np.stack(self._duals, axis=1)
         return np.asarray(np.abs(rows @ phi - query @ phi).max(axis=1))
 
-    def known(self, rows: Ints) -> Bounds:
+    def known(self, rows: Ints) -> DistanceBounds:
         """The bounds of the distances of the query before to some targets; 0 and infinite where it had none."""
-        return Bounds(self._bounds.lower[rows], self._bounds.upper[rows])
+        return DistanceBounds(self._bounds.lower[rows], self._bounds.upper[rows])
 
-    def succeed(self, query: Rows, rows: Ints, bounds: Bounds) -> None:
+    def succeed(self, query: Rows, rows: Ints, bounds: DistanceBounds) -> None:
         """Put a query, and the bounds of its distances to some targets, in place of the query before."""
         self._bounds.lower[self._rows], self._bounds.upper[self._rows] = 0.0, np.inf
         self._bounds.lower[rows], self._bounds.upper[rows] = bounds

@@ -47,7 +47,7 @@ def _read(path: Path, changed_ns: int, size: int) -> Costs:
     if not 1 < len(saved) <= MOST_BINS:
         raise ValueError(f"has {len(saved)} bins, and 2 to {MOST_BINS} are allowed")
     costs = np.array(saved, np.float64)
-    if (wrong := fault(costs)) is not None:
-        raise ValueError(f"is no metric: {wrong}")
+    if (reason := fault(costs)) is not None:
+        raise ValueError(f"is no metric: {reason}")
     costs.flags.writeable = False
     return costs

@@ -19,7 +19,7 @@ Plan = Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
-class Method(ABC):
+class SpreadingMethod(ABC):
     """How tuples of R are spread over tasks (paper 000).
 
     Attributes
@@ -45,10 +45,10 @@ class Method(ABC):
 
     @abstractmethod
     def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
-        """Make the plan of the next feedback period, see `Balances`; `loads` has `span`, `load` and `tuples`."""
+        """Make the plan of the next feedback period, see `LoadBalanced`; `loads` has `span`, `load` and `tuples`."""
 
 
-class EmdDdsj(Method):
+class EmdDdsj(SpreadingMethod):
     """R by spans of the key, balanced by the exact distances of each feedback period (section 4)."""
 
     @property
@@ -66,7 +66,7 @@ class EmdDdsj(Method):
         return feedback_balancing.next_plan(plan, loads["span"].astype(np.int64), loads["load"], nothing_left, tasks)
 
 
-class Shuffle(Method):
+class ShuffleMethod(SpreadingMethod):
     """R at random (section 2.2.2)."""
 
     @property
@@ -81,7 +81,7 @@ class Shuffle(Method):
         return plan
 
 
-class Head(Method):
+class Head(SpreadingMethod):
     """R by ranges of its first key, which are made once, of equal numbers of tuples, and stay (section 2.2.3).
 
     The first key is the mean of the histogram's normal distribution; Head-SJ divides by its deviation, too. Heads-Join
@@ -108,4 +108,4 @@ class Head(Method):
         return {**first, "bounds": [-outermost, *first["bounds"][1:-1], outermost + 1]}
 
 
-METHODS: dict[str, type[Method]] = {"emd_ddsj": EmdDdsj, "shuffle": Shuffle, "head": Head}
+METHODS: dict[str, type[SpreadingMethod]] = {"emd_ddsj": EmdDdsj, "shuffle": ShuffleMethod, "head": Head}

@@ -11,8 +11,8 @@ from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.ground_distance import Costs, is_line
 from tailrace.emd_join.head_search import HeadSearch
 from tailrace.emd_join.line_search import LineSearch
-from tailrace.emd_join.methods import METHODS, Method
-from tailrace.emd_join.search import Search
+from tailrace.emd_join.methods import METHODS, SpreadingMethod
+from tailrace.emd_join.search import HistogramSearch
 from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
 from tailrace.kind.explanation import Explanation
@@ -24,8 +24,8 @@ _HEAD_SPANS = 1024  # the ranges of Head-SJ are made of spans as narrow as this 
 class SearchPlan(NamedTuple):
     """How the pairs of a query are found, and the reason for it."""
 
-    search: Search
-    method: Method
+    search: HistogramSearch
+    method: SpreadingMethod
     explanation: Explanation
 
 
@@ -37,7 +37,7 @@ def plan_of(section: EmdJoinSection) -> SearchPlan:
     return SearchPlan(search, method, Explanation(method.description, how, why))
 
 
-def _search(section: EmdJoinSection, costs: Costs) -> tuple[Search, str, str]:
+def _search(section: EmdJoinSection, costs: Costs) -> tuple[HistogramSearch, str, str]:
     """The search, in words too, and the reason for it."""
     on_line = is_line(costs)
     if on_line and section.search != "filter_chain":
@@ -56,6 +56,6 @@ def _search(section: EmdJoinSection, costs: Costs) -> tuple[Search, str, str]:
     return ChainSearch(costs, section.threshold, forest, section.distances), how, why
 
 
-def _method(section: EmdJoinSection, costs: Costs) -> Method:
+def _method(section: EmdJoinSection, costs: Costs) -> SpreadingMethod:
     width = float(costs.max()) / _HEAD_SPANS if section.method == "head" else section.span_width
     return METHODS[section.method](width, ms(section.feedback_period))

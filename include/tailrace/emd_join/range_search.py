@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tailrace.emd_join.search import Columns, Ints, Reals
+from tailrace.emd_join.search import HistogramColumns, Ints, Reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class RangeSearch:
         How far keys may be apart: θ and the margin; infinite to search by event time alone.
     """
 
-    targets: Columns
+    targets: HistogramColumns
     width: float
     reach_ms: int
 

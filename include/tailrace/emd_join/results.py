@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tailrace.emd_join.candidates import Candidates
-from tailrace.emd_join.search import Columns, Found, Ints, Reals, pairs_within_reach
+from tailrace.emd_join.search import Found, HistogramColumns, Ints, Reals, pairs_within_reach
 
 
 @dataclass(eq=False)
@@ -28,7 +28,9 @@ class FoundBuilder:
     _solves: int = 0
 
     @staticmethod
-    def empty(queries: Columns, targets: Columns, reach_ms: int, filters: frozenset[str]) -> FoundBuilder:
+    def empty(
+        queries: HistogramColumns, targets: HistogramColumns, reach_ms: int, filters: frozenset[str]
+    ) -> FoundBuilder:
         """No pairs yet, and a count for every filter."""
         counts = Counter(dict.fromkeys([*sorted(filters), "exact", "queries"], 0))
         counts["candidates"] = counts["range"] = pairs_within_reach(queries.times, targets.times, reach_ms)

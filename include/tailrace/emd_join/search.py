@@ -1,4 +1,6 @@
-"""Shapes that the searches of the join share: columns of histograms, the pairs found, and the protocol `Search`."""
+"""Shapes that the searches of the join share: columns of histograms, the pairs found, and the protocol
+`HistogramSearch`.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def margin_of(longest: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class HistogramColumns:
     """The m histograms of one stream, in ascending order of their first key.
 
     Attributes
@@ -40,8 +42,8 @@ class Columns:
     times : ndarray of int64, shape (m,)
         Event times in ms.
     values : mapping of str to ndarray
-        What the search derives from the shares (`Search.derived`). Every search has `keys`, shape (m, z), and `rows`,
-        shape (m, c): what it sums or solves.
+        What the search derives from the shares (`HistogramSearch.derived`). Every search has `keys`, shape (m, z), and
+        `rows`, shape (m, c): what it sums or solves.
 
     Raises
     ------
@@ -58,10 +60,10 @@ class Columns:
             raise ValueError("the histograms are not in ascending order of their first key; use Columns.ordered")
 
     @staticmethod
-    def ordered(times: Ints, values: Values) -> tuple[Columns, Ints]:
+    def ordered(times: Ints, values: Values) -> tuple[HistogramColumns, Ints]:
         """Sort columns by their first key: the columns, and for each of their rows its index before."""
         order = np.argsort(values["keys"][:, 0], kind="stable")
-        return Columns(times[order], {name: column[order] for name, column in values.items()}), order
+        return HistogramColumns(times[order], {name: column[order] for name, column in values.items()}), order
 
     def __len__(self) -> int:
         return len(self.times)
@@ -103,7 +105,7 @@ class Found(NamedTuple):
     counts: Mapping[str, int]
 
 
-class Search(Protocol):
+class HistogramSearch(Protocol):
     """A search for the pairs within a threshold of the Earth Mover's Distance, over columns of two streams."""
 
     @property
@@ -114,7 +116,7 @@ class Search(Protocol):
         """The columns that the search compares, of histograms of shape (m, n); `keys` and `rows` among them."""
         ...
 
-    def find(self, queries: Columns, targets: Columns, reach_ms: int) -> Found:
+    def find(self, queries: HistogramColumns, targets: HistogramColumns, reach_ms: int) -> Found:
         """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
         ...
 

@@ -41,7 +41,7 @@ class GroundDistance(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _be_one(cls, value: Any) -> Any:
+    def _validate_name(cls, value: Any) -> Any:
         if value == "line":
             return {}
         if isinstance(value, dict) and len(value) == 1 and value.keys() <= {"grid", "matrix"}:
@@ -62,27 +62,27 @@ class GroundDistance(Section):
 
     @field_validator("grid", mode="before")
     @classmethod
-    def _be_a_grid(cls, value: Any) -> Any:
+    def _validate_shape(cls, value: Any) -> Any:
         try:
             shape = tuple(int(str(length)) for length in value) if isinstance(value, list | tuple) else ()
         except ValueError:
             shape = ()
         if not 1 <= len(shape) <= 3 or min(shape) < 1 or not 1 < math.prod(shape) <= MOST_BINS:  # noqa: PLR2004
-            right = f"one to three numbers of bins, together 2 to {MOST_BINS}: [4, 4, 4]"
-            raise field_error(f"{value!r} is no grid", right)
+            remedy = f"one to three numbers of bins, together 2 to {MOST_BINS}: [4, 4, 4]"
+            raise field_error(f"{value!r} is no grid", remedy)
         return shape
 
     @field_validator("matrix", mode="before")
     @classmethod
-    def _be_a_metric(cls, value: Any, info: ValidationInfo) -> Any:
-        right = "a file of NumPy (np.save) with a distance for each two bins, which is a metric"
+    def _validate_matrix(cls, value: Any, info: ValidationInfo) -> Any:
+        remedy = "a file of NumPy (np.save) with a distance for each two bins, which is a metric"
         if not isinstance(value, str | Path) or not str(value):
-            raise field_error(f"{value!r} is no file", right)
+            raise field_error(f"{value!r} is no file", remedy)
         path = resolve_path(str(value), info)
         try:
             matrix_file.read(path)
         except ValueError as error:
-            raise field_error(f"{path} {error}", right) from None
+            raise field_error(f"{path} {error}", remedy) from None
         return path
 
     def costs(self, bins: int, scale: float) -> Costs:
@@ -139,7 +139,7 @@ class EmdJoinSection(Section):
     )
 
     @model_validator(mode="after")
-    def _fit_together(self) -> Self:
+    def _validate_combination(self) -> Self:
         for name in ("span", "feedback"):
             if self.method != "emd_ddsj" and getattr(self, name) is not None:
                 raise field_error(f"method {self.method} takes no {name}", f"no {name}, or method: emd_ddsj", name)
@@ -150,11 +150,11 @@ class EmdJoinSection(Section):
         if not 0 < longest < math.inf:
             raise field_error(f"scale {self.scale:g} makes the longest distance {longest:g}", "scale: 255", "scale")
         if self.span is not None and self.span_width >= longest:
-            wrong = f"one span of {self.span:g} bins holds all keys, so there is nothing to balance"
-            raise field_error(wrong, f"a part of the longest distance, {longest * self.scale:g} bins", "span")
+            fault = f"one span of {self.span:g} bins holds all keys, so there is nothing to balance"
+            raise field_error(fault, f"a part of the longest distance, {longest * self.scale:g} bins", "span")
         if self.search == "closed_form" and not ground_distance.is_line(self.costs):
-            wrong = "there is a closed form only where the bins lie on a line"
-            raise field_error(wrong, "search: filter_chain, or ground_distance: line", "search")
+            fault = "there is a closed form only where the bins lie on a line"
+            raise field_error(fault, "search: filter_chain, or ground_distance: line", "search")
         return self
 
     @property

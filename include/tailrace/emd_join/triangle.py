@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 Reals = NDArray[np.float64]
 
 
-class Bounds(NamedTuple):
+class DistanceBounds(NamedTuple):
     """Lower and upper bounds of the distances of one query to m histograms, shape (m,) each; equal where solved."""
 
     lower: Reals
     upper: Reals
 
-    def of_next(self, nearest: Reals | float, furthest: Reals | float) -> Bounds:
+    def of_next(self, nearest: Reals | float, furthest: Reals | float) -> DistanceBounds:
         """The bounds of another query, whose distance to this one lies between `nearest` and `furthest`.
 
         For a distance d of this query and the distance `apart` of both: abs(d − apart) ≤ that of the other ≤ d + apart.
         """
-        return Bounds(np.maximum(self.lower - furthest, nearest - self.upper), self.upper + furthest)
+        return DistanceBounds(np.maximum(self.lower - furthest, nearest - self.upper), self.upper + furthest)

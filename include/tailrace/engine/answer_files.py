@@ -100,8 +100,8 @@ class AnswerFiles:
         stamps = {"k_ms": 0, "emitted_at": datetime.now(UTC), "facts_version": version.version}
         columns = {name: answers.column(name) for name in answers.schema.names} | {"as_of": pa.array(as_of)}
         for name, value in stamps.items():
-            kind = self.schema.field(name).type
-            columns[name] = pa.repeat(pa.scalar(value, kind), answers.num_rows)
+            dtype = self.schema.field(name).type
+            columns[name] = pa.repeat(pa.scalar(value, dtype), answers.num_rows)
         return with_times(pa.table(columns), self.schema)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailrace.ground.columns import Floats, group_sums, pair
 from tailrace.ground.facts import Facts, newest
-from tailrace.kind.capabilities import Balances
+from tailrace.kind.capabilities import LoadBalanced
 from tailrace.kind.protocol import Kind
 
 FEEDBACK = "balanced by the load of the tasks"
@@ -48,7 +48,7 @@ class Feedback:
         facts : tuple of Fact
             Those of the batch.
         """
-        if not isinstance(self.kind, Balances) or self._tasks == 1:
+        if not isinstance(self.kind, LoadBalanced) or self._tasks == 1:
             return
         rows = list(metrics)
         if new := [_load(row) for row in rows if row["loads"]]:
@@ -83,7 +83,7 @@ def _summed(loads: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
         return {}
     element, *measured = (name for name in parts[0] if name != "task")
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    code, split = pair(columns[element].astype(np.int64), columns["task"].astype(np.int64))
-    code, sums = group_sums(code, *(columns[name] for name in measured))
-    elements, task = (values.astype(np.float64) for values in split(code))
+    group_id, split = pair(columns[element].astype(np.int64), columns["task"].astype(np.int64))
+    group_id, sums = group_sums(group_id, *(columns[name] for name in measured))
+    elements, task = (values.astype(np.float64) for values in split(group_id))
     return {element: elements, **dict(zip(measured, sums, strict=True)), "task": task}

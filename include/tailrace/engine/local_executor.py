@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import rows_by_table
+from tailrace.engine.pipeline import Pipeline, PreparedSegment
 from tailrace.engine.query_clock import ClockBatch
-from tailrace.engine.stage import PreparedSegment, Stage
 from tailrace.engine.task_states import CLOCK, StateOwner, TaskStates
 from tailrace.ground.wire import Batches
 from tailrace.operators.chunk import chunks_of
@@ -34,7 +34,7 @@ class LocalExecutor:
         Large ones, and those with chunks, which are mapped from files, are read.
     """
 
-    stage: Stage
+    pipeline: Pipeline
     states: TaskStates
     threads: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     held: dict[StateOwner, tuple[int, Any]] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class LocalExecutor:
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
         """Run a batch, see `Executor.run`."""
         with ThreadPoolExecutor(self.threads, "batch") as pool:
-            prepared = list(pool.map(lambda segment: self.stage.prepare(segment, header), segments))
+            prepared = list(pool.map(lambda segment: self.pipeline.prepare(segment, header), segments))
             clock = self._advance_clock(header, prepared, before)
-            tasks = range(self.stage.tasks)
+            tasks = range(self.pipeline.tasks)
             outputs = list(pool.map(lambda task: self._advance_task(task, header, clock, prepared, before), tasks))
         batches = chain((segment.tables for segment in prepared), outputs, [clock.output])
         return rows_by_table(chain.from_iterable(each.items() for each in batches))
@@ -54,7 +54,7 @@ class LocalExecutor:
 
     def _advance_clock(self, header: BatchHeader, segments: Sequence[PreparedSegment], before: int) -> ClockBatch:
         """Advance the clock by a batch, and write its state."""
-        clock, state = self.stage.clock, self._take(CLOCK, before)
+        clock, state = self.pipeline.clock, self._take(CLOCK, before)
         if state is None:
             state = clock.restore(self.states.read(CLOCK, before))
         statistics = [(segment.record, segment.statistics) for segment in segments]
@@ -66,7 +66,7 @@ class LocalExecutor:
         self, index: int, header: BatchHeader, clock: ClockBatch, segments: Sequence[PreparedSegment], before: int
     ) -> Batches:
         """Advance a task by a batch, and write its state; returns its rows for the tables."""
-        task, state = self.stage.task(index), self._take(index, before)
+        task, state = self.pipeline.task(index), self._take(index, before)
         if state is None:
             state = task.restore(self.states.read(index, before))
         batch = task.step(state, header, clock, [segment.rows_of(index) for segment in segments])

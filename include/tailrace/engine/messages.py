@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from tailrace.engine.pipeline import PreparedSegment
 from tailrace.engine.query_clock import SegmentStatistics
-from tailrace.engine.stage import PreparedSegment
 from tailrace.engine.task import SegmentRows
 from tailrace.ground import wire
 from tailrace.ground.wire import Batches

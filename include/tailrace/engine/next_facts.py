@@ -37,11 +37,13 @@ def next_facts(
         tick = -1 if progress.newest_tick is None else progress.newest_tick
         if progress.complete_tick is not None:
             facts = prune(facts, "settings", progress.complete_tick + 1)
-        expires, sides = kind.answers.expires, range(len(kind.inputs))
+        expiry_frontier, sides = kind.answers.expiry_frontier, range(len(kind.inputs))
         if not isinstance(kind, Enrichment) and windowed(kind).partition.needs_earlier_plans:
             frontier, complete = progress.frontier, progress.complete_tick
             facts = prune_plans(
-                facts, lambda event: all(expires(np.array([event]), side)[0] <= frontier for side in sides), complete
+                facts,
+                lambda event: all(expiry_frontier(np.array([event]), side)[0] <= frontier for side in sides),
+                complete,
             )
         else:
             facts = prune_plans(facts, lambda event: True, AFTER_ALL)
@@ -53,11 +55,11 @@ def next_facts(
 
 
 def with_plan(
-    facts: Facts, plan: Mapping[str, Any], evidence: str, progress: Progress | None, segments: int, batch: int
+    facts: Facts, partition_plan: Mapping[str, Any], evidence: str, progress: Progress | None, segments: int, batch: int
 ) -> Facts:
     """Append a partition plan to the facts of the next batch, which begins with the segment of the given ordinal."""
     newest_event, newest_tick = (None, None) if progress is None else (progress.newest_event, progress.newest_tick)
-    return stamp(facts, "plan", plan, segments, evidence, batch, newest_event, newest_tick)
+    return stamp(facts, "plan", partition_plan, segments, evidence, batch, newest_event, newest_tick)
 
 
 def with_table(facts: Facts, version: Mapping[str, Any], evidence: str, segments: int, batch: int) -> Facts:

@@ -81,9 +81,9 @@ def facts(stamped: Iterable[Fact]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, _FACTS)
 
 
-def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
+def segments(batch: int, segment_rows: list[dict[str, Any]]) -> pa.RecordBatch:
     """Rows of the table `segments`: each segment read, and the newest tick before it."""
-    id_type = pa.string() if any(isinstance(place["min_id"], str) for place in places) else pa.int64()
+    id_type = pa.string() if any(isinstance(segment_row["min_id"], str) for segment_row in segment_rows) else pa.int64()
     names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "mtime_ns", "ingested_ms"]
     names += ["accepted", "quarantined", "before_tick", "before_end", "min_event", "max_event"]
     types = dict.fromkeys(names, pa.int64()) | {
@@ -93,8 +93,10 @@ def segments(batch: int, places: list[dict[str, Any]]) -> pa.RecordBatch:
         "max_id": id_type,
         "distinct_ids": pa.bool_(),
     }
-    columns = {name: pa.array([place[name] for place in places], kind) for name, kind in types.items()}
-    return pa.RecordBatch.from_pydict({"batch": pa.array([batch] * len(places), pa.int64())} | columns)
+    columns = {
+        name: pa.array([segment_row[name] for segment_row in segment_rows], dtype) for name, dtype in types.items()
+    }
+    return pa.RecordBatch.from_pydict({"batch": pa.array([batch] * len(segment_rows), pa.int64())} | columns)
 
 
 def task_counts(
@@ -106,7 +108,7 @@ def task_counts(
     to the answer. `load` is the work of the task as its kind measures it; else its share of the batch's tuples.
     """
     rows = sum(map(total, partials))
-    answers = model.once(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
+    answers = model.first_rows(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
     waited_ms = int((np.asarray(answers.column("answered")) - model.horizon(answers)).sum())
     counts: dict[str, Any] = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
     counts |= {"answers": answers.num_rows, "latency_ms": _mean(waited_ms, answers.num_rows)}
@@ -138,9 +140,9 @@ def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> d
     """
     pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
     before = frontier.before(frontier.index(tick))
-    place = np.where(pane >= before, 0, np.where(windows.last_end(pane) > before, 1, 2))
-    found = np.bincount(place, count, minlength=3).astype(np.int64).tolist()
-    return dict(zip(("buffered", "in_process", "expired"), found, strict=True))
+    arrival_class = np.where(pane >= before, 0, np.where(windows.last_end(pane) > before, 1, 2))
+    counts_of_classes = np.bincount(arrival_class, count, minlength=3).astype(np.int64).tolist()
+    return dict(zip(("buffered", "in_process", "expired"), counts_of_classes, strict=True))
 
 
 def clock_columns(clock: Clock, coverage: TotalCoverage, pending: TickBuffer) -> dict[str, Any]:

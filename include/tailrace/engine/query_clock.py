@@ -118,7 +118,7 @@ class QueryClock:
         frontier = clock.advance(complete.ticks, contents)
         if header.closes and clock.latest is not None:  # else there was no tuple yet, and nothing is open
             passed_ms = AFTER_ALL if header.ends else max(header.heartbeats.values(), default=AFTER_ALL)
-            due, before_silence = self.kind.answers.due(clock.last_closing(passed_ms)), clock.frontier
+            due, before_silence = self.kind.answers.close_frontier(clock.last_closing(passed_ms)), clock.frontier
             frontier = clock.close(frontier, due)
             if not header.ends and clock.frontier > before_silence:
                 facts.append(output_tables.quiet(clock, arrived.newest_tick))
@@ -155,7 +155,7 @@ class QueryClock:
         known, positions = [], []
         for side, (ids, before) in enumerate(zip(complete.ids, repeats.known, strict=True)):
             event_time, tick = (ids.column(name).to_numpy() for name in ("event_time", "tick"))
-            until, at_tick = self.kind.answers.expires(event_time, side), frontier.before(frontier.index(tick))
+            until, at_tick = self.kind.answers.expiry_frontier(event_time, side), frontier.before(frontier.index(tick))
             after, found = before.observe(ids, until, at_tick, frontier.last)
             known.append(after)
             positions.append(found)

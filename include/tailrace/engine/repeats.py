@@ -140,10 +140,10 @@ def _running_max_before(code: Ints, value: Ints, start: Ints) -> Ints:
     if not len(code):
         return value
     ranks = np.unique(np.r_[value, start], return_inverse=True)
-    levels, place = ranks[0], ranks[1].astype(np.int64)
+    levels, index = ranks[0], ranks[1].astype(np.int64)
     first = np.flatnonzero(np.r_[True, code[1:] != code[:-1]])
     entry = np.empty(len(code), np.int64)
-    entry[1:] = place[: len(code) - 1]
-    entry[first] = place[len(code) :][code[first]]
+    entry[1:] = index[: len(code) - 1]
+    entry[first] = index[len(code) :][code[first]]
     group = np.cumsum(np.isin(np.arange(len(code)), first)) * len(levels)
     return np.asarray(levels[np.maximum.accumulate(entry + group) - group])

@@ -102,7 +102,7 @@ class StreamReader:
         """The reader of event time, arrival time, id and key alone."""
         columns = replace(self.columns, values={}, types={}, row_check=None, carried={})
         names = set(columns.named().values())
-        types = {name: kind for name, kind in self.types.items() if name in names}
+        types = {name: dtype for name, dtype in self.types.items() if name in names}
         return replace(self, columns=columns, types=types)
 
     def _quarantine(
@@ -171,7 +171,7 @@ def table_types(types: Types) -> ColumnTypes:
 
 def named_types(types: ColumnTypes) -> Types:
     """The names of the types of a dimension table's columns, for the manifest of a checkpoint."""
-    return {"id": str(types.id)} | {name: str(kind) for name, kind in types.carried.items()}
+    return {"id": str(types.id)} | {name: str(dtype) for name, dtype in types.carried.items()}
 
 
 def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Location]) -> tuple[StreamReader, ...]:

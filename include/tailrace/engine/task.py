@@ -21,11 +21,11 @@ from tailrace.engine.row_buffer import RowBuffer
 from tailrace.ground import wire
 from tailrace.ground.columns import single_batch
 from tailrace.ground.wire import Batches
-from tailrace.kind.capabilities import at_place, combined
+from tailrace.kind.capabilities import combined, for_task
 from tailrace.kind.protocol import WindowedKind
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import chunks_of
-from tailrace.partition.routes import Place
+from tailrace.partition.routes import TaskSlot
 
 
 class SegmentRows(NamedTuple):
@@ -105,7 +105,7 @@ class Task:
             distinct = [self._without(*each) for each in zip(complete, clock.repeats, strict=True)]
             repeated = sum(map(output_tables.total, complete)) - sum(map(output_tables.total, distinct))
             complete = distinct
-        kind = at_place(self.kind, Place(self.index, self.tasks, header.plans(self.plans_from)))
+        kind = for_task(self.kind, TaskSlot(self.index, self.tasks, header.plans(self.plans_from)))
         step = kind.step(before.state, tuple(complete), frontier)
         measured = output_tables.task_counts(
             self.kind.answers, [segment.rows for segment in rows], clock.accepted, step, frontier

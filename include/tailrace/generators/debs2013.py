@@ -110,11 +110,11 @@ def _first_row_error(path: Path) -> Refused | None:
             if values == [""]:
                 continue
             if len(values) != len(FIELDS):
-                right = f"{len(FIELDS)} fields: {','.join(FIELDS)}"
-                return refuse(f"{path}:{number}", f"it has {len(values)} fields", right)
+                remedy = f"{len(FIELDS)} fields: {','.join(FIELDS)}"
+                return refuse(f"{path}:{number}", f"it has {len(values)} fields", remedy)
             for (name, kind), value in zip(FIELDS.items(), values, strict=True):
                 limit = 1 << kind.bit_width - 1
                 if not _INTEGER.fullmatch(value) or not -limit <= int(value) < limit:
-                    right = f"an integer from {-limit:,} to {limit - 1:,}"
-                    return refuse(f"{path}:{number}: {name}", f"{value!r} is none", right)
+                    remedy = f"an integer from {-limit:,} to {limit - 1:,}"
+                    return refuse(f"{path}:{number}: {name}", f"{value!r} is none", remedy)
     return None

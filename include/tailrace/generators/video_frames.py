@@ -66,8 +66,8 @@ def read_frames(path: Path, channels: int) -> Iterator[Frame]:
         import av  # noqa: PLC0415 (an extra)
         from av.video.reformatter import VideoReformatter  # noqa: PLC0415
     except ImportError:
-        right = "the extra: pip install 'tailrace[video]'; make setup brings it"
-        raise refuse("frames", "PyAV, which decodes videos, is not installed", right) from None
+        remedy = "the extra: pip install 'tailrace[video]'; make setup brings it"
+        raise refuse("frames", "PyAV, which decodes videos, is not installed", remedy) from None
     try:
         regular_status(path)
     except FileNotFoundError:

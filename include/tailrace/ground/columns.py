@@ -53,40 +53,40 @@ def pair(a: Ints, b: Ints) -> tuple[Ints, Callable[[Ints], tuple[Ints, Ints]]]:
     return rank_a * len(values_b) + rank_b, split_ranks
 
 
-def group_sums(code: Ints, *weights: NDArray[Any]) -> tuple[Ints, list[NDArray[Any]]]:
-    """Sum each column, of shape (n,), over the rows of equal code; the result is what `group` returns."""
-    return group(code, *((weight, "sum") for weight in weights))
+def group_sums(group_id: Ints, *weights: NDArray[Any]) -> tuple[Ints, list[NDArray[Any]]]:
+    """Sum each column, of shape (n,), over the rows of one group; the result is what `group` returns."""
+    return group(group_id, *((weight, "sum") for weight in weights))
 
 
-def group(code: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[NDArray[Any]]]:
-    """Aggregate each column over the rows of equal code: its sum, minimum or maximum.
+def group(group_id: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[NDArray[Any]]]:
+    """Aggregate each column over the rows of one group: its sum, minimum or maximum.
 
     Parameters
     ----------
-    code : ndarray, shape (n,)
+    group_id : ndarray, shape (n,)
     columns : pairs of ndarray, shape (n,), and how
         Integer columns are summed as integers, doubles in the order of the rows; min and max are for doubles other
         than NaN, and give 0.0 for −0.0, so that the order of the two is no matter.
 
     Returns
     -------
-    code : ndarray, shape (m,)
+    group_id : ndarray, shape (m,)
         The distinct codes; ascending.
     columns : list of ndarray, shape (m,)
     """
-    if not len(code):
-        return code, [column for column, _ in columns]
-    low, high = int(code.min()), int(code.max())
-    exact = all(column.dtype.kind == "f" or _largest(column) * len(code) < _MAX_EXACT for column, _ in columns)
-    if high - low < 4 * len(code) + 1024 and exact:  # a dense table of all codes is cheaper than hashing
-        offset = code - low
+    if not len(group_id):
+        return group_id, [column for column, _ in columns]
+    low, high = int(group_id.min()), int(group_id.max())
+    exact = all(column.dtype.kind == "f" or _largest(column) * len(group_id) < _MAX_EXACT for column, _ in columns)
+    if high - low < 4 * len(group_id) + 1024 and exact:  # a dense table of all codes is cheaper than hashing
+        offset = group_id - low
         present = np.flatnonzero(np.bincount(offset))
         results = [_dense_group(offset, high - low + 1, *column)[present].astype(column[0].dtype) for column in columns]
         return present + low, results
-    if (compiled_group := sorted_group(code, low, high, columns)) is not None:
+    if (compiled_group := sorted_group(group_id, low, high, columns)) is not None:
         return compiled_group
     names = list(map(str, range(len(columns))))
-    table = pa.table([code, *(column for column, _ in columns)], names=["code", *names])
+    table = pa.table([group_id, *(column for column, _ in columns)], names=["code", *names])
     grouped = table.group_by("code", use_threads=False).aggregate(
         [(name, how) for name, (_, how) in zip(names, columns, strict=True)]
     )

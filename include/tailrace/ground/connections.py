@@ -51,10 +51,10 @@ def read_connection(name: str, example: str) -> Connection:
     """
     variable = variable_of(name)
     where = f"connection {name}"
-    right = f"{variable} as '{{\"extra\": {example}}}', where the driver runs"
+    remedy = f"{variable} as '{{\"extra\": {example}}}', where the driver runs"
     try:
         return parse_connection(os.environ[variable])
     except KeyError:
-        raise refuse(where, f"there is no environment variable {variable}", right) from None
+        raise refuse(where, f"there is no environment variable {variable}", remedy) from None
     except (ValueError, TypeError, AttributeError):
-        raise refuse(where, f"{variable} is no connection in JSON", right) from None
+        raise refuse(where, f"{variable} is no connection in JSON", remedy) from None

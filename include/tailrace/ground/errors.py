@@ -12,11 +12,11 @@ class Problem:
     """A single fault: where it is, what is wrong, and what would be right."""
 
     where: str
-    wrong: str
-    right: str
+    fault: str
+    remedy: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.wrong}\n    right would be: {self.right}"
+        return f"{self.where}: {self.fault}\n    right would be: {self.remedy}"
 
 
 class Refused(Exception):
@@ -72,6 +72,6 @@ class Damaged(Refused):
     exit_code = 1
 
 
-def refuse(where: str, wrong: str, right: str) -> Refused:
+def refuse(where: str, fault: str, remedy: str) -> Refused:
     """Build the refusal of a single problem, for the caller to raise."""
-    return Refused([Problem(where, wrong, right)])
+    return Refused([Problem(where, fault, remedy)])

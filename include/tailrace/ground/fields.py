@@ -18,21 +18,21 @@ from tailrace.ground.source_roots import outside_roots
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def field_error(wrong: str, right: str, field: str | None = None) -> PydanticCustomError:
+def field_error(fault: str, remedy: str, field: str | None = None) -> PydanticCustomError:
     """Build a validation error that says what is wrong and what would be right.
 
     `field` names the field of a section that the error is about; with dots, a field of a section below it.
     """
-    context = {"wrong": wrong, "right": right, "field": field}
-    return PydanticCustomError("taught", "{wrong}; right would be: {right}", context)
+    context = {"fault": fault, "remedy": remedy, "field": field}
+    return PydanticCustomError("taught", "{fault}; right would be: {remedy}", context)
 
 
 def _parse_time(text: Any) -> datetime:
     try:
         return EPOCH + timedelta(milliseconds=parse_time_ms(str(text)))
     except (ValueError, OverflowError):
-        right = "an ISO 8601 date or time, in UTC unless it says otherwise: 2000-01-01 or 2000-01-01T06:30:00Z"
-        raise field_error(f"{str(text)!r} is no time", right) from None
+        remedy = "an ISO 8601 date or time, in UTC unless it says otherwise: 2000-01-01 or 2000-01-01T06:30:00Z"
+        raise field_error(f"{str(text)!r} is no time", remedy) from None
 
 
 def resolve_path(path: Any, info: ValidationInfo) -> Any:
@@ -51,7 +51,7 @@ def resolve_path(path: Any, info: ValidationInfo) -> Any:
         raise field_error(f"{path} is a URL, and a path is asked for", "a file or a directory of this machine")
     resolved = Path(os.path.abspath(Path((info.context or {}).get("directory", ""), path)))
     if (problem := outside_roots(resolved)) is not None:
-        raise field_error(f"{problem.where}: {problem.wrong}", problem.right)
+        raise field_error(f"{problem.where}: {problem.fault}", problem.remedy)
     return resolved
 
 
@@ -72,7 +72,7 @@ def resolve_place(path: Any, info: ValidationInfo) -> Path | str:
         raise field_error(f"{path} is no URL of an object store", f"{FORMS}; or a path")
     url = path.rstrip("/")
     if (problem := outside_roots(url)) is not None:
-        raise field_error(f"{problem.where}: {problem.wrong}", problem.right)
+        raise field_error(f"{problem.where}: {problem.fault}", problem.remedy)
     return url
 
 

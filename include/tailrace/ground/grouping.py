@@ -20,13 +20,13 @@ _MAX_ROWS = 1 << 31  # rows are counted in 32 bits
 
 
 def sorted_group(
-    code: Ints, low: int, high: int, columns: Sequence[tuple[NDArray[Any], How]]
+    group_id: Ints, low: int, high: int, columns: Sequence[tuple[NDArray[Any], How]]
 ) -> tuple[Ints, list[NDArray[Any]]] | None:
     """Aggregate as `columns.group` does, given the least and the greatest code; None where that is not for these rows.
 
     The rows are sorted by code; rows of equal code are folded one after the other, in their own order.
     """
-    n = len(code)
+    n = len(group_id)
     sort, starts = compiled(sort_codes, n), compiled(first_of_runs, n)
     floats, ints = compiled(fold_floats, n), compiled(fold_ints, n)
     if sort is None or starts is None or floats is None or ints is None or n >= _MAX_ROWS or high - low >= 1 << 63:
@@ -36,8 +36,8 @@ def sorted_group(
     digits = max(1, -(-(high - low).bit_length() // DIGIT_BITS))
     counts = np.empty(digits * BUCKETS, np.int64)
     keys, rows = np.empty((2, n), np.int64), np.empty((2, n), np.int32)
-    place = sort(n, low, digits, np.ascontiguousarray(code), counts, keys[0], rows[0], keys[1], rows[1])
-    key, row = keys[place], rows[place]
+    at = sort(n, low, digits, np.ascontiguousarray(group_id), counts, keys[0], rows[0], keys[1], rows[1])
+    key, row = keys[at], rows[at]
     first = np.empty(n, np.int64)
     runs = starts(n, key, first)
     results: list[NDArray[Any]] = []

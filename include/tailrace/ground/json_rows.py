@@ -59,29 +59,29 @@ def require_json(table: pa.Table) -> None:
             raise ValueError(f"column {field.name} holds what JSON has not: {error}") from None
 
 
-def _has_json(kind: pa.DataType) -> bool:
+def _has_json(dtype: pa.DataType) -> bool:
     """Return whether all values of a type can be written as JSON."""
-    if pa.types.is_dictionary(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _has_json(kind.value_type)
-    if pa.types.is_struct(kind):
-        return all(_has_json(field.type) for field in kind)
-    return any(is_of(kind) for is_of in _WITH_JSON)
+    if pa.types.is_dictionary(dtype) or pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        return _has_json(dtype.value_type)
+    if pa.types.is_struct(dtype):
+        return all(_has_json(field.type) for field in dtype)
+    return any(is_of(dtype) for is_of in _WITH_JSON)
 
 
 def _texts(column: pa.Array) -> pa.Array:
     """Return the JSON text of each value of a column."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    kind = column.type
-    if pa.types.is_nested(kind):
+    dtype = column.type
+    if pa.types.is_nested(dtype):
         return pa.array([_nested(value) for value in column.to_pylist()], pa.string())
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(dtype):
         texts = _doubles(column.cast(pa.float64()))
-    elif pa.types.is_timestamp(kind):
-        texts = _quoted(pc.replace_substring(column.cast(pa.timestamp(kind.unit, "UTC")).cast(pa.string()), " ", "T"))
+    elif pa.types.is_timestamp(dtype):
+        texts = _quoted(pc.replace_substring(column.cast(pa.timestamp(dtype.unit, "UTC")).cast(pa.string()), " ", "T"))
     else:
         texts = column.cast(pa.string())
-        if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
+        if not (pa.types.is_integer(dtype) or pa.types.is_boolean(dtype) or pa.types.is_decimal(dtype)):
             texts = _quoted(texts)
     return texts.fill_null("null")
 

@@ -73,8 +73,8 @@ def settings_of(url: ObjectUrl, connection: str | None) -> dict[str, str]:
     example = '{"endpoint_url": "https://…", "region_name": "eu-central-1"}' if service.login else "{…}"
     read = read_connection(connection, example)
     if unknown := sorted(read.extra.keys() - service.settings.keys() - {_ALLOW_HTTP}):
-        wrong = f"it has settings that no connection to an object store may have: {', '.join(unknown)}"
-        raise refuse(f"connection {connection}", wrong, ", ".join([*service.settings, _ALLOW_HTTP]))
+        fault = f"it has settings that no connection to an object store may have: {', '.join(unknown)}"
+        raise refuse(f"connection {connection}", fault, ", ".join([*service.settings, _ALLOW_HTTP]))
     logins = {service.login: read.login, service.password: read.password}
     settings = {service.settings.get(name, name): value for name, value in read.extra.items()}
     return settings | {name: value for name, value in logins.items() if name and value}

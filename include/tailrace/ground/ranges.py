@@ -46,7 +46,7 @@ def overlap(low: NDArray[Any], high: NDArray[Any], lows: NDArray[Any], highs: ND
 def overlap_another(low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.bool_]:
     """Test which of the n ranges [low, high] overlap another one of them, both ends included."""
     order = np.argsort(low, kind="stable")
-    lows, highs, found = low[order], high[order], np.zeros(len(low), bool)
-    found[order[1:]] = np.maximum.accumulate(highs)[:-1] >= lows[1:]  # one that begins no later reaches it
-    found[order[:-1]] |= highs[:-1] >= lows[1:]
-    return found
+    lows, highs, overlaps = low[order], high[order], np.zeros(len(low), bool)
+    overlaps[order[1:]] = np.maximum.accumulate(highs)[:-1] >= lows[1:]  # one that begins no later reaches it
+    overlaps[order[:-1]] |= highs[:-1] >= lows[1:]
+    return overlaps

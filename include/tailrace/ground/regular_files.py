@@ -65,11 +65,11 @@ def open_regular(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def read_regular(place: Location) -> bytes:
+def read_regular(location: Location) -> bytes:
     """Read a whole regular file, or an object of a store."""
-    if isinstance(place, Path):
-        regular_status(place)
-    return place.read_bytes()
+    if isinstance(location, Path):
+        regular_status(location)
+    return location.read_bytes()
 
 
 def _dangling(path: Path, number: int) -> str:

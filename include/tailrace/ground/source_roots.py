@@ -21,12 +21,12 @@ def outside_roots(path: Path | str) -> Problem | None:
         return None
     named = [root for root in text.split(os.pathsep) if root]
     if not named or not all(map(os.path.isabs, named)):  # a relative one would be another directory in each process
-        right = f"absolute directories with {os.pathsep} between them, or no such variable"
-        return Problem(VARIABLE, f"{text!r} names {'a relative root' if named else 'no root'} of sources", right)
+        remedy = f"absolute directories with {os.pathsep} between them, or no such variable"
+        return Problem(VARIABLE, f"{text!r} names {'a relative root' if named else 'no root'} of sources", remedy)
     roots = [Path(os.path.realpath(root)) for root in named]
     if isinstance(path, str):
-        right = f"a path under {' or '.join(map(str, roots))}; or no variable {VARIABLE}"
-        return Problem(path, "it is in an object store, and lies under no root of sources", right)
+        remedy = f"a path under {' or '.join(map(str, roots))}; or no variable {VARIABLE}"
+        return Problem(path, "it is in an object store, and lies under no root of sources", remedy)
     resolved = Path(os.path.realpath(path))
     if any(resolved.is_relative_to(root) for root in roots):
         return None

@@ -35,7 +35,7 @@ def in_ms(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_timestamp(kind) and pa.types.is_integer(column.type):
-        return pc.cast(pc.cast(column, pa.timestamp("ms", "UTC")), kind)
-    return pc.cast(column, kind)
+def _cast(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_timestamp(dtype) and pa.types.is_integer(column.type):
+        return pc.cast(pc.cast(column, pa.timestamp("ms", "UTC")), dtype)
+    return pc.cast(column, dtype)

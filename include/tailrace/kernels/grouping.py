@@ -9,7 +9,7 @@ BUCKETS = 1 << DIGIT_BITS
 
 
 def sort_codes(
-    n: int, low: int, digits: int, code: Ints, counts: Ints, key: Ints, row: Codes, key_2: Ints, row_2: Codes
+    n: int, low: int, digits: int, group_id: Ints, counts: Ints, key: Ints, row: Codes, key_2: Ints, row_2: Codes
 ) -> int:
     """Sort n codes, equal ones in the order of their rows; `key` gets each code minus the lowest, `row` where it stood.
 
@@ -31,7 +31,7 @@ def sort_codes(
     for bucket in range(digits * BUCKETS):
         counts[bucket] = 0
     for index in range(n):
-        value = code[index] - low
+        value = group_id[index] - low
         key[index] = value
         row[index] = index
         for digit in range(digits):
@@ -50,14 +50,14 @@ def sort_codes(
         for index in range(n):
             value = key[index] if is_second == 0 else key_2[index]
             bucket = digit * BUCKETS + ((value >> shift) & (BUCKETS - 1))
-            place = counts[bucket]
-            counts[bucket] = place + 1
+            target = counts[bucket]
+            counts[bucket] = target + 1
             if is_second == 0:
-                key_2[place] = value
-                row_2[place] = row[index]
+                key_2[target] = value
+                row_2[target] = row[index]
             else:
-                key[place] = value
-                row[place] = row_2[index]
+                key[target] = value
+                row[target] = row_2[index]
         is_second = 1 - is_second
     return is_second
 

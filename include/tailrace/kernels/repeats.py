@@ -16,8 +16,8 @@ def find_repeat(n: int, low: int, value: Ints, is_there: Flags) -> int:
         All 0 at first.
     """
     for row in range(n):
-        place = value[row] - low
-        if is_there[place] != 0:
+        offset = value[row] - low
+        if is_there[offset] != 0:
             return row
-        is_there[place] = 1
+        is_there[offset] = 1
     return -1

@@ -87,10 +87,10 @@ def fold_ticks(  # noqa: PLR0912 (a kernel calls no other)
             else:
                 totals[cell] = max(totals[cell], value[row])
         for pane in range(panes):
-            for code in range(keys):
-                cell = pane * keys + code
+            for key_code in range(keys):
+                cell = pane * keys + key_code
                 if counts[cell] > 0:
-                    out_key[rows] = code
+                    out_key[rows] = key_code
                     out_pane[rows] = (first + pane) * pane_ms
                     out_tick[rows] = this
                     out_tuples[rows] = counts[cell]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailrace.disorder.tick_statistics import SAMPLE, ErrorModel, TickContents
 from tailrace.ground.columns import Floats
 from tailrace.kind.protocol import WindowedKind
-from tailrace.partition.routes import Place
+from tailrace.partition.routes import TaskSlot
 from tailrace.windows.sliding import Sliding
 
 
@@ -27,7 +27,7 @@ class Promises(Protocol):
 
 
 @runtime_checkable
-class Combines(Protocol):
+class Preaggregating(Protocol):
     """A kind that combines rows into fewer ones before they go to the tasks."""
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -35,7 +35,7 @@ class Combines(Protocol):
 
 
 @runtime_checkable
-class Amends(Protocol):
+class IncrementallyCorrectable(Protocol):
     """A kind whose streamed answers can be corrected by late tuples alone, without reading history."""
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
@@ -53,7 +53,7 @@ class Amends(Protocol):
 
 
 @runtime_checkable
-class Balances(Protocol):
+class LoadBalanced(Protocol):
     """A kind whose partition follows the load of the tasks: its steps measure `loads`."""
 
     @property
@@ -83,22 +83,22 @@ class Balances(Protocol):
 
 
 @runtime_checkable
-class Owns(Protocol):
+class TaskOwned(Protocol):
     """A kind of which several tasks may find the same answer, and one task owns it."""
 
-    def at(self, place: Place) -> Self:
+    def for_task(self, task_slot: TaskSlot) -> Self:
         """The kind whose steps give the answers that belong to one task, in a batch."""
 
 
-def at_place(kind: WindowedKind, place: Place) -> WindowedKind:
+def for_task(kind: WindowedKind, task_slot: TaskSlot) -> WindowedKind:
     """Return the kind as it runs in a task; unchanged where no two tasks find the same answer."""
-    at: Callable[[Place], WindowedKind] | None = getattr(kind, "at", None)  # `isinstance` costs 0.1 ms, once a task
-    return kind if at is None else at(place)
+    at: Callable[[TaskSlot], WindowedKind] | None = getattr(kind, "at", None)  # `isinstance` costs 0.1 ms, once a task
+    return kind if at is None else at(task_slot)
 
 
 def combined(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:
     """Return what the kind combines these rows into; the rows themselves where it does not."""
-    return kind.combine(rows) if isinstance(kind, Combines) else rows
+    return kind.combine(rows) if isinstance(kind, Preaggregating) else rows
 
 
 def sample_of(kind: object, tuples: pa.RecordBatch) -> pa.RecordBatch:

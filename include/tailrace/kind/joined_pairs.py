@@ -140,9 +140,9 @@ class JoinedPairs(PairQuality):
     def _evaluate(self, left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
         prepared = (pa.Table.from_batches([self.prepare(tuples, side)]) for side, tuples in enumerate((left, right)))
         left, right = (interval_join.in_order(rows, self.sort_key) for rows in prepared)
-        found = self.match([Chunk(left)], [Chunk(right)], 0)
-        left, right = left.take(pa.array(found.left)), right.take(pa.array(found.right))
-        return self._answers(left, right, found.columns)
+        matches = self.match([Chunk(left)], [Chunk(right)], 0)
+        left, right = left.take(pa.array(matches.left)), right.take(pa.array(matches.right))
+        return self._answers(left, right, matches.columns)
 
     def _answers(
         self, left: pa.Table | pa.RecordBatch, right: pa.Table | pa.RecordBatch, values: Mapping[str, Floats]

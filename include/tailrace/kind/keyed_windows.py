@@ -53,7 +53,7 @@ class KeyedWindows(ABC):
 
     @abstractmethod
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Combine rows into partials by key, pane and tick, see `Combines`."""
+        """Combine rows into partials by key, pane and tick, see `Preaggregating`."""
 
     @property
     def answers(self) -> ByWindow:

@@ -94,7 +94,7 @@ class PairState:
         return PairState(*(ChunkedRows(chunks.get(side, ()), bin_ms) for side in ("left", "right")))
 
 
-class Pairs(NamedTuple):
+class AnsweredPairs(NamedTuple):
     """n pairs: `id`, `event_time` and carried columns of both sides, the kind's own columns, the place in the frontier
     of the tick that decided each; and the work that it took, as in `kind.step.Step`.
     """
@@ -115,7 +115,7 @@ def step(
     frontier: Frontier,
     sort_key: str | None = None,
     carried: Sequence[Sequence[str]] = ((), ()),
-) -> tuple[PairState, Pairs, tuple[pa.RecordBatch, ...]]:
+) -> tuple[PairState, AnsweredPairs, tuple[pa.RecordBatch, ...]]:
     """Add the rows of complete ticks, and answer each pair that has met.
 
     Parameters
@@ -132,7 +132,7 @@ def step(
     Returns
     -------
     state : PairState
-    pairs : Pairs
+    pairs : AnsweredPairs
     late : tuple of RecordBatch
         The tuples of each stream with an event time below F before their tick: `id`, `event_time`, `tick`, `tuples`,
         `frontier`; without replicas.
@@ -143,11 +143,11 @@ def step(
         _Side.of([*(chunk.rows for chunk in old), rows], frontier, names)
         for old, rows, names in zip(stored, new, carried, strict=True)
     ]
-    found = match_new(match, stored, new)
-    met, decided_at = _met(kept_ms, sides, (found.left, found.right), frontier)
-    rows = sides[0].rows(found.left[met]), sides[1].rows(found.right[met])
-    columns = {name: values[met] for name, values in found.columns.items()}
-    pairs = Pairs(*rows, columns, decided_at[met], found.loads, found.counts)
+    matches = match_new(match, stored, new)
+    met, decided_at = _met(kept_ms, sides, (matches.left, matches.right), frontier)
+    rows = sides[0].rows(matches.left[met]), sides[1].rows(matches.right[met])
+    columns = {name: values[met] for name, values in matches.columns.items()}
+    pairs = AnsweredPairs(*rows, columns, decided_at[met], matches.loads, matches.counts)
 
     after = (
         side.append(rows, frontier.last - kept, sort_key)

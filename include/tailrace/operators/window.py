@@ -21,11 +21,11 @@ from tailrace.windows.sliding import Sliding
 
 @dataclass(frozen=True)
 class PaneState:
-    """State of the operator in one task: its keys, the panes of open windows, and the strays (`late_rows`)."""
+    """State of the operator in one task: its keys, the panes of open windows, and the strays."""
 
     keys: pa.Array
     panes: Rows
-    late_rows: Rows
+    strays: Rows
     types: dict[str, pa.DataType]
 
     @staticmethod
@@ -33,7 +33,7 @@ class PaneState:
         return PaneState(pa.array([], key_type), Rows.empty(types), Rows.empty(types), types)
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
-        tables = {"panes": self.panes, "strays": self.late_rows}
+        tables = {"panes": self.panes, "strays": self.strays}
         keys = pa.RecordBatch.from_arrays([self.keys], names=["key"])
         return {"keys": keys} | {name: _to_arrow(rows, self.types) for name, rows in tables.items()}
 
@@ -70,7 +70,7 @@ def step(
 
     panes = Rows.merge([state.panes, rows[~is_late]], summary, windows.pane_ms)
     late, late_before = rows[is_late], before[is_late]
-    strays = _add_strays(windows, summary, state.late_rows, late, late_before)
+    strays = _add_strays(windows, summary, state.strays, late, late_before)
 
     until = frontier.last
     due = strays.time <= until
@@ -96,13 +96,13 @@ def _add_strays(windows: Sliding, summary: Summary, strays: Rows, late: Rows, be
 def late_partials(summary: Summary, keys: pa.Array, late: Rows, tick: Ints, before: Ints) -> pa.RecordBatch:
     """Sum late rows by key, pane and tick, for the table `late`; `before` is F before each row's tick."""
     tick_and_pane, split_tick_and_pane = pair(tick, late.time)
-    code, split = pair(tick_and_pane, late.key)
+    group_id, split = pair(tick_and_pane, late.key)
     total = late.columns["total"] if summary.adds else np.zeros(len(late))
-    code, (tuples, total) = group_sums(code, late.columns["tuples"], total)
-    tick_and_pane, key = split(code)
+    group_id, (tuples, total) = group_sums(group_id, late.columns["tuples"], total)
+    tick_and_pane, key = split(group_id)
     row_tick, pane = split_tick_and_pane(tick_and_pane)
     ticks, first = np.unique(tick, return_index=True)
-    columns = [pane, row_tick, tuples, total if summary.adds else pa.nulls(len(code), pa.float64())]
+    columns = [pane, row_tick, tuples, total if summary.adds else pa.nulls(len(group_id), pa.float64())]
     columns.append(before[first][np.searchsorted(ticks, row_tick)])
     names = ["key", "pane_start", "tick", "tuples", "total", "frontier"]
     return pa.RecordBatch.from_arrays([keys.take(pa.array(key)), *map(pa.array, columns)], names=names)
@@ -125,14 +125,14 @@ def _compact(state: PaneState) -> PaneState:
     """Drop the keys that no pane and no stray uses any more."""
     used = np.zeros(len(state.keys), bool)
     used[state.panes.key] = True
-    used[state.late_rows.key] = True
+    used[state.strays.key] = True
     code = np.cumsum(used) - 1
-    panes, strays = (Rows(code[rows.key], rows.time, rows.columns) for rows in (state.panes, state.late_rows))
+    panes, strays = (Rows(code[rows.key], rows.time, rows.columns) for rows in (state.panes, state.strays))
     return PaneState(state.keys.filter(pa.array(used)), panes, strays, state.types)
 
 
 def _to_arrow(rows: Rows, types: dict[str, pa.DataType]) -> pa.RecordBatch:
-    columns = [pa.array(rows.columns[name], kind) for name, kind in types.items()]
+    columns = [pa.array(rows.columns[name], dtype) for name, dtype in types.items()]
     index = [pa.array(rows.key.astype(np.int32)), pa.array(rows.time)]
     return pa.RecordBatch.from_arrays([*index, *columns], names=["key", "time", *types])
 

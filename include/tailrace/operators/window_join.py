@@ -48,7 +48,7 @@ class WindowPairState:
         return WindowPairState(*(ChunkedRows(chunks.get(part, ())) for part in ("left", "right", "pairs")))
 
 
-class ClosedPairs(NamedTuple):
+class AnsweredWindowPairs(NamedTuple):
     """n answers: pairs, each with the end of a window that closed; and the work of the batch, as in `kind.step.Step`.
 
     `pairs` has `left_id`, `right_id`, `left_time`, `right_time`, carried columns and the kind's own.
@@ -67,7 +67,7 @@ def step(
     arrived: tuple[pa.Table, ...],
     frontier: Frontier,
     carried: Sequence[Sequence[str]] = ((), ()),
-) -> tuple[WindowPairState, ClosedPairs, tuple[pa.RecordBatch, ...]]:
+) -> tuple[WindowPairState, AnsweredWindowPairs, tuple[pa.RecordBatch, ...]]:
     """Add the rows of complete ticks, and answer the pairs of the windows that the frontier has passed.
 
     Parameters
@@ -80,7 +80,7 @@ def step(
     Returns
     -------
     state : WindowPairState
-    closed : ClosedPairs
+    closed : AnsweredWindowPairs
     late : tuple of RecordBatch
         The tuples of each stream that missed a window: `id`, `event_time`, `tick`, `tuples`, `frontier`; without
         replicas.
@@ -88,9 +88,9 @@ def step(
     new = [_with_open_after(in_order(rows, None), frontier) for rows in arrived]
     live = [rows.filter(pa.array(_has_open_window(windows, rows))) for rows in new]
     stored = state.left.chunks, state.right.chunks
-    found = match_new(match, stored, live)
+    matches = match_new(match, stored, live)
     sides = [[*(chunk.rows for chunk in old), rows] for old, rows in zip(stored, live, strict=True)]
-    pairs = _pairs(windows, sides, found, carried)
+    pairs = _pairs(windows, sides, matches, carried)
 
     closes = windows.end_until(frontier.start) < windows.end_until(frontier.last)
     waiting = [*(chunk.rows for chunk in state.pairs.chunks), pairs] if closes else [pairs.slice(0, 0)]
@@ -103,7 +103,7 @@ def step(
     late = tuple(_late(windows, rows) for rows in new)
     return (
         WindowPairState(left, right, state.pairs.append(pairs, bound, FIRST_END)),
-        ClosedPairs(answered, end, found.loads, found.counts),
+        AnsweredWindowPairs(answered, end, matches.loads, matches.counts),
         late,
     )
 
@@ -127,7 +127,7 @@ def _has_open_window(windows: Sliding, rows: pa.RecordBatch) -> np.ndarray:
 def _pairs(
     windows: Sliding,
     sides: Sequence[Sequence[pa.RecordBatch]],
-    found: Matches,
+    matches: Matches,
     carried: Sequence[Sequence[str]],
 ) -> pa.RecordBatch:
     """The found pairs that share a window which was open when the later tuple came, as rows in order of `first_end`.
@@ -140,7 +140,7 @@ def _pairs(
         for side, more in zip(sides, carried, strict=True)
     ]
     times, after = (
-        [table[name].to_numpy()[rows] for table, rows in zip(tables, (found.left, found.right), strict=True)]
+        [table[name].to_numpy()[rows] for table, rows in zip(tables, (matches.left, matches.right), strict=True)]
         for name in names[1:]
     )
     earlier, open_after = np.minimum(*times), np.maximum(*after)
@@ -148,10 +148,10 @@ def _pairs(
     row = np.flatnonzero((last >= first) & (last > open_after))
     row = row[np.argsort(first[row], kind="stable")]
     columns: dict[str, pa.Array] = {}
-    for side, table, rows, more in zip(("left", "right"), tables, (found.left, found.right), carried, strict=True):
+    for side, table, rows, more in zip(("left", "right"), tables, (matches.left, matches.right), carried, strict=True):
         mine = take(table.select(["id", "event_time", *more]), rows[row])
         columns |= {f"{side}_id": mine["id"], f"{side}_time": mine["event_time"]} | {each: mine[each] for each in more}
-    columns |= {name: pa.array(each[row], mask=np.isnan(each[row])) for name, each in found.columns.items()}
+    columns |= {name: pa.array(each[row], mask=np.isnan(each[row])) for name, each in matches.columns.items()}
     columns |= {"event_time": earlier[row], FIRST_END: first[row], OPEN_AFTER: open_after[row]}
     return single_batch(pa.table(columns))
 

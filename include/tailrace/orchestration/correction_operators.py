@@ -52,7 +52,7 @@ def _time(name: str, text: str) -> int:
         raise refuse(name, f"{text!r} is no time", "ISO 8601, as 2013-01-02T00:00:00Z; or nothing") from None
 
 
-def span(context: Context, query: Query) -> tuple[int, int] | None:
+def corrected_interval(context: Context, query: Query) -> tuple[int, int] | None:
     """Return the interval of arrival [a, b) in ms that a run corrects; None for a range of event time.
 
     Its ends are floored to the query's tick, like the ends of the adjacent intervals, so no tuple is left out.
@@ -96,8 +96,8 @@ def requested_interval(context: Context) -> tuple[int, int]:
         if start >= end:
             raise ValueError
     except (ValueError, TypeError, KeyError):
-        wrong = f"no range of arrival is in {payloads}"
-        raise refuse("asset event", wrong, "to leave events to the watch, and to trigger this DAG by hand") from None
+        fault = f"no range of arrival is in {payloads}"
+        raise refuse("asset event", fault, "to leave events to the watch, and to trigger this DAG by hand") from None
     return start, end
 
 
@@ -107,7 +107,7 @@ class WaitOperator(StreamOperator):
     def execute(self, context: Context) -> None:
         with refusals_fail():
             check_conf(context)
-            layout, interval = self.layout(), span(context, Declared.read(Path(self.file)).query)
+            layout, interval = self.layout(), corrected_interval(context, Declared.read(Path(self.file)).query)
             if interval is None:
                 event_range(context)
                 self.log.info("a run by hand corrects what is committed, and waits for nothing")
@@ -122,7 +122,7 @@ class WaitOperator(StreamOperator):
             self.defer(trigger=trigger, method_name="resume")
 
     def resume(self, context: Context, event: dict[str, Any]) -> None:
-        interval, end_ms = span(context, Declared.read(Path(self.file)).query), event.get("past_end_ms")
+        interval, end_ms = corrected_interval(context, Declared.read(Path(self.file)).query), event.get("past_end_ms")
         if interval is not None and end_ms is not None:
             self._require_arrivals(interval, end_ms)
             return
@@ -150,7 +150,7 @@ class CorrectOperator(BatchJob):
 
     def arguments(self, context: Context) -> list[str]:
         query = Declared.read(Path(self.file)).query
-        interval = self._committed_part(span(context, query), max(query.tick_ms, 1))
+        interval = self._committed_part(corrected_interval(context, query), max(query.tick_ms, 1))
         ends = event_range(context) if interval is None else tuple(map(format_time, interval))
         if context["dag_run"].run_type == _GAP_RUN and interval is not None:
             self._skip_if_corrected(interval)

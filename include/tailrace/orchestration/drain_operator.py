@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow.sdk import Context
 
-from tailrace.orchestration import drivers
+from tailrace.orchestration import driver_lifecycle
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.stream_operators import DEPLOYED, WATCHED, StreamOperator
 from tailrace.orchestration.triggers import DRAIN_S, STOP_S
@@ -50,4 +50,4 @@ class DrainOperator(StreamOperator):
                 )
                 return
             deployment = watched_deployment or ti.xcom_pull(task_ids="deploy", key=DEPLOYED)
-            drivers.drain(self.host(), layout, DRAIN_S, STOP_S, self.log.info, deployment)
+            driver_lifecycle.drain(self.host(), layout, DRAIN_S, STOP_S, self.log.info, deployment)

@@ -80,7 +80,7 @@ def host_of(connection: Connection) -> SupervisorHost:
     programs = connection.extra_dejson.get("programs") or ""
     missing = [name for name, value in (("host", connection.host), ("port", connection.port)) if not value]
     if missing or not Path(programs).is_absolute():
-        wrong = f"it has no {' and no '.join(missing)}" if missing else "its extra has no absolute path of `programs`"
-        raise refuse(f"connection {connection.conn_id}", wrong, ADD_COMMAND)
+        fault = f"it has no {' and no '.join(missing)}" if missing else "its extra has no absolute path of `programs`"
+        raise refuse(f"connection {connection.conn_id}", fault, ADD_COMMAND)
     url = f"{connection.schema or 'http'}://{connection.host}:{connection.port}"
     return SupervisorHost(url, Path(programs), connection.login, connection.password)

@@ -12,7 +12,7 @@ from fastapi.responses import PlainTextResponse
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.programs import checked
 from tailrace.ground.errors import Refused
-from tailrace.orchestration import drivers, settings
+from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.links import DAG_PREFIX
 from tailrace.storage.layout import Layout
 
@@ -32,7 +32,7 @@ def driver_log(dag_id: str) -> PlainTextResponse:
     settings.use_in_shell()  # connections from Airflow's database, too
     try:
         layout = Layout.of(settings.warehouse(), checked(query))
-        lines = drivers.last_lines(settings.driver_host(), layout, _LINES)
+        lines = driver_lifecycle.last_lines(settings.driver_host(), layout, _LINES)
     except Refused as refused:
         return _page(str(refused), HTTPStatus.NOT_FOUND)
     except DriverHostDown as down:

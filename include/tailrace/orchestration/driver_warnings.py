@@ -32,8 +32,8 @@ class DriverWarnings:
         """Return the warnings about a status, none for an absent host; `now_s` is of a steady clock."""
         if status is None:
             return []
-        found = [self._death(status), self._rejects(status, now_s), self._edited()]
-        return [warning for warning in found if warning is not None]
+        warnings = [self._death(status), self._rejects(status, now_s), self._edited()]
+        return [warning for warning in warnings if warning is not None]
 
     def _death(self, status: DriverStatus) -> str | None:
         driver = status.driver

@@ -37,9 +37,9 @@ def warning(layout: Layout, file: Path) -> str | None:
         text = read(file)
         changed = [] if text == before.text else _edits(before, parse(file, text))
     except Refused as refused:
-        fault = refused.problems[0]
+        problem = refused.problems[0]
         name, as_deployed = layout.home.name, "its driver runs what was deployed"
-        return f"{name}: the file would be refused ({fault.where}: {fault.wrong}); {as_deployed}"
+        return f"{name}: the file would be refused ({problem.where}: {problem.fault}); {as_deployed}"
     return in_words(layout, changed) if changed else None
 
 

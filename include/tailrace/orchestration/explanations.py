@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailrace.drivers.driver_host import DriverHost
 from tailrace.drivers.liveness import Verdict
-from tailrace.orchestration import drivers
+from tailrace.orchestration import driver_lifecycle
 from tailrace.storage.layout import Layout
 
 
@@ -16,7 +16,7 @@ def explain(verdict: Verdict, host: DriverHost, layout: Layout) -> str:
             f"the driver host: {verdict.detail}. The stream of {name} was left as it is, nobody watches it now. Start "
             "the driver host, or mend the connection tailrace_driver_host; then clear this task"
         )
-    lines = f"\nIts last lines:\n{drivers.last_lines(host, layout)}"
+    lines = f"\nIts last lines:\n{driver_lifecycle.last_lines(host, layout)}"
     if verdict.kind == "gone":
         return f"the driver of {name} was stopped or removed: {verdict.detail}. To go on, clear this task{lines}"
     if verdict.kind == "hung":

@@ -21,9 +21,9 @@ def check_conf(context: Context) -> None:
     """
     fields = list(context["dag"].params)
     field_list = f"{', '.join(fields[:-1])} or {fields[-1]}"
-    wrong = "the form of this DAG has no such field"
+    fault = "the form of this DAG has no such field"
     problems = [
-        Problem(f"conf: {key}", wrong, " or ".join(get_close_matches(key.lower(), fields, n=1)) or field_list)
+        Problem(f"conf: {key}", fault, " or ".join(get_close_matches(key.lower(), fields, n=1)) or field_list)
         for key in context["dag_run"].conf or {}
         if key not in fields
     ]

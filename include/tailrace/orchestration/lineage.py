@@ -48,7 +48,7 @@ def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorL
 
 
 def of_correction(
-    query: Query, layout: Layout, since: datetime | None, span: CorrectionRange | None = None
+    query: Query, layout: Layout, since: datetime | None, correction_range: CorrectionRange | None = None
 ) -> OperatorLineage[Any, Any]:
     """Return the lineage of a correction.
 
@@ -56,11 +56,13 @@ def of_correction(
     ----------
     since : datetime, optional
         When it began. The number of its rows is known if it has ended since then.
-    span : CorrectionRange, optional
+    correction_range : CorrectionRange, optional
         What it corrects; None before it has begun.
     """
-    late: dict[str, InputDatasetFacet] = {} if span is None else _interval(span)
-    corrected: dict[str, OutputDatasetFacet] = {} if span is None else _rows_of(layout, span, since)
+    late: dict[str, InputDatasetFacet] = {} if correction_range is None else _interval(correction_range)
+    corrected: dict[str, OutputDatasetFacet] = (
+        {} if correction_range is None else _rows_of(layout, correction_range, since)
+    )
     read = [_read(layout, "late", late), _read(layout, "results"), *_history(query, layout)]
     written = [_written(layout, "corrections", corrected), *(_written(layout, name) for name in CORRECTION_WRITES)]
     return OperatorLineage(read, written)
@@ -115,23 +117,25 @@ def _fields(fields: Iterable[Mapping[str, Any]]) -> list[schema_dataset.SchemaDa
     ]
 
 
-def _interval(span: CorrectionRange) -> dict[str, InputDatasetFacet]:
+def _interval(correction_range: CorrectionRange) -> dict[str, InputDatasetFacet]:
     """Return the rows of `late` that a correction of an interval of arrival takes: those that arrived in it."""
-    if not span.arrival or span.start is None or span.end is None:
+    if not correction_range.arrival or correction_range.start is None or correction_range.end is None:
         return {}
-    ends = (("GREATER_THAN", span.start), ("LESS_EQUAL_THAN", span.end))
+    ends = (("GREATER_THAN", correction_range.start), ("LESS_EQUAL_THAN", correction_range.end))
     after, until = (_compared("arrived", comparison, format_time(end)) for comparison, end in ends)
     both = base_subset_dataset.BinarySubsetCondition(after, until, "AND")
     return {"subset": base_subset_dataset.InputSubsetInputDatasetFacet(both)}
 
 
-def _rows_of(layout: Layout, span: CorrectionRange, since: datetime | None) -> dict[str, OutputDatasetFacet]:
+def _rows_of(
+    layout: Layout, correction_range: CorrectionRange, since: datetime | None
+) -> dict[str, OutputDatasetFacet]:
     """Return the interval of the rows that a correction gives and, if the ledger has it since then, their number."""
-    condition = _compared("interval", "EQUAL", str(span))
+    condition = _compared("interval", "EQUAL", str(correction_range))
     facets: dict[str, OutputDatasetFacet] = {"subset": base_subset_dataset.OutputSubsetOutputDatasetFacet(condition)}
-    tables, of_span = Tables(layout), ds.field("interval") == str(span)
-    if _has_row_since(tables, "correction_runs", "started_at", since, of_span):
-        rows = tables.read("corrections", ["interval"], of_span).num_rows
+    tables, of_range = Tables(layout), ds.field("interval") == str(correction_range)
+    if _has_row_since(tables, "correction_runs", "started_at", since, of_range):
+        rows = tables.read("corrections", ["interval"], of_range).num_rows
         facets["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rows)
     return facets
 

@@ -30,7 +30,7 @@ def check_notifiers(alerts: Alerts) -> None:
             _check(settings.connection(alert.notify))
         except Refused as refused:
             problems += [
-                Problem(f"alerts.{condition}: {each.where}", each.wrong, each.right) for each in refused.problems
+                Problem(f"alerts.{condition}: {each.where}", each.fault, each.remedy) for each in refused.problems
             ]
     if problems:
         raise Refused(problems)
@@ -72,8 +72,8 @@ def _check(connection: Connection) -> None:
     if connection.conn_type not in TYPES:
         raise refuse(where, f"no notifier takes its type, {connection.conn_type}", f"type {' or '.join(TYPES)}")
     if str(connection.extra_dejson.get(MARK)).lower() != "true":  # in a URI every value is a text
-        wrong = "it is not meant for alerts: any query file could name it, and its host get its password"
-        raise refuse(where, wrong, f'"{MARK}": true in its extra, if alerts may use it')
+        fault = "it is not meant for alerts: any query file could name it, and its host get its password"
+        raise refuse(where, fault, f'"{MARK}": true in its extra, if alerts may use it')
     if connection.conn_type == "http":
         url_of(connection)
     elif not connection.extra_dejson.get("to"):

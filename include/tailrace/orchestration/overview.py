@@ -9,7 +9,7 @@ from tailrace.drivers.driver_host import DriverHost
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.homes import deployed_program, resolved
 from tailrace.ground.duration import format_time
-from tailrace.orchestration import drivers, settings
+from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.storage.layout import Layout
 from tailrace.storage.warehouses import location_of
 
@@ -29,7 +29,7 @@ def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
     rows, notes = [], [str(problem) for problem in problems]
     hosted, others = _hosted(host, resolved(location_of(warehouse)))
     for name in sorted({*files, *begun, *hosted}):
-        status = drivers.status(host, Layout.of(warehouse, name))
+        status = driver_lifecycle.status(host, Layout.of(warehouse, name))
         rows.append(_row(name, status, files.get(name)))
         notes += _notes(name, status)
         if name not in files and status.driver.alive:

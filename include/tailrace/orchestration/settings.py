@@ -67,9 +67,9 @@ def warehouse() -> Warehouse:
     if is_url(value):
         return value
     if not Path(value).is_absolute():
-        wrong = f"{value} is relative, and Airflow's processes run in many places" if value else "it is not set"
-        right = "the path of the directory of all tables, in the environment of Airflow and of the driver host"
-        raise refuse("environment variable TAILRACE_WAREHOUSE", wrong, right)
+        fault = f"{value} is relative, and Airflow's processes run in many places" if value else "it is not set"
+        remedy = "the path of the directory of all tables, in the environment of Airflow and of the driver host"
+        raise refuse("environment variable TAILRACE_WAREHOUSE", fault, remedy)
     return Path(value)
 
 
@@ -90,8 +90,8 @@ def declared() -> tuple[list[Declared], list[Problem]]:
     for name, sharing in by_name.items():
         for each in sharing if len(sharing) > 1 else ():
             others = " and ".join(other.file.name for other in sharing if other is not each)
-            wrong = f"{name} is declared in {others}, too: none of them is taken"
-            problems.append(Problem(f"{each.file}: name", wrong, "a name of its own for each query"))
+            fault = f"{name} is declared in {others}, too: none of them is taken"
+            problems.append(Problem(f"{each.file}: name", fault, "a name of its own for each query"))
     return [sharing[0] for sharing in by_name.values() if len(sharing) == 1], problems
 
 
@@ -110,8 +110,8 @@ def find(name: str) -> Declared:
     if problems:  # a file with a problem may be the one that declares it
         raise Refused(problems)
     names = [declaration.query.name for declaration in declarations]
-    right = " or ".join(get_close_matches(name, names) or names) or "a query file in that directory"
-    raise refuse(f"query {name}", f"none of this name is declared in {queries()}", right)
+    remedy = " or ".join(get_close_matches(name, names) or names) or "a query file in that directory"
+    raise refuse(f"query {name}", f"none of this name is declared in {queries()}", remedy)
 
 
 def connection(conn_id: str) -> Connection:
@@ -126,8 +126,8 @@ def connection(conn_id: str) -> Connection:
         return BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
         add_command = _ADD_COMMANDS.get(conn_id, f"airflow connections add {conn_id} --conn-type …")
-        right = f"{add_command}; or the environment variable AIRFLOW_CONN_{conn_id.upper()}"
-        raise refuse(f"connection {conn_id}", "Airflow knows none of this name", right) from None
+        remedy = f"{add_command}; or the environment variable AIRFLOW_CONN_{conn_id.upper()}"
+        raise refuse(f"connection {conn_id}", "Airflow knows none of this name", remedy) from None
 
 
 def driver_host() -> DriverHost:

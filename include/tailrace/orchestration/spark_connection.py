@@ -36,9 +36,9 @@ def conf(tasks: int) -> dict[str, str]:
         if name in _OURS:
             raise refuse(f"{_WHERE}: {CONF}: {name}", "by it a query's drivers are found and ended", "no such setting")
         if _SECRET.search(name) and _REFERENCE not in name:
-            wrong = "command lines are no place for secrets"
-            right = "a file's name, a secret of the platform, or spark-defaults.conf on the driver host"
-            raise refuse(f"{_WHERE}: {CONF}: {name}", wrong, right)
+            fault = "command lines are no place for secrets"
+            remedy = "a file's name, a secret of the platform, or spark-defaults.conf on the driver host"
+            raise refuse(f"{_WHERE}: {CONF}: {name}", fault, remedy)
     master = settings.spark_master()
     return platform_master.defaults(master, tasks) | own | masters.conf(master)
 
@@ -56,13 +56,13 @@ def is_cluster_mode() -> bool:
         return False
     master = settings.spark_master()
     if not platform_master.is_platform(master):
-        wrong = f"deploy-mode cluster, but no driver in Python can be started by the master {master!r}"
+        fault = f"deploy-mode cluster, but no driver in Python can be started by the master {master!r}"
         raise refuse(
-            _WHERE, wrong, "the host yarn or k8s://https://…, with the connection's type spark; or deploy-mode client"
+            _WHERE, fault, "the host yarn or k8s://https://…, with the connection's type spark; or deploy-mode client"
         )
     if master == "yarn" and not extra.get(URL):
-        wrong = f"deploy-mode cluster needs {URL}, by which earlier drivers are found and ended"
-        raise refuse(_WHERE, wrong, "http://HOST:8088 of the ResourceManager; several with , between them")
+        fault = f"deploy-mode cluster needs {URL}, by which earlier drivers are found and ended"
+        raise refuse(_WHERE, fault, "http://HOST:8088 of the ResourceManager; several with , between them")
     return True
 
 
@@ -76,8 +76,8 @@ def check() -> None:
     """
     binary = settings.connection(settings.SPARK).extra_dejson.get("spark-binary", ALLOWED_SPARK_BINARIES[0])
     if binary not in ALLOWED_SPARK_BINARIES:
-        wrong = f"its extra spark-binary is {binary!r}"
-        raise refuse(_WHERE, wrong, f"one of {', '.join(ALLOWED_SPARK_BINARIES)}, on the PATH")
+        fault = f"its extra spark-binary is {binary!r}"
+        raise refuse(_WHERE, fault, f"one of {', '.join(ALLOWED_SPARK_BINARIES)}, on the PATH")
     if settings.spark_master().startswith("k8s://") and getattr(spark_submit, "kube_client", None) is None:
-        right = "pip install apache-airflow-providers-cncf-kubernetes, where Airflow runs"
-        raise refuse(_WHERE, "Spark's provider builds no command for Kubernetes without the provider of that", right)
+        remedy = "pip install apache-airflow-providers-cncf-kubernetes, where Airflow runs"
+        raise refuse(_WHERE, "Spark's provider builds no command for Kubernetes without the provider of that", remedy)

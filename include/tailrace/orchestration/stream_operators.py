@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from tailrace.drivers.driver_host import Driver, DriverHost
 from tailrace.drivers.liveness import Verdict
 from tailrace.ground.errors import Refused
-from tailrace.orchestration import drivers, settings
+from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.alert_watch import alert_of_end
 from tailrace.orchestration.edits import in_words
 from tailrace.orchestration.explanations import explain
@@ -74,7 +74,7 @@ class CheckOperator(StreamOperator):
             layout = self.layout()
             leave_to_watcher(layout, context, self.log.warning)  # first, so that no refusal fails a second run
             check_conf(context)
-            drivers.require_at_hand(self.host(), layout)
+            driver_lifecycle.require_at_hand(self.host(), layout)
             query = self.declared().query
             require_writable(layout.home)
             check_notifiers(query.alerts)
@@ -82,7 +82,7 @@ class CheckOperator(StreamOperator):
             goes_on = layout.manifest() is not None
             if not goes_on:
                 check_sources(query, self.log)
-            status = drivers.status(self.host(), layout)
+            status = driver_lifecycle.status(self.host(), layout)
             claim(layout, context, self.log.warning)
         self.log.info("%s is right; its stream %s", self.file, "goes on" if goes_on else "begins anew")
         self.log.info("%s", status)
@@ -99,7 +99,7 @@ class DeployOperator(TellsLineage, StreamOperator):
             leave_to_watcher(layout, context, self.log.warning)
             deployment = self.deployment(self.declared(), options)
             claim(layout, context, self.log.warning)  # also where this task alone was cleared
-            result = drivers.deploy(self.host(), layout, *deployment)
+            result = driver_lifecycle.deploy(self.host(), layout, *deployment)
         if result.not_in_force:
             self.log.warning("%s", in_words(layout, result.not_in_force))
         context["ti"].xcom_push(DEPLOYED, result.deployment)
@@ -120,7 +120,7 @@ class SuperviseOperator(TellsLineage, StreamOperator):
     def _watch(self, context: Context, hangs: list[float]) -> NoReturn:
         with refusals_fail():
             layout = self.layout()
-        deployment = drivers.deployment(layout)
+        deployment = driver_lifecycle.deployment(layout)
         trigger = DriverTrigger(
             query=self.query,
             warehouse=str(layout.home.parent),
@@ -153,11 +153,13 @@ class SuperviseOperator(TellsLineage, StreamOperator):
             self._watch(context, hangs)
         if verdict.kind == "hung":
             self._replace(context, host, layout, verdict, hangs, deployment)
-        message = str(drivers.status(host, layout)) if verdict.kind == "ended" else explain(verdict, host, layout)
+        message = (
+            str(driver_lifecycle.status(host, layout)) if verdict.kind == "ended" else explain(verdict, host, layout)
+        )
         driver = None
         if verdict.kind != "unreachable":  # else a driver host that restarts would start it again
-            driver = drivers.inspect(host, layout)  # before it is removed, with its exit code
-            drivers.clear_away(host, layout, deployment)
+            driver = driver_lifecycle.inspect(host, layout)  # before it is removed, with its exit code
+            driver_lifecycle.clear_away(host, layout, deployment)
         if verdict.kind == "ended":
             return message
         self._alert(verdict, driver)
@@ -186,24 +188,28 @@ class SuperviseOperator(TellsLineage, StreamOperator):
     ) -> NoReturn:
         """Replace a driver that hangs by a new one, within the restart budget, and continue the watch."""
         options = Options.of(context["params"])
-        if drivers.is_away(host, layout):
+        if driver_lifecycle.is_away(host, layout):
             self._watch(context, hangs)  # its driver waits for the warehouse, and is the only record of the stream
-        with drivers.alone(layout):  # a pid may be another driver's by now, so the deployment is compared too
-            if drivers.deployment(layout) == deployment and drivers.inspect(host, layout).pid == verdict.pid:
+        # a pid may be another driver's by now, so the deployment is compared too
+        with driver_lifecycle.exclusive_access(layout):
+            if (
+                driver_lifecycle.deployment(layout) == deployment
+                and driver_lifecycle.inspect(host, layout).pid == verdict.pid
+            ):
                 if layout.drain.exists():  # whoever drains it ends it by force at the deadline
                     self.log.info("the driver hangs, and is being drained: it is not replaced")
                     self._watch(context, hangs)
                 now_s = time.time()  # one of a wall clock that was ahead for a while counts no longer
                 hangs = [*(at for at in hangs if now_s - options.within_s < at <= now_s), now_s]
                 if len(hangs) > options.restarts:
-                    drivers.end(host, layout, 0)
+                    driver_lifecycle.end(host, layout, 0)
                     self._alert(verdict, None)
                     raise AirflowFailException(explain(verdict, host, layout))
                 replacement = self._replacement(options, layout, verdict)
                 self.log.warning("the driver hangs, %s; pid %s is killed", verdict.detail, verdict.pid)
-                drivers.end(host, layout, 0)
+                driver_lifecycle.end(host, layout, 0)
                 with refusals_fail():
-                    driver = drivers.get_or_make(host, layout, *replacement).driver
+                    driver = driver_lifecycle.get_or_create(host, layout, *replacement).driver
                 self.log.info("a new driver: %s, pid %s", driver.state, driver.pid)
         self._watch(context, hangs)
 

@@ -59,8 +59,8 @@ class Options:
 
     def __post_init__(self) -> None:
         if not re.search(MEMORY, self.driver_memory):
-            wrong = "no driver can have so much or so little, or it is no size"
-            raise refuse(f"driver_memory {self.driver_memory!r}", wrong, f"{MEMORY_WORDS}: {type(self).driver_memory}")
+            fault = "no driver can have so much or so little, or it is no size"
+            raise refuse(f"driver_memory {self.driver_memory!r}", fault, f"{MEMORY_WORDS}: {type(self).driver_memory}")
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Self:
@@ -146,8 +146,8 @@ def _require_secrets(query: Query, conf: Mapping[str, str]) -> None:
     for name in query.connections:
         setting = f"spark.kubernetes.driver.secretKeyRef.{variable_of(name)}"
         if setting not in conf:
-            where, wrong = f"connection {settings.SPARK}: {spark_connection.CONF}", f"nothing gives the driver {name}"
-            raise refuse(where, wrong, f'"{setting}": "SECRET:KEY", a secret of Kubernetes that holds it in JSON')
+            where, fault = f"connection {settings.SPARK}: {spark_connection.CONF}", f"nothing gives the driver {name}"
+            raise refuse(where, fault, f'"{setting}": "SECRET:KEY", a secret of Kubernetes that holds it in JSON')
 
 
 def environment(query: Query) -> dict[str, str]:

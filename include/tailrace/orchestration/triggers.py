@@ -15,7 +15,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.liveness import LivenessJudge, Verdict
 from tailrace.ground.duration import format_time
-from tailrace.orchestration import drivers, settings
+from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.alert_watch import AlertWatch
 from tailrace.orchestration.driver_metrics import DriverMetrics
 from tailrace.orchestration.driver_warnings import DriverWarnings
@@ -111,8 +111,9 @@ class DriverTrigger(BaseTrigger):
         Status and verdict may be None. An error becomes a line for the log: the watch survives it.
         """
         try:
-            status = drivers.status(settings.driver_host(), self.layout)
-            deployment = drivers.deployment(self.layout)  # read after the status, which then is not a later one's
+            status = driver_lifecycle.status(settings.driver_host(), self.layout)
+            # read after the status, which then is not a later one's
+            deployment = driver_lifecycle.deployment(self.layout)
         except Exception as error:
             return None, None, f"{self.query}: the driver host does not answer; a driver that lives goes on: {error}"
         if deployment != self.deployment:
@@ -140,7 +141,7 @@ class DriverTrigger(BaseTrigger):
             self.log.info("the driver of %s stays, the task is %s", self.query, state or "to run again")
             return
         self.log.info("the task is %s", state)
-        drivers.drain(settings.driver_host(), self.layout, DRAIN_S, STOP_S, self.log.info, self.deployment)
+        driver_lifecycle.drain(settings.driver_host(), self.layout, DRAIN_S, STOP_S, self.log.info, self.deployment)
 
     def _task_state(self) -> str | None:
         ti = self.task_instance
@@ -237,7 +238,7 @@ def past_end(layout: Layout, until_ms: int) -> int | None:
 
 def _driver_line(layout: Layout) -> str:
     try:
-        status = drivers.status(settings.driver_host(), layout)
+        status = driver_lifecycle.status(settings.driver_host(), layout)
     except Exception as error:
         return f"the driver host does not answer: {error}"
     return str(status) if status.driver.alive else f"no driver runs (trigger stream_{layout.home.name}): {status}"

@@ -15,7 +15,7 @@ from tailrace.ground.columns import Floats, Ints, group_sums
 from tailrace.ground.facts import Facts
 from tailrace.partition.by_key import hash_of, task_of
 from tailrace.partition.grid import Grid
-from tailrace.partition.routes import LEFT, Place, Routes
+from tailrace.partition.routes import LEFT, Routes, TaskSlot
 
 Boxes = Callable[[int, pa.RecordBatch], tuple[Ints, Floats]]
 """(side, rows) → the boxes within which the partners of rows lie: the index of the row, shape (m,), and minx, miny,
@@ -83,7 +83,7 @@ class ByCell:
         row, task = np.divmod(np.unique(np.concatenate(routes)), tasks)
         return Routes(row, task, task == home[row], plans[-1].version if plans else 0)
 
-    def owned(self, position: Floats, of_pair: Ints, plan: Ints, place: Place) -> NDArray[np.bool_]:
+    def owned(self, position: Floats, of_pair: Ints, plan_version: Ints, task_slot: TaskSlot) -> NDArray[np.bool_]:
         """Test which pairs belong to a task; none of a row that has expired; shape (m,).
 
         A chunk of stored rows may have some that have expired, placed under a plan that is forgotten since.
@@ -94,13 +94,13 @@ class ByCell:
             Positions of right rows, each in the cell of a reference point: a point that lies in a box of either row.
         of_pair : ndarray, shape (m,)
             The position of each pair, by its index.
-        plan : ndarray, shape (m,)
+        plan_version : ndarray, shape (m,)
             The version of the plan under which its older row was placed.
         """
         owned = np.zeros(len(of_pair), bool)
-        for version, inner in _bounds_of(self.grid, place.plans, place.tasks).items():
-            is_mine = np.searchsorted(inner, position, "right") == place.task
-            owned |= is_mine[of_pair] & (plan == version)
+        for version, inner in _bounds_of(self.grid, task_slot.plans, task_slot.tasks).items():
+            is_mine = np.searchsorted(inner, position, "right") == task_slot.task
+            owned |= is_mine[of_pair] & (plan_version == version)
         return owned
 
 
@@ -151,8 +151,8 @@ def _bounds_of(grid: Grid, plans: Facts, tasks: int) -> dict[int, Floats]:
     for plan in plans:
         bounds[plan.version] = np.asarray(plan.value["bounds"], float)
         if len(bounds[plan.version]) != tasks - 1:
-            wrong = f"plan {plan.version} is for {len(bounds[plan.version]) + 1} tasks, and the query has {tasks}"
-            raise ValueError(wrong)
+            fault = f"plan {plan.version} is for {len(bounds[plan.version]) + 1} tasks, and the query has {tasks}"
+            raise ValueError(fault)
     return bounds
 
 

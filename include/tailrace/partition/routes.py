@@ -48,7 +48,7 @@ class Routes(NamedTuple):
         return _with_own_dictionaries(part)
 
 
-class Place(NamedTuple):
+class TaskSlot(NamedTuple):
     """One of the tasks of a query, in a batch.
 
     Attributes

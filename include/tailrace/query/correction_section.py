@@ -24,13 +24,15 @@ class Correction(Section):
 
     @field_validator("schedule")
     @classmethod
-    def _be_cron(cls, schedule: str) -> str:
+    def _validate_schedule(cls, schedule: str) -> str:
         if schedule not in PRESETS and not (len(schedule.split()) == CRON_FIELDS and croniter.is_valid(schedule)):
-            right = f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
-            raise field_error(f"{schedule!r} is no cron expression", right)
+            remedy = (
+                f"five fields (minute, hour, day, month, weekday) as in '0 0 * * *', or one of {', '.join(PRESETS)}"
+            )
+            raise field_error(f"{schedule!r} is no cron expression", remedy)
         if any(_RANDOM.match(field) for field in schedule.split()):
-            wrong = f"{schedule!r} is another time at each reading (R is random), so Airflow can't step from run to run"
-            raise field_error(wrong, "a number in place of each R")
+            fault = f"{schedule!r} is another time at each reading (R is random), so Airflow can't step from run to run"
+            raise field_error(fault, "a number in place of each R")
         try:
             croniter(schedule, EPOCH).get_next()
         except CroniterBadDateError:

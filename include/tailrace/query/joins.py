@@ -73,8 +73,8 @@ class EmdJoinQuery(JoinQuery):
         try:
             return query.with_bins(bins)
         except ValidationError as error:
-            wrong = f"the stream was begun with {bins} bins, and emd_join does not fit that: {error.errors()[0]['msg']}"
-            raise refuse(f"query {self.name}: emd_join", wrong, "a section that fits; or bins: N") from None
+            fault = f"the stream was begun with {bins} bins, and emd_join does not fit that: {error.errors()[0]['msg']}"
+            raise refuse(f"query {self.name}: emd_join", fault, "a section that fits; or bins: N") from None
 
     def structure(self) -> dict[str, Any]:
         """As of any query, with the settings that hold, written or not; and a matrix by its content.
@@ -109,15 +109,15 @@ class SpatialJoinQuery(Query):
 
     @field_validator("streams")
     @classmethod
-    def _take_its_streams(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
+    def _validate_streams(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
         if streams.keys() in ({"left"}, {"left", "right"}):
             return {name: streams[name] for name in SIDES if name in streams}
-        right = "left, and right unless it is joined with a table"
-        found = ", ".join(streams) or "none"
-        raise field_error(f"kind spatial_join takes the streams left and right, here is {found}", right)
+        remedy = "left, and right unless it is joined with a table"
+        given = ", ".join(streams) or "none"
+        raise field_error(f"kind spatial_join takes the streams left and right, here is {given}", remedy)
 
     @model_validator(mode="after")
-    def _fit_to_the_join(self) -> Self:
+    def _validate_join(self) -> Self:
         section = self.spatial_join
         sides = SIDES[:1] if section.join == "table" else SIDES
         if tuple(self.streams) != sides:
@@ -129,26 +129,26 @@ class SpatialJoinQuery(Query):
             raise field_error(f"join {section.join} takes no window", "no window, or join: window", "window")
         for name, stream in self.streams.items():
             if stream.key is not None:
-                wrong = "kind spatial_join takes no key: the geometries tell what is joined"
-                raise field_error(wrong, "no key", f"streams.{name}.key")
-        self._select_no_identity()
+                fault = "kind spatial_join takes no key: the geometries tell what is joined"
+                raise field_error(fault, "no key", f"streams.{name}.key")
+        self._validate_selection()
         if section.join == "table":
             self._take_no_disorder()
         return self
 
-    def _select_no_identity(self) -> None:
+    def _validate_selection(self) -> None:
         """Refuse the selection of what an answer has as its identity."""
         for side, (name, stream) in enumerate(self.streams.items()):
             selected = set(columns_of_side(self.spatial_join.selection, side).values())
             for part, answer in (("id", "id"), ("event_time", "time")):
                 if getattr(stream, part) in selected:
                     column = f"{name}.{getattr(stream, part)}"
-                    wrong = f"{column} is the {part} of the stream {name}, which answers have as {name}_{answer}"
-                    raise field_error(wrong, f"no {column}", "spatial_join.select")
+                    fault = f"{column} is the {part} of the stream {name}, which answers have as {name}_{answer}"
+                    raise field_error(fault, f"no {column}", "spatial_join.select")
         table = self.spatial_join.table
         if table is not None and table.id in columns_of_side(self.spatial_join.selection, RIGHT).values():
-            wrong = f"right.{table.id} is the id of the table, which answers have as right_id"
-            raise field_error(wrong, f"no right.{table.id}", "spatial_join.select")
+            fault = f"right.{table.id} is the id of the table, which answers have as right_id"
+            raise field_error(fault, f"no right.{table.id}", "spatial_join.select")
 
     def _take_no_disorder(self) -> None:
         """Refuse what only late tuples give a meaning, in a join with a table."""

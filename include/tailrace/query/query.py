@@ -63,37 +63,37 @@ class Query(Section):
 
     @field_validator("streams")
     @classmethod
-    def _take_its_streams(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
+    def _validate_streams(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
         if set(streams) == set(cls.sides) if cls.sides else len(streams) == 1:
             return {name: streams[name] for name in cls.sides or streams}
-        takes, right = "one stream", "exactly one stream under streams"
+        takes, remedy = "one stream", "exactly one stream under streams"
         if cls.sides:
-            takes = right = f"the {len(cls.sides)} streams {' and '.join(cls.sides)}"
+            takes = remedy = f"the {len(cls.sides)} streams {' and '.join(cls.sides)}"
         count = "1 stream" if len(streams) == 1 else f"{len(streams)} streams"
         summary = f"{count}: {', '.join(streams)}" if streams else "no stream"
-        raise field_error(f"kind {info.data.get('kind', 'aggregate')} takes {takes}, here is {summary}", right)
+        raise field_error(f"kind {info.data.get('kind', 'aggregate')} takes {takes}, here is {summary}", remedy)
 
     @model_validator(mode="after")
-    def _promise_what_has_a_measure(self) -> Self:
+    def _validate_promise(self) -> Self:
         if isinstance(self.policy, PromisingPolicy) and not self.promises_errors:
-            wrong = f"policy {self.policy.policy} promises (error, risk), which kind {self.kind} has no measure for"
-            raise field_error(wrong, "policy: cache_duration, which promises an accuracy", "disorder.policy")
+            fault = f"policy {self.policy.policy} promises (error, risk), which kind {self.kind} has no measure for"
+            raise field_error(fault, "policy: cache_duration, which promises an accuracy", "disorder.policy")
         return self
 
     @model_validator(mode="after")
-    def _watch_a_promise_that_is_made(self) -> Self:
+    def _validate_alert(self) -> Self:
         makes_promise = any(getattr(self.policy, name, None) is not None for name in ("risk", "accuracy"))
         if self.alerts.promise_broken and not makes_promise:
-            wrong = f"policy {self.policy.policy} promises nothing"
-            raise field_error(wrong, "a policy with error and risk, or with accuracy; or no such alert", "alerts")
+            fault = f"policy {self.policy.policy} promises nothing"
+            raise field_error(fault, "a policy with error and risk, or with accuracy; or no such alert", "alerts")
         return self
 
     @model_validator(mode="after")
-    def _send_answers_elsewhere(self) -> Self:
+    def _validate_answer_topic(self) -> Self:
         target = self.answers.kafka
         if target is not None and self.table is not None:
-            wrong = "the readers of a join with a table write its answers as files, and nobody has them all to send"
-            raise field_error(wrong, "no answers.kafka: read the table results", "answers.kafka")
+            fault = "the readers of a join with a table write its answers as files, and nobody has them all to send"
+            raise field_error(fault, "no answers.kafka: read the table results", "answers.kafka")
         if target is not None and any(stream.source.reads(target) for stream in self.streams.values()):
             raise field_error("the query reads this topic", "another topic for its answers", "answers.kafka.topic")
         return self
@@ -207,8 +207,8 @@ def require_late_tuples(query: Query) -> None:
     Refused
     """
     if not query.has_late_tuples:
-        wrong = "a join with a table answers each tuple as it comes: none is late"
-        raise refuse(f"query {query.name}", wrong, "nothing: there is nothing to correct, nor to calibrate")
+        fault = "a join with a table answers each tuple as it comes: none is late"
+        raise refuse(f"query {query.name}", fault, "nothing: there is nothing to correct, nor to calibrate")
 
 
 def _flatten(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -94,7 +94,7 @@ def explain(details: ErrorDetails, data: Any = None) -> tuple[FieldPath, str, st
     place = _Place.of(tuple(map(str, details["loc"])))
     if error == "taught":
         subpath = context["field"].split(".") if context["field"] else []
-        return (*place.path, *subpath), context["wrong"], context["right"]
+        return (*place.path, *subpath), context["fault"], context["remedy"]
     if error == "extra_forbidden":
         return place.path, *_surplus(place, _names_in(data, place.path[:-1]))
     if not error.startswith("union_tag") and members_of(place.annotation):  # a word where a section is expected

@@ -100,8 +100,8 @@ class Stream(Section):
             ZoneInfo(timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             near = get_close_matches(timezone, available_timezones(), 3)
-            right = f"{' or '.join(near) or 'UTC'}: a name of the IANA time zone database"
-            raise field_error(f"{timezone!r} is no time zone", right) from None
+            remedy = f"{' or '.join(near) or 'UTC'}: a name of the IANA time zone database"
+            raise field_error(f"{timezone!r} is no time zone", remedy) from None
         return timezone
 
     @model_validator(mode="after")
@@ -168,13 +168,13 @@ class Window(Section):
         if self.slide is _AS_SIZE:
             object.__setattr__(self, "slide", self.size)
         if self.slide > self.size:
-            right = "a slide no longer than size (equal: windows side by side), or a larger size"
-            raise field_error("slide is longer than size, so tuples between windows would be in none", right, "slide")
+            remedy = "a slide no longer than size (equal: windows side by side), or a larger size"
+            raise field_error("slide is longer than size, so tuples between windows would be in none", remedy, "slide")
         if self.slide_ms * _MOST_WINDOWS < self.size_ms:
             windows = -(-self.size_ms // self.slide_ms)
             shortest = format_duration(-(-self.size_ms // _MOST_WINDOWS))
-            wrong = f"a tuple would lie in {windows:,} windows, more than {_MOST_WINDOWS:,}"
-            raise field_error(wrong, f"a slide of {shortest} or more, or a smaller size", "slide")
+            fault = f"a tuple would lie in {windows:,} windows, more than {_MOST_WINDOWS:,}"
+            raise field_error(fault, f"a slide of {shortest} or more, or a smaller size", "slide")
         return self
 
     @property

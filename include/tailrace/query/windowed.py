@@ -40,7 +40,7 @@ class AggregateQuery(WindowedQuery):
     aggregate: AggregateSection = Field(description="what is computed: {function: sum, column: speed}")
 
     @model_validator(mode="after")
-    def _promise_what_can_be_kept(self) -> Self:
+    def _validate_promise_of_function(self) -> Self:
         policy = self.policy
         if isinstance(policy, PromisingPolicy):
             reason = refusal(self.aggregate.function, policy.error, policy.risk)
@@ -56,8 +56,8 @@ class TopKQuery(WindowedQuery):
     topk: TopKSection = Field(description="what is found: {k: 5, score: price}")
 
     @model_validator(mode="after")
-    def _pair_methods_with_policies(self) -> Self:
+    def _validate_method(self) -> Self:
         if self.topk.method != "adaptive" and not isinstance(self.policy, NoSlack):
-            wrong = f"method {self.topk.method} does not wait, and policy {self.policy.policy} tells how long to"
-            raise field_error(wrong, "policy: none, or method: adaptive", "topk.method")
+            fault = f"method {self.topk.method} does not wait, and policy {self.policy.policy} tells how long to"
+            raise field_error(fault, "policy: none, or method: adaptive", "topk.method")
         return self

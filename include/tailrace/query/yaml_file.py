@@ -34,14 +34,14 @@ class YamlFile:
             raise refuse(f"{file}:1", "holds no fields", "fields, one a line, beginning with name: ball_load")
         self.data = self._plain_data(root, ())
 
-    def add(self, path: FieldPath, wrong: str, right: str, line: int | None = None) -> None:
+    def add(self, path: FieldPath, fault: str, remedy: str, line: int | None = None) -> None:
         """Record a problem; a path that is not in the file gets the line of the nearest section above it."""
         ancestor = path
         while ancestor not in self.lines:
             ancestor = ancestor[:-1]
         line = self.lines[ancestor] if line is None else line
         where = f"{self.file}:{line}: {'.'.join(path)[:MAX_MESSAGE]}" if path else f"{self.file}:{line}"
-        self.problems.append((line, Problem(where, wrong[:MAX_MESSAGE], right[:MAX_MESSAGE])))
+        self.problems.append((line, Problem(where, fault[:MAX_MESSAGE], remedy[:MAX_MESSAGE])))
 
     def refuse(self) -> None:
         if self.problems:
@@ -62,8 +62,8 @@ class YamlFile:
             if tag := getattr(event, "tag", None):
                 self.add((), f"tags are not read (here {tag!r})", "the value without the tag", line)
             if documents > 1 or depth > MAX_DEPTH:
-                wrong = "a second document begins (---)" if documents > 1 else f"nested deeper than {MAX_DEPTH} levels"
-                self.add((), wrong, "one query a file, of fields in sections", line)
+                fault = "a second document begins (---)" if documents > 1 else f"nested deeper than {MAX_DEPTH} levels"
+                self.add((), fault, "one query a file, of fields in sections", line)
                 break
         self.refuse()
 
@@ -72,8 +72,8 @@ class YamlFile:
         line = mark.line + 1 if mark else text.count("\n", 0, getattr(error, "position", 0)) + 1
         reason = getattr(error, "problem", None) or getattr(error, "reason", None) or error
         context = f" in what begins in line {context_mark.line + 1}" if context_mark else ""
-        right = "a colon and a space after each field, even indentation by spaces, closed brackets and quotes"
-        return refuse(f"{self.file}:{line}", f"is no YAML: {reason}{context}", right)
+        remedy = "a colon and a space after each field, even indentation by spaces, closed brackets and quotes"
+        return refuse(f"{self.file}:{line}", f"is no YAML: {reason}{context}", remedy)
 
     def _plain_data(self, node: yaml.Node, path: FieldPath) -> Any:
         if isinstance(node, yaml.SequenceNode):
@@ -102,8 +102,8 @@ def read(path: Path) -> str:
     except OSError as error:
         others = [file.name for file in path.parent.glob("*.y*ml") if file.name != path.name]
         matches = get_close_matches(path.name, others)
-        right = " or ".join(matches) if matches else "the path of a query file that you may read"
-        raise refuse(str(path), f"cannot be read: {error.strerror}", right) from None
+        remedy = " or ".join(matches) if matches else "the path of a query file that you may read"
+        raise refuse(str(path), f"cannot be read: {error.strerror}", remedy) from None
     if len(content) > MAX_BYTES:
         raise refuse(f"{path}", "is larger than 64 KiB, so hardly a query file", "a YAML file of one query")
     try:

@@ -42,18 +42,18 @@ def carried_type(type_name: str) -> pa.DataType | None:
     return _BY_NAME.get(type_name)
 
 
-def holds_all(kind: pa.DataType, other: pa.DataType) -> bool:
+def holds_all(dtype: pa.DataType, other: pa.DataType) -> bool:
     """Test whether a carried type has every value of another one: it is as wide, or wider."""
-    if pa.types.is_decimal(kind) and pa.types.is_decimal(other):
-        more_before = (kind.precision - kind.scale) - (other.precision - other.scale)
-        return bool(kind.scale >= other.scale and more_before >= 0)
+    if pa.types.is_decimal(dtype) and pa.types.is_decimal(other):
+        more_before = (dtype.precision - dtype.scale) - (other.precision - other.scale)
+        return bool(dtype.scale >= other.scale and more_before >= 0)
     for is_of_family in (pa.types.is_integer, pa.types.is_floating):
-        if is_of_family(kind) and is_of_family(other):
-            return bool(kind.bit_width >= other.bit_width)
-    return bool(kind == other)
+        if is_of_family(dtype) and is_of_family(other):
+            return bool(dtype.bit_width >= other.bit_width)
+    return bool(dtype == other)
 
 
-def carried_values(column: pa.Array, kind: pa.DataType) -> tuple[pa.Array, NDArray[np.bool_]]:
+def carried_values(column: pa.Array, dtype: pa.DataType) -> tuple[pa.Array, NDArray[np.bool_]]:
     """Convert a column of n records to the type that it is carried in; mark the values that this type can't have.
 
     These are dates and timestamps outside of the years 1 to 9999. A timestamp is floored to microseconds; one without a
@@ -67,12 +67,12 @@ def carried_values(column: pa.Array, kind: pa.DataType) -> tuple[pa.Array, NDArr
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     if pa.types.is_null(column.type):
-        return column.cast(kind), np.zeros(len(column), bool)
-    if pa.types.is_timestamp(kind):
+        return column.cast(dtype), np.zeros(len(column), bool)
+    if pa.types.is_timestamp(dtype):
         return _timestamps(column)
-    if pa.types.is_date(kind):
+    if pa.types.is_date(dtype):
         return _dates(column)
-    return column.cast(kind), np.zeros(len(column), bool)
+    return column.cast(dtype), np.zeros(len(column), bool)
 
 
 def _timestamps(column: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
@@ -97,6 +97,6 @@ def _dates(column: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
     return pa.array(np.where(outside, 0, days), pa.int32(), mask=mask).cast(pa.date32()), outside
 
 
-def _integers(column: pa.Array, kind: pa.DataType) -> NDArray[np.int64]:
+def _integers(column: pa.Array, dtype: pa.DataType) -> NDArray[np.int64]:
     """Return times as the integers that store them; 0 where there is none."""
-    return np.asarray(column.cast(kind).fill_null(0)).astype(np.int64)
+    return np.asarray(column.cast(dtype).fill_null(0)).astype(np.int64)

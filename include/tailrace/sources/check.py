@@ -16,7 +16,7 @@ from tailrace.sources.carried_columns import carried_values
 from tailrace.sources.record_times import read_times
 from tailrace.sources.time_units import with_units
 from tailrace.sources.utf_8 import not_utf_8, without
-from tailrace.sources.verdict import Verdict, nulls, without_nulls
+from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]
 
@@ -126,7 +126,7 @@ def check(
         Whether the tuples' keys may stay dictionary-encoded, each key once in the dictionary, where the source has them
         so.
     """
-    verdict = Verdict(raw.num_rows)
+    verdict = RecordVerdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
     event = read_times(verdict, raw, columns.event_time, columns.timezone, columns.zones)
     if columns.arrival_time is None:
@@ -135,21 +135,21 @@ def check(
         arrival = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
     _check_bounds(verdict, columns, event, arrival, ingested_ms)
     parts: dict[str, pa.Array] = {}
-    for part, name, kind in (("id", columns.id, types.id), ("key", columns.key, types.key)):
+    for part, name, dtype in (("id", columns.id, types.id), ("key", columns.key, types.key)):
         if name is None:
             parts[part] = pa.nulls(raw.num_rows, types.key)
             continue
         is_id = part == "id" and not pa.types.is_null(raw.column(name).type)
         coded = coded_keys and part == "key" and pa.types.is_dictionary(raw.column(name).type)
-        parts[part] = _coded(raw.column(name), kind) if coded else _cast(raw.column(name), None if is_id else kind)
+        parts[part] = _coded(raw.column(name), dtype) if coded else _cast(raw.column(name), None if is_id else dtype)
         verdict.reject(nulls(parts[part]), f"{name} is null")
-    values = {part: _value(verdict, raw, columns.values[part], kind) for part, kind in columns.value_types().items()}
+    values = {part: _value(verdict, raw, columns.values[part], dtype) for part, dtype in columns.value_types().items()}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
         verdict.reject(mask, reason)
     parts |= values
-    for part, kind in types.of_carried(columns.carried).items():
+    for part, dtype in types.of_carried(columns.carried).items():
         name = columns.carried[part]
-        parts[part], outside = carried_values(raw.column(name).combine_chunks(), kind)
+        parts[part], outside = carried_values(raw.column(name).combine_chunks(), dtype)
         verdict.reject(outside, f"{name} out of bounds: a date or a timestamp lies in the years 1 to 9999")
     tuples = pa.RecordBatch.from_pydict(
         {"event_time": pa.array(event), "arrival_time": pa.array(arrival), "row": pa.array(row), **parts}
@@ -165,7 +165,9 @@ def check(
     return Checked(tuples, rejected, reasons, arrivals)
 
 
-def _check_bounds(verdict: Verdict, columns: Columns, event: Ints, arrival: Ints, ingested_ms: int | None) -> None:
+def _check_bounds(
+    verdict: RecordVerdict, columns: Columns, event: Ints, arrival: Ints, ingested_ms: int | None
+) -> None:
     """Reject records by their times; where the least and the greatest of all are sound, no record is looked at."""
     if not len(event):
         return
@@ -188,7 +190,7 @@ def _check_bounds(verdict: Verdict, columns: Columns, event: Ints, arrival: Ints
         verdict.reject(event > columns.latest_ms, f"{name} out of bounds: its last window ends after 9999")
 
 
-def _without_other_texts(verdict: Verdict, raw: pa.Table) -> pa.Table:
+def _without_other_texts(verdict: RecordVerdict, raw: pa.Table) -> pa.Table:
     """Reject records with a text that is no UTF-8, which no table takes; it is null from here on."""
     for place, name in enumerate(raw.column_names):
         column = raw.column(place)
@@ -198,12 +200,12 @@ def _without_other_texts(verdict: Verdict, raw: pa.Table) -> pa.Table:
     return raw
 
 
-def _value(verdict: Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
+def _value(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType) -> pa.Array:
     """Return a column of the kind's own in the type that the kind takes; a missing double is read as 0."""
     column = raw.column(name).combine_chunks()
     verdict.reject(nulls(column), f"{name} is null")
-    value = column.cast(kind, safe=False)
-    if not pa.types.is_float64(kind):
+    value = column.cast(dtype, safe=False)
+    if not pa.types.is_float64(dtype):
         return value
     numbers = without_nulls(value, 0.0)
     if not np.isfinite(numbers).all():
@@ -212,17 +214,17 @@ def _value(verdict: Verdict, raw: pa.Table, name: str, kind: pa.DataType) -> pa.
     return pa.array(numbers)
 
 
-def _coded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """Return dictionary-encoded keys as 32-bit codes into a dictionary of type `kind` that has each key once."""
+def _coded(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.Array:
+    """Return dictionary-encoded keys as 32-bit codes into a dictionary of type `dtype` that has each key once."""
     keys = column.combine_chunks()
-    dictionary = keys.dictionary.cast(kind)
+    dictionary = keys.dictionary.cast(dtype)
     if dictionary.null_count or len(dictionary.unique()) < len(dictionary):
-        return _cast(column, kind)
+        return _cast(column, dtype)
     return pa.DictionaryArray.from_arrays(keys.indices.cast(pa.int32()), dictionary)
 
 
-def _cast(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.Array:
-    """Cast ids or keys to `kind`; None: integers to int64, all else to text."""
-    if kind is None:
-        kind = pa.int64() if pa.types.is_integer(column.type) else pa.string()
-    return pc.cast(column, kind).combine_chunks()
+def _cast(column: pa.ChunkedArray, dtype: pa.DataType | None) -> pa.Array:
+    """Cast ids or keys to `dtype`; None: integers to int64, all else to text."""
+    if dtype is None:
+        dtype = pa.int64() if pa.types.is_integer(column.type) else pa.string()
+    return pc.cast(column, dtype).combine_chunks()

@@ -61,8 +61,8 @@ class CsvFiles:
 
     def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
         """Return column types by the values of the first records, and by the files before, see `shown_types`."""
-        for part, kind in columns.value_types().items():
-            if pa.types.is_list(kind):
+        for part, dtype in columns.value_types().items():
+            if pa.types.is_list(dtype):
                 raise refuse(f"{path}: column {columns.values[part]}", "CSV has no lists", "format: parquet or json")
         with open_source(path) as file:
             header = _header(path, file)
@@ -105,14 +105,16 @@ class CsvFiles:
         header, text = _content(segment, self.connection)
         texts = _split(text, header.names, list(types))
         first = segment.first_row - segment.block_row
-        columns, wrong = {}, np.zeros(texts.table.num_rows, bool)
-        for name, kind in types.items():
-            columns[name], is_wrong = read_column(texts.table.column(name), kind, name in self.exact)
-            wrong |= is_wrong
+        columns, any_wrong = {}, np.zeros(texts.table.num_rows, bool)
+        for name, dtype in types.items():
+            columns[name], is_wrong = read_column(texts.table.column(name), dtype, name in self.exact)
+            any_wrong |= is_wrong
         malformed = dict(texts.malformed)
-        for row, record in zip(texts.row[wrong].tolist(), texts.table.filter(pa.array(wrong)).to_pylist(), strict=True):
+        for row, record in zip(
+            texts.row[any_wrong].tolist(), texts.table.filter(pa.array(any_wrong)).to_pylist(), strict=True
+        ):
             malformed[row] = wrong_value(record, types, self.exact) or "no record that could be read"
-        is_taken = ~wrong & (texts.row >= first) & (texts.row < first + segment.rows)
+        is_taken = ~any_wrong & (texts.row >= first) & (texts.row < first + segment.rows)
         rows = [row for row in sorted(malformed) if first <= row < first + segment.rows]
         faults = [
             MalformedRecord(row - first, malformed[row], record)

@@ -42,18 +42,18 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | No
     types: Types = {}
     for part, name in columns.named().items():
         texts = _present(sample.column(name))
-        kind = _shown_type(part, texts, columns)
+        dtype = _shown_type(part, texts, columns)
         if part in (*_NAMES, *columns.carried) and name in before:
             has_any = len(texts) and not _wrong(texts, before[name], part in columns.carried).all()
-            kind = before[name] if has_any else kind
-        if kind is None:
+            dtype = before[name] if has_any else dtype
+        if dtype is None:
             return None
         if part not in columns.carried or name not in types:
-            types[name] = kind
+            types[name] = dtype
     return types
 
 
-def read_column(texts: pa.ChunkedArray, kind: str, is_exact: bool = False) -> tuple[pa.ChunkedArray, Mask]:
+def read_column(texts: pa.ChunkedArray, dtype: str, is_exact: bool = False) -> tuple[pa.ChunkedArray, Mask]:
     """Return the values of texts in a type, and which of them it does not have; an empty text is null.
 
     `is_exact`: doubles have to give their texts back.
@@ -61,14 +61,14 @@ def read_column(texts: pa.ChunkedArray, kind: str, is_exact: bool = False) -> tu
     Returns
     -------
     values : ChunkedArray, length n
-    wrong : ndarray, shape (n,)
+    malformed : ndarray, shape (n,)
     """
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
-    if kind not in _PATTERNS:
+    if dtype not in _PATTERNS:
         return texts, np.zeros(len(texts), bool)
-    wrong = _wrong(texts, kind, is_exact)
-    values = pc.if_else(pa.array(wrong), None, pc.utf8_trim_whitespace(texts))
-    return values.cast(ARROW_TYPES[kind]), wrong
+    malformed = _wrong(texts, dtype, is_exact)
+    values = pc.if_else(pa.array(malformed), None, pc.utf8_trim_whitespace(texts))
+    return values.cast(ARROW_TYPES[dtype]), malformed
 
 
 def read_narrowest(texts: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -81,20 +81,20 @@ def read_narrowest(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def wrong_value(record: Mapping[str, str], types: Types, exact: Collection[str] = ()) -> str | None:
     """Return the reason against a record with a text that its column's type has not; None where there is none."""
-    for name, kind in types.items():
+    for name, dtype in types.items():
         texts = pa.chunked_array([pa.array([record[name]], pa.string())])
-        if read_column(texts, kind, name in exact)[1][0]:
-            is_number = not read_column(texts, kind)[1][0]
-            what = "number that a double gives back as it is" if is_number else _WORDS[kind]
+        if read_column(texts, dtype, name in exact)[1][0]:
+            is_number = not read_column(texts, dtype)[1][0]
+            what = "number that a double gives back as it is" if is_number else _WORDS[dtype]
             return f"{name} is no {what}: {record[name][:40]!r}"
     return None
 
 
-def _wrong(texts: pa.ChunkedArray, kind: str, is_exact: bool) -> Mask:
+def _wrong(texts: pa.ChunkedArray, dtype: str, is_exact: bool) -> Mask:
     """Return which of n texts are no value of a type; null is one of each."""
-    if kind not in _PATTERNS:
+    if dtype not in _PATTERNS:
         return np.zeros(len(texts), bool)
-    pattern = _EXACT if is_exact and kind == "double" else _PATTERNS[kind]
+    pattern = _EXACT if is_exact and dtype == "double" else _PATTERNS[dtype]
     fits = pc.fill_null(pc.match_substring_regex(texts, pattern), True)
     if pattern == _EXACT and not pc.all(pc.match_substring_regex(texts, _SURELY_EXACT), min_count=0).as_py():
         fits = pc.and_(fits, _given_back(pc.if_else(fits, texts, None)))
@@ -122,7 +122,7 @@ def _shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | No
 
 
 def _narrowest_type(texts: pa.ChunkedArray) -> str:
-    return next((kind for kind in _PATTERNS if not _wrong(texts, kind, is_exact=True).any()), "string")
+    return next((dtype for dtype in _PATTERNS if not _wrong(texts, dtype, is_exact=True).any()), "string")
 
 
 def _present(texts: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -242,5 +242,5 @@ class FileFeed:
             if before.rows < before.of_rows or (before.rows and is_history(self.format_name, self.columns)):
                 raise removed(before.path)
         elif (str(file), *state) != (before.path, before.size, before.mtime_ns) and before.of_rows:
-            wrong = f"a file of this name was read before: {before.path}, {before.size:,} bytes; "
-            raise changed(str(file), wrong + f"here are {state[0]:,}: it was changed, or is another one")
+            fault = f"a file of this name was read before: {before.path}, {before.size:,} bytes; "
+            raise changed(str(file), fault + f"here are {state[0]:,}: it was changed, or is another one")

@@ -69,7 +69,7 @@ def merge_types(
         no value of the first ones has the type before it: else records with another are malformed, each alone.
     """
     file_types = FORMATS[format_name].types(file, columns, OtherFiles(types, newest)) or types
-    known = {name: kind for name, kind in types.items() if NULL not in (kind, file_types.get(name))}
+    known = {name: dtype for name, dtype in types.items() if NULL not in (dtype, file_types.get(name))}
     for part in ("id", "key"):
         name = columns.named().get(part)
         if name in known and is_integer(types[name]) != is_integer(file_types[name]):
@@ -85,7 +85,7 @@ def merge_types(
                 f"its type is {file_types[name]}, in files before it {types[name]}, which answers have",
                 f"{types[name]}, or a type with none but its values",
             )
-    return {name: kind if types.get(name, NULL) == NULL else types[name] for name, kind in file_types.items()}
+    return {name: dtype if types.get(name, NULL) == NULL else types[name] for name, dtype in file_types.items()}
 
 
 def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | None]) -> Types:
@@ -99,19 +99,19 @@ def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | N
     if any(types[name] == NULL for part, name in columns.named().items() if part not in columns.carried):
         return {}
     later = newest() or {}
-    kinds = {name: later.get(name, NULL) if kind == NULL else kind for name, kind in types.items()}
-    return {name: "string" if kind == NULL else kind for name, kind in kinds.items()}
+    dtypes = {name: later.get(name, NULL) if dtype == NULL else dtype for name, dtype in types.items()}
+    return {name: "string" if dtype == NULL else dtype for name, dtype in dtypes.items()}
 
 
 def no_types(path: Path | str, columns: Columns) -> Unfit:
     """Build the refusal of a source whose records don't show the types of the query's columns."""
     names = ", ".join(dict.fromkeys(columns.named().values()))
-    wrong = f"no record has a value of a fitting type in each of {names}"
-    right = (
+    fault = f"no record has a value of a fitting type in each of {names}"
+    remedy = (
         "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers; and some "
         "value of each column that answers are to have"
     )
-    return Unfit([Problem(str(path), wrong, right)])
+    return Unfit([Problem(str(path), fault, remedy)])
 
 
 def is_history(format_name: str, columns: Columns) -> bool:
@@ -126,5 +126,5 @@ def _is_carried_on(before: str, later: str, format_name: str) -> bool:
     """
     if not FORMATS[format_name].states_types and {before, later} == {"int64", "double"}:
         return True
-    kind, other = carried_type(before), carried_type(later)
-    return kind is not None and other is not None and holds_all(kind, other)
+    dtype, other = carried_type(before), carried_type(later)
+    return dtype is not None and other is not None and holds_all(dtype, other)

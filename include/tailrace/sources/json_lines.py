@@ -32,9 +32,9 @@ def parse(lines: list[bytes], types: Types, exact: Collection[str] = ()) -> RawS
 
     An integer that the double of its column would round is malformed in the columns `exact`.
     """
-    schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in types.items()])
+    schema = pa.schema([(name, ARROW_TYPES[dtype]) for name, dtype in types.items()])
     tables, rows, malformed = [schema.empty_table()], [np.zeros(0, np.int64)], list[MalformedRecord]()
-    doubles = [name for name, kind in types.items() if kind == "double" and name in exact]
+    doubles = [name for name, dtype in types.items() if dtype == "double" and name in exact]
     for start, stop, table in _parse(lines, 0, len(lines), schema):
         if table is None:
             text = lines[start].decode(errors="replace")

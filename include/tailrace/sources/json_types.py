@@ -18,7 +18,7 @@ ARROW_TYPES |= {"list<double>": pa.list_(pa.float64()), WITH_ZONE: pa.string(), 
 CARRIABLE_VALUES = "texts, numbers, true and false"
 """The values of a column that can be carried along, in words."""
 
-_JSON_TYPES = {kind: name for name, kind in ARROW_TYPES.items()} | dict.fromkeys((pa.binary(), pa.string()), "string")
+_JSON_TYPES = {dtype: name for name, dtype in ARROW_TYPES.items()} | dict.fromkeys((pa.binary(), pa.string()), "string")
 """The type of a value in JSON, where binary is the UTF-8 of a text, by the type that the kind takes."""
 
 _PART_TYPES = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
@@ -66,24 +66,24 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
     for number, record in enumerate(records, 1):
         names |= record.keys()
         types = types or _types_of(record, parts, columns)
-        for name, kind in carried.items():
-            carried[name] = _with_value(kind, record.get(name))
+        for name, dtype in carried.items():
+            carried[name] = _with_value(dtype, record.get(name))
         nested |= {name for name in carried if isinstance(record.get(name), dict | list)}
         enough = _SAMPLE if all(carried.values()) else _MOST_RECORDS
         if types is not None and (not carried or number >= enough):
             break
-    known = {name: kind for name, kind in carried.items() if kind is not None}
+    known = {name: dtype for name, dtype in carried.items() if dtype is not None}
     is_complete = types is not None and len(known) == len(carried)
     return ShownTypes((types or {}) | known if is_complete else None, names, nested - known.keys())
 
 
 def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:
     """Return the fault of a record with a value that is not of its column's type; None where there is none."""
-    for name, kind in types.items():
+    for name, dtype in types.items():
         value = record.get(name)
-        if value is not None and not _is_of(value, _PYTHON_TYPES[kind]):
-            return f"{name} is of the wrong type: {type(value).__name__}, not {kind}"
-        if kind == "int64" and value is not None and not -_INT64 <= value < _INT64:
+        if value is not None and not _is_of(value, _PYTHON_TYPES[dtype]):
+            return f"{name} is of the wrong type: {type(value).__name__}, not {dtype}"
+        if dtype == "int64" and value is not None and not -_INT64 <= value < _INT64:
             return f"{name} is an integer beyond 64 bits: {value}"
         if isinstance(value, list) and not all(each is None or _is_of(each, _NUMBER) for each in value):
             return f"{name} holds what is no number"
@@ -91,27 +91,27 @@ def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:
 
 
 def _types_of(record: Mapping[str, Any], parts: Mapping[str, str], columns: Columns) -> Types | None:
-    kinds = {name: _type(part, record.get(name), columns) for part, name in parts.items()}
-    types = {name: kind for name, kind in kinds.items() if kind is not None}
-    return types if len(types) == len(kinds) else None
+    dtypes = {name: _type(part, record.get(name), columns) for part, name in parts.items()}
+    types = {name: dtype for name, dtype in dtypes.items() if dtype is not None}
+    return types if len(types) == len(dtypes) else None
 
 
 def _type(part: str, value: Any, columns: Columns) -> str | None:
     """Return the type of a part of the tuple, by a record's value of it; None where none can come from this value."""
-    kind = None if part in _PART_TYPES else _JSON_TYPES[columns.value_types()[part]]
-    if not _is_of(value, _PART_TYPES[part] if kind is None else _PYTHON_TYPES[kind]):
+    dtype = None if part in _PART_TYPES else _JSON_TYPES[columns.value_types()[part]]
+    if not _is_of(value, _PART_TYPES[part] if dtype is None else _PYTHON_TYPES[dtype]):
         return None
-    if kind is None and isinstance(value, str):
+    if dtype is None and isinstance(value, str):
         return type_of_text(value) if part in _TIMES else "string"
-    return kind or "int64"
+    return dtype or "int64"
 
 
-def _with_value(kind: str | None, value: Any) -> str | None:
+def _with_value(dtype: str | None, value: Any) -> str | None:
     """Return the type of a carried column with one more value, given the type so far; None where there is none yet."""
     of_value = next(
         (name for name in ("bool", "int64", "double", "string") if _is_of(value, _PYTHON_TYPES[name])), None
     )
-    return "double" if (kind, of_value) == ("int64", "double") else kind or of_value
+    return "double" if (dtype, of_value) == ("int64", "double") else dtype or of_value
 
 
 def _is_of(value: Any, types: tuple[type, ...]) -> bool:

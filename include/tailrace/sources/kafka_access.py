@@ -89,8 +89,8 @@ def new_client(
     try:
         return make(settings)
     except KafkaException as error:
-        right = f"settings that librdkafka takes, and files that the driver can read: {', '.join(SETTINGS)}"
-        raise refuse(access.where, _text(error), right) from None
+        remedy = f"settings that librdkafka takes, and files that the driver can read: {', '.join(SETTINGS)}"
+        raise refuse(access.where, _text(error), remedy) from None
 
 
 def _right(error: KafkaError) -> str:

@@ -19,7 +19,7 @@ Offsets = Mapping[int, int]
 
 
 @dataclass(frozen=True)
-class Cut:
+class TopicCut:
     """A part of a topic: of each partition the records from its first offset on, up to its end, which is not included.
 
     It is to a topic what a file is to a directory; its path names it, so that the journal plans it as one.
@@ -45,7 +45,7 @@ class Cut:
         return {part: end for part, (_, end) in self.ranges.items()}
 
     @staticmethod
-    def of_path(path: str) -> Cut:
+    def of_path(path: str) -> TopicCut:
         """Return the cut that a path names.
 
         Raises
@@ -61,7 +61,7 @@ class Cut:
             partition, _, offsets = part.partition("=")
             start, _, end = offsets.partition("-")
             ranges[int(partition)] = int(start), int(end)
-        return Cut(match["topic"], ranges)
+        return TopicCut(match["topic"], ranges)
 
 
 class OffsetsByTime(Protocol):

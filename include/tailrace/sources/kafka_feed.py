@@ -14,7 +14,7 @@ import numpy as np
 from tailrace.ground.errors import as_unfit, refuse
 from tailrace.sources.check import Columns
 from tailrace.sources.json_types import shown_types
-from tailrace.sources.kafka_cuts import Cut, Offsets, ends_known, known_until, split
+from tailrace.sources.kafka_cuts import Offsets, TopicCut, ends_known, known_until, split
 from tailrace.sources.kafka_fetch import gone, overtaken
 from tailrace.sources.kafka_records import KafkaRecords, Records
 from tailrace.sources.kafka_topic import APPEND_TIME, ID
@@ -81,7 +81,7 @@ class KafkaFeed:
         self._rest: list[Segment] = []
         self._next: dict[int, int] = {}
         if before is not None:
-            cut, row = Cut.of_path(before[0]), before[1]
+            cut, row = TopicCut.of_path(before[0]), before[1]
             self._next, self._rest = cut.ends, remaining([_segment(cut)], row)
         self._grown: dict[int, tuple[int, float]] = {}  # the end of each partition, and since when it is there
         self._from_ms, self._bounded_ends = 0, dict[int, int]()
@@ -96,7 +96,7 @@ class KafkaFeed:
         cuts = split(self.topic, before, ends, self._from_ms, until_ms, MOST_ROWS)
         segments, last = list(self._rest), before
         for end in islice(cuts, _CUTS_AT_ONCE if self._live else None):
-            segments.append(_segment(Cut(self.topic.name, {part: (last[part], end[part]) for part in end})))
+            segments.append(_segment(TopicCut(self.topic.name, {part: (last[part], end[part]) for part in end})))
             last = end
         self.holds_back = self._live and any(last[part] < end for part, (end, _) in self._grown.items())
         if segments and not self.types:
@@ -134,8 +134,8 @@ class KafkaFeed:
                 f"topics --entity-name {self.topic.name} --add-config message.timestamp.type=LogAppendTime",
             )
         if "compact" in settings.get("cleanup.policy", "delete"):
-            wrong = "its cleanup.policy is compact: records may vanish before they are read again"
-            raise refuse(where, wrong, "a topic with cleanup.policy=delete: a stream's log only grows")
+            fault = "its cleanup.policy is compact: records may vanish before they are read again"
+            raise refuse(where, fault, "a topic with cleanup.policy=delete: a stream's log only grows")
 
     def _before(self, partitions: list[int]) -> dict[int, int]:
         """Return the next offset of each partition; a new one begins with its first."""
@@ -153,7 +153,7 @@ class KafkaFeed:
         return {**first, **self._next}
 
     def _rest_ranges(self) -> dict[int, tuple[int, int]]:
-        return dict(Cut.of_path(self._rest[0].path).ranges) if self._rest else {}
+        return dict(TopicCut.of_path(self._rest[0].path).ranges) if self._rest else {}
 
     def _ends(self, partitions: list[int], before: Offsets) -> tuple[dict[int, int], int]:
         """Return the offsets at which reading the topic ends now, and an append time (ms) after them."""
@@ -161,8 +161,8 @@ class KafkaFeed:
         ends, now_s = dict(self.topic.ends(partitions)), self._clock()
         for part, end in ends.items():
             if end < before[part]:
-                wrong = f"partition {part} ends at {end}, and was read up to {before[part]}: records were lost"
-                raise gone(self.topic.name, wrong)
+                fault = f"partition {part} ends at {end}, and was read up to {before[part]}: records were lost"
+                raise gone(self.topic.name, fault)
         self._grown = {
             part: known if (known := self._grown.get(part)) is not None and known[0] == end else (end, now_s)
             for part, end in ends.items()
@@ -188,11 +188,11 @@ class KafkaFeed:
         if shown.names:
             with as_unfit():
                 require(f"topic {self.topic.name}", replace(self.columns, carried={}), sorted(shown.names))
-        wrong = f"no record has a value of a fitting type in each of {names}"
+        fault = f"no record has a value of a fitting type in each of {names}"
         if not self._live:
-            right = "JSON objects with times as ISO 8601 text or epoch milliseconds, and values as numbers"
-            raise refuse(f"topic {self.topic.name}", wrong, right)
-        self.problem = f"topic {self.topic.name}: {wrong}"
+            remedy = "JSON objects with times as ISO 8601 text or epoch milliseconds, and values as numbers"
+            raise refuse(f"topic {self.topic.name}", fault, remedy)
+        self.problem = f"topic {self.topic.name}: {fault}"
 
     def _objects(self, segments: list[Segment]) -> Iterator[dict[str, Any]]:
         fetched = (self._records.fetch(segment) for segment in segments)
@@ -211,5 +211,5 @@ def _objects_of(records: Records) -> Iterator[dict[str, Any]]:
             yield record | {ID: places[row], APPEND_TIME: int(records.timestamp_ms[row])}
 
 
-def _segment(cut: Cut) -> Segment:
+def _segment(cut: TopicCut) -> Segment:
     return Segment(cut.path, 0, cut.rows, of_rows=cut.rows)

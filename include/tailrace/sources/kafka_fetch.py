@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tailrace.ground.errors import Problem, SourceChanged
 from tailrace.sources.kafka_access import AccessErrors
 from tailrace.sources.kafka_client import new_consumer
-from tailrace.sources.kafka_cuts import Cut
+from tailrace.sources.kafka_cuts import TopicCut
 from tailrace.sources.kafka_servers import Servers
 
 _AT_ONCE, _POLL_S, _WAIT_S = 10_000, 0.05, 30.0
@@ -40,7 +40,7 @@ class Received:
     value: NDArray[np.object_]
 
 
-def receive(servers: Servers, cut: Cut) -> Received:
+def receive(servers: Servers, cut: TopicCut) -> Received:
     """Receive the records of a cut.
 
     Raises
@@ -70,7 +70,7 @@ def receive(servers: Servers, cut: Cut) -> Received:
     return Received(partition, offset, kind, timestamp_ms, value)
 
 
-def _consume(servers: Servers, cut: Cut) -> list[Message]:
+def _consume(servers: Servers, cut: TopicCut) -> list[Message]:
     """Return the messages of a cut, by offset in each partition; some may be from behind its ends."""
     messages = list[Message]()
     open_ends = {part: end for part, (start, end) in cut.ranges.items() if end > start}
@@ -97,7 +97,7 @@ def _consume(servers: Servers, cut: Cut) -> list[Message]:
     return messages
 
 
-def _over(received: list[Message], cut: Cut, messages: list[Message]) -> set[int]:
+def _over(received: list[Message], cut: TopicCut, messages: list[Message]) -> set[int]:
     """Add the records among what was received to `messages`; returns the partitions that are read to the cut's end."""
     over = set[int]()
     records = [message for message in received if message.error() is None]
@@ -127,17 +127,17 @@ def _ints(numbers: list[Any]) -> NDArray[np.int64]:
     return np.array(numbers, np.int64)
 
 
-def gone(topic: str, wrong: str) -> SourceChanged:
+def gone(topic: str, fault: str) -> SourceChanged:
     """Build the error for a topic whose records are no longer the stream's."""
-    right = "another name for the query, to begin anew with what is there, beside the answers so far"
-    return SourceChanged([Problem(f"topic {topic}", wrong, right)])
+    remedy = "another name for the query, to begin anew with what is there, beside the answers so far"
+    return SourceChanged([Problem(f"topic {topic}", fault, remedy)])
 
 
-def overtaken(topic: str, wrong: str) -> SourceChanged:
+def overtaken(topic: str, fault: str) -> SourceChanged:
     """Build the error for records that the topic has no more, as a rule since its retention has deleted them."""
     alter = f"kafka-configs.sh --alter --entity-type topics --entity-name {topic}"
-    right = (
+    remedy = (
         f"a retention longer than any downtime: {alter} --add-config retention.ms=-1,retention.bytes=-1 keeps all; and "
         "another name for the query, to begin anew with what is there, beside the answers so far"
     )
-    return SourceChanged([Problem(f"topic {topic}", wrong, right)])
+    return SourceChanged([Problem(f"topic {topic}", fault, remedy)])

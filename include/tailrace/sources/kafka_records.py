@@ -12,7 +12,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME
 from numpy.typing import NDArray
 
 from tailrace.sources.json_lines import parse
-from tailrace.sources.kafka_cuts import Cut
+from tailrace.sources.kafka_cuts import TopicCut
 from tailrace.sources.kafka_fetch import receive
 from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.kafka_topic import APPEND_TIME, ID
@@ -77,7 +77,7 @@ class KafkaRecords:
         """
         records = self.fetch(segment)
         lines = _lines(records)
-        own = {name: kind for name, kind in types.items() if name not in (ID, APPEND_TIME)}
+        own = {name: dtype for name, dtype in types.items() if name not in (ID, APPEND_TIME)}
         parsed = parse(lines, own, self.exact)
         table, row = parsed.table, parsed.row
         malformed = [
@@ -97,7 +97,7 @@ class KafkaRecords:
 
     def fetch(self, segment: Segment) -> Records:
         """Fetch the records of a segment, merged by append time, partition and offset."""
-        cut = Cut.of_path(segment.path)
+        cut = TopicCut.of_path(segment.path)
         received = receive(self.servers, cut)
         is_stamped = (received.time_kind == TIMESTAMP_LOG_APPEND_TIME) | (not self.by_append_time)
         is_record = received.time_kind >= 0

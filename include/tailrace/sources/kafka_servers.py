@@ -66,17 +66,17 @@ class Servers:
         """Return the brokers of the connection; those that the query names where it names some of them."""
         brokers, where = brokers_of(read), f"connection {self.connection}"
         if brokers is None:
-            wrong = "it has no brokers, and its password goes to no others"
-            raise refuse(where, wrong, f"its extra with {BROKERS}, as {_EXAMPLE}; or its host and port")
+            fault = "it has no brokers, and its password goes to no others"
+            raise refuse(where, fault, f"its extra with {BROKERS}, as {_EXAMPLE}; or its host and port")
         known = {broker.strip().casefold() for broker in brokers.split(",")}
         if others := [
             server for server in (self.bootstrap or "").split(",") if server and server.casefold() not in known
         ]:
-            wrong = f"{', '.join(others)} is none of its brokers"
-            right = (
+            fault = f"{', '.join(others)} is none of its brokers"
+            remedy = (
                 f"no servers beside it, or some of {brokers}; or {BROKERS} in the connection's extra with all of them"
             )
-            raise refuse(where, wrong, right)
+            raise refuse(where, fault, remedy)
         return self.bootstrap or brokers
 
     def __str__(self) -> str:

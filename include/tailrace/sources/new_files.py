@@ -99,9 +99,9 @@ class NewFiles:
         """
         if not directory:
             self._found, self.listed_partial, self._visited, self._is_cut = 0, 0, set(), False
-        names, found = list[str](), self._found
+        names, found_before = list[str](), self._found
         yield from self._new_in(directory, names, now_s)
-        beside += self._found - found
+        beside += self._found - found_before
         for path in sorted(f"{directory}{name}/" for name in names):
             if self.partitions.is_closed(path):
                 continue
@@ -120,7 +120,7 @@ class NewFiles:
     def _new_in(self, directory: str, names: list[str], now_s: float) -> Iterator[Entry]:
         """Yield the new files directly in a directory, and add the names of its partitions to a list."""
         taken = self.partitions.taken.get(directory) or TakenFiles("")
-        last, count, hashes, found = taken.last, 0, 0, self._found
+        last, count, hashes, found_before = taken.last, 0, 0, self._found
         try:
             changed_ns = self.partitions.source.changed_at(directory) if self._live and taken else None
             before_ns, due_s = self._unchanged.get(directory, (None, 0.0))
@@ -144,7 +144,7 @@ class NewFiles:
         self._visited.add(directory)
         if (count, hashes) != (taken.listed, taken.hashes):
             yield from self._compare(directory, taken)
-        elif changed_ns is not None and not names and self._found == found and _is_old(changed_ns):
+        elif changed_ns is not None and not names and self._found == found_before and _is_old(changed_ns):
             self._unchanged[directory] = changed_ns, now_s + _RELIST_EVERY_S
 
     def _compare(self, directory: str, taken: TakenFiles) -> Iterator[Entry]:

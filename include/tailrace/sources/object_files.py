@@ -109,7 +109,7 @@ def find_object(url: str, connection: str | None) -> ObjectFile | None:
             return None
 
 
-def open_location(place: Location) -> Path | BinaryIO:
+def open_location(location: Location) -> Path | BinaryIO:
     """Open what is in an object store for reading by ranges; a path of a disk stays as it is.
 
     Raises
@@ -117,11 +117,11 @@ def open_location(place: Location) -> Path | BinaryIO:
     FileNotFoundError
         When there is no such object.
     """
-    if isinstance(place, Path):
-        return place
-    file = find_object(place.url, place.connection)
+    if isinstance(location, Path):
+        return location
+    file = find_object(location.url, location.connection)
     if file is None:
-        raise FileNotFoundError(errno.ENOENT, "there is no such object", place.url)
+        raise FileNotFoundError(errno.ENOENT, "there is no such object", location.url)
     return file.open()
 
 

@@ -153,11 +153,11 @@ def schema_types(where: SourceFile | str, schema: pa.Schema, columns: Columns, e
         if name not in names:
             types[name] = elsewhere[name]
             continue
-        kind, (accepts, right) = _value_type(schema.field(name).type), _rule(part, columns)
-        if not accepts(kind) and not pa.types.is_null(kind):
+        dtype, (accepts, remedy) = _value_type(schema.field(name).type), _rule(part, columns)
+        if not accepts(dtype) and not pa.types.is_null(dtype):
             role = "answers can't have such a column" if part in columns.carried else f"it is the query's {part}"
-            raise refuse(f"{where}: column {name}", f"its type is {kind}, but {role}", right)
-        types[name] = str(kind)
+            raise refuse(f"{where}: column {name}", f"its type is {dtype}, but {role}", remedy)
+        types[name] = str(dtype)
     return types
 
 
@@ -187,40 +187,40 @@ def _named(path: SourceFile, *faults: int) -> Iterator[None]:
         raise refuse(str(path), f"it can't be read as Parquet ({error})", "a whole Parquet file") from error
 
 
-def _value_type(kind: pa.DataType) -> pa.DataType:
+def _value_type(dtype: pa.DataType) -> pa.DataType:
     """Return the value type of a dictionary type; any other type as it is."""
-    return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
+    return dtype.value_type if isinstance(dtype, pa.DictionaryType) else dtype
 
 
-def _is_time(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_int64(kind))
+def _is_time(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(dtype) or pa.types.is_int64(dtype))
 
 
-def _is_name(kind: pa.DataType) -> bool:
-    if pa.types.is_integer(kind):
-        return bool(not pa.types.is_uint64(kind))
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+def _is_name(dtype: pa.DataType) -> bool:
+    if pa.types.is_integer(dtype):
+        return bool(not pa.types.is_uint64(dtype))
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+def _is_number(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 
 
-def _is_list_of_numbers(kind: pa.DataType) -> bool:
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    return bool(is_list and (_is_number(kind.value_type) or pa.types.is_null(kind.value_type)))  # null: all are empty
+def _is_list_of_numbers(dtype: pa.DataType) -> bool:
+    is_list = pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype)
+    return bool(is_list and (_is_number(dtype.value_type) or pa.types.is_null(dtype.value_type)))  # null: all are empty
 
 
-def _is_carried(kind: pa.DataType) -> bool:
-    return carried_type(str(kind)) is not None
+def _is_carried(dtype: pa.DataType) -> bool:
+    return carried_type(str(dtype)) is not None
 
 
-def _is_binary(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+def _is_binary(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype))
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+def _is_text(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
 
 
 Rule = tuple[Callable[[pa.DataType], bool], str]

@@ -53,11 +53,11 @@ def repeated_texts(file: pq.ParquetFile, groups: Sequence[int], columns: Sequenc
     if sum(metadata.row_group(group).num_rows for group in groups) < _CODED_ROWS:
         return []
     texts = {name for name in columns if schema.get_field_index(name) >= 0 and schema.field(name).type == pa.string()}
-    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in texts]
+    indices = [index for index in range(metadata.num_columns) if metadata.schema.column(index).path in texts]
     return [
-        metadata.schema.column(place).path
-        for place in places
-        if all(_repeats(metadata.row_group(group).column(place)) for group in groups)
+        metadata.schema.column(index).path
+        for index in indices
+        if all(_repeats(metadata.row_group(group).column(index)) for group in groups)
     ]
 
 

@@ -50,8 +50,8 @@ class PathSource(DeclaredSource):
     @model_validator(mode="after")
     def _validate_connection(self) -> Self:
         if isinstance(self.path, Path) and self.connection is not None:
-            wrong = "a connection is for a path that is the URL of an object store"
-            raise field_error(wrong, f"{FORMS}; or no connection", "connection")
+            fault = "a connection is for a path that is the URL of an object store"
+            raise field_error(fault, f"{FORMS}; or no connection", "connection")
         return self
 
     @property
@@ -107,9 +107,9 @@ class PathSource(DeclaredSource):
         last = FORMATS[name].split(sampled[-1])[:1] if len(sampled) > 1 else []
         if first and not types:
             names = ", ".join(sorted(set(columns.named().values())))
-            wrong = f"no record has a value of a fitting type in each of {names}"
-            right = "times, ids, keys and values of the types that the query needs"
-            raise Unfit([Problem(str(self.path), wrong, right)])
+            fault = f"no record has a value of a fitting type in each of {names}"
+            remedy = "times, ids, keys and values of the types that the query needs"
+            raise Unfit([Problem(str(self.path), fault, remedy)])
         return types, [*first, *(each for each in last if each.rows and each.path != first[0].path)] if first else []
 
     def has(self, segment: Segment) -> bool:
@@ -187,9 +187,9 @@ class DeltaSource(PathSource):
         before = by_path(() if opening.record is None else opening.record.since("", ""))
         feed = opening.tables.feed(self.location, opening.columns, opening.types, before, opening.version)
         if opening.identity is not None and opening.identity != feed.identity:
-            wrong = f"it is another table than the stream has read: {feed.identity}, not {opening.identity}"
-            right = "the table that it was; or another name for the query, to begin anew"
-            raise SourceChanged([Problem(str(self.path), wrong, right)])
+            fault = f"it is another table than the stream has read: {feed.identity}, not {opening.identity}"
+            remedy = "the table that it was; or another name for the query, to begin anew"
+            raise SourceChanged([Problem(str(self.path), fault, remedy)])
         return feed
 
     def _files(self, opening: Opening) -> list[SourceFile]:

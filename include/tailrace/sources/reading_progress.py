@@ -52,5 +52,5 @@ def waiting_problem(file: SourceFile, still: bool, age_s: float) -> str | None:
     """Describe an incomplete file as a problem; None while it changes and is young, since most are soon complete."""
     if not still and age_s < _REPORT_AFTER_S:
         return None
-    wrong = "its last line is cut" if still else f"it is still being written after {age_s:.0f} s"
-    return f"{file}: {wrong}; it and what comes after it are read when it is whole"
+    fault = "its last line is cut" if still else f"it is still being written after {age_s:.0f} s"
+    return f"{file}: {fault}; it and what comes after it are read when it is whole"

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.sources.time_zones import has_zone, localised
-from tailrace.sources.verdict import Verdict, nulls, without_nulls
+from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]
 
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 
-def read_times(verdict: Verdict, raw: pa.Table, name: str, timezone: str | None, zones: Mapping[str, bool]) -> Ints:
+def read_times(
+    verdict: RecordVerdict, raw: pa.Table, name: str, timezone: str | None, zones: Mapping[str, bool]
+) -> Ints:
     """Return the epoch milliseconds of a column, and reject a time that is null, unreadable or of an unknown zone.
 
     `timezone` and `zones` are as in `check.Columns`.
@@ -33,10 +35,10 @@ def read_times(verdict: Verdict, raw: pa.Table, name: str, timezone: str | None,
         is_local = ~has_zone(column.combine_chunks())
         if timezone is None:
             stated = zones[name]
-            wrong = (
+            fault = (
                 "has no zone, and the first record has one" if stated else "has a zone, and the first record has none"
             )
-            verdict.reject(is_local == stated, f"{name} {wrong}: timezone says what times without one mean")
+            verdict.reject(is_local == stated, f"{name} {fault}: timezone says what times without one mean")
             return value
     if timezone is not None and is_local.any():
         utc, gap = localised(value, timezone)
@@ -45,7 +47,7 @@ def read_times(verdict: Verdict, raw: pa.Table, name: str, timezone: str | None,
     return value
 
 
-def _utc_or_local(verdict: Verdict, raw: pa.Table, name: str) -> Ints:
+def _utc_or_local(verdict: RecordVerdict, raw: pa.Table, name: str) -> Ints:
     """Return the milliseconds since 1970 of a column, floored, in UTC or in its own zone; reject what can't be read."""
     column = raw.column(name).combine_chunks()
     missing = nulls(column)

@@ -168,10 +168,10 @@ def removed(path: str) -> SourceChanged:
     return changed(path, "it was removed, and the stream has still to read it, or to correct by it")
 
 
-def changed(path: str, wrong: str) -> SourceChanged:
+def changed(path: str, fault: str) -> SourceChanged:
     """Build the error for a file that is not as it was when it was taken."""
-    right = "files that stay as they are, and new names for new ones; or another name for the query, to begin anew"
-    return SourceChanged([Problem(path, wrong, right)])
+    remedy = "files that stay as they are, and new names for new ones; or another name for the query, to begin anew"
+    return SourceChanged([Problem(path, fault, remedy)])
 
 
 class MissingColumn(Unfit):
@@ -188,7 +188,7 @@ def require(where: SourceFile | str, columns: Columns, present: Sequence[str]) -
     """
     for part, name in columns.named().items():
         if name not in present:
-            wrong = f"it has no column {name!r}, which the query names as {part}"
-            raise MissingColumn([Problem(str(where), wrong, f"one of {', '.join(sorted(set(present)))}")])
+            fault = f"it has no column {name!r}, which the query names as {part}"
+            raise MissingColumn([Problem(str(where), fault, f"one of {', '.join(sorted(set(present)))}")])
         if present.count(name) > 1:
             raise refuse(str(where), f"it has the column {name} more than once", "a name for one column")

@@ -189,12 +189,12 @@ def open_directory(path: Path | str, format_name: str, connection: str | None) -
     """
     if (outside_path := outside_roots(path)) is not None:
         raise Refused([outside_path])
-    right = f"a {format_name} file or a directory of them"
+    remedy = f"a {format_name} file or a directory of them"
     if isinstance(path, str):
         if is_prefix(path, connection):
             return ObjectDirectory(path, connection)
         if (single := find_object(path, connection)) is None:
-            raise refuse(path, "there is no such object, and none below it", right)
+            raise refuse(path, "there is no such object, and none below it", remedy)
         return SingleFile(single)
     _require_utf_8(path)
     if path.is_dir():
@@ -204,7 +204,7 @@ def open_directory(path: Path | str, format_name: str, connection: str | None) -
     except NotRegularError as error:
         raise irregular(error) from None
     except (FileNotFoundError, NotADirectoryError):
-        raise refuse(str(path), "there is no such file or directory", right) from None
+        raise refuse(str(path), "there is no such file or directory", remedy) from None
     return SingleFile(path)
 
 
@@ -232,5 +232,5 @@ def _require_partition(where: str, name: str) -> None:
 
 
 def _no_partition(where: str) -> Refused:
-    right = "files, whose names tell the order of the log; or directories by time, as 2026-11-26 or dt=2026-11-26"
-    return refuse(where, "this is a directory", right)
+    remedy = "files, whose names tell the order of the log; or directories by time, as 2026-11-26 or dt=2026-11-26"
+    return refuse(where, "this is a directory", remedy)

@@ -78,9 +78,9 @@ class TakenFiles:
     def unknown(self, names: Sequence[str]) -> list[str]:
         """Return those names that no file has."""
         keys = _keys_of(names)
-        found = np.searchsorted(self._keys, keys)
-        found[found == len(self._keys)] = 0
-        is_known = self._keys[found] == keys if len(self._keys) else np.zeros(len(keys), bool)
+        position = np.searchsorted(self._keys, keys)
+        position[position == len(self._keys)] = 0
+        is_known = self._keys[position] == keys if len(self._keys) else np.zeros(len(keys), bool)
         return [name for name, known in zip(names, is_known.tolist(), strict=True) if not known and name not in self]
 
     def part(self, first: int, count: int) -> list[ReadFile]:

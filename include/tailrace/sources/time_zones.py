@@ -72,14 +72,14 @@ def zone_problems(
     timezones : dict
         What times without a zone mean, by the stream's name; None where that is not declared.
     """
-    found = [
+    time_columns = [
         (stream, name, zone)
         for stream, names in columns.items()
         for name in names
         if name is not None and name in types[stream] and (zone := zone_of_type(types[stream][name])) is not None
     ]
-    zoned = [f"{stream}.{name}" for stream, name, zone in found if zone]
-    for stream, name, zone in found:
+    zoned = [f"{stream}.{name}" for stream, name, zone in time_columns if zone]
+    for stream, name, zone in time_columns:
         if zoned and not zone and timezones[stream] is None:
-            wrong = f"its times have no zone, and those of {zoned[0]} have one"
-            yield Problem(f"streams.{stream}: column {name}", wrong, "timezone: UTC, or the zone of its clocks")
+            fault = f"its times have no zone, and those of {zoned[0]} have one"
+            yield Problem(f"streams.{stream}: column {name}", fault, "timezone: UTC, or the zone of its clocks")

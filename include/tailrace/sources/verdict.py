@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 
-class Verdict:
+class RecordVerdict:
     """The first reason against each record, as a code from 1 into `reasons`; 0: none."""
 
     def __init__(self, records: int) -> None:

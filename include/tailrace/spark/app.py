@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tailrace.engine.executor import Executor
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.connections import connection_variables
 from tailrace.query.query import Query
@@ -41,10 +41,10 @@ def run(
     """
 
     @contextmanager
-    def open_executor(stage: Stage, states: TaskStates) -> Iterator[Executor]:
+    def open_executor(pipeline: Pipeline, states: TaskStates) -> Iterator[Executor]:
         variables = connection_variables([*query.connections, *connections_of(Layout.of(warehouse, query.name).home)])
         with _session(f"tailrace {query.name}", query, variables, spark) as opened:
-            executor = SparkExecutor(opened, stage, states, query.name)
+            executor = SparkExecutor(opened, pipeline, states, query.name)
             if not options.live:
                 yield executor
                 return
@@ -60,10 +60,10 @@ def rebuild(
     """Rebuild a query's stream on Spark, see `stream.rebuild.rebuild`."""
 
     @contextmanager
-    def open_executor(stage: Stage, states: TaskStates) -> Iterator[Executor]:
+    def open_executor(pipeline: Pipeline, states: TaskStates) -> Iterator[Executor]:
         variables = connection_variables(query.connections)
         with _session(f"tailrace rebuild {query.name}", query, variables, spark) as opened:
-            yield SparkExecutor(opened, stage, states, query.name)
+            yield SparkExecutor(opened, pipeline, states, query.name)
 
     return rebuild_on(query, Layout.of(warehouse, query.name), file, on_batch, open_executor)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.messages import Inbox, Message, table_messages
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.query_clock import ClockBatch
-from tailrace.engine.stage import Stage
 from tailrace.engine.task_states import CLOCK, TaskStates
 
 
@@ -24,7 +24,7 @@ class BatchJob:
     """
 
     id: str
-    stage: Stage
+    pipeline: Pipeline
     states: TaskStates
     before: int
 
@@ -35,8 +35,8 @@ class BatchJob:
         if index == 0:
             self.states.write(CLOCK, header.batch, state)
             output += table_messages(clock.output)
-        if index < self.stage.tasks:
-            task = self.stage.task(index)
+        if index < self.pipeline.tasks:
+            task = self.pipeline.task(index)
             task_state, tables = task.advance(self.states.read(index, self.before), header, clock, inbox.rows())
             self.states.write(index, header.batch, task_state)
             output += table_messages(tables)
@@ -46,7 +46,7 @@ class BatchJob:
         """Advance the query's clock by the batch, once a worker: each comes to the same."""
         if self.id not in _CLOCKS:
             _CLOCKS.clear()
-            _CLOCKS[self.id] = self.stage.clock.advance(
+            _CLOCKS[self.id] = self.pipeline.clock.advance(
                 self.states.read(CLOCK, self.before), header, inbox.statistics()
             )
         return _CLOCKS[self.id]

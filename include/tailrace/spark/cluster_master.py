@@ -71,9 +71,9 @@ def secret() -> str:
     """
     value = os.environ.get(SECRET, "")
     if len(value) < FEWEST_CHARACTERS:
-        wrong = f"it has fewer than {FEWEST_CHARACTERS} characters" if value else "it is not set"
-        right = "the one secret of the Spark cluster's master, workers and drivers, as `openssl rand -hex 32` makes it"
-        raise refuse(f"environment variable {SECRET}", wrong, right)
+        fault = f"it has fewer than {FEWEST_CHARACTERS} characters" if value else "it is not set"
+        remedy = "the one secret of the Spark cluster's master, workers and drivers, as `openssl rand -hex 32` makes it"
+        raise refuse(f"environment variable {SECRET}", fault, remedy)
     return value
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import rows_by_table
 from tailrace.engine.messages import Inbox, Message, messages_of, unpacked_tables
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.task_states import TaskStates
 from tailrace.sources.segments import Segment
 from tailrace.spark.batch_job import BatchJob
@@ -40,12 +40,12 @@ class SparkExecutor:
     """
 
     spark: SparkSession
-    stage: Stage
+    pipeline: Pipeline
     states: TaskStates
     name: str
 
     def __post_init__(self) -> None:
-        self._keys = group_keys(max(self.stage.tasks, 1))  # the first group runs the clock, too
+        self._keys = group_keys(max(self.pipeline.tasks, 1))  # the first group runs the clock, too
         self.spark.conf.set("spark.sql.shuffle.partitions", str(len(self._keys)))
         self.spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would run several tasks one after the other
 
@@ -77,8 +77,8 @@ class SparkExecutor:
         rows = sum(segment.rows for segment in segments)
         context.setJobDescription(f"{self.name}: batch {header.batch}, {rows:,} rows")
         parts = share(segments, context.defaultParallelism)
-        stage, keys, packed = self.stage, self._keys, header.pack()
-        job = BatchJob(uuid.uuid4().hex, stage, self.states, before)
+        pipeline, keys, packed = self.pipeline, self._keys, header.pack()
+        job = BatchJob(uuid.uuid4().hex, pipeline, self.states, before)
 
         def read(indexes: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             unpacked = BatchHeader.unpack(packed)
@@ -86,7 +86,7 @@ class SparkExecutor:
                 if index == 0:  # each group runs, also one for which there are no rows
                     yield from (_rows(key, [_BEGIN]) for key in keys)
                 for segment in parts[index]:
-                    for group, message in messages_of(stage.prepare(segment, unpacked), len(keys)):
+                    for group, message in messages_of(pipeline.prepare(segment, unpacked), len(keys)):
                         yield _rows(keys[group], [message])
 
         def advance(group: tuple[Any, ...], messages: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ import shapely
 from tailrace.spatial_join.edge_index import BOUNDARY, INTERIOR, EdgeIndex
 from tailrace.spatial_join.geometries import Mask, Points, Shapes
 from tailrace.spatial_join.pairs import NO_PAIRS, Pairs, ordered
-from tailrace.spatial_join.raster import Candidates, Raster
+from tailrace.spatial_join.raster import Raster, RasterCandidates
 from tailrace.spatial_join.raster_levels import rasters_of
 
 POINT_IN_AREA: dict[str, frozenset[int]] = {
@@ -71,13 +71,13 @@ class RasterSearch:
         others = ordered(others.take(accepted))
         return _merged(covered, others) if takes_interior else others
 
-    def _candidates(self, points: Points) -> Candidates:
+    def _candidates(self, points: Points) -> RasterCandidates:
         """Those of all rasters; a point has some in one of them at most."""
-        found = [raster.candidates(points) for raster in self.rasters]
-        if len(found) == 1:
-            return found[0]
-        covered, others, is_certain = zip(*found, strict=True)
-        return Candidates(ordered(Pairs.joined(covered)), Pairs.joined(others), np.concatenate(is_certain))
+        parts = [raster.candidates(points) for raster in self.rasters]
+        if len(parts) == 1:
+            return parts[0]
+        covered, others, is_certain = zip(*parts, strict=True)
+        return RasterCandidates(ordered(Pairs.joined(covered)), Pairs.joined(others), np.concatenate(is_certain))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +155,11 @@ def _by_envelopes(tree: shapely.STRtree, points: Points) -> Iterator[tuple[slice
 
 def _merged(pairs: Pairs, others: Pairs) -> Pairs:
     """Merge pairs in ascending order, of which no left row is in both."""
-    place = np.searchsorted(pairs.left, others.left) + np.arange(len(others.left))
-    is_first = np.ones(len(pairs.left) + len(place), bool)
-    is_first[place] = False
+    index = np.searchsorted(pairs.left, others.left) + np.arange(len(others.left))
+    is_first = np.ones(len(pairs.left) + len(index), bool)
+    is_first[index] = False
     merged = Pairs(np.empty(len(is_first), np.int64), np.empty(len(is_first), np.int64))
     for column, one, other in zip(merged, pairs, others, strict=True):
         column[is_first] = one
-        column[place] = other
+        column[index] = other
     return merged

@@ -19,7 +19,7 @@ Numbers = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Frame:
+class RasterFrame:
     """The rectangle that a raster covers, and the sides of its smallest cells, which are the unit of its numbers.
 
     The number of a coordinate is the floor of its distance from the origin in units, as doubles compute it. As that
@@ -36,7 +36,7 @@ class Frame:
     scale: tuple[float, float]
 
     @staticmethod
-    def around(bounds: Floats) -> Frame | None:
+    def around(bounds: Floats) -> RasterFrame | None:
         """The frame around minx, miny, maxx, maxy; none where doubles can't count its cells."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             low, high = bounds[:2], bounds[2:]
@@ -45,7 +45,7 @@ class Frame:
             scale = 2.0**BITS / (high + border - origin)
         if not (np.isfinite(scale) & (scale > 0) & np.isfinite(origin)).all():
             return None
-        return Frame((float(origin[0]), float(origin[1])), (float(scale[0]), float(scale[1])))
+        return RasterFrame((float(origin[0]), float(origin[1])), (float(scale[0]), float(scale[1])))
 
     def units(self, axis: int, coordinates: Floats, out: Floats | None = None) -> Floats:
         """The distances from the origin along an axis (0: x, 1: y), in units."""

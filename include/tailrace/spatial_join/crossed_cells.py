@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailrace.ground.columns import Floats, Ints
-from tailrace.spatial_join.cells import Frame
+from tailrace.spatial_join.cells import RasterFrame
 from tailrace.spatial_join.edge_index import PolygonEdges
 
 MARGIN = 1.0
@@ -25,7 +25,7 @@ class UnitEdges:
     y2: Floats
 
     @staticmethod
-    def of(edges: PolygonEdges, frame: Frame) -> UnitEdges:
+    def of(edges: PolygonEdges, frame: RasterFrame) -> UnitEdges:
         x1, x2 = frame.units(0, edges.x1), frame.units(0, edges.x2)
         y1, y2 = frame.units(1, edges.y1), frame.units(1, edges.y2)
         swap = x1 > x2

@@ -50,21 +50,21 @@ class DimensionTable:
     texts: Mapping[str, pa.Array]
     skipped: tuple[Problem, ...] = ()
 
-    def values(self, name: str, kind: pa.DataType, rows: pa.Array) -> pa.Array:
+    def values(self, name: str, dtype: pa.DataType, rows: pa.Array) -> pa.Array:
         """Return the values of a column in some rows, in the type of the first version.
 
         This one may have a narrower type, or integers for doubles. Texts of CSV stay as they are, also where each of
         them is a number here.
         """
-        column = self.texts.get(name, self.columns[name]) if pa.types.is_string(kind) else self.columns[name]
+        column = self.texts.get(name, self.columns[name]) if pa.types.is_string(dtype) else self.columns[name]
         values = column.take(rows)
         try:
-            return values.cast(kind, safe=not pa.types.is_floating(kind))
+            return values.cast(dtype, safe=not pa.types.is_floating(dtype))
         except pa.ArrowInvalid as error:
-            if pa.types.is_timestamp(kind):  # of a stream that began when times of CSV were no texts
-                return values.cast(pa.timestamp("us")).cast(kind)
-            wrong = f"the column {name} of the table is of the type {column.type}, in its first version {kind}"
-            raise ValueError(f"{wrong}: {error}; right is another name for the query, to begin anew") from error
+            if pa.types.is_timestamp(dtype):  # of a stream that began when times of CSV were no texts
+                return values.cast(pa.timestamp("us")).cast(dtype)
+            fault = f"the column {name} of the table is of the type {column.type}, in its first version {dtype}"
+            raise ValueError(f"{fault}: {error}; right is another name for the query, to begin anew") from error
 
     @property
     def geometries(self) -> Geometries:
@@ -111,8 +111,8 @@ def parse(
     rows = read_columns(path, content, id, geometry, columns)
     ids = _checked_ids(path, rows, id)
     wheres = [f"{path}: {rows.unit} {number + 1} ({id} {value})" for number, value in enumerate(ids.to_pylist())]
-    shapes, found = check(rows.parsed, degrees, on_invalid == "make_valid")
-    faults = _faults(rows, found)
+    shapes, invalid = check(rows.parsed, degrees, on_invalid == "make_valid")
+    faults = _faults(rows, invalid)
     remedy = _REMEDY + ("skip" if on_invalid == "make_valid" else "make_valid or skip")
     problems = [Problem(wheres[row], fault, remedy) for row, fault in faults.items()]
     if problems and on_invalid != "skip":
@@ -151,8 +151,8 @@ def _checked_ids(path: Location, rows: TableColumns, id: str) -> pa.Array:
     return ids
 
 
-def _faults(rows: TableColumns, found: Mapping[int, str]) -> dict[int, str]:
+def _faults(rows: TableColumns, invalid: Mapping[int, str]) -> dict[int, str]:
     """By row, in order, what is wrong with its geometry."""
-    faults = {row: _FAULTS.get(fault) or f"its geometry {fault}" for row, fault in found.items()}
+    faults = {row: _FAULTS.get(fault) or f"its geometry {fault}" for row, fault in invalid.items()}
     faults |= dict.fromkeys(np.flatnonzero(~rows.is_given).tolist(), "it has no geometry")
     return dict(sorted(faults.items()))

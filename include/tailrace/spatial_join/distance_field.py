@@ -14,7 +14,7 @@ _METRES = {"m": 1.0, "km": 1000.0}
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(m|km)")
 
 
-def _be_a_distance(value: Any) -> Any:
+def _validate_distance(value: Any) -> Any:
     if isinstance(value, str) and _LENGTH.fullmatch(value.strip()) and math.isfinite(limit_of(value)):
         return value
     try:
@@ -30,7 +30,7 @@ def _be_a_distance(value: Any) -> Any:
 
 Distance = Annotated[
     float | str,
-    BeforeValidator(_be_a_distance),
+    BeforeValidator(_validate_distance),
     WithJsonSchema({"type": ["string", "number"], "minimum": 0, "pattern": rf"^\s*{_LENGTH.pattern}\s*$"}),
 ]
 """A distance as it is written: a length with its unit, or a bare number."""

@@ -9,7 +9,7 @@ import shapely
 from numpy.typing import NDArray
 
 from tailrace.ground.columns import Floats, Ints
-from tailrace.spatial_join.edge_strips import Strips
+from tailrace.spatial_join.edge_strips import EdgeStrips
 from tailrace.spatial_join.geometries import Mask, Points, Shapes
 
 INTERIOR, BOUNDARY, EXTERIOR = 1, 0, -1
@@ -93,31 +93,31 @@ class EdgeIndex:
         The table's rows; valid. Rows without an area have no edges, and every point is in their exterior.
     edges : PolygonEdges
         All edges, once each.
-    strips : Strips
+    strips : EdgeStrips
     entries : PolygonEdges
         The edges of each strip, strip by strip.
     """
 
     shapes: Shapes
     edges: PolygonEdges
-    strips: Strips
+    strips: EdgeStrips
     entries: PolygonEdges
 
     @staticmethod
     def of(shapes: Shapes) -> EdgeIndex:
         """Index the edges of all rows."""
         edges = PolygonEdges.of(shapes)
-        strips, edge_of_entry = Strips.of(edges.row, edges.y1, edges.y2, len(shapes))
+        strips, edge_of_entry = EdgeStrips.of(edges.row, edges.y1, edges.y2, len(shapes))
         return EdgeIndex(shapes, edges, strips, edges.take(edge_of_entry))
 
     def locate(self, points: Points, rows: Ints) -> Locations:
         """Tell where the i-th point lies to the polygon of the i-th row; shape (n,)."""
-        found = np.full(len(points), EXTERIOR, np.int8)
+        located = np.full(len(points), EXTERIOR, np.int8)
         if len(self.edges):
             for first in range(0, len(points), _PAIRS):
                 block = slice(first, first + _PAIRS)
-                found[block] = self._locate(points.take(block), rows[block])
-        return found
+                located[block] = self._locate(points.take(block), rows[block])
+        return located
 
     def _locate(self, points: Points, rows: Ints) -> Locations:
         first, count = self.strips.entries_at(rows, points.y)
@@ -130,13 +130,13 @@ class EdgeIndex:
         sign, is_exact_zero = orientation(edges, x, y, beside)
         crossed = (y < edges.y2) & ((sign > 0) | ~beside)
         odd = np.bincount(pair[crossed], minlength=len(points)) & 1
-        found = np.where(odd, INTERIOR, EXTERIOR).astype(np.int8)
+        located = np.where(odd, INTERIOR, EXTERIOR).astype(np.int8)
         doubtful = np.zeros(len(points), bool)
         doubtful[pair[beside & (sign == 0)]] = True
-        found[pair[is_exact_zero]] = BOUNDARY
-        asked = np.flatnonzero(doubtful & (found != BOUNDARY))
-        found[asked] = located_by_geos(points.take(asked), self.shapes[rows[asked]])
-        return found
+        located[pair[is_exact_zero]] = BOUNDARY
+        asked = np.flatnonzero(doubtful & (located != BOUNDARY))
+        located[asked] = located_by_geos(points.take(asked), self.shapes[rows[asked]])
+        return located
 
     def _may_meet(self, points: Points, pair: Ints, entry: Ints) -> Ints:
         """The entries whose edges are level with the point, ends included, and reach to its right."""

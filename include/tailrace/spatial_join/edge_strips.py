@@ -13,7 +13,7 @@ _ENTRIES_AN_EDGE = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Strips:
+class EdgeStrips:
     """The strips of each row, between some of the y at which its edges end, so that outliers stretch only their own.
 
     Attributes
@@ -32,7 +32,7 @@ class Strips:
     first_entry: Ints
 
     @staticmethod
-    def of(row: Ints, low: Floats, high: Floats, rows: int) -> tuple[Strips, Ints]:
+    def of(row: Ints, low: Floats, high: Floats, rows: int) -> tuple[EdgeStrips, Ints]:
         """Cut strips for intervals [low, high] of y of some rows; and the interval of each entry, strip by strip.
 
         Parameters
@@ -42,11 +42,11 @@ class Strips:
         low, high : ndarray, shape (e,)
         """
         breaks, owner = _distinct_ends(row, np.concatenate([low, high]))
-        place = np.arange(len(breaks)) - np.searchsorted(owner, owner)
+        index = np.arange(len(breaks)) - np.searchsorted(owner, owner)
         edges = np.bincount(row, minlength=rows)
         step = np.ones(rows, np.int64)
         while True:
-            kept = place % step[owner] == 0
+            kept = index % step[owner] == 0
             strips = _padded(breaks[kept], owner[kept], rows)
             bottom_strip, top_strip = strips.strip_at(row, low), strips.strip_at(row, high)
             entries = np.bincount(row, top_strip - bottom_strip + 1, minlength=rows)
@@ -59,7 +59,7 @@ class Strips:
         strip = np.arange(len(interval)) - np.repeat(np.cumsum(count) - count, count) + bottom_strip[interval]
         order = np.argsort(strip, kind="stable")
         first_entry = np.searchsorted(strip[order], np.arange(len(strips.bottom) + 1))
-        return Strips(strips.first, strips.bottom, first_entry), interval[order]
+        return EdgeStrips(strips.first, strips.bottom, first_entry), interval[order]
 
     def strip_at(self, row: Ints, y: Floats) -> Ints:
         """The strip of a row that holds y, the lowest one where y is below all; of a row without strips it is none."""
@@ -88,11 +88,11 @@ def _distinct_ends(row: Ints, ends: Floats) -> tuple[Floats, Ints]:
     return ends[new], owner[new]
 
 
-def _padded(breaks: Floats, owner: Ints, rows: int) -> Strips:
+def _padded(breaks: Floats, owner: Ints, rows: int) -> EdgeStrips:
     """The strips from each break to the next, filled up to a power of two for each row: a search halves them."""
     count = np.bincount(owner, minlength=rows)
     size = np.where(count > 0, 1 << np.ceil(np.log2(np.maximum(count, 1))).astype(np.int64), 0)
     first = np.concatenate([[0], np.cumsum(size)])
     bottom = np.full(first[-1] + 1, np.inf)
     bottom[first[owner] + np.arange(len(breaks)) - (np.cumsum(count) - count)[owner]] = breaks
-    return Strips(first, bottom, np.zeros(0, np.int64))
+    return EdgeStrips(first, bottom, np.zeros(0, np.int64))

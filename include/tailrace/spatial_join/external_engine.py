@@ -56,6 +56,6 @@ def extension_file() -> Path:
     """
     package = find_spec("duckdb_extension_spatial")
     if package is None or package.origin is None or find_spec("duckdb") is None:
-        wrong = "DuckDB with its spatial extension, which searches the table, is not installed"
-        raise refuse("method external", wrong, "the extra: pip install 'tailrace[external]'; make setup brings it")
+        fault = "DuckDB with its spatial extension, which searches the table, is not installed"
+        raise refuse("method external", fault, "the extra: pip install 'tailrace[external]'; make setup brings it")
     return next(Path(package.origin).parent.glob("extensions/*/spatial.duckdb_extension"))

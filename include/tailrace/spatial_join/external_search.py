@@ -83,8 +83,8 @@ class ExternalSearch:
         with self._lock:  # a connection has one result at a time
             connection = self._connection()
             for first in range(0, len(left), _BLOCK):
-                found = self._find(connection, left.take(slice(first, first + _BLOCK)))
-                parts.append(Pairs(found.left + first, found.right))
+                pairs = self._find(connection, left.take(slice(first, first + _BLOCK)))
+                parts.append(Pairs(pairs.left + first, pairs.right))
         return Pairs.joined(parts)
 
     def _find(self, connection: Connection, block: Geometries) -> Pairs:

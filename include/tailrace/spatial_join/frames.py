@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tailrace.ground.columns import Floats, Ints
-from tailrace.spatial_join.cells import Frame
+from tailrace.spatial_join.cells import RasterFrame
 from tailrace.spatial_join.geometries import Mask
 
 _MOST_FRAMES = 4
@@ -18,7 +18,7 @@ _LEAST_GAP = 1 / 16
 """The part of a frame's side that a gap must have: more than the borders around the frames on both sides of it."""
 
 
-def frames_of(bounds: Floats) -> list[tuple[Frame, Ints]] | None:
+def frames_of(bounds: Floats) -> list[tuple[RasterFrame, Ints]] | None:
     """Frames around polygons, and the polygons in each; no polygon comes near the frame of others.
 
     Parameters
@@ -40,9 +40,11 @@ def frames_of(bounds: Floats) -> list[tuple[Frame, Ints]] | None:
             break
         groups += [groups[at][is_below], groups[at][~is_below]]
         del groups[at]
-    frames = [Frame.around(np.concatenate([bounds[g, :2].min(axis=0), bounds[g, 2:].max(axis=0)])) for g in groups]
-    found = [(frame, group) for frame, group in zip(frames, groups, strict=True) if frame is not None]
-    return found if len(found) == len(groups) else None
+    frames = [
+        RasterFrame.around(np.concatenate([bounds[g, :2].min(axis=0), bounds[g, 2:].max(axis=0)])) for g in groups
+    ]
+    framed = [(frame, group) for frame, group in zip(frames, groups, strict=True) if frame is not None]
+    return framed if len(framed) == len(groups) else None
 
 
 def _cut(bounds: Floats) -> tuple[float, Mask]:
@@ -50,7 +52,7 @@ def _cut(bounds: Floats) -> tuple[float, Mask]:
 
     Of the two cuts it is that with the smaller side; where no gap is wide enough, the part is 1.
     """
-    found = (1.0, np.ones(len(bounds), bool))
+    best = (1.0, np.ones(len(bounds), bool))
     bounds = bounds / 4  # so that no difference overflows
     for axis in (0, 1):
         low, high = bounds[:, axis], bounds[:, axis + 2]
@@ -62,5 +64,5 @@ def _cut(bounds: Floats) -> tuple[float, Mask]:
             at = int(gaps.argmax())
             below, above = reach[at] - low[order[0]], reach[-1] - low[order[at + 1]]
             share = float(min(below, above) / extent)
-            found = min(found, (share, low <= low[order[at]]), key=lambda cut: cut[0])
-    return found
+            best = min(best, (share, low <= low[order[at]]), key=lambda cut: cut[0])
+    return best

@@ -20,7 +20,7 @@ class GeometryColumns(Section):
     wkb: Column | None = Field(default=None, description="column of geometries as WKB bytes: geom")
 
     @model_validator(mode="after")
-    def _be_one(self) -> Self:
+    def _validate_columns(self) -> Self:
         named = {name for name in ("x", "y", "wkt", "wkb") if getattr(self, name) is not None}
         if named not in ({"x", "y"}, {"wkt"}, {"wkb"}):
             here = ", ".join(sorted(named)) or "nothing"

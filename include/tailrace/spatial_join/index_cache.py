@@ -38,17 +38,17 @@ class IndexCache:
             Indexes a chunk.
         """
         cached = self._by_owner.pop(owner, {})
-        found = [
+        indexes = [
             cached.get(chunk.source) or (make(chunk) if is_near else None)
             for chunk, is_near in zip(chunks, near, strict=True)
         ]
         self._by_owner[owner] = {
             chunk.source: index
-            for chunk, index in zip(chunks, found, strict=True)
+            for chunk, index in zip(chunks, indexes, strict=True)
             if chunk.source is not None and index is not None
         }
         self._make_room()
-        return found
+        return indexes
 
     def _make_room(self) -> None:
         room = self.most_bytes

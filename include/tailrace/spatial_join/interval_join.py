@@ -37,4 +37,4 @@ class SpatialIntervalJoin(JoinedStreams):
 
     def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the pairs of new rows of one side; both directions are Algorithm 4's."""
-        return self.join.match((left, right), new, self.interval, self.place)
+        return self.join.match((left, right), new, self.interval, self.task_slot)

@@ -17,7 +17,7 @@ class Interval(Section):
     upper: Duration = Field(description="its upper end: 30 min")
 
     @model_validator(mode="after")
-    def _be_one(self) -> Self:
+    def _validate_bounds(self) -> Self:
         if self.lower > self.upper:
             raise field_error("lower is above upper, so no pair lies between them", "a lower end below upper", "lower")
         return self

@@ -12,7 +12,7 @@ from tailrace.ground.columns import Floats
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
-from tailrace.partition.routes import Partition, Place
+from tailrace.partition.routes import Partition, TaskSlot
 from tailrace.spatial_join.selection import Selected, columns_of_side, types_of
 from tailrace.spatial_join.stream_join import StreamJoin
 
@@ -29,14 +29,14 @@ class JoinedStreams(JoinedPairs):
     explanation : Explanation
     selection : tuple of Selected
         The columns of an answer beside its identity.
-    place : Place or None
+    task_slot : TaskSlot or None
         The task that the kind runs in; None: there is one.
     """
 
     join: StreamJoin
     explanation: Explanation
     selection: tuple[Selected, ...] = ()
-    place: Place | None = None
+    task_slot: TaskSlot | None = None
 
     @property
     def values(self) -> dict[str, pa.DataType]:
@@ -63,8 +63,8 @@ class JoinedStreams(JoinedPairs):
     ) -> Mapping[str, Any] | None:
         return self.join.next_plan(plan, loads, tasks)
 
-    def at(self, place: Place) -> Self:
-        return replace(self, place=place)
+    def for_task(self, task_slot: TaskSlot) -> Self:
+        return replace(self, task_slot=task_slot)
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         geometry, count = self.join.inputs[side], tuples.num_rows

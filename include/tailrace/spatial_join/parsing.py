@@ -28,7 +28,7 @@ UNREAD, CURVES, DEEP = "could not be read", "is of curves", f"is nested more tha
 _SHORT = 9 * MOST_LEVELS
 """Bytes that are not enough for more levels: of WKB each takes 9, of WKT more."""
 
-_OWN = 3
+_MULTIPOLYGON_LEVELS = 3
 """Parentheses of a multipolygon within each other."""
 
 _POINT, _LINES, _POLYGON, _CONTAINERS = 1, (2, 8), 3, (4, 5, 6, 7, 9, 10, 11, 12)
@@ -121,7 +121,7 @@ def _read(read: Read, values: Shapes, rows: Ints, shapes: Shapes, faults: dict[i
 
 def _is_deep_text(text: str) -> bool:
     """Whether the parentheses of WKT are nested too deep, as only collections can be: else there are three at most."""
-    most = MOST_LEVELS + _OWN
+    most = MOST_LEVELS + _MULTIPOLYGON_LEVELS
     if text.count("(") <= most:
         return False
     letters = np.frombuffer(text.encode(), np.uint8)

@@ -55,14 +55,14 @@ def explanation_of(section: SpatialJoinSection) -> Explanation:
     if section.join == "table":
         spread = "answered where it is read"
         if section.method != "indexed":
-            found = "each row of the table is tested" if section.method == "native" else "DuckDB's spatial join"
-            return Explanation(spread, found, f"method: {section.method} is declared")
-        found = "points in polygons by a raster and indexed edges, all else by an R-tree of envelopes"
-        return Explanation(spread, found, "each worker holds the whole table, and a tuple waits for no other")
+            method = "each row of the table is tested" if section.method == "native" else "DuckDB's spatial join"
+            return Explanation(spread, method, f"method: {section.method} is declared")
+        method = "points in polygons by a raster and indexed edges, all else by an R-tree of envelopes"
+        return Explanation(spread, method, "each worker holds the whole table, and a tuple waits for no other")
     if grid is None:
         why = "method: native is declared" if section.method == "native" else "disjoint geometries are in any two cells"
-        found = "a local index" if section.method == "indexed" else "nested loops over all pairs"
-        return Explanation("right to all tasks, left by the hash of its id", found, why)
+        method = "a local index" if section.method == "indexed" else "nested loops over all pairs"
+        return Explanation("right to all tasks, left by the hash of its id", method, why)
     spread = f"by {grid.n} × {grid.n} cells, left to all where partners may lie, balanced by the pairs found"
     reason = "pairs lie near each other, so a cell and its surroundings are enough to find them"
     return Explanation(spread, "points among points by sorted strips, all else by an R-tree of envelopes", reason)

@@ -14,7 +14,7 @@ from tailrace.spatial_join.geometries import Points
 from tailrace.spatial_join.pairs import Times
 from tailrace.spatial_join.queries import Queries
 from tailrace.spatial_join.relations import TOPOLOGICAL, related
-from tailrace.spatial_join.strips import Strips
+from tailrace.spatial_join.strips import PointStrips
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class PointIndex:
     """
 
     condition: Condition
-    strips: Strips
+    strips: PointStrips
     points: Points
     places: Floats
 
@@ -40,7 +40,7 @@ class PointIndex:
     def of(points: Points, condition: Condition) -> PointIndex:
         """Sort points into strips."""
         _, bottom, _, top = condition.boxes(np.zeros((1, 4))).bounds[0]
-        strips = Strips.of(points, float(top / 2 - bottom / 2))
+        strips = PointStrips.of(points, float(top / 2 - bottom / 2))
         points = points.take(strips.order)
         return PointIndex(condition, strips, points, condition.metric.places(points))
 
@@ -51,23 +51,23 @@ class PointIndex:
         row = points.boxes_by_x.row[runs.order]
         queries, places = points.geometries.take(row), points.places[:, row]
         for candidates in runs.candidates():
-            box, place = candidates
+            box, rank = candidates
             if times is not None:
-                on_time = np.flatnonzero(times.hold(row[box], self.strips.order[place]))
-                box, place = box[on_time], place[on_time]
-            rows = self._fulfilling(queries, places, box, place)
-            yield row[box[rows]], self.strips.order[place[rows]]
+                on_time = np.flatnonzero(times.hold(row[box], self.strips.order[rank]))
+                box, rank = box[on_time], rank[on_time]
+            rows = self._fulfilling(queries, places, box, rank)
+            yield row[box[rows]], self.strips.order[rank[rows]]
 
-    def _fulfilling(self, queries: Points, places: Floats, box: Ints, place: Ints) -> Ints:
+    def _fulfilling(self, queries: Points, places: Floats, box: Ints, rank: Ints) -> Ints:
         """The candidates that fulfil the condition: by their chords, and where these are not sure, by the metric."""
         condition, rows = self.condition, np.arange(len(box))
         if condition.limit is not None:
             chords = condition.metric.chords(condition.limit)
-            near, unsure = chords.decide(squares(places, self.places, box, place))
-            measured = queries.take(box[unsure]), self.points.take(place[unsure])
+            near, unsure = chords.decide(squares(places, self.places, box, rank))
+            measured = queries.take(box[unsure]), self.points.take(rank[unsure])
             near[unsure] = condition.metric.distance(*measured) <= condition.limit
             rows = np.flatnonzero(near)
         if condition.relation in TOPOLOGICAL:
-            one, two = queries.take(box[rows]), self.points.take(place[rows])
+            one, two = queries.take(box[rows]), self.points.take(rank[rows])
             rows = rows[related(condition.relation, one, two)]
         return rows

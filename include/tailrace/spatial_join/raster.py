@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailrace.ground.columns import Ints
-from tailrace.spatial_join.cells import BITS, Frame
+from tailrace.spatial_join.cells import BITS, RasterFrame
 from tailrace.spatial_join.geometries import Mask, Points
 from tailrace.spatial_join.pairs import NO_PAIRS, Pairs
 
@@ -24,7 +24,7 @@ _COVERED, _LISTED = 1, 2
 """Kinds of cells beside the empty ones, 0: one row covers it and is alone there; all others."""
 
 
-class Candidates(NamedTuple):
+class RasterCandidates(NamedTuple):
     """The pairs of a point and a row with the point in the row's polygon, and those for which that is not known.
 
     Attributes
@@ -77,7 +77,7 @@ class Raster:
 
     Attributes
     ----------
-    frame : Frame
+    frame : RasterFrame
     bits : tuple of int
         For each level, the bits of a cell's place along a side: its grids have 2**bits cells a side.
     cells : ndarray of int32
@@ -86,12 +86,12 @@ class Raster:
     contents : Contents
     """
 
-    frame: Frame
+    frame: RasterFrame
     bits: tuple[int, ...]
     cells: NDArray[np.int32]
     contents: Contents
 
-    def candidates(self, points: Points) -> Candidates:
+    def candidates(self, points: Points) -> RasterCandidates:
         """The rows to which points may be related: each point with the rows of its cell."""
         covered, others, entries = [NO_PAIRS], [NO_PAIRS.left], [_NO_ENTRIES]
         for first in range(0, len(points), _BLOCK):
@@ -101,7 +101,7 @@ class Raster:
             covered.append(Pairs(alone + first, self.contents.row.take(entry.take(alone))))
             others.append(other + first)
             entries.append(entry[other])
-        return Candidates(Pairs.joined(covered), *self._listed(np.concatenate(others), np.concatenate(entries)))
+        return RasterCandidates(Pairs.joined(covered), *self._listed(np.concatenate(others), np.concatenate(entries)))
 
     def _listed(self, point: Ints, entry: NDArray[np.int32]) -> tuple[Pairs, Mask]:
         """Each point with all rows of the list that begins at its entry, and whether they are certain."""
@@ -124,8 +124,8 @@ class Raster:
         for bits in self.bits[1:]:
             shift -= bits
             last = (1 << bits) - 1
-            found = self.cells.take(-1 - entry[at] + (((y >> shift) & last) << bits) + ((x >> shift) & last))
-            entry[at] = found
-            deeper = np.flatnonzero(found < 0)
+            child = self.cells.take(-1 - entry[at] + (((y >> shift) & last) << bits) + ((x >> shift) & last))
+            entry[at] = child
+            deeper = np.flatnonzero(child < 0)
             at, x, y = at[deeper], x[deeper], y[deeper]
         return entry

@@ -8,7 +8,7 @@ import numpy as np
 
 from tailrace.ground.columns import Ints
 from tailrace.spatial_join.cell_contents import ContentsBuilder
-from tailrace.spatial_join.cells import BITS, Frame
+from tailrace.spatial_join.cells import BITS, RasterFrame
 from tailrace.spatial_join.crossed_cells import CellBoxes, UnitEdges, boxes_of, crossed_cells, expand
 from tailrace.spatial_join.edge_index import EXTERIOR, INTERIOR, EdgeIndex, Locations, PolygonEdges
 from tailrace.spatial_join.frames import frames_of
@@ -74,7 +74,7 @@ def rasters_of(index: EdgeIndex) -> list[Raster] | None:
 class _Builder:
     """Builds the raster of some edges; no other edge comes near their frame."""
 
-    def __init__(self, index: EdgeIndex, edges: PolygonEdges, frame: Frame) -> None:
+    def __init__(self, index: EdgeIndex, edges: PolygonEdges, frame: RasterFrame) -> None:
         self._index = index
         self._frame = frame
         self._row = edges.row
@@ -167,10 +167,10 @@ class _Builder:
         tile, column, line = _places(first, boxes, start)
         x = self._frame.coordinates(0, np.asarray((column + 0.5) * (1 << shift)))
         y = self._frame.coordinates(1, np.asarray((line + 0.5) * (1 << shift)))
-        found = self._index.locate(Points(x, y), level.row[tile])
+        located = self._index.locate(Points(x, y), level.row[tile])
         astray = (self._frame.numbers(0, x) >> shift != column) | (self._frame.numbers(1, y) >> shift != line)
-        found[astray | (np.abs(found) != 1)] = _MIXED
-        status[free] = found[np.cumsum(begins)[free] - 1]
+        located[astray | (np.abs(located) != 1)] = _MIXED
+        status[free] = located[np.cumsum(begins)[free] - 1]
 
 
 def _places(cells: Ints, boxes: CellBoxes, start: Ints) -> tuple[Ints, Ints, Ints]:

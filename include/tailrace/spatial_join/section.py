@@ -111,8 +111,8 @@ class SpatialJoinSection(Section):
         if self.join == "table" and self.geometry.right is not None:
             raise field_error("the right geometries are the table's", "no geometry.right", "geometry.right")
         if self.join != "table" and self.geometry.right is None:
-            wrong = "the columns of the right stream's geometries are missing"
-            raise field_error(wrong, "right: {x: lon, y: lat}", "geometry.right")
+            fault = "the columns of the right stream's geometries are missing"
+            raise field_error(fault, "right: {x: lon, y: lat}", "geometry.right")
 
     def _check_bin(self) -> None:
         if self.bin is not None and self.interval is not None and ms(self.bin) * _MOST_BINS < self.interval.reach_ms:
@@ -133,19 +133,19 @@ class SpatialJoinSection(Section):
                 raise field_error(f"method native uses no {name}", f"no {name}, or method: indexed", name)
         for name in ("grid", "extent"):
             if getattr(self, name) is not None and self.has_any_distance:
-                wrong = "disjoint geometries may lie in any two cells, so the join is not spread by cells"
-                raise field_error(wrong, f"no {name}, or a distance beside the relation", name)
+                fault = "disjoint geometries may lie in any two cells, so the join is not spread by cells"
+                raise field_error(fault, f"no {name}, or a distance beside the relation", name)
         if self.extent is not None:
             low_x, low_y, high_x, high_y = self.extent
             if not (all(map(math.isfinite, self.extent)) and low_x < high_x and low_y < high_y):
                 raise field_error(f"{list(self.extent)} is no extent", _EXTENT, "extent")
             in_world = WORLD[0] <= low_x and WORLD[1] <= low_y and high_x <= WORLD[2] and high_y <= WORLD[3]
             if self.crs == "degrees" and not in_world:
-                wrong = f"{list(self.extent)} reaches beyond the world, {list(WORLD)}"
-                raise field_error(wrong, f"{_EXTENT} in degrees, or crs: planar", "extent")
+                fault = f"{list(self.extent)} reaches beyond the world, {list(WORLD)}"
+                raise field_error(fault, f"{_EXTENT} in degrees, or crs: planar", "extent")
         elif self.crs == "planar" and self.is_by_cell:
-            right = "extent: [minx, miny, maxx, maxy], what most tuples lie in"
-            raise field_error("planar coordinates have no default extent", right, "extent")
+            remedy = "extent: [minx, miny, maxx, maxy], what most tuples lie in"
+            raise field_error("planar coordinates have no default extent", remedy, "extent")
 
     def _check_select(self) -> None:
         check_selection(self.select)

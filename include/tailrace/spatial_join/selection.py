@@ -52,8 +52,8 @@ def check_selection(texts: Sequence[str]) -> None:
     for text in texts:
         name = selected(text).name
         if name.lower() in taken:
-            wrong = f"{text} comes out as {name}, which an answer has already"
-            raise field_error(wrong, "each column once; of the source, one by another name", "select")
+            fault = f"{text} comes out as {name}, which an answer has already"
+            raise field_error(fault, "each column once; of the source, one by another name", "select")
         taken.add(name.lower())
 
 

@@ -45,19 +45,19 @@ def shape_distances(left: Geometries, right: Geometries, limit: float = np.inf) 
     ndarray, shape (n,)
         At most 1e-6 of it, or 1 mm, too long, and 1e-4 beyond 10,000 km; not too short. NaN where one is empty.
     """
-    found = np.full(len(left), np.inf)
+    distance = np.full(len(left), np.inf)
     shapes = left.shapes, right.shapes
-    found[shapely.is_empty(shapes[0]) | shapely.is_empty(shapes[1])] = np.nan
-    found[shapely.intersects(*shapes)] = 0.0
-    apart = np.flatnonzero(found == np.inf)
+    distance[shapely.is_empty(shapes[0]) | shapely.is_empty(shapes[1])] = np.nan
+    distance[shapely.intersects(*shapes)] = 0.0
+    apart = np.flatnonzero(distance == np.inf)
     (one, first), (two, second) = (_edges_of(side.take(apart)) for side in (left, right))
     reach = float(longest_chord(np.array(limit)))
     for begin in range(0, len(apart), _BLOCK):
         block = slice(begin, begin + _BLOCK)
         size = len(first[block])
         search = _Search((one, two), (first[block], second[block]), np.full(size, reach))
-        found[apart[block]] = search.distances()
-    return found
+        distance[apart[block]] = search.distances()
+    return distance
 
 
 def _edges_of(geometries: Geometries) -> tuple[Edges, Ints]:
@@ -65,8 +65,8 @@ def _edges_of(geometries: Geometries) -> tuple[Edges, Ints]:
     if isinstance(geometries, Points):
         return Edges.of(geometries), np.arange(len(geometries))
     identity = np.fromiter(map(id, geometries.shapes), np.int64, len(geometries))
-    _, place, of_row = np.unique(identity, return_index=True, return_inverse=True)
-    return Edges.of(Shaped(geometries.shapes[place])), of_row
+    _, index, of_row = np.unique(identity, return_index=True, return_inverse=True)
+    return Edges.of(Shaped(geometries.shapes[index])), of_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class _Search:
 
     def distances(self) -> Floats:
         """The distance of each pair, infinite where it is over the limit."""
-        found = np.full(len(self.reach), np.inf)
+        distance = np.full(len(self.reach), np.inf)
         pair, edge_one, edge_two = self._edge_pairs()
         one, two = Piece.whole(edge_one), Piece.whole(edge_two)
         while len(pair):
@@ -102,10 +102,10 @@ class _Search:
             bent = stray[0] + stray[1] > _ABSOLUTE + np.where(nearest > _FAR, _FAR_RELATIVE, _RELATIVE) * nearest
             done, open_ = np.flatnonzero(near & ~bent), np.flatnonzero(near & bent)
             lengths = GEOD.inv(*points[0][:, done], *points[1][:, done])[2]
-            np.minimum.at(found, pair[done], lengths)
+            np.minimum.at(distance, pair[done], lengths)
             pair, one, two, *stray = pair[open_], one.take(open_), two.take(open_), *(part[open_] for part in stray)
             pair, one, two = halve(pair, one, two, stray[0] >= stray[1])
-        return found
+        return distance
 
     def _ends(self, side: int, piece: Piece) -> tuple[Floats, Floats]:
         """The places in space of the ends of pieces, shapes (3, k)."""
@@ -124,9 +124,9 @@ class _Search:
                 return pair, box[0], box[1]
             side = int(height[1] > height[0])  # the higher tree goes down
             level, below = self.edges[side].levels[height[side]], self.edges[side].levels[height[side] - 1]
-            place, child = level.children(below, self.geometry[side][pair], box[side])
+            index, child = level.children(below, self.geometry[side][pair], box[side])
             height[side] -= 1
-            pair, box = pair[place], [boxes[place] for boxes in box]
+            pair, box = pair[index], [boxes[index] for boxes in box]
             box[side] = child
 
     def _near(self, pair: Ints, levels: tuple[Level, Level], box: list[Ints]) -> Ints:

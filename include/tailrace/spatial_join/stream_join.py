@@ -16,7 +16,7 @@ from tailrace.partition import by_cell
 from tailrace.partition.by_cell import ByCell
 from tailrace.partition.by_span import ByHash
 from tailrace.partition.grid import Grid
-from tailrace.partition.routes import LEFT, Partition, Place
+from tailrace.partition.routes import LEFT, Partition, TaskSlot
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.derived import derived
 from tailrace.spatial_join.geometry_input import GeometryInput
@@ -75,7 +75,7 @@ class StreamJoin:
         sides: Sides,
         new: int,
         interval: tuple[int, int],
-        place: Place | None,
+        task_slot: TaskSlot | None,
         windows: Sliding | None = None,
     ) -> Matches:
         """Find the pairs with lower ≤ right time − left time ≤ upper that belong to a task.
@@ -90,7 +90,7 @@ class StreamJoin:
             The side that queries the other one, of one chunk.
         interval : (int, int)
             lower and upper, in ms.
-        place : Place or None
+        task_slot : TaskSlot or None
             The task; None: all pairs belong to it.
         windows : Sliding, optional
             Windows of which one must hold both tuples.
@@ -99,22 +99,22 @@ class StreamJoin:
         queries = Queries(self.inputs[new].geometries(mine.rows), self.condition)
         rows = [(mine.rows, chunk.rows) if new == LEFT else (chunk.rows, mine.rows) for chunk in others]
         near = [_can_meet(*both, interval) for both in rows]
-        found = [Matches(*NO_PAIRS, dict.fromkeys(self.derived, np.zeros(0)))]
+        parts = [Matches(*NO_PAIRS, dict.fromkeys(self.derived, np.zeros(0)))]
         for chunk, both, is_near, index in zip(
-            others, rows, near, self._indexes(others, near, new, place), strict=True
+            others, rows, near, self._indexes(others, near, new, task_slot), strict=True
         ):
             if is_near and index is not None:
-                matches = self._matches(_times(both, interval, windows), both, index, queries, new, place)
-                found.append(matches.after(0, first) if new == LEFT else matches.after(first, 0))
+                matches = self._matches(_times(both, interval, windows), both, index, queries, new, task_slot)
+                parts.append(matches.after(0, first) if new == LEFT else matches.after(first, 0))
             first += chunk.rows.num_rows
-        return Matches.joined(found)
+        return Matches.joined(parts)
 
     def _indexes(
-        self, chunks: Sequence[Chunk], near: Sequence[bool], new: int, place: Place | None
+        self, chunks: Sequence[Chunk], near: Sequence[bool], new: int, task_slot: TaskSlot | None
     ) -> list[LocalIndex | None]:
         """The indexes of the chunks of the side that is queried."""
         geometry = self.inputs[1 - new]
-        owner = (new, geometry, self.condition, place and place.task)
+        owner = (new, geometry, self.condition, task_slot and task_slot.task)
         return INDEXES.indexes(
             owner, chunks, near, lambda chunk: LocalIndex.of(geometry.geometries(chunk.rows), self.condition)
         )
@@ -122,7 +122,7 @@ class StreamJoin:
     def next_plan(
         self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
     ) -> Mapping[str, Any] | None:
-        """The next partition plan, see `Balances`; `loads` has `cell` and `load`."""
+        """The next partition plan, see `LoadBalanced`; `loads` has `cell` and `load`."""
         if self.grid is None:
             return plan
         return by_cell.next_plan(self.grid, plan, loads["cell"].astype(np.int64), loads["load"], tasks)
@@ -134,7 +134,7 @@ class StreamJoin:
         index: LocalIndex,
         queries: Queries,
         new: int,
-        place: Place | None,
+        task_slot: TaskSlot | None,
     ) -> Matches:
         sides = (queries.geometries, index.geometries)
         one, two = sides if new == LEFT else sides[::-1]
@@ -143,10 +143,10 @@ class StreamJoin:
         else:
             pairs = nested_loops(one, two, self.condition, times)
         loads: dict[str, Floats] = {}
-        if self.grid is not None and place is not None and place.tasks > 1:
+        if self.grid is not None and task_slot is not None and task_slot.tasks > 1:
             spots = Spots.of(self.grid, self.condition, one, two, pairs, rows[1].column("id"))
-            plan = np.minimum(*(_plans(side, mine) for side, mine in zip(rows, pairs, strict=True)))
-            owned = ByCell(self.grid, self.boxes).owned(spots.position, spots.of_pair, plan, place)
+            plan_version = np.minimum(*(_plans(side, mine) for side, mine in zip(rows, pairs, strict=True)))
+            owned = ByCell(self.grid, self.boxes).owned(spots.position, spots.of_pair, plan_version, task_slot)
             pairs, loads = pairs.take(owned), spots.loads(owned)
         columns = derived(self.derived, self.condition, one.take(pairs.left), two.take(pairs.right))
         return Matches(*pairs, columns, loads)

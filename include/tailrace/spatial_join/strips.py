@@ -17,7 +17,7 @@ BLOCK = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The runs of places in `Strips.order` whose points lie in boxes; none is empty.
+    """The runs of places in `PointStrips.order` whose points lie in boxes; none is empty.
 
     Attributes
     ----------
@@ -40,12 +40,12 @@ class Runs:
         total = int(ends[-1]) if len(ends) else 0
         cuts = np.unique(np.append(np.searchsorted(ends, np.arange(0, total, BLOCK), "right"), len(ends)))
         for low, high in pairwise(cuts):
-            run, place = _expand(self.start[low:high], self.count[low:high])
-            yield self.box[low:high][run], place
+            run, rank = _expand(self.start[low:high], self.count[low:high])
+            yield self.box[low:high][run], rank
 
 
 @dataclass(frozen=True, eq=False)
-class Strips:
+class PointStrips:
     """n points by strip and x. Only strips that hold a point are stored, so one that lies far away costs nothing.
 
     The x of points are compared by rank: so no coordinate, however large, makes others indistinct.
@@ -70,13 +70,13 @@ class Strips:
     keys: Ints
 
     @staticmethod
-    def of(points: Points, height: float) -> Strips:
+    def of(points: Points, height: float) -> PointStrips:
         """Sort points into strips."""
         by_x = np.argsort(points.x)
         strips, strip = np.unique(_strip(points.y, height)[by_x], return_inverse=True)
         keys = strip * (len(points) + 1) + np.arange(len(points))
         order = np.argsort(keys)
-        return Strips(height, strips, points.x[by_x], by_x[order], keys[order])
+        return PointStrips(height, strips, points.x[by_x], by_x[order], keys[order])
 
     def runs(self, bounds: Floats) -> Runs:
         """Find the points in boxes; points of the same strip that are above or below a box are among them.

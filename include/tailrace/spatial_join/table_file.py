@@ -110,8 +110,8 @@ def _array(where: str, name: str, values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
     except UnicodeError:
-        right = "whole characters"
-        raise refuse(where, f"a text of the property {name} is no UTF-8: half of a surrogate pair", right) from None
+        remedy = "whole characters"
+        raise refuse(where, f"a text of the property {name} is no UTF-8: half of a surrogate pair", remedy) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         raise refuse(where, f"the property {name} is not of one type", "one type in all features, or null") from None
 
@@ -143,8 +143,8 @@ def _csv(where: str, content: bytes, id: str, geometry: str, columns: Sequence[s
         )
         _check_names(where, table.column_names, (id, geometry, *columns))
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
-        right = "UTF-8, a header, and as many fields in each row"
-        raise refuse(where, f"it is no CSV file: {error}", right) from None
+        remedy = "UTF-8, a header, and as many fields in each row"
+        raise refuse(where, f"it is no CSV file: {error}", remedy) from None
     given = {name: pc.if_else(pc.equal(table[name], ""), pa.scalar(None, pa.string()), table[name]) for name in texts}
     for name, column in given.items():
         values = column if name in (id, geometry) else read_narrowest(column)
@@ -180,8 +180,8 @@ def is_text(type: pa.DataType) -> bool:
 def _check_names(where: str, names: Sequence[str], wanted: Sequence[str]) -> None:
     for name in wanted:
         if names.count(name) != 1:
-            wrong = f"it has no column {name}" if name not in names else f"it has more than one column {name}"
-            raise refuse(where, wrong, f"one of {', '.join(names)}")
+            fault = f"it has no column {name}" if name not in names else f"it has more than one column {name}"
+            raise refuse(where, fault, f"one of {', '.join(names)}")
 
 
 _BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)

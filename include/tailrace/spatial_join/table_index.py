@@ -66,8 +66,8 @@ class TableIndex:
 
     def matches(self, left: Geometries) -> Pairs:
         """The pairs of a geometry and a row, ascending by the geometry, then by the row."""
-        found = self.points.find(left) if isinstance(left, Points) else ordered(self.everything.matches(left))
-        return found if self.rest_of is None else _rest(found, left, self.rest_of)
+        pairs = self.points.find(left) if isinstance(left, Points) else ordered(self.everything.matches(left))
+        return pairs if self.rest_of is None else _rest(pairs, left, self.rest_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,15 +110,15 @@ def _by_envelopes(shapes: Shapes, relation: str) -> LocalIndex:
     return LocalIndex.of(geometries_of(shapes), Condition(relation, None, Planar()))
 
 
-def _rest(found: Pairs, left: Geometries, rows: Mask) -> Pairs:
+def _rest(pairs: Pairs, left: Geometries, rows: Mask) -> Pairs:
     """The pairs of geometries and rows, neither of them empty, that are not among those found."""
     is_there = np.ones(len(left), bool) if isinstance(left, Points) else ~shapely.is_empty(left.shapes)
     step = max(_MOST_CELLS // max(len(rows), 1), 1)
     parts = [NO_PAIRS]
     for first in range(0, len(left), step):
         rest = is_there[first : first + step, None] & rows
-        low, high = np.searchsorted(found.left, [first, first + step])
-        rest[found.left[low:high] - first, found.right[low:high]] = False
+        low, high = np.searchsorted(pairs.left, [first, first + step])
+        rest[pairs.left[low:high] - first, pairs.right[low:high]] = False
         geometry, row = np.nonzero(rest)
         parts.append(Pairs(geometry + first, row))
     return Pairs.joined(parts)

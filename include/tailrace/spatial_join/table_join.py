@@ -84,8 +84,8 @@ class SpatialTableJoin(PairQuality):
         columns = [tuples.column("id").take(left), table.ids.take(row).cast(self.column_types[RIGHT].id)]
         columns += [tuples.column("event_time").take(left), pa.nulls(count, pa.int64())]
         values = {name: tuples.column(name).take(left) for name in columns_of_side(self.selection, LEFT)}
-        for name, kind in self.column_types[RIGHT].of_carried(columns_of_side(self.selection, RIGHT)).items():
-            values[name] = table.values(name, kind, row)
+        for name, dtype in self.column_types[RIGHT].of_carried(columns_of_side(self.selection, RIGHT)).items():
+            values[name] = table.values(name, dtype, row)
         if names := derived_of(self.selection):
             one, two = geometries.take(pairs.left), table.geometries.take(pairs.right)
             computed = derived(names, self.lookup.condition, one, two)

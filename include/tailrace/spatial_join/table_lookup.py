@@ -75,7 +75,7 @@ class TableSource:
         types = ColumnTypes(id=table.ids.type, carried={name: table.columns[name].type for name, _ in self.columns})
         rows = counted(len(table), "row")
         if table.skipped:
-            rows += f", and {len(table.skipped):,} skipped, first {table.skipped[0].where}: {table.skipped[0].wrong}"
+            rows += f", and {len(table.skipped):,} skipped, first {table.skipped[0].where}: {table.skipped[0].fault}"
         return CheckedTable(types, rows)
 
     def read(self, path: Location, content: bytes) -> DimensionTable:
@@ -91,17 +91,17 @@ def _carried(where: str, column: pa.Array) -> pa.Array:
     """The values of a selected column in the type in which it is carried along; null where no row tells the type."""
     if pa.types.is_null(column.type):
         return column
-    kind = carried_type(str(column.type))
-    if kind is None:
+    dtype = carried_type(str(column.type))
+    if dtype is None:
         raise refuse(where, f"its type is {column.type}, which answers can't have", CARRIABLE)
-    values, out_of_bounds = carried_values(column, kind)
+    values, out_of_bounds = carried_values(column, dtype)
     if out_of_bounds.any():
         row = int(np.flatnonzero(out_of_bounds)[0]) + 1
         raise refuse(where, f"the value of row {row} is out of bounds", "a time in the years 1 to 9999")
     return values
 
 
-class Search(Protocol):
+class TableSearch(Protocol):
     """A search for the rows of a table."""
 
     def matches(self, left: Geometries) -> Pairs:
@@ -112,7 +112,7 @@ class IndexedTable(NamedTuple):
     """A version of the table, and the search for its rows."""
 
     table: DimensionTable
-    search: Search
+    search: TableSearch
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _indexed(lookup: TableLookup, version: Location) -> IndexedTable:
     return lookup.read(version)
 
 
-def _indexed_search(shapes: Shapes, condition: Condition) -> Search:
+def _indexed_search(shapes: Shapes, condition: Condition) -> TableSearch:
     """The fastest search; that of rows some way off is the one that joins of streams use."""
     if condition.limit is None:
         return TableIndex.of(shapes, condition.relation)
@@ -160,14 +160,14 @@ class _NestedLoops:
     condition: Condition
 
     @staticmethod
-    def of(shapes: Shapes, condition: Condition) -> Search:
+    def of(shapes: Shapes, condition: Condition) -> TableSearch:
         return _NestedLoops(geometries_of(shapes), condition)
 
     def matches(self, left: Geometries) -> Pairs:
         return nested_loops(left, self.rows, self.condition)
 
 
-_SEARCHES: dict[str, Callable[[Shapes, Condition], Search]] = {
+_SEARCHES: dict[str, Callable[[Shapes, Condition], TableSearch]] = {
     "indexed": _indexed_search,
     "native": _NestedLoops.of,
     "external": ExternalSearch.of,

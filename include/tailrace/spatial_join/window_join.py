@@ -51,7 +51,7 @@ class SpatialWindowJoin(JoinedStreams):
     def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the pairs of new rows of one side that share a window."""
         apart = self.sliding.size_ms - 1
-        return self.join.match((left, right), new, (-apart, apart), self.place, self.sliding)
+        return self.join.match((left, right), new, (-apart, apart), self.task_slot, self.sliding)
 
     def step(self, state: WindowPairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         state, closed, late = window_join.step(self.sliding, self.match, state, arrived, frontier, self.carried)

@@ -48,8 +48,8 @@ class AnswerRange:
             With what would be right.
         """
         if self.start >= self.end:
-            wrong = f"{format_time(self.end)} is not after {format_time(self.start)}"
-            raise refuse("--from, --to", wrong, "an end after the start")
+            fault = f"{format_time(self.end)} is not after {format_time(self.start)}"
+            raise refuse("--from, --to", fault, "an end after the start")
         if self.key is not None and all(stream.key is None for stream in query.streams.values()):
             raise refuse(f"--key {self.key}", "the query's answers have no key", "none")
 

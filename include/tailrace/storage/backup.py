@@ -71,9 +71,9 @@ def back_up(layout: Layout, output: Path) -> BackupManifest:
             copy.drop_state()
             copy.write_note(batches)
         check_journal(copy.target, max(batches.values(), default=-1) + 1)
-        found = BackupManifest(home.name, Journal(copy.target.journal).count, has_state, made_at, copy.files)
-        found.write(new)
-    return found
+        backup_manifest = BackupManifest(home.name, Journal(copy.target.journal).count, has_state, made_at, copy.files)
+        backup_manifest.write(new)
+    return backup_manifest
 
 
 @dataclass

@@ -84,15 +84,15 @@ class BackupManifest:
         try:
             values = json.loads(file.read_text())
             if values["format"] != FORMAT:
-                wrong = f"tailrace {values['version']} made it: format {values['format']}, here {FORMAT}"
-                raise refuse(str(directory), wrong, "that version of tailrace")
+                fault = f"tailrace {values['version']} made it: format {values['format']}, here {FORMAT}"
+                raise refuse(str(directory), fault, "that version of tailrace")
             files = {str(name): FileRecord(int(size), str(digest)) for name, (size, digest) in values["files"].items()}
             manifest = BackupManifest(**values | {"files": files})
             if not _NAME.fullmatch(manifest.query) or not all(map(_is_below, files)):
                 raise ValueError("it names files outside of the query's directory")
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            wrong = f"it is damaged ({error or type(error).__name__})"
-            raise Damaged([Problem(str(file), wrong, "another backup")]) from None
+            fault = f"it is damaged ({error or type(error).__name__})"
+            raise Damaged([Problem(str(file), fault, "another backup")]) from None
         return manifest
 
 

@@ -44,8 +44,8 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
     _check_journal_of(layout, _check_tables(layout, query, manifest, note, resumes=False))
     newest = max(note.values(), default=-1)
     if newest + 1 < last:
-        wrong = f"its batches are to be run again, {newest + 1} of {last + 1} so far: its tables are not whole yet"
-        raise Busy([Problem(str(layout.home), wrong, "to start the stream, and to wait for it")])
+        fault = f"its batches are to be run again, {newest + 1} of {last + 1} so far: its tables are not whole yet"
+        raise Busy([Problem(str(layout.home), fault, "to start the stream, and to wait for it")])
     return manifest
 
 
@@ -109,8 +109,8 @@ def check_journal(layout: Layout, batches: int) -> None:
     journal = Journal(layout.journal)
     gap = journal.missing()
     if gap is not None:
-        wrong = f"entry {gap} is lost, though a later one is there"
-        raise _damage(str(layout.journal), wrong, _restore_advice(layout))
+        fault = f"entry {gap} is lost, though a later one is there"
+        raise _damage(str(layout.journal), fault, _restore_advice(layout))
     try:
         last = journal.last()
     except (ValueError, TypeError, KeyError) as error:
@@ -130,11 +130,11 @@ def _check_journal_of(layout: Layout, batches: int) -> None:
 
 def _require_entries(layout: Layout, entries: int, batches: int) -> None:
     if entries < batches:
-        wrong = (
+        fault = (
             f"it has {entries} entries, and the stream has run {batches} batches: it is lost, or an older one, as in a "
             "copy of tables that were being written"
         )
-        raise _damage(str(layout.journal), wrong, _restore_advice(layout))
+        raise _damage(str(layout.journal), fault, _restore_advice(layout))
 
 
 def _check_tables(
@@ -156,8 +156,8 @@ def _check_tables(
         table = tables.open(name)
         actual = last_batch_of(table, manifest.id, name)
         if actual < last:
-            wrong = f"it ends with batch {actual}, though the stream has written batch {last}: it is an older table"
-            raise _damage(where, wrong, repair(layout))
+            fault = f"it ends with batch {actual}, though the stream has written batch {last}: it is an older table"
+            raise _damage(where, fault, repair(layout))
         if resumes:
             require_files(layout, name, table)
         batches = max(batches, actual + 1)
@@ -212,5 +212,5 @@ def _restore_advice(layout: Layout) -> str:
     )
 
 
-def _damage(where: str, wrong: str, right: str) -> Refused:
-    return Damaged([Problem(where, wrong, right)])
+def _damage(where: str, fault: str, remedy: str) -> Refused:
+    return Damaged([Problem(where, fault, remedy)])

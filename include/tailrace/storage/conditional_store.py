@@ -71,8 +71,8 @@ class DirectoryStore:
         return True
 
     def _versions(self, name: str) -> Iterator[int]:
-        found = (file.name.rpartition(".")[2] for file in self.directory.glob(f"{name}.*"))
-        return (int(number) for number in found if number.isdigit())
+        suffixes = (file.name.rpartition(".")[2] for file in self.directory.glob(f"{name}.*"))
+        return (int(number) for number in suffixes if number.isdigit())
 
     def _file(self, name: str, version: int) -> Path:
         return self.directory / f"{name}.{version}"
@@ -102,9 +102,9 @@ def require_conditions(directory: ObjectPath) -> None:
     and refused by what it has written.
     """
     if not (_honours_conditions(directory) or _honours_conditions(directory)):
-        wrong = "its object store ignores the conditions of a write, by which one of two writers is refused"
-        right = "a store that honours If-None-Match and If-Match, such as Amazon S3; or a directory"
-        raise refuse(f"--warehouse {directory.parent}", wrong, right)
+        fault = "its object store ignores the conditions of a write, by which one of two writers is refused"
+        remedy = "a store that honours If-None-Match and If-Match, such as Amazon S3; or a directory"
+        raise refuse(f"--warehouse {directory.parent}", fault, remedy)
 
 
 def _honours_conditions(directory: ObjectPath) -> bool:

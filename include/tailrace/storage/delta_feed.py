@@ -81,8 +81,8 @@ class DeltaFeed:
         self._last = self._state()
         self.types = settled_types(self.types, self.columns, self._newest_types)
         if segments and not self.types:
-            wrong = f"no row has a value in each of {', '.join(dict.fromkeys(self.columns.named().values()))}"
-            raise self._refusal(wrong, "times, ids, keys and values that are not null throughout")
+            fault = f"no row has a value in each of {', '.join(dict.fromkeys(self.columns.named().values()))}"
+            raise self._refusal(fault, "times, ids, keys and values that are not null throughout")
         return segments
 
     def _require_same(self) -> None:
@@ -98,8 +98,8 @@ class DeltaFeed:
         if (identity := str(table.metadata().id)) != self.identity:
             raise self._source_changed(f"it is another table than the stream has read: {identity}, not {self.identity}")
         if table.version() < version:
-            wrong = f"it was restored to version {table.version()}, and the stream has read it up to version {version}"
-            raise self._source_changed(wrong)
+            fault = f"it was restored to version {table.version()}, and the stream has read it up to version {version}"
+            raise self._source_changed(fault)
         if state is not None:
             digest = sha256(read_commit(self._commit(version))).digest()
             if self._digest not in (b"", digest):
@@ -128,9 +128,9 @@ class DeltaFeed:
         if newest == self.version or self._commit(self.version + 1).exists():  # the commit may have come meanwhile
             return []
         if self.version >= 0:
-            wrong = "its log was cleaned up before the stream had read it, so tuples would be missing"
-            right = "another name for the query to begin anew; delta.logRetentionDuration keeps more"
-            raise self._source_changed(wrong, right, self.version + 1)
+            fault = "its log was cleaned up before the stream had read it, so tuples would be missing"
+            remedy = "another name for the query to begin anew; delta.logRetentionDuration keeps more"
+            raise self._source_changed(fault, remedy, self.version + 1)
         return self._snapshot()
 
     def _snapshot(self) -> list[Segment]:
@@ -138,8 +138,8 @@ class DeltaFeed:
         table = self._table()
         self._check(table.metadata().configuration, table.metadata().partition_columns)
         if pa.table(table.deletion_vectors()).num_rows:
-            wrong = "some of its rows are deleted by deletion vectors, and its files still hold them"
-            raise self._refusal(wrong, "a table without them: REORG TABLE … APPLY (PURGE) writes its files anew")
+            fault = "some of its rows are deleted by deletion vectors, and its files still hold them"
+            raise self._refusal(fault, "a table without them: REORG TABLE … APPLY (PURGE) writes its files anew")
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         actions.sort(key=lambda action: (action["modification_time"], action["path"]))
         files = [(resolve_file(action["path"], self.path), action["size_bytes"]) for action in actions]
@@ -159,9 +159,9 @@ class DeltaFeed:
         if not change.get("dataChange", False):  # OPTIMIZE only moves rows
             return None
         if "remove" in action or change.get("deletionVector"):
-            wrong = "it removed or changed rows, and a stream's log may only grow"
-            right = "a table that is only appended to; or another name for the query, to begin anew"
-            raise self._source_changed(wrong, right, self.version)
+            fault = "it removed or changed rows, and a stream's log may only grow"
+            remedy = "a table that is only appended to; or another name for the query, to begin anew"
+            raise self._source_changed(fault, remedy, self.version)
         return resolve_file(change["path"], self.path), change["size"]
 
     def _segments(self, files: Sequence[tuple[Location, int] | None], version: int) -> list[Segment]:
@@ -183,27 +183,27 @@ class DeltaFeed:
             raise self._refusal("it maps columns to other names in its files", "a table without column mapping")
         for part, name in self.columns.named().items():
             if name in partitions:
-                wrong = f"it is partitioned by {name}, which the query names as {part}: its files do not hold it"
-                raise self._refusal(wrong, "a table that is partitioned by other columns")
+                fault = f"it is partitioned by {name}, which the query names as {part}: its files do not hold it"
+                raise self._refusal(fault, "a table that is partitioned by other columns")
 
     def _source_changed(
-        self, wrong: str, right: str = "another name for the query, to begin anew", version: int | None = None
+        self, fault: str, remedy: str = "another name for the query, to begin anew", version: int | None = None
     ) -> SourceChanged:
         where = str(self.path) if version is None else f"{self.path}: version {version}"
-        return SourceChanged([Problem(where, wrong, right)])
+        return SourceChanged([Problem(where, fault, remedy)])
 
-    def _refusal(self, wrong: str, right: str) -> Refused:
-        return refuse(str(self.path), wrong, right)
+    def _refusal(self, fault: str, remedy: str) -> Refused:
+        return refuse(str(self.path), fault, remedy)
 
     def _table(self) -> DeltaTable:
-        wrong, right = "there is no Delta table", "the directory of one, which holds _delta_log"
+        fault, remedy = "there is no Delta table", "the directory of one, which holds _delta_log"
         if not self._log.is_dir():
-            raise refuse(str(self.path), wrong, right)
+            raise refuse(str(self.path), fault, remedy)
         require_regular_log(self._log)
         try:
             return open_table(self.path)
         except DeltaError as error:  # it may be being removed, or created, just now
-            raise refuse(str(self.path), f"{wrong} that can be read ({error})", right) from error
+            raise refuse(str(self.path), f"{fault} that can be read ({error})", remedy) from error
         except OSError as error:  # of deltalake, which names no file
             raise OSError(error.errno or errno.EIO, str(error), str(self.path)) from error
 

@@ -58,5 +58,5 @@ class DeployedQuery:
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError) as error:
-            right = f"tailrace stop {layout.home.name}, then tailrace deploy {layout.home.name}: it writes another one"
-            raise Damaged([Problem(str(layout.deployed), f"it is damaged ({error})", right)]) from None
+            remedy = f"tailrace stop {layout.home.name}, then tailrace deploy {layout.home.name}: it writes another one"
+            raise Damaged([Problem(str(layout.deployed), f"it is damaged ({error})", remedy)]) from None

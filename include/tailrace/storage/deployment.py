@@ -29,11 +29,11 @@ def await_deployment(home: Location, read: Callable[[], T | None], sleep: Callab
     begins nothing. On an empty mount point it would begin again, from the start of the source.
     """
     tries = 0
-    while (found := retry_while_away(read, lambda: True)) is None:
+    while (deployment := retry_while_away(read, lambda: True)) is None:
         if not tries:
             away = f"no deployment of {home.name} is on record in {home}, as on a disk that is not mounted"
             anew = f"to begin anew: tailrace stop {home.name}, and deploy it again"
             print(f"waiting for the warehouse: {away}; {anew}", file=sys.stderr, flush=True)
         tries += 1
         sleep(pause_s(tries))
-    return found
+    return deployment

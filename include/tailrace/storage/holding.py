@@ -29,7 +29,7 @@ cannot answer that."""
 def hold(
     lease: Lease,
     where: str,
-    wrong: str,
+    fault: str,
     wait_s: float | None,
     on_loss: OnLoss,
     tries_again: Callable[[], bool] = lambda: False,
@@ -38,7 +38,7 @@ def hold(
 
     Parameters
     ----------
-    where, wrong : str
+    where, fault : str
         What the refusal says where another process holds it.
     wait_s : float or None
         0: not to wait for another holder. Else at least the time after which a dead one is recognised.
@@ -52,7 +52,7 @@ def hold(
     Busy
         When another process still holds it then.
     """
-    _acquire(lease, where, wrong, wait_s, tries_again)
+    _acquire(lease, where, fault, wait_s, tries_again)
     released, renewing = threading.Event(), threading.Lock()
     renewal = threading.Thread(target=_renew, args=(lease, renewing, released, on_loss), daemon=True)
     renewal.start()
@@ -65,7 +65,7 @@ def hold(
                 lease.renew()  # nobody may have acquired it, though it was not renewed for long
             except LeaseLostError as error:
                 on_loss(error)
-                raise Busy([Problem(where, wrong, "to try again")]) from None
+                raise Busy([Problem(where, fault, "to try again")]) from None
 
     try:
         yield require_held
@@ -78,14 +78,14 @@ def hold(
             print(f"lease: not released, so it runs out: {error}", file=sys.stderr, flush=True)
 
 
-def _acquire(lease: Lease, where: str, wrong: str, wait_s: float | None, tries_again: Callable[[], bool]) -> None:
+def _acquire(lease: Lease, where: str, fault: str, wait_s: float | None, tries_again: Callable[[], bool]) -> None:
     """Acquire a lease; wait for the lease of a dead process to run out."""
     least_s = 0.0 if wait_s == 0 else _PATIENCE * lease.term_s
     until_s, told = 0.0, False
     while not retry_while_away(lease.acquire, tries_again):
         until_s = until_s or time.monotonic() + max(wait_s or 0.0, least_s)  # from the store's first answer on
         if time.monotonic() >= until_s:
-            raise InUse([Problem(where, wrong, "to wait for it, or to stop it")])
+            raise InUse([Problem(where, fault, "to wait for it, or to stop it")])
         if not told:
             left_s = until_s - time.monotonic()
             print(f"lease: another machine has it; waiting up to {left_s:.0f} s", file=sys.stderr, flush=True)

@@ -161,8 +161,8 @@ class Journal:
             create_atomically(self._file(number), content)
         except FileExistsError:
             if not self._holds(number, content):
-                wrong = f"another driver has planned batch {number} meanwhile"
-                raise Busy([Problem(str(self.directory), wrong, "one driver a query: this one ends")]) from None
+                fault = f"another driver has planned batch {number} meanwhile"
+                raise Busy([Problem(str(self.directory), fault, "one driver a query: this one ends")]) from None
         if number % _BLOCK == 0:
             with suppress(OSError):  # the entry is there; a later fold merges and deletes what this one leaves
                 self._fold(number // _BLOCK - 1)

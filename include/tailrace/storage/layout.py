@@ -126,8 +126,8 @@ class Layout:
             While a rebuild is being put in force.
         """
         if holds(self.switch):
-            wrong = "tailrace rebuild is putting in force what it has built, or was killed while it did"
-            raise InUse([Problem(str(self.home), wrong, "to wait for it, or to run it again: it goes on from there")])
+            fault = "tailrace rebuild is putting in force what it has built, or was killed while it did"
+            raise InUse([Problem(str(self.home), fault, "to wait for it, or to run it again: it goes on from there")])
         return self.read_manifest()
 
     def read_manifest(self) -> CheckpointManifest | None:
@@ -147,9 +147,9 @@ class Layout:
         except (ValueError, TypeError) as error:
             raise self._damaged_manifest(file, str(error)) from None
 
-    def _damaged_manifest(self, file: Location, wrong: str) -> Damaged:
-        right = f"to restore it from a backup; or to begin anew: {moving_away(self.home)}"
-        return Damaged([Problem(str(file), f"it is damaged ({wrong})", right)])
+    def _damaged_manifest(self, file: Location, fault: str) -> Damaged:
+        remedy = f"to restore it from a backup; or to begin anew: {moving_away(self.home)}"
+        return Damaged([Problem(str(file), f"it is damaged ({fault})", remedy)])
 
     def create_checkpoint(
         self,
@@ -170,8 +170,8 @@ class Layout:
         try:
             create_manifest(self.manifest_file, manifest)
         except FileExistsError:
-            wrong = "another driver has begun this stream meanwhile"
-            raise Busy([Problem(str(self.home), wrong, "one driver a query: this one ends")]) from None
+            fault = "another driver has begun this stream meanwhile"
+            raise Busy([Problem(str(self.home), fault, "one driver a query: this one ends")]) from None
         return manifest
 
     def require_deployable(self, query: Query, file: Path) -> None:
@@ -202,20 +202,20 @@ class Layout:
         """
         if manifest.format != FORMAT:
             version = "a newer" if manifest.format > FORMAT else "an older"
-            wrong = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {FORMAT}"
+            fault = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {FORMAT}"
             taken_over = f"{self.rebuild_command(file)}, which takes it over; or " * (
                 manifest.format == TAKEN_OVER and not self.is_remote
             )
-            right = (
+            remedy = (
                 f"{taken_over}that version of tailrace, to go on with it; or another warehouse, "
                 f"or {moving_away(self.home, 'old')}, to begin again and read the source from its start"
             )
-            raise refuse(str(self.home), wrong, right)
+            raise refuse(str(self.home), fault, remedy)
         if manifest.state != STATE_VERSION:
-            wrong = f"the state of its tasks is of version {manifest.state}, this tailrace reads {STATE_VERSION}"
+            fault = f"the state of its tasks is of version {manifest.state}, this tailrace reads {STATE_VERSION}"
             anew = _BEGIN_ANEW if self.is_remote else f"{self.rebuild_command(file)}, which makes the state anew"
-            right = f"the tailrace that wrote it; or {anew}"
-            raise refuse(str(self.home), wrong, right)
+            remedy = f"the tailrace that wrote it; or {anew}"
+            raise refuse(str(self.home), fault, remedy)
         if changed := changes(manifest, query):
             rebuild = "" if self.is_remote else f"{self.rebuild_command(file)}, {_outcome(changed)}; or "
             raise Refused(

@@ -62,13 +62,13 @@ def has_leftovers(layout: Layout, name: str) -> bool:
     return any(part.suffix == ".parquet" or "=" in part.name for part in path.iterdir())
 
 
-def lost(where: str, wrong: str) -> Damaged:
+def lost(where: str, fault: str) -> Damaged:
     """Build the error for a part of the log that is in no table, though the stream has written it."""
-    right = (
+    remedy = (
         "to restore the query's tables from a backup (tailrace restore); or, where the source still has all, another "
         "name or warehouse, to begin anew"
     )
-    return Damaged([Problem(where, wrong, right)])
+    return Damaged([Problem(where, fault, remedy)])
 
 
 def repair_of(layout: Layout, name: str) -> str:
@@ -96,8 +96,8 @@ def _problem(layout: Layout, name: str, error: Exception) -> Problem | None:
     except (OSError, DeltaError) as other:
         if not any(text in str(other) for text in _DAMAGED_LOG):
             return None
-        wrong = f"a part of its log is lost or damaged ({str(other).splitlines()[0][:200]})"
-        return Problem(str(path / "_delta_log"), wrong, repair_of(layout, name))
+        fault = f"a part of its log is lost or damaged ({str(other).splitlines()[0][:200]})"
+        return Problem(str(path / "_delta_log"), fault, repair_of(layout, name))
     if lost_files is None and isinstance(error, pa.ArrowInvalid):
         return Problem(str(path), f"a file of it is damaged ({error})", repair_of(layout, name))
     return lost_files
@@ -112,7 +112,7 @@ def _lost_files(layout: Layout, name: str, table: DeltaTable) -> Problem | None:
     gone = [file for file in (path / unquote(each) for each in names) if not file.exists()]
     if not gone:
         return None
-    wrong = "it is lost, though the table names it"
+    fault = "it is lost, though the table names it"
     if len(gone) > 1:
-        wrong = f"it and {len(gone) - 1:,} more of the table's files are lost, though the table names them"
-    return Problem(str(gone[0]), wrong, repair_of(layout, name))
+        fault = f"it and {len(gone) - 1:,} more of the table's files are lost, though the table names them"
+    return Problem(str(gone[0]), fault, repair_of(layout, name))

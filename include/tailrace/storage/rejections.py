@@ -41,11 +41,11 @@ class Rejections:
     @staticmethod
     def read(layout: Layout) -> Rejections:
         """Read the rejections in the table `quarantine`; none where it does not exist."""
-        found = Rejections()
+        rejections = Rejections()
         if Tables(layout).has("quarantine"):
             for batch in open_table(layout.table("quarantine")).to_pyarrow_dataset().to_batches(columns=_COLUMNS):
-                found.add(pa.Table.from_batches([batch]))
-        return found
+                rejections.add(pa.Table.from_batches([batch]))
+        return rejections
 
     @property
     def records(self) -> int:

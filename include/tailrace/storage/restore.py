@@ -25,8 +25,8 @@ def restore(backup: Path, warehouse: Warehouse) -> BackupManifest:
     manifest = BackupManifest.read(backup)
     home = on_disk(Layout.of(warehouse, manifest.query).home)
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
-        right = f"another warehouse; or {moving_away(home, 'old')}, first"
-        raise refuse(str(home), "the warehouse has this query already", right)
+        remedy = f"another warehouse; or {moving_away(home, 'old')}, first"
+        raise refuse(str(home), "the warehouse has this query already", remedy)
     source = backup / manifest.query
     for name, record in manifest.files.items():
         file = source / name
@@ -42,5 +42,5 @@ def restore(backup: Path, warehouse: Warehouse) -> BackupManifest:
     return manifest
 
 
-def _damage(file: Path, wrong: str) -> Damaged:
-    return Damaged([Problem(str(file), wrong, "another backup")])
+def _damage(file: Path, fault: str) -> Damaged:
+    return Damaged([Problem(str(file), fault, "another backup")])

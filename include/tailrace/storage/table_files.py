@@ -51,9 +51,9 @@ def find_file(location: Location) -> SourceFile:
         raise Refused([problem])
     if isinstance(location, Path):
         return location
-    if (found := find_object(location.url, location.connection)) is None:
+    if (file := find_object(location.url, location.connection)) is None:
         raise removed(location.url)
-    return found
+    return file
 
 
 def read_commit(file: Location) -> bytes:
@@ -80,8 +80,8 @@ def require_regular_log(log: Location) -> None:
 def identity_of(file: Location) -> tuple[int, ...] | None:
     """Identify a file's content by inode, time of change and size, or by size and ETag; None where it is gone."""
     if isinstance(file, ObjectPath):
-        found = find_object(file.url, file.connection)
-        return None if found is None else found.state
+        located = find_object(file.url, file.connection)
+        return None if located is None else located.state
     try:
         stat = file.stat()
     except FileNotFoundError:

@@ -49,9 +49,9 @@ def connection_of_warehouse() -> str | None:
     return os.environ.get(CONNECTION) or None
 
 
-def connections_of(place: Location) -> list[str]:
+def connections_of(location: Location) -> list[str]:
     """Return the names of the connections that a process needs to use a location."""
-    return [] if isinstance(place, Path) or place.connection is None else [place.connection]
+    return [] if isinstance(location, Path) or location.connection is None else [location.connection]
 
 
 def holds(file: Location) -> bool:
@@ -73,27 +73,31 @@ def holds(file: Location) -> bool:
         raise refuse(_store(file), "there is no such bucket", "the name of one that exists") from None
     except PermissionError as error:
         named = file.connection
-        right = (
+        remedy = (
             f"a right to read and write in connection {named}, {variable_of(named)}"
             if named
             else (f"the name of a connection in {CONNECTION}, or credentials in the environment")
         )
-        raise refuse(_store(file), str(error.strerror), right) from None
+        raise refuse(_store(file), str(error.strerror), remedy) from None
 
 
-def storage_options(place: Location) -> dict[str, str] | None:
+def storage_options(location: Location) -> dict[str, str] | None:
     """Return deltalake's options for a table there, secrets included: never to be printed or stored."""
-    if isinstance(place, Path):
+    if isinstance(location, Path):
         return None
-    url = parse_object_url(place.url)
+    url = parse_object_url(location.url)
     assert url is not None  # `location_of` refuses another one
     conditions = {"aws_conditional_put": "etag"} if url.store.startswith("s3:") else {}
-    return settings_of(url, place.connection) | conditions | {"connect_timeout": "5s", "timeout": "30s"}
+    return settings_of(url, location.connection) | conditions | {"connect_timeout": "5s", "timeout": "30s"}
 
 
-def moving_away(place: Location, suffix: str = "damaged") -> str:
+def moving_away(location: Location, suffix: str = "damaged") -> str:
     """Advice to move a directory away, for a message: a command, where one does it."""
-    return f"mv {place} {place}.{suffix}" if isinstance(place, Path) else f"to move all that is below {place}/ away"
+    return (
+        f"mv {location} {location}.{suffix}"
+        if isinstance(location, Path)
+        else f"to move all that is below {location}/ away"
+    )
 
 
 def _store(file: ObjectPath) -> str:

@@ -58,8 +58,8 @@ def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
     if (stored := file.stored()) is None:
         raise OSError(errno.EIO, "a write was refused, though nothing is there", str(file))
     if stored.content != content:  # a client that tried twice is refused by its own write
-        wrong = f"another driver has written batch {batch} meanwhile"
-        raise Busy([Problem(str(file), wrong, "one driver a query: this one ends")])
+        fault = f"another driver has written batch {batch} meanwhile"
+        raise Busy([Problem(str(file), fault, "one driver a query: this one ends")])
 
 
 def _parsed(layout: Layout, text: str) -> dict[str, int]:

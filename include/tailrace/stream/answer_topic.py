@@ -80,8 +80,8 @@ def check_answer_topic(query: Query, is_new: bool) -> None:
     servers = _servers(declared)
     servers.settings()
     if is_new and Topic(servers, declared.topic).description() is None:
-        right = f"one that is there: kafka-topics.sh --create --topic {declared.topic}"
-        raise refuse(f"answers.kafka: topic {declared.topic}", "there is no such topic", right)
+        remedy = f"one that is there: kafka-topics.sh --create --topic {declared.topic}"
+        raise refuse(f"answers.kafka: topic {declared.topic}", "there is no such topic", remedy)
 
 
 def _servers(declared: KafkaTopic) -> Servers:

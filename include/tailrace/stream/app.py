@@ -8,7 +8,7 @@ from functools import partial
 
 from tailrace.engine.executor import Executor
 from tailrace.engine.feedback import Feedback
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.task_states import TaskStates
 from tailrace.query.query import Query
 from tailrace.storage import checkpoint
@@ -24,7 +24,7 @@ from tailrace.storage.writer import only_driver
 from tailrace.stream.answer_topic import AnswerTopic, check_answer_topic
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
-from tailrace.stream.opening import OpenSources, create_checkpoint, open_table, reopen, stage_of
+from tailrace.stream.opening import OpenSources, create_checkpoint, open_table, pipeline_of, reopen
 from tailrace.stream.orphans import sweep
 from tailrace.stream.run import OnBatch, StreamRun
 from tailrace.stream.run_options import RunOptions
@@ -34,7 +34,7 @@ from tailrace.stream.source_sample import require_zones
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.stream_tables import StreamTables
 
-OpenExecutor = Callable[[Stage, TaskStates], AbstractContextManager[Executor]]
+OpenExecutor = Callable[[Pipeline, TaskStates], AbstractContextManager[Executor]]
 """Starts an engine for a stream's pipeline and the states of its tasks; it is closed at the end of the block."""
 
 
@@ -89,7 +89,7 @@ def run(
             query = require_bins(query)
         manifest = manifest or create_checkpoint(query, layout, sources.feeds, table)
         query = query.fixed_by(manifest.structure)
-        stage = stage_of(query, layout, manifest)
+        pipeline = pipeline_of(query, layout, manifest)
         planner = BatchPlanner(
             EntryWriter(Journal(layout.journal), require_held),
             sources.feeds,
@@ -98,18 +98,18 @@ def run(
             query.tick_ms,
             query.idle_ms,
             {name for name, stream in query.streams.items() if stream.is_stamped},
-            Feedback(stage.kind, stage.tasks, manifest.plans_from),
+            Feedback(pipeline.kind, pipeline.tasks, manifest.plans_from),
             options,
             table=table,
         )
-        return _run_batches(query, layout, manifest, stage, planner, reporter, on_batch, open_executor)
+        return _run_batches(query, layout, manifest, pipeline, planner, reporter, on_batch, open_executor)
 
 
 def _run_batches(
     query: Query,
     layout: Layout,
     manifest: CheckpointManifest,
-    stage: Stage,
+    pipeline: Pipeline,
     planner: BatchPlanner,
     reporter: StatusReporter,
     on_batch: OnBatch | None,
@@ -119,17 +119,17 @@ def _run_batches(
     committed = committed_batches(layout)
     reporter.starting(committed)
     is_done = planner.batches == committed and not planner.options.live  # all that was planned
-    if is_done and planner.plan(read_progress(layout)) is None:
+    if is_done and planner.plan_batch(read_progress(layout)) is None:
         reporter.report("ended" if planner.ended else "drained")
         return 0
     require_held = planner.writer.require_held
-    tables = StreamTables.of(layout, stage, manifest.id)
+    tables = StreamTables.of(layout, pipeline, manifest.id)
     require_held()
     tables.create()
     require_held()  # it deletes what no table names, and another driver may be about to name it
     sweep(layout, planner.journal, tables.staged, committed)
-    sink = Sink(tables, AnswerTopic.of(query, stage.kind.answers), require_held)
-    with open_executor(stage, TaskStates(layout.states)) as executor:
+    sink = Sink(tables, AnswerTopic.of(query, pipeline.kind.answers), require_held)
+    with open_executor(pipeline, TaskStates(layout.states)) as executor:
         StreamRun(layout, planner, reporter, sink, executor, committed, on_batch).run()
     reporter.report("ended" if planner.ended and not planner.options.live else "drained", planner.rows_left)
     return planner.batches - committed

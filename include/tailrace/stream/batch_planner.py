@@ -16,7 +16,7 @@ from tailrace.ground.facts import Facts
 from tailrace.sources.feed import Feed
 from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, LogPosition, StreamPosition
-from tailrace.stream.batch_segments import MOST_WAITING, Selection, in_step, place, select
+from tailrace.stream.batch_segments import MOST_WAITING, Selection, in_step, number_segments, select
 from tailrace.stream.batch_size import BatchSize
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.pace import Pace
@@ -71,16 +71,16 @@ class BatchPlanner:
         idle_ms: int,
         stamped: Collection[str],
         feedback: Feedback,
-        plan: RunOptions,
+        options: RunOptions,
         clock: Callable[[int], SteadyClock] = SteadyClock,
         started_ms: int | None = None,
         table: TableVersions | None = None,
     ) -> None:
         self.writer, self.journal = writer, writer.journal
         planned_ms = writer.last.position.planned_ms if writer.last else 0
-        self.feeds, self.wanted, self.options, self.clock = feeds, wanted, plan, clock(planned_ms)
-        self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, plan)
-        self.pace = Pace(plan.pace_ms)
+        self.feeds, self.wanted, self.options, self.clock = feeds, wanted, options, clock(planned_ms)
+        self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, options)
+        self.pace = Pace(options.pace_ms)
         started_ms = self.clock() if started_ms is None else started_ms
         down_ms = max(started_ms - planned_ms, 0) if writer.last else 0
         self.silence = SilenceRules(tick_ms, idle_ms, stamped, started_ms, down_ms)
@@ -125,7 +125,7 @@ class BatchPlanner:
 
     @property
     def wait_s(self) -> float:
-        """How long to wait before the next call of `plan`, after one that has planned nothing."""
+        """How long to wait before the next call of `plan_batch`, after one that has planned nothing."""
         return self.pace.wait_ms(self.clock() - self.position.planned_ms) / 1000
 
     @property
@@ -135,7 +135,7 @@ class BatchPlanner:
         problems += [*self.silence.problems(self.position, self.clock()), *self.clock.problems()]
         return "; ".join(filter(None, problems)) or None
 
-    def plan(self, progress: Progress | None = None) -> BatchRecord | None:
+    def plan_batch(self, progress: Progress | None = None) -> BatchRecord | None:
         """Write the next entry; None when there is nothing to be done now.
 
         Parameters
@@ -188,9 +188,9 @@ class BatchPlanner:
         selections = select(self.waiting, names, self.size.rows)
         firsts = {name: mine.first_left(self.waiting[name]) for name, mine in selections.items()}
         left = {name: first for name, first in firsts.items() if first is not None}
-        segments, position = place(selections, self.position, self.silence.stamped, now, self.clock.latest())
-        if (plan := self.feedback.take()) is not None:
-            self.facts = with_plan(self.facts, plan, FEEDBACK, progress, self.position.segments, self.batches)
+        segments, position = number_segments(selections, self.position, self.silence.stamped, now, self.clock.latest())
+        if (partition_plan := self.feedback.take()) is not None:
+            self.facts = with_plan(self.facts, partition_plan, FEEDBACK, progress, self.position.segments, self.batches)
         if self.table is not None:
             self.facts = self.table.stamped(self.facts, self.position.segments, self.batches)
         over = not self.options.live and self.options.flush and not left

@@ -76,7 +76,7 @@ def select(unread: Mapping[str, deque[Segment]], names: Sequence[str], room: int
     return selections
 
 
-def place(
+def number_segments(
     selections: Mapping[str, Selection], before: LogPosition, stamped: Collection[str], now: int, latest: int
 ) -> tuple[tuple[Segment, ...], LogPosition]:
     """Number the segments of a batch that is planned at the time `now` (ms) of the driver's clock.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailrace.kind.protocol import Enrichment, Kind
 from tailrace.stream.run_options import BATCH_ROWS, RunOptions
 
-_JOINED = 4_000
+_FIRST_JOIN_ROWS = 4_000
 """The number of rows of a join's first batch, and of any that comes to too many answers."""
 
 
@@ -24,7 +24,7 @@ class BatchSize:
         self._answers, self._partials = options.batch_answers, max(options.batch_answers // weight, 1)
         self._most = min(options.batch_rows, BATCH_ROWS // weight)
         # A join may make many answers of a row.
-        self._least = min(_JOINED, self._partials) if is_join else self._partials
+        self._least = min(_FIRST_JOIN_ROWS, self._partials) if is_join else self._partials
         self._gathers_answers = not isinstance(kind, Enrichment)  # else the readers write them
         self.rows = min(self._least, self._most)
 

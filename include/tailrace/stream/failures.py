@@ -102,5 +102,5 @@ def _place(error: BaseException) -> str:
 def _raised(text: str) -> type[BaseException] | None:
     """The class of the exception that a Python traceback in the text ends with, if it is one of Python's own."""
     names = [match[1] for match in _RAISED.finditer(text.partition("Traceback")[2])]
-    found = getattr(builtins, names[-1], None) if names else None
-    return found if isinstance(found, type) and issubclass(found, BaseException) else None
+    exception = getattr(builtins, names[-1], None) if names else None
+    return exception if isinstance(exception, type) and issubclass(exception, BaseException) else None

@@ -39,5 +39,5 @@ class JournalReplay:
         """Take note of how far it has come."""
         self.rows_left = self._rows - self.journal[metrics[0]["batch"]].position.rows
 
-    def plan(self, progress: Progress | None = None) -> None:
+    def plan_batch(self, progress: Progress | None = None) -> None:
         """Plan nothing."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from tailrace.engine.answer_files import AnswerFiles
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import TABLE, columns_of, named_types
 from tailrace.ground.retries import Retries
 from tailrace.query.query import Query
@@ -103,11 +103,11 @@ def create_checkpoint(
     return layout.create_checkpoint(query.structure(), types, identities, columns)
 
 
-def stage_of(query: Query, layout: Layout, manifest: CheckpointManifest) -> Stage:
+def pipeline_of(query: Query, layout: Layout, manifest: CheckpointManifest) -> Pipeline:
     """Return the pipeline of a stream: it reads what the checkpoint's manifest says, and writes into the warehouse."""
-    stage = Stage.of(query, manifest.types, layout.histories(query.streams), layout.chunks)
-    stage = replace(stage, plans_from=manifest.plans_from)
+    pipeline = Pipeline.of(query, manifest.types, layout.histories(query.streams), layout.chunks)
+    pipeline = replace(pipeline, plans_from=manifest.plans_from)
     if query.table is None:
-        return stage
-    results = layout.table("results"), schemas(stage.kind)["results"]
-    return replace(stage, answer_files=AnswerFiles(*results, layout.table_versions))
+        return pipeline
+    results = layout.table("results"), schemas(pipeline.kind)["results"]
+    return replace(pipeline, answer_files=AnswerFiles(*results, layout.table_versions))

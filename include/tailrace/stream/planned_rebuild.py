@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.object_path import on_disk
 from tailrace.query.query import Query
 from tailrace.storage.journal import BatchRecord, Journal
@@ -36,7 +36,7 @@ class Rebuild:
     before : CheckpointManifest
     manifest : CheckpointManifest
         That of the result.
-    stage : Stage
+    pipeline : Pipeline
     replay : Replay
         The batches in which the journal's entries are run again.
     rows, stored_rows : int
@@ -50,7 +50,7 @@ class Rebuild:
     built: Layout
     before: CheckpointManifest
     manifest: CheckpointManifest
-    stage: Stage
+    pipeline: Pipeline
     replay: Replay
     rows: int
     stored_rows: int
@@ -100,7 +100,7 @@ class Rebuild:
         if versions.is_dir():
             shutil.copytree(versions, on_disk(self.built.table_versions))
         old = entries_of(Journal(self.layout.journal), self.entries)
-        for entry in new_entries(self.query, self.stage.kind, old, self.replay):
+        for entry in new_entries(self.query, self.pipeline.kind, old, self.replay):
             Journal(self.built.journal).append(entry)
 
     def put_in_force(self) -> None:

@@ -35,7 +35,7 @@ class Planner(Protocol):
 
     @property
     def wait_s(self) -> float:
-        """How long to wait before the next call of `plan`, after one that has planned nothing."""
+        """How long to wait before the next call of `plan_batch`, after one that has planned nothing."""
 
     @property
     def problem(self) -> str | None:
@@ -47,5 +47,5 @@ class Planner(Protocol):
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
         """Take note of the newest batch by its rows in `metrics`, times in ms."""
 
-    def plan(self, progress: Progress | None = None) -> BatchRecord | None:
+    def plan_batch(self, progress: Progress | None = None) -> BatchRecord | None:
         """Write the next entry; None when there is nothing to be done now."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.engine.answer_files import AnswerFiles
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import TABLE, columns_of
 from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.engine.task_states import TaskStates
@@ -80,7 +80,7 @@ def _run_batches(planned: Rebuild, on_batch: OnBatch | None, open_executor: Open
         When it was asked to drain before the last one.
     """
     tables, states = (
-        StreamTables.of(planned.built, planned.stage, planned.manifest.id),
+        StreamTables.of(planned.built, planned.pipeline, planned.manifest.id),
         TaskStates(planned.built.states),
     )
     tables.create()
@@ -91,12 +91,12 @@ def _run_batches(planned: Rebuild, on_batch: OnBatch | None, open_executor: Open
         if on_batch is not None:
             on_batch(batch, rows_left, rows)
 
-    with open_executor(planned.stage, states) as executor:
+    with open_executor(planned.pipeline, states) as executor:
         run = StreamRun(planned.built, planner, StatusReporter(planned.built), sink, executor, 0, then_sweep)
         run.run()
     if run.done != planner.batches:
-        wrong = "it was asked to drain before it had built everything, so all is as it was"
-        raise Busy([Problem(str(planned.layout.home), wrong, "to run it again")])
+        fault = "it was asked to drain before it had built everything, so all is as it was"
+        raise Busy([Problem(str(planned.layout.home), fault, "to run it again")])
 
 
 def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
@@ -119,28 +119,28 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
         raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin anew")
     query = query.fixed_by(manifest.structure)
     same = keeps_answers(changes(manifest, query))
-    plan = _same_answers if same else _other_answers
-    return plan(query, layout, manifest, last.header.batch + 1, file)
+    make_plan = _same_answers if same else _other_answers
+    return make_plan(query, layout, manifest, last.header.batch + 1, file)
 
 
 def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, planned: int, file: Path) -> Rebuild:
     """Plan a new checkpoint for the journal's first entries, those of which the tables have all segments."""
     journal, built = Journal(layout.journal), replace(layout, checkpoint_name="checkpoint.built")
-    stage = Stage.of(query, manifest.types, layout.histories(query.streams), built.chunks)
-    histories = [reader.history.name for reader in stage.readers if reader.history is not None]
+    pipeline = Pipeline.of(query, manifest.types, layout.histories(query.streams), built.chunks)
+    histories = [reader.history.name for reader in pipeline.readers if reader.history is not None]
     in_tables = entries_in_tables(layout, manifest, stream_tables(histories))
     count, merges_until = _with_segments(in_tables), min(in_tables.values())
     check_journal(layout, max(in_tables.values()))
     replay = replay_of(entries_of(journal, count), _work(layout), BATCH_ROWS, _MOST_WORK, merges_until)
-    columns = {reader.name: reader.columns.named() for reader in stage.readers}
+    columns = {reader.name: reader.columns.named() for reader in pipeline.readers}
     position = journal[count - 1].position if count else LogPosition()
-    readers = with_stored_segments(stage.readers, layout, columns, position.segments)
+    readers = with_stored_segments(pipeline.readers, layout, columns, position.segments)
     require_readable(query, readers, entries_of(journal, count))
     rows = stored_rows(readers, entries_of(journal, count))
     readers = tuple(replace(reader, history=None) for reader in readers)  # it has all of them
-    stage = replace(stage, readers=readers, plans_from=planned)
+    pipeline = replace(pipeline, readers=readers, plans_from=planned)
     after = replace(manifest, structure=query.structure(), plans_from=planned, state=STATE_VERSION, format=FORMAT)
-    return Rebuild(query, layout, built, manifest, after, stage, replay, position.rows, rows, in_tables)
+    return Rebuild(query, layout, built, manifest, after, pipeline, replay, position.rows, rows, in_tables)
 
 
 def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, planned: int, file: Path) -> Rebuild:
@@ -148,8 +148,8 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
     journal, built = Journal(layout.journal), Layout(layout.home / "_built" / layout.home.name)
     names = set(manifest.types) - {TABLE}
     if set(query.streams) != names:
-        wrong = f"its streams were {', '.join(sorted(names))}, and their log is theirs"
-        raise refuse(f"{file}: streams", wrong, "the same names; or another name for the query, to begin anew")
+        fault = f"its streams were {', '.join(sorted(names))}, and their log is theirs"
+        raise refuse(f"{file}: streams", fault, "the same names; or another name for the query, to begin anew")
     tables = Tables(layout)
     histories = [path.name for path in layout.histories(query.streams).values() if tables.has(path.name)]
     count = _with_segments(entries_in_tables(layout, manifest, stream_tables(histories)))
@@ -157,18 +157,18 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
     types = types_of(query, manifest, built)
     columns = {name: each.named() for name, each in columns_of(query).items()}
     after = CheckpointManifest.new(query.structure(), types, manifest.identities, columns)
-    stage = Stage.of(query, types, built.histories(query.streams), built.chunks)
+    pipeline = Pipeline.of(query, types, built.histories(query.streams), built.chunks)
     entries = restated(query, entries_of(journal, planned))
     replay = replay_of(entries, _work(layout), BATCH_ROWS, _MOST_WORK, merges_until=planned)
     segments = journal[count - 1].position.segments if count else 0
-    readers = with_stored_segments(stage.readers, layout, _history_columns(query, manifest), segments)
+    readers = with_stored_segments(pipeline.readers, layout, _history_columns(query, manifest), segments)
     require_readable(query, readers, entries_of(journal, planned))
     rows = stored_rows(readers, entries_of(journal, planned))
     answer_files = None
     if query.table is not None:
-        answer_files = AnswerFiles(built.table("results"), schemas(stage.kind)["results"], built.table_versions)
-    stage = replace(stage, readers=readers, answer_files=answer_files)
-    return Rebuild(query, layout, built, manifest, after, stage, replay, journal[planned - 1].position.rows, rows)
+        answer_files = AnswerFiles(built.table("results"), schemas(pipeline.kind)["results"], built.table_versions)
+    pipeline = replace(pipeline, readers=readers, answer_files=answer_files)
+    return Rebuild(query, layout, built, manifest, after, pipeline, replay, journal[planned - 1].position.rows, rows)
 
 
 def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str, Mapping[str, str]]:

@@ -65,9 +65,9 @@ def require_readable(query: Query, readers: Iterable[StreamReader], entries: Ite
         known.add(segment.path)
         if not query.streams[segment.stream].source.has(segment):
             stored = "history has only the columns of the query before, " if not counts[segment.stream] else ""
-            wrong = f"the stream has read it; {stored}and it was removed or changed since"
-            right = "to put it back as it was; or the old query; or another name for the query, to begin anew"
-            raise Refused([Problem(segment.path, wrong, right)])
+            fault = f"the stream has read it; {stored}and it was removed or changed since"
+            remedy = "to put it back as it was; or the old query; or another name for the query, to begin anew"
+            raise Refused([Problem(segment.path, fault, remedy)])
 
 
 def _stored_columns(reader: StreamReader, before: Mapping[str, str]) -> dict[str, tuple[str, pa.DataType]] | None:

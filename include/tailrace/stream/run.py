@@ -137,11 +137,11 @@ class StreamRun:
         if self.reporter.drain_requested:
             return False
         if not self.planner.options.live:
-            return self.planner.plan(progress) is not None
+            return self.planner.plan_batch(progress) is not None
         planned = False
         if self.source_retries.due:
             with retried(self.source_retries, self.reporter):
-                planned = self.planner.plan(progress) is not None
+                planned = self.planner.plan_batch(progress) is not None
                 self.reporter.report_problem(SOURCE, self.planner.problem)
         return planned
 
@@ -154,8 +154,8 @@ class StreamRun:
         failure = Failure.of(error)
         self.batch_retries.fail()
         if failure.kind == "checkpoint":
-            wrong = f"the stream can't go on from it: {failure.reason}"
-            raise Damaged([Problem(str(self.layout.checkpoint), wrong, repair(self.layout))]) from error
+            fault = f"the stream can't go on from it: {failure.reason}"
+            raise Damaged([Problem(str(self.layout.checkpoint), fault, repair(self.layout))]) from error
         retryable = (failure.kind == "transient" and self.planner.options.live) or (
             failure.kind == "process" and self.batch_retries.failures <= self.process_tries
         )

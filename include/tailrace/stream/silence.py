@@ -145,11 +145,11 @@ class SilenceRules:
             return None
         if position.quiet or (all_silent and silence - down_ms >= self.idle_ms):
             return self._quiet(position, now, reached_ms, has_open) if all_silent else None
-        found = self.beside_rows(position, silent, now)
+        silences = self.beside_rows(position, silent, now)
         newest_ms = position.last_rows_ms + self.tick_ms
-        before = (position.streams[name].heartbeat_ms for name in found.heartbeats)
+        before = (position.streams[name].heartbeat_ms for name in silences.heartbeats)
         completes = silence > self.tick_ms and any(last is None or last <= newest_ms for last in before)
-        return found if completes or found.idle else None
+        return silences if completes or silences.idle else None
 
     def is_awaited(self, name: str, stream: StreamPosition) -> bool:
         """Test whether the ticks of others wait for a stream."""

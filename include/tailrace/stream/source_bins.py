@@ -27,19 +27,19 @@ def with_bins_of_source(query: Query, samples: Mapping[str, SourceSample] | None
     if not (isinstance(query, EmdJoinQuery) and query.emd_join.takes_bins):
         return query
     samples = sample_sources(query) if samples is None else samples
-    found = {name: bins for name, bins in _bins(query, samples).items() if bins is not None}
-    if not found:
+    bins_of = {name: bins for name, bins in _bins(query, samples).items() if bins is not None}
+    if not bins_of:
         return query
-    if len({*found.values()}) > 1:
-        each = " and ".join(f"{bins} in {samples[name].where}" for name, bins in found.items())
-        wrong = f"the first histograms have not the same number of bins: {each}"
-        raise Unfit([Problem(f"column {query.emd_join.histogram}", wrong, "as many bins in both streams; or bins: N")])
-    bins = next(iter(found.values()))
+    if len({*bins_of.values()}) > 1:
+        each = " and ".join(f"{bins} in {samples[name].where}" for name, bins in bins_of.items())
+        fault = f"the first histograms have not the same number of bins: {each}"
+        raise Unfit([Problem(f"column {query.emd_join.histogram}", fault, "as many bins in both streams; or bins: N")])
+    bins = next(iter(bins_of.values()))
     try:
         return query.with_bins(bins)
     except ValidationError as error:
-        wrong = f"the first histogram has {bins} bins, and emd_join does not fit that: {error.errors()[0]['msg']}"
-        raise Refused([Problem(f"query {query.name}: emd_join", wrong, "a section that fits; or bins: N")]) from None
+        fault = f"the first histogram has {bins} bins, and emd_join does not fit that: {error.errors()[0]['msg']}"
+        raise Refused([Problem(f"query {query.name}: emd_join", fault, "a section that fits; or bins: N")]) from None
 
 
 def require_bins(query: Query) -> Query:
@@ -52,8 +52,8 @@ def require_bins(query: Query) -> Query:
     """
     fixed = with_bins_of_source(query)
     if isinstance(fixed, EmdJoinQuery) and fixed.emd_join.takes_bins:
-        wrong = "no record is there that shows the number of bins, and it is not declared"
-        raise refuse(f"query {query.name}: emd_join.bins", wrong, "bins: N; or a record, before the first start")
+        fault = "no record is there that shows the number of bins, and it is not declared"
+        raise refuse(f"query {query.name}: emd_join.bins", fault, "bins: N; or a record, before the first start")
     return fixed
 
 
@@ -62,16 +62,16 @@ def _bins(query: EmdJoinQuery, samples: Mapping[str, SourceSample]) -> dict[str,
     known = {name: sample.types for name, sample in samples.items() if sample.types}
     if len(known) < len(samples):
         return {}
-    found: dict[str, int | None] = {}
+    bins_of: dict[str, int | None] = {}
     column = query.emd_join.histogram
     for reader in readers_of(query, known, histories_of(known)):
-        found[reader.name] = None
+        bins_of[reader.name] = None
         for segment in samples[reader.name].segments[:1]:
             table = reader.format.read(segment, reader.types).table
             lengths = np.asarray(pc.fill_null(pc.list_value_length(table[column]), 0).combine_chunks())
             usable = lengths[(lengths > 1) & (lengths <= MOST_BINS)]
             if not len(usable):
-                wrong = f"none of the first {len(lengths):,} records has a histogram of 2 to {MOST_BINS} bins"
-                raise Unfit([Problem(f"{samples[reader.name].where}: column {column}", wrong, "lists of masses")])
-            found[reader.name] = int(usable[0])
-    return found
+                fault = f"none of the first {len(lengths):,} records has a histogram of 2 to {MOST_BINS} bins"
+                raise Unfit([Problem(f"{samples[reader.name].where}: column {column}", fault, "lists of masses")])
+            bins_of[reader.name] = int(usable[0])
+    return bins_of

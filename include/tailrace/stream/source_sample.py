@@ -61,7 +61,7 @@ class SampleReport:
         if not self.sample.types:
             yield f"{head}: no record yet, so its types are not known"
             return
-        yield f"{head}: {', '.join(f'{name} {kind}' for name, kind in self.sample.types.items())}"
+        yield f"{head}: {', '.join(f'{name} {dtype}' for name, dtype in self.sample.types.items())}"
         rejected = self.read - self.accepted
         yield f"  of {counted(self.read, 'record')} that were looked at {self.accepted:,} fit, {rejected:,} do not"
         for line in self.rejections.lines():

@@ -10,7 +10,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.errors import Busy
 from tailrace.ground.times import TIME, with_times
 from tailrace.ground.written_files import FILES
@@ -40,12 +40,12 @@ class StreamTables:
     app: str
 
     @classmethod
-    def of(cls, layout: Layout, stage: Stage, app: str) -> Self:
+    def of(cls, layout: Layout, pipeline: Pipeline, app: str) -> Self:
         """Return the tables of the stream that has this pipeline."""
-        histories = history_schemas(stage.readers)
-        all_schemas = schemas(stage.kind) | histories
+        histories = history_schemas(pipeline.readers)
+        all_schemas = schemas(pipeline.kind) | histories
         ordered = {name: all_schemas[name] for name in stream_tables(histories)}
-        staged = dict.fromkeys(histories, history.FILES) | ({"results": FILES} if stage.answer_files else {})
+        staged = dict.fromkeys(histories, history.FILES) | ({"results": FILES} if pipeline.answer_files else {})
         return cls(Tables(layout), ordered, staged, app)
 
     def create(self) -> None:

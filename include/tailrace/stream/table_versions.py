@@ -20,7 +20,7 @@ from tailrace.sources.carried_columns import holds_all
 from tailrace.sources.segments import Types
 
 
-class Version(NamedTuple):
+class TableVersion(NamedTuple):
     """A version of a table, as the value of a fact and its evidence."""
 
     value: dict[str, str]
@@ -62,7 +62,7 @@ class TableVersions:
         version = self.take(newest(facts, "table"))
         return facts if version is None else with_table(facts, *version, segments, batch)
 
-    def take(self, last: Fact | None) -> Version | None:
+    def take(self, last: Fact | None) -> TableVersion | None:
         """Return the version that the file has now; None where it is the one in force, or not fit.
 
         Raises
@@ -84,7 +84,7 @@ class TableVersions:
             self.problem = str(refused)
             return None
 
-    def _version(self, content: bytes, last: Fact | None) -> Version | None:
+    def _version(self, content: bytes, last: Fact | None) -> TableVersion | None:
         name = f"{hashlib.sha256(content).hexdigest()}{self.table.path.suffix.lower()}"
         if last is not None and last.value["file"] == name:
             return None
@@ -92,29 +92,31 @@ class TableVersions:
         self._require_same(checked.types)
         self.directory.mkdir(parents=True, exist_ok=True)
         write_atomically(self.directory / name, content)
-        return Version({"file": name}, f"{self.table.path}: {checked.rows}")
+        return TableVersion({"file": name}, f"{self.table.path}: {checked.rows}")
 
     def _first_types(self) -> ColumnTypes:
         """Return the types of the first version; text where no row tells."""
         types = self.table.check(self._content()).types
-        id_, *kinds = (pa.string() if pa.types.is_null(kind) else kind for kind in (types.id, *types.carried.values()))
-        return types._replace(id=id_, carried=dict(zip(types.carried, kinds, strict=True)))
+        id_, *dtypes = (
+            pa.string() if pa.types.is_null(dtype) else dtype for dtype in (types.id, *types.carried.values())
+        )
+        return types._replace(id=id_, carried=dict(zip(types.carried, dtypes, strict=True)))
 
     def _require_same(self, types: ColumnTypes) -> None:
         """Refuse a version with a column of which the first one's type does not hold all values."""
-        kinds = {"id": (types.id, self.types.id)}
-        kinds |= {name: (kind, self.types.carried[name]) for name, kind in types.carried.items()}
-        for name, (kind, first) in kinds.items():
-            is_known = not pa.types.is_null(kind)  # else no row has a value
-            fits = kind == first or (name != "id" and (holds_all(first, kind) or self._is_given_as(first, kind)))
+        dtypes = {"id": (types.id, self.types.id)}
+        dtypes |= {name: (dtype, self.types.carried[name]) for name, dtype in types.carried.items()}
+        for name, (dtype, first) in dtypes.items():
+            is_known = not pa.types.is_null(dtype)  # else no row has a value
+            fits = dtype == first or (name != "id" and (holds_all(first, dtype) or self._is_given_as(first, dtype)))
             if is_known and not fits:
-                wrong = f"the type of {name} is {kind}, in versions before {first}"
-                raise refuse(str(self.table.path), wrong, "one type, or another name for the query, to begin anew")
+                fault = f"the type of {name} is {dtype}, in versions before {first}"
+                raise refuse(str(self.table.path), fault, "one type, or another name for the query, to begin anew")
 
-    def _is_given_as(self, first: pa.DataType, kind: pa.DataType) -> bool:
+    def _is_given_as(self, first: pa.DataType, dtype: pa.DataType) -> bool:
         """Return whether a later version may give a column in another type: 2 for 2.0, and in CSV any text."""
         is_text = pa.types.is_string(first) and self.table.path.suffix.lower() == ".csv"
-        return bool(is_text or (pa.types.is_float64(first) and pa.types.is_integer(kind)))
+        return bool(is_text or (pa.types.is_float64(first) and pa.types.is_integer(dtype)))
 
     def _content(self) -> bytes:
         if (problem := outside_roots(self.table.path)) is not None:  # it may have become a symbolic link
@@ -122,8 +124,8 @@ class TableVersions:
         try:
             return read_regular(self.table.path)
         except OSError as error:
-            wrong = f"it can't be read: {error.strerror or error}"
-            raise refuse(str(self.table.path), wrong, "a readable file") from None
+            fault = f"it can't be read: {error.strerror or error}"
+            raise refuse(str(self.table.path), fault, "a readable file") from None
 
     def _stat(self) -> tuple[int, ...] | None:
         try:

@@ -44,38 +44,40 @@ class Best:
     def adds(self) -> bool:
         return False
 
-    def merge(self, code: Ints, columns: Columns) -> tuple[Ints, Columns]:
+    def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
         """The k best rows of each code, the best first; its `tuples` counts those of all rows of the code."""
-        place = self.places(code, columns["score"], lambda rows: order_of(pa.array(columns["id"][rows], self.id_type)))
-        best_code, first, _ = _ranks(code[place])
-        _, (total,) = group_sums(code, columns["tuples"])
-        tuples = np.zeros(len(place), np.int64)
+        index = self.best_rows(
+            group_id, columns["score"], lambda rows: order_of(pa.array(columns["id"][rows], self.id_type))
+        )
+        best_code, first, _ = _ranks(group_id[index])
+        _, (total,) = group_sums(group_id, columns["tuples"])
+        tuples = np.zeros(len(index), np.int64)
         tuples[first] = total
-        return best_code, {"tuples": tuples, "score": columns["score"][place], "id": columns["id"][place]}
+        return best_code, {"tuples": tuples, "score": columns["score"][index], "id": columns["id"][index]}
 
-    def answer(self, code: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
+    def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
         """The ranking of each window: `rank` from 1 on, `id`, `score`, and `tuples`, the number in the window."""
-        code, rows = self.merge(code, {name: column[row] for name, column in columns.items()})
-        code, first, rank = _ranks(code)
-        counts = np.diff(first, append=len(code))
+        group_id, rows = self.merge(group_id, {name: column[row] for name, column in columns.items()})
+        group_id, first, rank = _ranks(group_id)
+        counts = np.diff(first, append=len(group_id))
         tuples = np.repeat(rows["tuples"][first], counts)
-        return code, {"rank": rank, "id": rows["id"], "score": rows["score"], "tuples": tuples}
+        return group_id, {"rank": rank, "id": rows["id"], "score": rows["score"], "tuples": tuples}
 
-    def places(self, code: Ints, score: Floats, ids: Ids, group: Ints | None = None) -> Ints:
+    def best_rows(self, group_id: Ints, score: Floats, ids: Ids, group: Ints | None = None) -> Ints:
         """The places (indices) of the k best rows of each code, by code and then the best first.
 
         Parameters
         ----------
-        code, score : ndarray, shape (n,)
+        group_id, score : ndarray, shape (n,)
         ids : callable
             Returns the order of the ids of rows, given their places; called only where scores are equal.
         group : ndarray, shape (n,), optional
-            Coarser codes than `code`: a row that k earlier rows of its group are better than may be left out.
+            Coarser codes than `group_id`: a row that k earlier rows of its group are better than may be left out.
         """
         worse = -score if self.descending else score
-        place = contenders(code if group is None else group, worse, self.k, ids)
-        place = _sort_by_rank(code, worse, place, ids)
-        return place[_ranks(code[place])[2] <= self.k]
+        index = contenders(group_id if group is None else group, worse, self.k, ids)
+        index = _sort_by_rank(group_id, worse, index, ids)
+        return index[_ranks(group_id[index])[2] <= self.k]
 
 
 def order_of(ids: pa.Array) -> Ints:
@@ -100,15 +102,15 @@ def contenders(group: Ints, worse: Floats, k: int, ids: Ids) -> Ints:
     bounds = _Bounds(group, worse, k, ids, span)
     parts, end = [contenders(group[:head], worse[:head], k, ids)], k * _WORTH
     bounds.learn(parts[0])
-    place = head + np.flatnonzero(worse[head:] <= bounds.bound[group[head:]])
-    codes = group[place]
+    index = head + np.flatnonzero(worse[head:] <= bounds.bound[group[head:]])
+    codes = group[index]
     order = np.argsort(codes.astype(np.uint16) if span <= _UINT16_CODES else codes, kind="stable")
-    place, nth = place[order], _ranks(codes[order])[2]
-    while len(place):
+    index, nth = index[order], _ranks(codes[order])[2]
+    while len(index):
         in_stretch = nth <= end
-        parts.append(bounds.better(place[in_stretch]))
+        parts.append(bounds.better(index[in_stretch]))
         bounds.learn(parts[-1])
-        place, nth, end = place[~in_stretch], nth[~in_stretch], 2 * end
+        index, nth, end = index[~in_stretch], nth[~in_stretch], 2 * end
     return np.concatenate(parts)
 
 
@@ -119,39 +121,39 @@ class _Bounds:
         self.group, self.worse, self.k, self.ids = group, worse, k, ids
         self.bound, self._holder, self._least = np.full(groups, np.inf), np.zeros(groups, np.int64), group[:0]
 
-    def learn(self, place: Ints) -> None:
-        least = _sort_by_rank(self.group, self.worse, np.concatenate([self._least, place]), self.ids)
+    def learn(self, index: Ints) -> None:
+        least = _sort_by_rank(self.group, self.worse, np.concatenate([self._least, index]), self.ids)
         rank = _ranks(self.group[least])[2]
         last, self._least = least[rank == self.k], least[rank <= self.k]
         self.bound[self.group[last]], self._holder[self.group[last]] = self.worse[last], last
 
-    def better(self, place: Ints) -> Ints:
+    def better(self, index: Ints) -> Ints:
         """The given places whose rows rank before the bound of their group; ties go by the ids."""
-        place = place[self.worse[place] <= self.bound[self.group[place]]]
-        bound = self.bound[self.group[place]]
-        tied = np.flatnonzero((self.worse[place] == bound) & (bound < np.inf))  # inf: no row holds the bound yet
+        index = index[self.worse[index] <= self.bound[self.group[index]]]
+        bound = self.bound[self.group[index]]
+        tied = np.flatnonzero((self.worse[index] == bound) & (bound < np.inf))  # inf: no row holds the bound yet
         if not len(tied):
-            return place
-        order = self.ids(np.concatenate([place[tied], self._holder[self.group[place[tied]]]]))
+            return index
+        order = self.ids(np.concatenate([index[tied], self._holder[self.group[index[tied]]]]))
         row_order, holder_order = np.split(order, 2)
-        return np.delete(place, tied[row_order >= holder_order])
+        return np.delete(index, tied[row_order >= holder_order])
 
 
-def _sort_by_rank(code: Ints, worse: Floats, place: Ints, ids: Ids) -> Ints:
+def _sort_by_rank(group_id: Ints, worse: Floats, index: Ints, ids: Ids) -> Ints:
     """Sort places by code, then the least value first, of equal values the smaller id first."""
-    place = place[np.lexsort((worse[place], code[place]))]
-    group, value = code[place], worse[place]
+    index = index[np.lexsort((worse[index], group_id[index]))]
+    group, value = group_id[index], worse[index]
     same = (group[1:] == group[:-1]) & (value[1:] == value[:-1])
     if not same.any():
-        return place
+        return index
     tied = np.append(same, False) | np.append(False, same)
-    order = np.zeros(len(place), np.int64)
-    order[tied] = ids(place[tied])
-    return place[np.lexsort((order, value, group))]
+    order = np.zeros(len(index), np.int64)
+    order[tied] = ids(index[tied])
+    return index[np.lexsort((order, value, group))]
 
 
-def _ranks(code: Ints) -> tuple[Ints, Ints, Ints]:
+def _ranks(group_id: Ints) -> tuple[Ints, Ints, Ints]:
     """The codes, the start of each run of equal ones, and the rank of each row in its run, from 1 on."""
-    first = np.flatnonzero(np.diff(code, prepend=code[:1] - 1))
-    counts = np.diff(first, append=len(code))
-    return code, first, np.arange(1, len(code) + 1) - np.repeat(first, counts)
+    first = np.flatnonzero(np.diff(group_id, prepend=group_id[:1] - 1))
+    counts = np.diff(first, append=len(group_id))
+    return group_id, first, np.arange(1, len(group_id) + 1) - np.repeat(first, counts)

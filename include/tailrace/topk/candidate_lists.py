@@ -13,7 +13,7 @@ import pyarrow as pa
 from tailrace.disorder.clock import Frontier
 from tailrace.operators.window import encode_keys, late_partials
 from tailrace.topk.best import Best
-from tailrace.topk.candidates import Candidate, Place
+from tailrace.topk.candidates import Candidate, RankKey
 from tailrace.windows.panes import Ints
 from tailrace.windows.sliding import Sliding
 
@@ -23,9 +23,9 @@ class Ranking(Protocol):
 
     candidates: list[Candidate]
 
-    def insert(self, place: Place, first: int, last: int) -> None: ...
+    def insert(self, rank_key: RankKey, first: int, last: int) -> None: ...
 
-    def top(self, window: int) -> list[Place]: ...
+    def top(self, window: int) -> list[RankKey]: ...
 
     def slide(self, window: int) -> None: ...
 
@@ -48,7 +48,7 @@ class CandidateState:
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
         candidates = [
-            (key, *candidate.place, candidate.first, candidate.last)
+            (key, *candidate.rank_key, candidate.first, candidate.last)
             for key, key_state in self.keys.items()
             for candidate in _candidates(key_state)
         ]
@@ -56,9 +56,9 @@ class CandidateState:
             (key, pane, count) for key, key_state in self.keys.items() for pane, count in key_state.counts.items()
         ]
         key_field, windows = ("key", self.key_type), (("first", pa.int64()), ("last", pa.int64()))
-        place = [("worse", pa.float64()), ("id", self.best.id_type)]
+        rank_fields = [("worse", pa.float64()), ("id", self.best.id_type)]
         return {
-            "candidates": _batch(candidates, pa.schema([key_field, *place, *windows])),
+            "candidates": _batch(candidates, pa.schema([key_field, *rank_fields, *windows])),
             "counts": _batch(counts, pa.schema([key_field, ("pane", pa.int64()), ("tuples", pa.int64())])),
         }
 
@@ -114,14 +114,14 @@ class CandidateLists:
         pending = sorted(
             zip(*(column.tolist() for column in columns), strict=True), key=lambda row: row[0], reverse=True
         )
-        for place in range(len(frontier)):
-            while pending and pending[-1][0] == place:
+        for index in range(len(frontier)):
+            while pending and pending[-1][0] == index:
                 _, key, pane, count, worse, name, begin, end = pending.pop()
                 if begin <= end:
                     key_state = self._key_state(state, names[key])
                     key_state.counts[pane] += count
                     key_state.ranking.insert((worse, name), self._window_number(begin), self._window_number(end))
-            f_before, f_after = int(frontier.after[place - 1]) if place else frontier.start, int(frontier.after[place])
+            f_before, f_after = int(frontier.after[index - 1]) if index else frontier.start, int(frontier.after[index])
             if f_after > f_before:
                 answers += self._close(state, f_before, f_after)
         return state, self._answers(answers), late

@@ -22,7 +22,7 @@ from bisect import insort
 from dataclasses import dataclass, field
 from typing import Any
 
-Place = tuple[float, Any]
+RankKey = tuple[float, Any]
 """The sort key of a tuple: a number that is smaller for better scores, and the id."""
 
 
@@ -30,7 +30,7 @@ Place = tuple[float, Any]
 class Candidate:
     """A tuple, and the first and the last window that it contributes to."""
 
-    place: Place
+    rank_key: RankKey
     first: int = field(compare=False)
     last: int = field(compare=False)
 
@@ -42,9 +42,9 @@ class Ranked:
     k: int
     candidates: list[Candidate] = field(default_factory=list)
 
-    def top(self, window: int) -> list[Place]:
+    def top(self, window: int) -> list[RankKey]:
         """The k best of a window, the best first."""
-        return [candidate.place for candidate in self.candidates if candidate.first <= window <= candidate.last][
+        return [candidate.rank_key for candidate in self.candidates if candidate.first <= window <= candidate.last][
             : self.k
         ]
 
@@ -56,34 +56,34 @@ class Ranked:
 
 
 @dataclass
-class Candidates(Ranked):
+class CandidateList(Ranked):
     """List C of paper 001: the candidates, and the k-th best of each open window."""
 
-    lowest: dict[int, Place | None] = field(default_factory=dict)
+    lowest: dict[int, RankKey | None] = field(default_factory=dict)
     """The k-th best candidate of each open window that has candidates; None while there are fewer than k."""
 
-    def insert(self, place: Place, first: int, last: int) -> None:
+    def insert(self, rank_key: RankKey, first: int, last: int) -> None:
         """Insert a tuple of the windows from `first` to `last`, none of which is over."""
-        windows = [window for window in range(first, last + 1) if self._wins(place, window)]
+        windows = [window for window in range(first, last + 1) if self._wins(rank_key, window)]
         if not windows:
             return
-        insort(self.candidates, Candidate(place, windows[0], windows[-1]))
+        insort(self.candidates, Candidate(rank_key, windows[0], windows[-1]))
         for window in windows:
             self._settle(window)
         self.candidates = [candidate for candidate in self.candidates if candidate.first <= candidate.last]
 
     def slide(self, window: int) -> None:
         super().slide(window)
-        self.lowest = {open_: place for open_, place in self.lowest.items() if open_ > window}
+        self.lowest = {open_: rank_key for open_, rank_key in self.lowest.items() if open_ > window}
 
-    def _wins(self, place: Place, window: int) -> bool:
+    def _wins(self, rank_key: RankKey, window: int) -> bool:
         lowest = self.lowest.get(window)
-        return lowest is None or place < lowest
+        return lowest is None or rank_key < lowest
 
     def _settle(self, window: int) -> None:
         """Update the k-th best of a window; candidates after it lose the window if that is their first or last."""
         candidates = [candidate for candidate in self.candidates if candidate.first <= window <= candidate.last]
-        self.lowest[window] = candidates[self.k - 1].place if len(candidates) >= self.k else None
+        self.lowest[window] = candidates[self.k - 1].rank_key if len(candidates) >= self.k else None
         for candidate in candidates[self.k :]:
             if candidate.first == window:
                 candidate.first += 1
@@ -92,7 +92,7 @@ class Candidates(Ranked):
 
 
 @dataclass
-class Waiting(Candidates):
+class Waiting(CandidateList):
     """Lists C and D of paper 001: tuples of later windows alone wait in D, and move to C when such a window is next.
 
     Attributes
@@ -106,14 +106,14 @@ class Waiting(Candidates):
     current: int | None = None
     later: list[Candidate] = field(default_factory=list)
 
-    def insert(self, place: Place, first: int, last: int) -> None:
+    def insert(self, rank_key: RankKey, first: int, last: int) -> None:
         if self.current is not None and first > self.current:
-            self.later.append(Candidate(place, first, last))
+            self.later.append(Candidate(rank_key, first, last))
             return
         self.current = first if self.current is None else self.current
-        super().insert(place, first, last)
+        super().insert(rank_key, first, last)
 
-    def top(self, window: int) -> list[Place]:
+    def top(self, window: int) -> list[RankKey]:
         self._merge(window)
         return super().top(window)
 
@@ -130,4 +130,4 @@ class Waiting(Candidates):
             [candidate for candidate in self.later if (candidate.first <= window) == now] for now in (True, False)
         )
         for candidate in sorted(due, reverse=True):
-            super().insert(candidate.place, candidate.first, candidate.last)
+            super().insert(candidate.rank_key, candidate.first, candidate.last)

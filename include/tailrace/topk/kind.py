@@ -16,7 +16,7 @@ from tailrace.kind.step import Step
 from tailrace.operators.chunk import Chunks
 from tailrace.topk.accuracy import errors
 from tailrace.topk.best import Best
-from tailrace.topk.methods import METHODS, Method
+from tailrace.topk.methods import METHODS, RankingMethod
 from tailrace.topk.partials import combine
 
 
@@ -38,7 +38,7 @@ class TopK(KeyedWindows):
         return Best(self.k, self.descending, self.id_type)
 
     @property
-    def implementation(self) -> Method:
+    def implementation(self) -> RankingMethod:
         """The implementation of the query's method."""
         return METHODS[self.method](self.windows, self.summary, self.key_type)
 

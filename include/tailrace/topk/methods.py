@@ -33,14 +33,14 @@ from tailrace.disorder.clock import Frontier
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.topk.best import Best
 from tailrace.topk.candidate_lists import CandidateLists
-from tailrace.topk.candidates import Candidates, Waiting
+from tailrace.topk.candidates import CandidateList, Waiting
 from tailrace.topk.columnar import Columnar
 from tailrace.topk.skyband import Skyband
 from tailrace.windows.panes import Ints
 from tailrace.windows.sliding import Sliding
 
 
-class Method(Protocol):
+class RankingMethod(Protocol):
     """The implementation of a method: it maintains the rankings of a task's windows while tuples arrive."""
 
     @property
@@ -81,9 +81,9 @@ of the next one; tuples expire by the numbers of their windows; the answers unde
 measured from history.
 """
 
-METHODS: dict[str, Callable[[Sliding, Best, pa.DataType], Method]] = {
+METHODS: dict[str, Callable[[Sliding, Best, pa.DataType], RankingMethod]] = {
     "adaptive": Columnar,
     "sma": partial(CandidateLists, ranking=Skyband, late=_current_pane, moves=True),
-    "mintopk": partial(CandidateLists, ranking=Candidates, late=_no_pane),
-    "gstopk": partial(CandidateLists, ranking=Candidates, late=_own_pane),
+    "mintopk": partial(CandidateLists, ranking=CandidateList, late=_no_pane),
+    "gstopk": partial(CandidateLists, ranking=CandidateList, late=_own_pane),
 }

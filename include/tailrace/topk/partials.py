@@ -38,38 +38,40 @@ def combine(windows: Sliding, best: Best, tuples: pa.RecordBatch, across: bool) 
         tick = np.asarray(tuples.column("tick"))
     keys, (key,) = unify([tuples.column("key")])
     pane_and_key, split_pane = pair(np.asarray(tuples.column("event_time")) // windows.pane_ms, key)
-    code, split = pair(tick, pane_and_key)
+    group_id, split = pair(tick, pane_and_key)
     score, ids = np.asarray(tuples.column("score")), tuples.column("id")
-    groups, (group_counts,) = group_sums(code, np.ones(len(code), np.int64))
-    place = best.places(code, score, lambda rows: order_of(ids.take(pa.array(rows))), pane_and_key if across else None)
-    place = _with_every_code(code, groups, place)
-    tick, pane_and_key = split(code[place])
+    groups, (group_counts,) = group_sums(group_id, np.ones(len(group_id), np.int64))
+    index = best.best_rows(
+        group_id, score, lambda rows: order_of(ids.take(pa.array(rows))), pane_and_key if across else None
+    )
+    index = _with_every_group(group_id, groups, index)
+    tick, pane_and_key = split(group_id[index])
     pane, key = split_pane(pane_and_key)
-    count = np.zeros(len(place), np.int64)
-    count[np.flatnonzero(np.diff(code[place], prepend=code[place][:1] - 1))] = group_counts
-    columns = [pane * windows.pane_ms, tick, count, score[place]]
+    count = np.zeros(len(index), np.int64)
+    count[np.flatnonzero(np.diff(group_id[index], prepend=group_id[index][:1] - 1))] = group_counts
+    columns = [pane * windows.pane_ms, tick, count, score[index]]
     key_column = pa.DictionaryArray.from_arrays(pa.array(key, pa.int32()), keys)
     return pa.RecordBatch.from_arrays(
-        [key_column, *map(pa.array, columns), ids.take(pa.array(place))],
+        [key_column, *map(pa.array, columns), ids.take(pa.array(index))],
         names=["key", "pane", "tick", "tuples", "score", "id"],
     )
 
 
-def _with_every_code(code: Ints, groups: Ints, place: Ints) -> Ints:
+def _with_every_group(group_id: Ints, groups: Ints, index: Ints) -> Ints:
     """The given places, and one place of each code that has none among them, in order of their codes."""
     present = np.zeros(len(groups), bool)
-    present[np.searchsorted(groups, code[place])] = True
+    present[np.searchsorted(groups, group_id[index])] = True
     if present.all():
-        return place
-    places = np.concatenate([place, _place_of_each(code, groups)[~present]])
-    return places[np.argsort(code[places], kind="stable")]
+        return index
+    indices = np.concatenate([index, _index_of_each(group_id, groups)[~present]])
+    return indices[np.argsort(group_id[indices], kind="stable")]
 
 
-def _place_of_each(code: Ints, groups: Ints) -> Ints:
+def _index_of_each(group_id: Ints, groups: Ints) -> Ints:
     """The place of one row of each distinct code."""
-    offset, span = code - groups[0], int(groups[-1] - groups[0]) + 1
-    if span > _TABLE * len(code):
-        offset, span, groups = np.searchsorted(groups, code), len(groups), np.arange(len(groups))
-    place = np.empty(span, np.int64)
-    place[offset] = np.arange(len(code))
-    return np.asarray(place[groups - groups[0]])
+    offset, span = group_id - groups[0], int(groups[-1] - groups[0]) + 1
+    if span > _TABLE * len(group_id):
+        offset, span, groups = np.searchsorted(groups, group_id), len(groups), np.arange(len(groups))
+    index = np.empty(span, np.int64)
+    index[offset] = np.arange(len(group_id))
+    return np.asarray(index[groups - groups[0]])

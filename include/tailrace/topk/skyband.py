@@ -14,16 +14,16 @@ from __future__ import annotations
 from bisect import insort
 from dataclasses import dataclass
 
-from tailrace.topk.candidates import Candidate, Place, Ranked
+from tailrace.topk.candidates import Candidate, Ranked, RankKey
 
 
 @dataclass
 class Skyband(Ranked):
     """A ranking that stores each tuple of the skyband for all open windows that it is in."""
 
-    def insert(self, place: Place, first: int, last: int) -> None:
+    def insert(self, rank_key: RankKey, first: int, last: int) -> None:
         """Insert a tuple of the windows from `first` to `last`, none of which is over."""
-        insort(self.candidates, Candidate(place, first, last))
+        insort(self.candidates, Candidate(rank_key, first, last))
         skyband: list[Candidate] = []
         for candidate in self.candidates:  # those before it in the list are better
             if sum(other.first <= candidate.first and other.last >= candidate.last for other in skyband) < self.k:

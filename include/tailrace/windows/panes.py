@@ -30,18 +30,18 @@ class Summary(Protocol):
     def adds(self) -> bool:
         """True if late tuples can be added to an answer by the sum of their `total`."""
 
-    def merge(self, code: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """Merge rows of equal code into one row or a few; columns of shape (n,).
+    def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
+        """Merge rows of one group into one row or a few; columns of shape (n,).
 
         The codes come out ascending, unless the kind stores every row as it is.
         """
 
-    def answer(self, code: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
+    def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
         """Answer windows: one row or a few for each code; the codes come out ascending.
 
         Parameters
         ----------
-        code, row : ndarray, shape (n,)
+        group_id, row : ndarray, shape (n,)
             Pairs of a window (a code) and the index of a row that it holds.
         """
 
@@ -68,7 +68,7 @@ class Rows:
 
     @staticmethod
     def empty(types: dict[str, pa.DataType]) -> Rows:
-        columns = {name: pa.array([], kind).to_numpy(zero_copy_only=False) for name, kind in types.items()}
+        columns = {name: pa.array([], dtype).to_numpy(zero_copy_only=False) for name, dtype in types.items()}
         return Rows(*(np.zeros(0, np.int64),) * 2, columns)
 
     @staticmethod
@@ -82,10 +82,10 @@ class Rows:
     def merge(parts: list[Rows], summary: Summary, step: int) -> Rows:
         """Merge the rows of equal key and time; all times must be congruent modulo `step`."""
         rows = Rows.concat(parts)
-        code, split = pair(rows.time // step, rows.key)
+        group_id, split = pair(rows.time // step, rows.key)
         remainder = int(rows.time[0]) % step if len(rows) else 0
-        code, columns = summary.merge(code, rows.columns)
-        time, key = split(code)
+        group_id, columns = summary.merge(group_id, rows.columns)
+        time, key = split(group_id)
         return Rows(key, time * step + remainder, columns)
 
 
@@ -123,9 +123,9 @@ def _close(windows: Sliding, summary: Summary, panes: Rows, strays: Rows, low: i
     row, end = windows.ends(panes.time, low, high)
     row, end = np.concatenate([row, len(panes) + np.arange(len(strays))]), np.concatenate([end, strays.time])
     rows = Rows.concat([panes, strays])
-    code, split = pair((end - windows.size_ms) // windows.slide_ms, rows.key[row])
-    code, columns = summary.answer(code, row, rows.columns)
-    number, key = split(code)
+    group_id, split = pair((end - windows.size_ms) // windows.slide_ms, rows.key[row])
+    group_id, columns = summary.answer(group_id, row, rows.columns)
+    number, key = split(group_id)
     return Rows(key, number * windows.slide_ms + windows.size_ms, columns)
 
 

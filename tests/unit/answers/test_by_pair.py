@@ -48,7 +48,7 @@ def test_ranges_hold_all_tuples_in_reach_and_as_ends_all_later_times():
     assert MODEL.closed((10, 20), 12).ranges()[1].tolist() == [12]
     assert not len(MODEL.closed((10, 20), 3).ranges()[0])
     assert not len(MODEL.missed_by(late()).ranges()[0])
-    low, high = MODEL.of(pairs(("a", "b", 10, 14))).ranges()
+    low, high = MODEL.affected_from(pairs(("a", "b", 10, 14))).ranges()
     assert (low.tolist(), high.tolist()) == ([9, 13], [11, 15])
 
 
@@ -61,7 +61,7 @@ def test_closed_pairs_have_a_time_in_the_range_and_both_before_the_frontier(left
 
 
 def test_pairs_are_identified_by_their_ids_alone():
-    affected = MODEL.of(pairs(("a", "b", 1, 2)))
+    affected = MODEL.affected_from(pairs(("a", "b", 1, 2)))
     assert affected.contains(pairs(("a", "b", 3, 4), ("b", "a", 1, 2))).tolist() == [True, False]
 
 
@@ -75,7 +75,7 @@ def test_only_late_tuples_and_all_of_the_other_side_are_evaluated():
     )
     assert (late_left.to_pydict(), all_right) == ({"id": ["a"], "event_time": [10]}, right)
     assert (late_right.to_pydict(), all_left) == ({"id": ["b"], "event_time": [20]}, left)
-    ((some_left, some_right),) = MODEL.of(pairs(("a", "d", 0, 0))).parts((left, right))
+    ((some_left, some_right),) = MODEL.affected_from(pairs(("a", "d", 0, 0))).parts((left, right))
     assert (some_left["id"].to_pylist(), some_right["id"].to_pylist()) == (["a", "a"], ["d"])
 
 
@@ -87,7 +87,7 @@ def test_a_tuple_expires_by_the_bound_of_its_side():
     """Paper 003, eq. 5: for the interval [-15, 30] left ones are kept for 30 ms beyond F, and right ones for 15."""
     model = ByPair((30, 15))
     assert model.reach_ms == 30
-    assert [model.expires(np.array([100]), side).tolist() for side in (0, 1)] == [[131], [116]]
+    assert [model.expiry_frontier(np.array([100]), side).tolist() for side in (0, 1)] == [[131], [116]]
 
 
 @pytest.mark.parametrize(("came", "wait"), [([1, 2], 20), ([2, 1], 33), ([1, 1], 0)])
@@ -97,5 +97,5 @@ def test_the_shortest_wait_for_a_pair_follows_from_the_side_of_its_first_tuple(c
 
 
 def test_a_pair_is_due_when_the_frontier_has_passed_its_tuples_and_misses_none():
-    assert MODEL.due(7) == 8
-    assert MODEL.missed(late(("left", "a", 10)), "id").num_rows == 0
+    assert MODEL.close_frontier(7) == 8
+    assert MODEL.explode_late(late(("left", "a", 10)), "id").num_rows == 0

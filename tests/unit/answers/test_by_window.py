@@ -34,7 +34,7 @@ def test_late_rows_missed_the_windows_over_their_pane_that_had_closed(sliding, r
         for start, end in windows_of(pane, sliding.size_ms, sliding.slide_ms)
         if end <= frontier
     ]
-    missed = model.missed(late, "tuples")
+    missed = model.explode_late(late, "tuples")
     assert missed.to_pylist() == expected
     affected = model.missed_by(late)
     assert affected.windows.num_rows == len({(row["key"], row["window_end"]) for row in expected})
@@ -80,8 +80,8 @@ def test_closed_windows_are_those_that_hold_a_time_of_the_range_and_end_by_the_f
 
 def test_a_ranking_counts_once_by_its_first_row() -> None:
     rows = pa.table({"key": ["a", "a", None], "window_end": [10, 10, 10], "rank": [1, 2, 1]})
-    assert ByWindow(Sliding(10, 5), ("rank",)).once(rows)["rank"].to_pylist() == [1, 1]
-    assert ByWindow(Sliding(10, 5)).once(rows) is rows
+    assert ByWindow(Sliding(10, 5), ("rank",)).first_rows(rows)["rank"].to_pylist() == [1, 1]
+    assert ByWindow(Sliding(10, 5)).first_rows(rows) is rows
 
 
 @pytest.mark.parametrize(("row_key", "more"), [((), ()), (("rank",), ("rank",))])

@@ -12,7 +12,7 @@ import pytest
 from tailrace.bench.emd import balance, films, methods, report, spark_speed, speed
 from tailrace.bench.emd.films import CASES, UNIT, as_streams, cut_film, join_query, scenes_copy
 from tailrace.bench.emd.queues import Queues, Work
-from tailrace.bench.emd.simulated import Simulated
+from tailrace.bench.emd.simulated import SimulatedRun
 from tailrace.bench.emd.simulation import Costs, QueuedEmdDdsj, simulate
 from tailrace.bench.page import Effort
 from tailrace.generators.sample_clips import read_clip
@@ -33,7 +33,7 @@ def line_pairs(left: films.Masses, right: films.Masses, rate: int, threshold: fl
     return count
 
 
-def run(method: str, tasks: int, costs: Costs | None = FREE, **section: Any) -> Simulated:
+def run(method: str, tasks: int, costs: Costs | None = FREE, **section: Any) -> SimulatedRun:
     declared = {"method": method, "threshold": 0.3, "scale": UNIT} | section
     return simulate(join_query(declared, "2 s"), as_streams(scenes_copy(120), 20), tasks, 1000, costs)
 

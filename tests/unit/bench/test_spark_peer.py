@@ -12,14 +12,14 @@ from types import SimpleNamespace
 import pytest
 
 from tailrace.bench import contestants, side_by_side, spark_job, spark_peer
-from tailrace.bench.contestants import SPARKS_OWN, Pace, run_by_name
+from tailrace.bench.contestants import SPARKS_OWN, PassTimes, run_by_name
 from tailrace.bench.kafka.reading import TopicWorkload
 from tailrace.bench.spark_peer import SparkPeer
 from tailrace.bench.workloads import CASES, Workload
 from tailrace.spark import local_master, masters
 
 WORKLOAD = Workload(CASES["topk"][1], 15, [Path("/in/0.parquet"), Path("/in/1.parquet")], 900)
-PACE = Pace([1.0, 2.0], 10, 2.5)
+PACE = PassTimes([1.0, 2.0], 10, 2.5)
 
 
 def test_their_jvm_is_started_as_sparks_is_by_default(monkeypatch):
@@ -60,7 +60,7 @@ def test_a_job_calls_the_function_that_it_names_with_the_session(monkeypatch):
     monkeypatch.setitem(SPARKS_OWN, "native", lambda *arguments: called.append(arguments) or PACE)
     arguments = json.loads(json.dumps(["native", WORKLOAD.as_json(), "/out"]))
     job = {"function": "tailrace.bench.contestants:run_by_name", "arguments": arguments}
-    assert Pace(**json.loads(json.dumps(spark_job.run("session", job)))) == PACE
+    assert PassTimes(**json.loads(json.dumps(spark_job.run("session", job)))) == PACE
     assert called == [("session", WORKLOAD, Path("/out"))]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tailrace.bench.page import Effort
-from tailrace.bench.simulate import Stream, simulate
+from tailrace.bench.simulate import RecordedStream, simulate
 from tailrace.bench.topk import drift, methods, paper_query, promise, report, speed
 from tailrace.bench.topk.calibrated import calibrations
 from tailrace.bench.topk.paper_query import (
@@ -29,8 +29,8 @@ EVERY_MS = 60_000
 
 
 @pytest.fixture(scope="module")
-def stream() -> Stream:
-    return Stream.of(query(ADAPTIVE), generate_stream(6_000, 900, 20, 3))
+def stream() -> RecordedStream:
+    return RecordedStream.of(query(ADAPTIVE), generate_stream(6_000, 900, 20, 3))
 
 
 def test_a_calibration_sees_only_tuples_that_have_arrived(stream):
@@ -53,7 +53,7 @@ def test_a_proposal_is_in_force_from_the_next_tick_on(stream):
     assert run.frontier.k_ms[:-1].tolist() == expected.tolist()
 
 
-def _changes(stream: Stream) -> list[tuple[int, int]]:
+def _changes(stream: RecordedStream) -> list[tuple[int, int]]:
     tick = stream.column("tick")
     return [(500, int(tick[5_000])), (9_000, int(tick[9_000]))]
 

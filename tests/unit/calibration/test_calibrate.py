@@ -12,9 +12,9 @@ import pytest
 from local_driver import Driver
 from oracle import Settings, batch, stream
 from oracle_assertions import assert_streamed
-from tailrace.calibration.calibrate import MeasuredDuration, Report, calibrate
+from tailrace.calibration.calibrate import CalibrationReport, MeasuredDuration, calibrate
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
-from tailrace.calibration.search import Interval, Search
+from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.next_facts import DECLARED
 from tailrace.ground.errors import Busy, Problem, Refused
@@ -55,7 +55,7 @@ def calibrated_stream(tmp_path_factory):
 
 def test_each_calibration_starts_from_the_interval_of_the_previous_one(calibrated_stream):
     _, _, reports = calibrated_stream
-    assert reports[0].interval == Interval(0, 6000, 3000)
+    assert reports[0].interval == Bracket(0, 6000, 3000)
     assert [one.interval for one in reports[1:]] == [one.next_interval for one in reports[:-1]]
     assert all(len(one.measurements) == 10 and one.windows == 30 and one.proposed for one in reports)
     assert [one.k_ms for one in reports[1:]] == [one.next_interval.k_ms for one in reports[:-1]], (
@@ -71,7 +71,7 @@ def test_the_proposals_hold_the_evidence(calibrated_stream):
     for row, report in zip(rows, reports, strict=True):
         assert row["declared"] == query.policy.model_dump_json()
         assert CacheDuration.model_validate_json(row["settings"]) == query.policy.waiting(report.next_interval.k_ms)
-        assert Interval(row["lower_ms"], row["upper_ms"], row["k_ms"]) == report.next_interval
+        assert Bracket(row["lower_ms"], row["upper_ms"], row["k_ms"]) == report.next_interval
         assert json.loads(row["durations"]) == [[one.duration_ms, one.accuracy] for one in report.measurements]
         assert (row["windows"], row["accuracy"], row["evidence"]) == (30, report.accuracy, report.evidence)
     until = [row["until"] for row in rows]
@@ -119,15 +119,15 @@ def test_a_dry_run_reports_the_same_and_writes_nothing(calibrated_stream):
 
 def test_the_search_receives_the_standard_errors_and_the_longest_delay(calibrated_stream, monkeypatch):
     query, warehouse, _ = calibrated_stream
-    calls, search, measure = [], Search.next, RecentWindows.measure
-    monkeypatch.setattr(Search, "next", lambda *arguments: calls.append(arguments) or search(*arguments))
+    calls, search, measure = [], SlackSearch.next, RecentWindows.measure
+    monkeypatch.setattr(SlackSearch, "next", lambda *arguments: calls.append(arguments) or search(*arguments))
     measurements = []
     monkeypatch.setattr(
         RecentWindows, "measure", lambda *arguments: measurements.append(measure(*arguments)) or measurements[-1]
     )
     calibrate(query, warehouse, dry_run=True)
     [(used_search, interval, accuracy, error, longest)], [measurement] = calls, measurements
-    assert used_search == Search(10, 0.95, 100)
+    assert used_search == SlackSearch(10, 0.95, 100)
     assert used_search.durations(interval).tolist() == measurement.measured.durations.tolist()
     assert accuracy.tolist() == measurement.measured.accuracy.tolist()
     assert error.tolist() == measurement.measured.error.tolist()
@@ -244,9 +244,9 @@ def test_a_survey_ends_where_history_is_too_short(constant_stream, monkeypatch):
         calibrate(query, warehouse, dry_run=True)
 
 
-def report(accuracies: dict[int, float], k_ms: int, longest_ms: int = 10_000) -> Report:
+def report(accuracies: dict[int, float], k_ms: int, longest_ms: int = 10_000) -> CalibrationReport:
     tried = tuple(MeasuredDuration(duration, accuracy, 0.01) for duration, accuracy in accuracies.items())
-    return Report(tried, 0.95, 30, 0, 2000, Interval(0, 4000, 2000), Interval(0, 9000, k_ms), longest_ms, True)
+    return CalibrationReport(tried, 0.95, 30, 0, 2000, Bracket(0, 4000, 2000), Bracket(0, 9000, k_ms), longest_ms, True)
 
 
 PREFIX = "calibrated over 30 windows up to 1970-01-01T00:00:00.000Z: "

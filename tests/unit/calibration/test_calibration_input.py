@@ -25,8 +25,10 @@ CUTS = even(1500, 30)[1:-1]
 
 
 def recent(desk: MemoryTables, n: int, accuracy: float = 0.95, before: int = 1 << 60, **options: int) -> RecentWindows:
-    history = LoggedHistory(desk.stage.readers[0], Log.of(desk.stage.readers[0], before, desk.segments), **options)
-    return RecentWindows(desk.stage.kind, history, n, accuracy)
+    history = LoggedHistory(
+        desk.pipeline.readers[0], Log.of(desk.pipeline.readers[0], before, desk.segments), **options
+    )
+    return RecentWindows(desk.pipeline.kind, history, n, accuracy)
 
 
 def expected(tuples: list[Tuple], query: Settings, duration: int, ends: list[int]) -> list[float]:
@@ -69,7 +71,7 @@ def test_a_tuple_ahead_of_its_arrival_counts_for_t_max_as_in_the_stream():
     query, ahead = replace(QUERY, skew=200), TUPLES[len(TUPLES) // 2]
     tuples = [item._replace(event_time=item.event_time + 3_000_000) if item is ahead else item for item in TUPLES]
     desk = MemoryTables(tuples, query, CUTS)
-    reader = desk.stage.readers[0]
+    reader = desk.pipeline.readers[0]
     of_all = LoggedHistory(reader, Log.of(reader, 1 << 60, desk.segments)).since(0)
     assert [*zip(of_all.course.tick.tolist(), of_all.course.t_max.tolist(), strict=True)] == [
         (line.tick, line.t_max) for line in stream(tuples, query).trace

@@ -15,7 +15,7 @@ from tailrace.calibration.calibrate import calibrate
 from tailrace.ground.duration import ms, parse_duration
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.stream.local import run
+from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, make_query, rows_of, write_files
 

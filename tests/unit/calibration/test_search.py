@@ -7,23 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.calibration.search import Interval, Search
+from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.calibration.standard_error import LossOverlap, standard_errors
 from tailrace.windows.sliding import Sliding
 
 pytestmark = pytest.mark.slow
 
-TEN = Search(parts=10, accuracy=0.95, step_ms=100)
-PRINTED = Search(parts=10, accuracy=0.95, step_ms=100, doubling=False)
-FLOOR = Interval(14_000, 24_000, 20_000)  # parts of 1 s, a twentieth of K
+TEN = SlackSearch(parts=10, accuracy=0.95, step_ms=100)
+PRINTED = SlackSearch(parts=10, accuracy=0.95, step_ms=100, doubling=False)
+FLOOR = Bracket(14_000, 24_000, 20_000)  # parts of 1 s, a twentieth of K
 
 
-def accuracies(search: Search, interval: Interval, smallest: float) -> np.ndarray:
+def accuracies(search: SlackSearch, interval: Bracket, smallest: float) -> np.ndarray:
     """Accuracies of 1 for durations of at least `smallest`, and of 0 for shorter ones."""
     return (search.durations(interval) >= smallest).astype(float)
 
 
-def converge(search: Search, interval: Interval, smallest: float, most: int = 300) -> Interval:
+def converge(search: SlackSearch, interval: Bracket, smallest: float, most: int = 300) -> Bracket:
     """The interval that the search reaches and does not leave."""
     for _ in range(most):
         successor = search.next(interval, accuracies(search, interval, smallest))
@@ -34,62 +34,62 @@ def converge(search: Search, interval: Interval, smallest: float, most: int = 30
 
 
 def test_table_1_of_the_paper():
-    search = Search(parts=3, accuracy=0.8)
-    interval = Interval(0, 4500, 4500)
+    search = SlackSearch(parts=3, accuracy=0.8)
+    interval = Bracket(0, 4500, 4500)
     assert search.durations(interval).tolist() == [1500, 3000, 4500]
-    assert search.next(interval, np.array([0.72, 0.83, 0.94])) == Interval(1500, 3000, 3000)
+    assert search.next(interval, np.array([0.72, 0.83, 0.94])) == Bracket(1500, 3000, 3000)
 
 
 @pytest.mark.parametrize("search", [TEN, PRINTED], ids=["doubling", "printed"])
 def test_the_first_interval_is_symmetric_about_k(search):
-    assert search.start(2000) == Interval(0, 4000, 2000)
+    assert search.start(2000) == Bracket(0, 4000, 2000)
     assert search.durations(search.start(2000)).tolist() == list(range(400, 4001, 400))
 
 
 def test_the_first_interval_of_k_0_has_ticks_from_0_on():
-    assert TEN.start(0) == Interval(-100, 900, 0)
+    assert TEN.start(0) == Bracket(-100, 900, 0)
     assert TEN.durations(TEN.start(0)).tolist() == list(range(0, 901, 100))
 
 
 @pytest.mark.parametrize("doubling", [True, False])
 def test_the_search_narrows_to_the_part_with_the_smallest_sufficient_duration(doubling):
-    three = Search(parts=3, accuracy=0.95, step_ms=100, doubling=doubling)
-    assert three.next(Interval(0, 9000, 9000), np.array([0.0, 1.0, 1.0])) == Interval(3000, 6000, 6000)
-    assert three.next(Interval(0, 9000, 9000), np.array([1.0, 1.0, 1.0])) == Interval(0, 3000, 3000)
+    three = SlackSearch(parts=3, accuracy=0.95, step_ms=100, doubling=doubling)
+    assert three.next(Bracket(0, 9000, 9000), np.array([0.0, 1.0, 1.0])) == Bracket(3000, 6000, 6000)
+    assert three.next(Bracket(0, 9000, 9000), np.array([1.0, 1.0, 1.0])) == Bracket(0, 3000, 3000)
 
 
 def test_when_no_duration_suffices_the_next_interval_is_twice_as_long_or_as_printed_one_part_higher():
-    interval, none = Interval(0, 4000, 2000), np.zeros(10)
-    assert TEN.next(interval, none) == Interval(4000, 12_000, 12_000)
-    assert TEN.next(Interval(4000, 12_000, 12_000), none) == Interval(12_000, 28_000, 28_000)
-    assert PRINTED.next(interval, none) == Interval(400, 4400, 4400)
+    interval, none = Bracket(0, 4000, 2000), np.zeros(10)
+    assert TEN.next(interval, none) == Bracket(4000, 12_000, 12_000)
+    assert TEN.next(Bracket(4000, 12_000, 12_000), none) == Bracket(12_000, 28_000, 28_000)
+    assert PRINTED.next(interval, none) == Bracket(400, 4400, 4400)
 
 
 def test_when_the_smallest_duration_suffices_the_interval_moves_down():
     all_of_them = np.ones(10)
-    assert TEN.next(Interval(90_000, 130_000, 130_000), all_of_them) == Interval(14_000, 94_000, 94_000)
-    assert TEN.next(Interval(40_000, 80_000, 80_000), all_of_them) == Interval(0, 44_000, 44_000)
-    assert PRINTED.next(Interval(40_000, 80_000, 80_000), all_of_them) == Interval(36_000, 76_000, 44_000)
+    assert TEN.next(Bracket(90_000, 130_000, 130_000), all_of_them) == Bracket(14_000, 94_000, 94_000)
+    assert TEN.next(Bracket(40_000, 80_000, 80_000), all_of_them) == Bracket(0, 44_000, 44_000)
+    assert PRINTED.next(Bracket(40_000, 80_000, 80_000), all_of_them) == Bracket(36_000, 76_000, 44_000)
 
 
 @pytest.mark.parametrize("search", [TEN, PRINTED], ids=["doubling", "printed"])
 def test_k_falls_to_0_where_a_wait_of_0_suffices(search):
-    assert converge(search, Interval(50_000, 60_000, 60_000), 0) == Interval(-100, 900, 0)
+    assert converge(search, Bracket(50_000, 60_000, 60_000), 0) == Bracket(-100, 900, 0)
 
 
 def test_a_part_is_at_least_a_tick_and_a_twentieth_of_k():
-    narrow = TEN.next(Interval(0, 4000, 4000), accuracies(TEN, Interval(0, 4000, 4000), 1700))
-    assert narrow == Interval(1400, 2400, 2000)  # parts of one tick, which is a twentieth of K too
+    narrow = TEN.next(Bracket(0, 4000, 4000), accuracies(TEN, Bracket(0, 4000, 4000), 1700))
+    assert narrow == Bracket(1400, 2400, 2000)  # parts of one tick, which is a twentieth of K too
     assert TEN.next(narrow, accuracies(TEN, narrow, 1700)).k_ms == 1700
-    high = TEN.next(Interval(0, 40_000, 40_000), accuracies(TEN, Interval(0, 40_000, 40_000), 17_000))
+    high = TEN.next(Bracket(0, 40_000, 40_000), accuracies(TEN, Bracket(0, 40_000, 40_000), 17_000))
     assert (high.k_ms, np.diff(TEN.durations(high)).tolist()) == (20_000, [1000] * 9)
 
 
 def test_at_the_floor_there_are_durations_below_and_above_k():
     durations = TEN.durations(FLOOR).tolist()
     assert (durations[4], durations[5], durations[6]) == (19_000, 20_000, 21_000)
-    two = Search(parts=2, accuracy=0.95, step_ms=100)
-    assert two.durations(two.next(Interval(0, 200, 200), np.array([0.0, 1.0]))).tolist() == [100, 200]
+    two = SlackSearch(parts=2, accuracy=0.95, step_ms=100)
+    assert two.durations(two.next(Bracket(0, 200, 200), np.array([0.0, 1.0]))).tolist() == [100, 200]
 
 
 # accuracies at the floor: K is the 6th duration; the 5 shorter ones are `below`, the 4 longer ones `above`
@@ -122,7 +122,7 @@ def test_a_shortfall_of_the_longest_duration_within_the_noise_does_not_double_th
     assert (printed.k_ms, printed.lower_ms) == (FLOOR.upper_ms + 1000, FLOOR.lower_ms + 1000), (
         "the printed rule ignores the noise"
     )
-    wide = Interval(0, 40_000, 20_000)
+    wide = Bracket(0, 40_000, 20_000)
     assert TEN.next(wide, np.full(10, 0.939), NOISE).k_ms == 120_000
 
 
@@ -132,26 +132,26 @@ def test_exact_accuracies_have_no_noise():
 
 
 def test_above_the_floor_the_interval_narrows_whatever_the_noise():
-    wide = Interval(0, 40_000, 40_000)
+    wide = Bracket(0, 40_000, 40_000)
     assert TEN.next(wide, np.linspace(0.9, 0.99, 10), NOISE).k_ms == 24_000
 
 
 def test_rounding_errors_of_the_accuracy_are_tolerated():
-    perfect = Search(parts=2, accuracy=1.0)
-    assert perfect.next(Interval(0, 4000, 4000), np.array([0.5, 1 - 1e-12])) == Interval(2000, 4000, 4000)
+    perfect = SlackSearch(parts=2, accuracy=1.0)
+    assert perfect.next(Bracket(0, 4000, 4000), np.array([0.5, 1 - 1e-12])) == Bracket(2000, 4000, 4000)
 
 
 def test_k_does_not_rise_beyond_the_longest_delay():
-    interval, none = Interval(0, 4000, 2000), np.zeros(10)
-    assert TEN.next(interval, none, longest_ms=9000) == Interval(4000, 9000, 9000)
-    assert TEN.next(interval, none, longest_ms=12_001) == Interval(4000, 12_000, 12_000)
-    assert TEN.next(interval, none, longest_ms=3000) == Interval(0, 4000, 4000)
+    interval, none = Bracket(0, 4000, 2000), np.zeros(10)
+    assert TEN.next(interval, none, longest_ms=9000) == Bracket(4000, 9000, 9000)
+    assert TEN.next(interval, none, longest_ms=12_001) == Bracket(4000, 12_000, 12_000)
+    assert TEN.next(interval, none, longest_ms=3000) == Bracket(0, 4000, 4000)
     narrow = TEN.next(interval, none, longest_ms=4100)  # shorter than ten parts
     assert (narrow.k_ms, narrow.width_ms) == (4100, 10 * 205)
 
 
 searches = st.builds(
-    Search,
+    SlackSearch,
     parts=st.integers(2, 20),
     accuracy=st.floats(0.01, 1),
     step_ms=st.integers(1, 1000),
@@ -226,7 +226,7 @@ def simulate(band: float, seed: int, tau: float = 6.0, size: float = 60.0, slide
 
     A window's accuracy is the share of its tuples that arrive within K of its end.
     """
-    rng, search = np.random.default_rng(seed), Search(parts=10, accuracy=0.95, step_ms=100, band=band)
+    rng, search = np.random.default_rng(seed), SlackSearch(parts=10, accuracy=0.95, step_ms=100, band=band)
     interval, slacks = search.start(2000), []
     for _ in range(60):
         span = size + slide * (n - 1)

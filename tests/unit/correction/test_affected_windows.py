@@ -76,7 +76,7 @@ def test_windows_that_are_far_apart_are_separate_ranges():
 
 def test_a_late_row_is_told_for_each_window_it_missed():
     late = pa.table({"key": ["k"], "pane_start": [10], "frontier": [20], "tuples": [3]})
-    rows = MODEL.missed(late, "tuples")
+    rows = MODEL.explode_late(late, "tuples")
     assert rows.column_names == ["key", "window_start", "window_end", "tuples"]
     assert [list(row.values()) for row in rows.to_pylist()] == [["k", 5, 15, 3], ["k", 10, 20, 3]]
 

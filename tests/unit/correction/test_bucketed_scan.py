@@ -30,7 +30,7 @@ def rows_of(table: pa.Table) -> list[tuple]:
 
 def distributed(past: history_scan.HistoryScan) -> history_scan.HistoryScan:
     return history_scan.HistoryScan(
-        past.stage, lambda: past.logs, lambda buckets: BucketedScan(SpilledShuffle(threads=2)), 3
+        past.pipeline, lambda: past.logs, lambda buckets: BucketedScan(SpilledShuffle(threads=2)), 3
     )
 
 
@@ -104,7 +104,7 @@ def test_windows_are_those_of_one_process(monkeypatch, keyed):
 def test_tuples_go_where_the_kinds_partitioning_places_them():
     desk = MemoryPairTables(streams(3, False), Join(25, 10))
     job = ScanJob(desk.kind, (), (np.array([0]), np.array([1])), 3)
-    tuples = desk.stage.readers[1].read(desk.stage.readers[1].format.segments("right")[0]).tuples
+    tuples = desk.pipeline.readers[1].read(desk.pipeline.readers[1].format.segments("right")[0]).tuples
     row, bucket = places_of(job, 1, tuples)
     assert sorted(zip(row.tolist(), bucket.tolist(), strict=True)) == [(i, n) for i in range(60) for n in range(3)]
     row, bucket = places_of(job, 0, tuples)
@@ -115,11 +115,11 @@ def test_tuples_go_where_the_kinds_partitioning_places_them():
 def test_tuples_are_placed_by_the_rows_that_the_stream_too_gives_the_partitioning(monkeypatch):
     desk, given = MemoryPairTables(streams(3, False), Join(25, 10)), []
     job = ScanJob(desk.kind, (), (np.array([0]), np.array([1])), 3)
-    (segment,) = desk.stage.readers[0].format.segments("left")
+    (segment,) = desk.pipeline.readers[0].format.segments("left")
     whole = ByValue.assign
     monkeypatch.setattr(ByValue, "assign", lambda self, *args: given.append(args[:2]) or whole(self, *args))
-    places_of(job, 0, desk.stage.readers[0].read(segment).tuples)
-    desk.stage.prepare(replace(segment, stream="left"), BatchHeader(0, ()))
+    places_of(job, 0, desk.pipeline.readers[0].read(segment).tuples)
+    desk.pipeline.prepare(replace(segment, stream="left"), BatchHeader(0, ()))
     (_, of_correction), (_, of_stream) = given
     assert of_correction.equals(of_stream)
 
@@ -129,8 +129,8 @@ def test_a_pair_that_several_buckets_find_stands_once_and_rows_of_a_window_stay(
     answers = desk.past(desk.end).evaluate(desk.kind.answers.closed(CorrectionRange().bounds, 1 << 60))
     assert without_replicas(desk.kind, pa.concat_tables([answers, answers])).to_pylist() == answers.to_pylist()
     desk = MemoryTables(make_stream(50, seed=1), Settings(700, 300, 100, "sum", "none"), [])
-    results = desk.results.select(desk.stage.kind.answer.names)
-    assert without_replicas(desk.stage.kind, pa.concat_tables([results, results])).num_rows == 2 * results.num_rows
+    results = desk.results.select(desk.pipeline.kind.answer.names)
+    assert without_replicas(desk.pipeline.kind, pa.concat_tables([results, results])).num_rows == 2 * results.num_rows
 
 
 def test_no_file_of_a_scan_stays_and_a_step_that_fails_is_told(tmp_path):

@@ -15,9 +15,9 @@ from tailrace.answers.affected_windows import ClosedWindows
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.history_scan import HistoryScan
-from tailrace.engine.stage import Stage
-from tailrace.spark import correct as module
-from tailrace.spark.correct import correct
+from tailrace.engine.pipeline import Pipeline
+from tailrace.spark import distributed_correction as module
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
 from tailrace.storage.results import AnswerTables, read_answers
@@ -74,9 +74,9 @@ def test_intervals_in_any_order_and_twice(tmp_path):
     assert_answers(read(tmp_path / "wh", settings), latest(outcome, TUPLES, settings, intervals))
 
 
-def past(tmp_path, query, stage: Stage, before: int) -> HistoryScan:
+def past(tmp_path, query, pipeline: Pipeline, before: int) -> HistoryScan:
     tables = tables_of(tmp_path / "wh")
-    return HistoryScan(stage, lambda: [Log.read(stage.readers[0], tables, before)], module.session, 2)
+    return HistoryScan(pipeline, lambda: [Log.read(pipeline.readers[0], tables, before)], module.session, 2)
 
 
 @pytest.mark.parametrize("compacted", [False, True])
@@ -87,7 +87,7 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
     settings = Settings(700_000, 300_000, 100_000, "avg", "none")
     query = stream_into_tables(tmp_path, settings, slow, BOUNDS, kept=True)
     layout, tables = Layout.of(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
-    source = Stage.of(query, layout.manifest().types, layout.histories(query.streams))
+    source = Pipeline.of(query, layout.manifest().types, layout.histories(query.streams))
     if compacted:
         tables.compact(["history"])
     late = tables.read("late")
@@ -100,7 +100,7 @@ def test_what_history_gives_is_what_the_source_gives(tmp_path, compacted):
         model.missed_by(late[-3:]),
         model.closed(CorrectionRange().bounds, 1 << 60),
     ):
-        mine, theirs = (past(tmp_path, query, stage, before) for stage in (as_history(source, layout), source))
+        mine, theirs = (past(tmp_path, query, pipeline, before) for pipeline in (as_history(source, layout), source))
         assert rows_in(mine.evaluate(touched)) == rows_in(theirs.evaluate(touched))
         repeats = rows_in(mine.repeats(0, touched.ranges()))
         assert repeats == rows_in(theirs.repeats(0, touched.ranges()))
@@ -117,9 +117,9 @@ def test_a_compacted_file_has_the_first_tuple_and_its_repeat(tmp_path):
     query = stream_into_tables(tmp_path, settings, [first, again], [0, 1, 2], kept=True)
     layout, tables = Layout.of(tmp_path / "wh", query.name), tables_of(tmp_path / "wh")
     tables.compact(["history"])
-    stage = as_history(Stage.of(query, layout.manifest().types, layout.histories(query.streams)), layout)
-    window = stage.kind.answers.closed((again.event_time, again.event_time + 1), 1 << 60)
-    scan = past(tmp_path, query, stage, again.arrival_time + 1000)
+    pipeline = as_history(Pipeline.of(query, layout.manifest().types, layout.histories(query.streams)), layout)
+    window = pipeline.kind.answers.closed((again.event_time, again.event_time + 1), 1 << 60)
+    scan = past(tmp_path, query, pipeline, again.arrival_time + 1000)
     assert scan.evaluate(window).num_rows == 0
     assert scan.repeats(0, window.ranges()).to_pylist() == [{"id": "x", "key": "k", "event_time": again.event_time}]
 

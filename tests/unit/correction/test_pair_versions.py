@@ -13,7 +13,7 @@ from memory_pair_tables import MemoryPairTables
 from pair_oracle import Item, Join
 from tailrace.answers.pair_revision import _is_known
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.engine.local import LocalEngine
+from tailrace.engine.local_engine import LocalEngine
 from tailrace.ground.sortable import to_sortable_text
 from toy_join import ToyJoin
 
@@ -201,8 +201,8 @@ def test_the_event_time_of_an_id_is_that_of_its_first_tuple():
 
 def test_the_engine_stores_ids_of_two_types_as_text_that_sorts():
     desk = MemoryPairTables(([Item(1, 1, -7, "v"), Item(2, 2, 12, "v")], [Item(2, 2, "x", "v")]), JOIN)
-    segments = [reader.format.segments(reader.name)[0] for reader in desk.stage.readers]
+    segments = [reader.format.segments(reader.name)[0] for reader in desk.pipeline.readers]
     segments[1] = replace(segments[1], ordinal=1)
-    rows = LocalEngine(desk.stage).batch(policy_of_oracle("none"), segments)["segments"].to_pylist()
+    rows = LocalEngine(desk.pipeline).batch(policy_of_oracle("none"), segments)["segments"].to_pylist()
     text = [*map(to_sortable_text, (-7, 12))]
     assert [(row["min_id"], row["max_id"]) for row in rows] == [tuple(text), ("x", "x")]

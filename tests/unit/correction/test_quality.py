@@ -19,7 +19,7 @@ from tailrace.cli.commands import main
 from tailrace.correction import quality
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import bucket_ms, measure, read_quality
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.terminal import screen
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_stream, tables_of

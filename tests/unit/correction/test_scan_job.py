@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from harness import make_stage
+from harness import make_pipeline
 from oracle import Settings
 from tailrace.correction.scan_job import no_tuples
 from tailrace.kind.inputs import ColumnTypes
 
 
 def test_an_empty_batch_has_the_types_of_the_streams_tuples():
-    (reader,) = make_stage(Settings(10, 5, 100)).readers
+    (reader,) = make_pipeline(Settings(10, 5, 100)).readers
     types = ColumnTypes(pa.string(), pa.int64(), {"left_day": pa.date32()})
     reader = replace(reader, columns=replace(reader.columns, carried={"left_day": "day"}), column_types=types)
     empty = no_tuples(reader, ["event_time", "id", "key", "value", "left_day"])

@@ -16,7 +16,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.uncorrected import Uncorrected, uncovered
 from tailrace.ground.times import in_ms
 from tailrace.kinds import build
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES, schemas
 from warehouse import EPOCH, make_query

@@ -13,7 +13,7 @@ from pyproj import Geod
 from rich.console import Console
 
 from tailrace.demo.comparison import compare
-from tailrace.demo.narration import summary
+from tailrace.demo.printed_texts import summary
 from tailrace.demo.spatial_map import draw_answers
 from tailrace.demo.true_spatial_pairs import true_spatial_pairs
 from tailrace.generators.replay import START_MS, TIME

@@ -12,7 +12,7 @@ from tailrace.emd_join import ground_distance, line_distance, normal_bound, orde
 from tailrace.emd_join.dual_solution import DualSolution
 from tailrace.emd_join.exact import solve
 from tailrace.emd_join.independent_minimisation import IndependentMinimisation
-from tailrace.emd_join.triangle import Bounds
+from tailrace.emd_join.triangle import DistanceBounds
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def test_a_pair_within_the_threshold_has_its_key_in_the_range(drawn, data):
 def test_what_a_query_tells_of_the_next_holds(drawn, data):
     costs, (query, following, *others) = drawn
     exact = np.array([emd(query, one, costs) for one in others])
-    known = Bounds(exact - np.array([0, 0.1]), exact + np.array([0, 0.3]))
+    known = DistanceBounds(exact - np.array([0, 0.1]), exact + np.array([0, 0.3]))
     apart = emd(query, following, costs)
     bounds = known.of_next(apart - data.draw(st.sampled_from([0, 0.2])), apart + data.draw(st.sampled_from([0, 0.2])))
     for one, lower, upper in zip(others, *bounds, strict=True):

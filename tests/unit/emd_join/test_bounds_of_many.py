@@ -14,7 +14,7 @@ from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.independent_minimisation import IndependentMinimisation
 from tailrace.emd_join.locality import Locality
 from tailrace.emd_join.tour import tour_of_bins
-from tailrace.emd_join.triangle import Bounds
+from tailrace.emd_join.triangle import DistanceBounds
 
 pytestmark = pytest.mark.slow
 
@@ -132,9 +132,9 @@ def test_the_query_before_bounds_from_both_sides(sample):
     apart = np.array([emd_by_pot(one, two, sample.costs) for one, two in zip(before, sample.p, strict=True)])
     known = np.array([emd_by_pot(one, two, sample.costs) for one, two in zip(before, sample.q, strict=True)])
     for width in (0.0, 0.05):
-        bounds = Bounds(known - width, known + width).of_next(apart - width, apart + width)
+        bounds = DistanceBounds(known - width, known + width).of_next(apart - width, apart + width)
         assert (bounds.lower - sample.exact).max() <= TOLERANCE
         assert (sample.exact - bounds.upper).max() <= TOLERANCE
-    exactly = Bounds(known, known).of_next(apart, apart)
+    exactly = DistanceBounds(known, known).of_next(apart, apart)
     is_lower(exactly.lower, sample)
     is_upper(exactly.upper, sample)

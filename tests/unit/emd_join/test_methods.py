@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tailrace.emd_join.methods import EmdDdsj, Head, Plan, Shuffle
+from tailrace.emd_join.methods import EmdDdsj, Head, Plan, ShuffleMethod
 from tailrace.ground.facts import stamp
 
 WIDTH = 0.5
@@ -40,4 +40,4 @@ def test_the_outermost_ranges_of_head_reach_to_the_ends_of_the_key_space() -> No
 
 def test_without_tuples_head_has_no_ranges_yet_and_shuffle_never_has_a_plan() -> None:
     assert Head(WIDTH, 1).next_plan(None, loads([], [], []), 2) is None
-    assert Shuffle(WIDTH, 1).next_plan(None, loads([0, 1], [5, 1], [1, 1]), 2) is None
+    assert ShuffleMethod(WIDTH, 1).next_plan(None, loads([0, 1], [5, 1], [1, 1]), 2) is None

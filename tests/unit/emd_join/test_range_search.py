@@ -11,7 +11,7 @@ from emd_oracle import case, distances
 from sampled_forest import forest_of_samples
 from tailrace.emd_join.forest import Forest, far_bins
 from tailrace.emd_join.range_search import RangeSearch
-from tailrace.emd_join.search import Columns, margin_of, pairs_within_reach
+from tailrace.emd_join.search import HistogramColumns, margin_of, pairs_within_reach
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ def test_no_pair_is_lost_and_no_other_is_left(drawn, trees, reach_ms, sampled, d
     queries, shares = rows[:3], rows[3:]
     times = np.array(data.draw(st.lists(st.integers(0, 20), min_size=6, max_size=6)))
     forest = forest_of_samples(rows[: trees + 1], costs) if sampled else Forest.of_bins(costs, trees)
-    targets, order = Columns.ordered(times, {"keys": forest.keys(shares), "rows": shares})
+    targets, order = HistogramColumns.ordered(times, {"keys": forest.keys(shares), "rows": shares})
     true = distances(queries, shares, costs)
     threshold = data.draw(st.sampled_from([0.0, 1.0, *true.ravel().tolist()]))
     margin = margin_of(float(costs.max()))

@@ -13,7 +13,7 @@ from tailrace.emd_join.chain import ChainSearch
 from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.head_search import HeadSearch
 from tailrace.emd_join.line_search import LineSearch
-from tailrace.emd_join.search import Columns
+from tailrace.emd_join.search import HistogramColumns
 
 pytestmark = pytest.mark.slow
 
@@ -119,17 +119,17 @@ def test_a_histogram_finds_itself_however_long_distances_are(name, longest):
     costs = np.abs(places[:, None] - places)
     shares = random.dirichlet(np.ones(40), 300)
     search, times = search_of(name, costs, 0.0, True, set(ALL)), np.zeros(300, np.int64)
-    targets, order = Columns.ordered(times, search.derived(shares))
+    targets, order = HistogramColumns.ordered(times, search.derived(shares))
     for row in range(0, 300, 10):
-        found = search.find(Columns(times[:1], search.derived(shares[row : row + 1])), targets, 0)
+        found = search.find(HistogramColumns(times[:1], search.derived(shares[row : row + 1])), targets, 0)
         assert row in order[found.target].tolist()
 
 
 def test_columns_out_of_order_are_refused():
     values = {"keys": np.array([[1.0], [0.5]]), "rows": np.zeros((2, 3))}
     with pytest.raises(ValueError, match="not in ascending order of their first key"):
-        Columns(np.zeros(2, int), values)
-    columns, order = Columns.ordered(np.array([7, 8]), values)
+        HistogramColumns(np.zeros(2, int), values)
+    columns, order = HistogramColumns.ordered(np.array([7, 8]), values)
     assert columns.times.tolist() == [8, 7]
     assert order.tolist() == [1, 0]
 

@@ -91,8 +91,8 @@ def test_a_wrong_section_is_refused_with_field_and_remedy(tmp_path, settings, fi
         query_of(tmp_path, settings, file)
     (problem,) = refused.value.problems
     assert problem.where.endswith(f":8: emd_join.{field}")
-    assert wrong in problem.wrong
-    assert problem.right
+    assert wrong in problem.fault
+    assert problem.remedy
 
 
 def test_a_key_is_refused(tmp_path):

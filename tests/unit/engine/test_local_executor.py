@@ -14,7 +14,7 @@ from tailrace.engine.chunk_stores import LostChunk
 from tailrace.engine.local_executor import LocalExecutor
 from tailrace.engine.task_states import TaskStates
 from tailrace.storage.journal import Journal
-from tailrace.stream.opening import stage_of
+from tailrace.stream.opening import pipeline_of
 from warehouse import EPOCH
 
 BATCHES = 4
@@ -46,12 +46,12 @@ def rows_of(executor: LocalExecutor, driver: Driver, batch: int) -> dict[str, li
 @pytest.mark.parametrize("name", KINDS)
 def test_threads_states_in_memory_and_runs_again_change_no_row(tmp_path, name):
     driver = begun(name, tmp_path)
-    stage = stage_of(driver.query, driver.layout, driver.layout.manifest())
+    pipeline = pipeline_of(driver.query, driver.layout, driver.layout.manifest())
     runs = []
     for label, threads in (("one", 1), ("three", 3)):
-        executor = LocalExecutor(stage, TaskStates(tmp_path / label), threads)
+        executor = LocalExecutor(pipeline, TaskStates(tmp_path / label), threads)
         rows = [rows_of(executor, driver, batch) for batch in range(BATCHES)]
-        again = LocalExecutor(stage, TaskStates(tmp_path / label), threads)  # it holds no state yet
+        again = LocalExecutor(pipeline, TaskStates(tmp_path / label), threads)  # it holds no state yet
         assert rows_of(again, driver, BATCHES - 1) == rows[-1]
         assert rows_of(again, driver, BATCHES - 1) == rows[-1], "the state that it holds is of the batch itself"
         runs.append(rows)
@@ -61,9 +61,9 @@ def test_threads_states_in_memory_and_runs_again_change_no_row(tmp_path, name):
 
 def test_a_large_state_is_read_from_its_file(tmp_path, monkeypatch):
     driver = begun("aggregate", tmp_path)
-    stage = stage_of(driver.query, driver.layout, driver.layout.manifest())
+    pipeline = pipeline_of(driver.query, driver.layout, driver.layout.manifest())
     monkeypatch.setattr(local_executor, "_MOST_HELD", 0)
-    executor = LocalExecutor(stage, TaskStates(tmp_path / "states"))
+    executor = LocalExecutor(pipeline, TaskStates(tmp_path / "states"))
     rows_of(executor, driver, 0)
     assert not executor.held
     for file in (tmp_path / "states").rglob("*.state"):

@@ -15,7 +15,7 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import MemoryChunks
-from tailrace.engine.local import LocalEngine
+from tailrace.engine.local_engine import LocalEngine
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.query_clock import QueryClock
 from tailrace.engine.task import Task

@@ -89,7 +89,7 @@ def test_readers_of_directories_refuse_a_directory_with_one(fifo: Path, read: Ca
 def test_a_query_file_that_is_none_is_not_what_would_be_right(fifo: Path) -> None:
     with pytest.raises(Refused) as error_info:
         load(fifo)
-    assert error_info.value.problems[0].right == "the path of a query file that you may read"
+    assert error_info.value.problems[0].remedy == "the path of a query file that you may read"
 
 
 def test_replay_exits_with_2(fifo: Path, tmp_path: Path) -> None:

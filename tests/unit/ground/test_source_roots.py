@@ -27,7 +27,7 @@ def test_a_path_under_a_root_may_be_read(roots: Path, place: str) -> None:
 def test_a_path_elsewhere_is_a_problem(roots: Path, place: str) -> None:
     problem = outside_roots(roots / place)
     assert problem is not None
-    assert f"a path under {roots / 'one'} or {roots / 'two'}" in problem.right
+    assert f"a path under {roots / 'one'} or {roots / 'two'}" in problem.remedy
 
 
 def test_a_symbolic_link_counts_by_what_it_leads_to(roots: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_symbolic_link_counts_by_what_it_leads_to(roots: Path) -> None:
     (roots / "elsewhere" / "in").symlink_to(roots / "one")
     problem = outside_roots(roots / "one" / "out" / "file")
     assert problem is not None
-    assert f"which is {roots / 'elsewhere' / 'file'}" in problem.wrong
+    assert f"which is {roots / 'elsewhere' / 'file'}" in problem.fault
     assert outside_roots(roots / "elsewhere" / "in" / "file") is None
 
 
@@ -52,7 +52,7 @@ def test_a_variable_without_an_absolute_root_allows_no_source(
     monkeypatch.setenv(VARIABLE, value)
     problem = outside_roots(tmp_path / "in")
     assert problem is not None
-    assert (problem.where, "absolute directories" in problem.right) == (VARIABLE, True)
+    assert (problem.where, "absolute directories" in problem.remedy) == (VARIABLE, True)
 
 
 def test_no_object_store_is_under_a_root(monkeypatch, tmp_path):
@@ -60,4 +60,4 @@ def test_no_object_store_is_under_a_root(monkeypatch, tmp_path):
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     problem = outside_roots("s3://lake/in")
     assert problem is not None
-    assert "in an object store" in problem.wrong
+    assert "in an object store" in problem.fault

@@ -15,9 +15,9 @@ import pytest
 from kernel_forms import compiled_form, numpy_form
 from kind_samples import query_of
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.engine.local import LocalEngine
+from tailrace.engine.local_engine import LocalEngine
 from tailrace.engine.next_facts import DECLARED, next_facts
-from tailrace.engine.stage import PreparedSegment, Stage
+from tailrace.engine.pipeline import Pipeline, PreparedSegment
 from tailrace.engine.stream_reader import columns_of
 from tailrace.ground import wire
 from tailrace.kernels import library
@@ -49,16 +49,16 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def stage_of(name: str, file: Path) -> tuple[Stage, list[Segment], BatchHeader]:
-    """The stage of a sample over the file with the file's segments, and the header of the first batch."""
+def pipeline_of(name: str, file: Path) -> tuple[Pipeline, list[Segment], BatchHeader]:
+    """The pipeline of a sample over the file with the file's segments, and the header of the first batch."""
     query, files = query_of(name), FORMATS["parquet"]
     types = files.types(file, columns_of(query)["readings"])
-    stage = replace(Stage.of(query, {"readings": types}, {"readings": Path()}), tasks=2)
+    pipeline = replace(Pipeline.of(query, {"readings": types}, {"readings": Path()}), tasks=2)
     segments = [
         Segment(str(file), first, ROWS_OF_GROUP, number, first, stream="readings", of_rows=ROWS)
         for number, first in enumerate(range(0, ROWS, ROWS_OF_GROUP))
     ]
-    return stage, segments, BatchHeader(0, next_facts((), query.policy, DECLARED, None, stage.kind, 0))
+    return pipeline, segments, BatchHeader(0, next_facts((), query.policy, DECLARED, None, pipeline.kind, 0))
 
 
 def as_values(segment: PreparedSegment) -> dict[str, Any]:
@@ -69,8 +69,8 @@ def as_values(segment: PreparedSegment) -> dict[str, Any]:
 
 def run(name: str, file: Path) -> tuple[list[Any], list[bytes], dict[str, list[Any]]]:
     """The prepared segments, the states after a batch, and the rows that it gives to the tables."""
-    stage, segments, header = stage_of(name, file)
-    engine = LocalEngine(stage)
+    pipeline, segments, header = pipeline_of(name, file)
+    engine = LocalEngine(pipeline)
     prepared = engine.prepare(header, segments)
     tables = engine.deliver(header, prepared)
     states = [state.pack(task.store) for state, task in zip(engine.states, engine.tasks, strict=True)]

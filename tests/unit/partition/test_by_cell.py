@@ -14,7 +14,7 @@ from tailrace.ground.facts import Fact
 from tailrace.partition import by_cell
 from tailrace.partition.by_cell import ByCell, fraction, next_plan
 from tailrace.partition.grid import Grid
-from tailrace.partition.routes import Place, Routes
+from tailrace.partition.routes import Routes, TaskSlot
 
 MANY = settings(deadline=None)
 EXTENT = (-10.0, 0.0, 30.0, 20.0)
@@ -90,7 +90,7 @@ def test_both_rows_of_a_pair_are_where_it_belongs(data: st.DataObject, n: int, t
                         continue  # they do not meet
                     cell, ids = grid.cell(np.array([x]), np.array([y])), rows[1].column("id").slice(right, 1)
                     position, one, plan = cell + fraction(ids), np.array([0]), np.array([min(under)])
-                    places = [Place(task, tasks, living) for task in range(tasks)]
+                    places = [TaskSlot(task, tasks, living) for task in range(tasks)]
                     owned = [partition.owned(position, one, plan, place).tolist() for place in places]
                     (owner,) = np.flatnonzero(owned).tolist()
                     assert owner in tasks_of(routes[0], left) & tasks_of(routes[1], right)

@@ -67,7 +67,7 @@ def refusals(path: Path, text: str) -> list[str]:
     try:
         load(path)
     except Refused as refused:
-        return [problem.wrong for problem in refused.problems]
+        return [problem.fault for problem in refused.problems]
     return []
 
 

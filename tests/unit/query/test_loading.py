@@ -211,8 +211,8 @@ def test_a_wrong_file_is_refused_with_line_and_remedy(tmp_path: Path, case: Wron
     path = write(tmp_path, GOOD.replace(case.old, case.new, 1))
     (problem,) = problems_of(path)
     assert problem.where == (f"{path}:{case.line}: {case.field}" if case.field else f"{path}:{case.line}")
-    assert case.wrong in problem.wrong
-    assert case.right in problem.right
+    assert case.wrong in problem.fault
+    assert case.right in problem.remedy
 
 
 @pytest.mark.parametrize(
@@ -239,24 +239,24 @@ def test_a_file_that_is_not_one_plain_mapping_is_refused(tmp_path: Path, text: s
     path = write(tmp_path, text)
     (problem,) = problems_of(path)
     assert problem.where == f"{path}:{line}"
-    assert wrong in problem.wrong
-    assert problem.right
+    assert wrong in problem.fault
+    assert problem.remedy
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     (problem,) = problems_of(tmp_path / "flight.yaml")
-    assert (problem.where, problem.right) == (str(tmp_path / "flight.yaml"), "flights.yaml")
-    assert "No such file" in problem.wrong
-    assert "cannot be read" in problems_of(tmp_path)[0].wrong
+    assert (problem.where, problem.remedy) == (str(tmp_path / "flight.yaml"), "flights.yaml")
+    assert "No such file" in problem.fault
+    assert "cannot be read" in problems_of(tmp_path)[0].fault
 
 
 def test_a_file_that_is_not_utf_8_or_too_large_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, b"name: flights\nkind: \xff\n")
     (problem,) = problems_of(path)
-    assert (problem.where, problem.wrong) == (f"{path}:2", "is not UTF-8")
+    assert (problem.where, problem.fault) == (f"{path}:2", "is not UTF-8")
     (problem,) = problems_of(write(tmp_path, "#" * (64 * 1024 + 1)))
-    assert "64 KiB" in problem.wrong
+    assert "64 KiB" in problem.fault
 
 
 def test_a_missing_slide_is_the_size(tmp_path: Path) -> None:
@@ -267,16 +267,16 @@ def test_a_missing_slide_is_the_size(tmp_path: Path) -> None:
 
 def test_a_misspelt_field_is_named_beside_the_one_that_is_missing(tmp_path: Path) -> None:
     missing, misspelt = problems_of(write(tmp_path, GOOD.replace("window: ", "windo: ")))
-    assert (missing.where.rpartition(": ")[2], missing.wrong) == ("window", "is missing")
-    assert misspelt.right.startswith("window (of ")  # `kind` is as near, but stands there
+    assert (missing.where.rpartition(": ")[2], missing.fault) == ("window", "is missing")
+    assert misspelt.remedy.startswith("window (of ")  # `kind` is as near, but stands there
 
 
 def test_the_section_of_another_kind_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD.replace("kind: aggregate", "kind: topk"))
     missing, surplus = problems_of(path)
-    assert (missing.where, missing.wrong) == (f"{path}:1: topk", "is missing")
-    assert (surplus.where, surplus.wrong) == (f"{path}:12: aggregate", "kind topk takes no section aggregate")
-    assert surplus.right == "kind: aggregate, or no such section"
+    assert (missing.where, missing.fault) == (f"{path}:1: topk", "is missing")
+    assert (surplus.where, surplus.fault) == (f"{path}:12: aggregate", "kind topk takes no section aggregate")
+    assert surplus.remedy == "kind: aggregate, or no such section"
 
 
 TOPK = GOOD.replace("kind: aggregate", "kind: topk").replace("aggregate: {function: avg, column: delay}", "TOPK")
@@ -298,8 +298,8 @@ def test_a_wrong_top_k_is_refused(tmp_path: Path, section: str, line: int, field
     path = write(tmp_path, TOPK.replace("TOPK", section))
     (problem,) = problems_of(path)
     assert problem.where == f"{path}:{line}: {field}"
-    assert wrong in problem.wrong
-    assert right in problem.right
+    assert wrong in problem.fault
+    assert right in problem.remedy
 
 
 @pytest.mark.parametrize("method", ["sma", "mintopk", "gstopk"])
@@ -311,7 +311,7 @@ def test_a_top_k_by_a_method_that_does_not_wait_refuses_policies_that_do(
     assert load(write(tmp_path, text.replace(PLAIN, "none"))).topk.method == method
     (problem,) = problems_of(write(tmp_path, text.replace(PLAIN, policy)))
     assert problem.where.endswith(": topk.method")
-    assert f"method {method} does not wait" in problem.wrong
+    assert f"method {method} does not wait" in problem.fault
 
 
 PROMISES = [f"{policy}, error: 0.05, risk: 0.05" for policy in ("quantile", "hybrid", "aq_k_slack")]
@@ -322,8 +322,8 @@ def test_a_top_k_refuses_policies_that_promise_an_error(tmp_path: Path, policy: 
     text = TOPK.replace("TOPK", "topk: {k: 5, score: delay}").replace(PLAIN, policy)
     (problem,) = problems_of(write(tmp_path, text))
     assert problem.where.endswith(":11: disorder.policy")
-    assert "has no measure for" in problem.wrong
-    assert "cache_duration" in problem.right
+    assert "has no measure for" in problem.fault
+    assert "cache_duration" in problem.remedy
 
 
 def test_a_good_top_k_is_loaded(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_a_second_stream_is_refused(tmp_path: Path) -> None:
     text = GOOD.replace("window:", stream.replace("departures", "arrivals") + "window:")
     (problem,) = problems_of(write(tmp_path, text))
     assert problem.where.endswith(":3: streams")
-    assert "2 streams: departures, arrivals" in problem.wrong
+    assert "2 streams: departures, arrivals" in problem.fault
 
 
 def test_all_problems_are_reported_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_all_problems_are_reported_in_the_order_of_the_file(tmp_path: Path) -> N
 
 def test_a_message_stays_short(tmp_path: Path) -> None:
     (problem,) = problems_of(write(tmp_path, GOOD.replace("1 h", "9" * 5000)))
-    assert max(len(problem.wrong), len(problem.right)) <= MAX_MESSAGE
+    assert max(len(problem.fault), len(problem.remedy)) <= MAX_MESSAGE
 
 
 def test_a_wrong_stream_of_a_join_is_explained_by_the_join_s_own_streams(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,5 +383,5 @@ def test_a_file_in_a_directory_whose_name_is_no_utf_8_is_refused(tmp_path: Path)
     directory = tmp_path / os.fsdecode(b"caf\xe9")
     directory.mkdir()
     (problem,) = problems_of(write(directory, GOOD))
-    assert "its name is no UTF-8" in problem.wrong
+    assert "its name is no UTF-8" in problem.fault
     assert str(problem).isascii(), "it can be printed"

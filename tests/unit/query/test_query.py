@@ -262,8 +262,8 @@ def test_a_join_of_other_streams_is_refused(names: tuple[str, ...], summary: str
         declare_join(**dict.fromkeys(names, ONE_STREAM))
     (error,) = error_info.value.errors()
     assert error["loc"] == ("streams",)
-    assert error["ctx"]["wrong"] == f"kind pairs takes the 2 streams left and right, here is {summary}"
-    assert error["ctx"]["right"] == "the 2 streams left and right"
+    assert error["ctx"]["fault"] == f"kind pairs takes the 2 streams left and right, here is {summary}"
+    assert error["ctx"]["remedy"] == "the 2 streams left and right"
 
 
 def test_the_structure_of_a_join_leaves_the_paths_and_rates_of_both_streams_free() -> None:

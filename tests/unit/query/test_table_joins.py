@@ -86,8 +86,8 @@ def test_what_does_not_fit_is_refused(query_of, old, new, more, field, wrong):
         query_of(old, new, more)
     (problem,) = refused.value.problems
     assert problem.where.endswith(field)
-    assert wrong in problem.wrong
-    assert problem.right
+    assert wrong in problem.fault
+    assert problem.remedy
 
 
 def test_a_table_stands_beside_the_query_file(query_of, tmp_path):

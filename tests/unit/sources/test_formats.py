@@ -88,7 +88,7 @@ def test_a_file_with_another_suffix_is_refused(tmp_path: Path, format_name: str,
     with pytest.raises(Refused) as error_info:
         list_files(make(tmp_path, "b.csv", "a.txt"), format_name)
     (problem,) = error_info.value.problems
-    assert (problem.where, problem.right) == (f"{tmp_path}/a.txt", f"only files named {right}")
+    assert (problem.where, problem.remedy) == (f"{tmp_path}/a.txt", f"only files named {right}")
 
 
 def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_carried_column_of_another_type_is_refused(tmp_path: Path, before: str
         merged(tmp_path / "a.parquet", before, pa.nulls(1, later))
     (problem,) = error_info.value.problems
     assert problem.where == f"{tmp_path}/a.parquet: column more"
-    assert problem.wrong == f"its type is {later}, in files before it {before}, which answers have"
+    assert problem.fault == f"its type is {later}, in files before it {before}, which answers have"
 
 
 @pytest.mark.parametrize(("before", "value"), [("int64", "1.5"), ("double", "1"), ("string", "null")])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.sources.kafka_cuts import Cut, ends_at, ends_known, known_until, split
+from tailrace.sources.kafka_cuts import TopicCut, ends_at, ends_known, known_until, split
 
 PARTITIONS = st.lists(st.lists(st.integers(0, 60), max_size=25).map(sorted), min_size=1, max_size=4)
 
@@ -85,9 +85,9 @@ def test_an_end_is_never_before_what_was_read():
 
 
 def test_a_path_names_a_cut():
-    cut = Cut("my-topic.1_x", {0: (1, 5), 11: (7, 7)})
+    cut = TopicCut("my-topic.1_x", {0: (1, 5), 11: (7, 7)})
     assert cut.path == "kafka:my-topic.1_x?0=1-5&11=7-7"
-    assert Cut.of_path(cut.path) == cut
+    assert TopicCut.of_path(cut.path) == cut
     assert (cut.rows, cut.ends) == (4, {0: 5, 11: 7})
     with pytest.raises(ValueError, match="no cut of a topic"):
-        Cut.of_path("/data/part-00000.parquet")
+        TopicCut.of_path("/data/part-00000.parquet")

@@ -138,9 +138,9 @@ def test_a_column_that_cant_be_carried_is_refused(path: Path, values: pa.Array) 
     (problem,) = error_info.value.problems
     assert problem.where == f"{path}: column more"
     assert (
-        problem.wrong == f"its type is {pq.read_schema(path).field('more').type}, but answers can't have such a column"
+        problem.fault == f"its type is {pq.read_schema(path).field('more').type}, but answers can't have such a column"
     )
-    assert "an integer up to int64" in problem.right
+    assert "an integer up to int64" in problem.remedy
 
 
 def test_a_carried_column_that_is_missing_is_refused(path: Path) -> None:

@@ -17,7 +17,7 @@ from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.sources.time_zones import has_zone, localised
 from tailrace.storage.manifest import CheckpointManifest
-from tailrace.stream import local as app
+from tailrace.stream import local_stream as app
 from tailrace.stream import rebuild
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.source_sample import histories_of, sample_sources

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import make_stage, policy_of_oracle, raw_table
+from harness import make_pipeline, policy_of_oracle, raw_table
 from oracle import Settings, Tuple
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import rows_by_table
-from tailrace.engine.local import MemoryFormat
+from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.local_executor import LocalExecutor
 from tailrace.engine.messages import Inbox, messages_of, unpacked_tables
 from tailrace.engine.next_facts import DECLARED
@@ -24,7 +24,7 @@ from tailrace.spark.batch_job import BatchJob
 TASKS = 3
 TUPLES = [Tuple(7 * i % 50 + i, 10 * i, f"t{i}", "abcde"[i % 5], float(i)) for i in range(60)]
 MEMORY = MemoryFormat({"all": raw_table(TUPLES)})
-STAGE = make_stage(Settings(40, 20, 10), TASKS, tables=MEMORY.tables)
+STAGE = make_pipeline(Settings(40, 20, 10), TASKS, tables=MEMORY.tables)
 SEGMENTS = MEMORY.segments("readings", [20, 25, 40])
 FACTS = stamp((), "settings", settings_of(policy_of_oracle("mp_k_slack")), 0, DECLARED)
 HEADERS = [BatchHeader(0, FACTS), BatchHeader(1, FACTS, closes=True, ends=True)]

@@ -18,8 +18,8 @@ from tailrace.correction.requests import GapRule, request_correction
 from tailrace.ground.duration import format_time
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.query.sections import Disorder
-from tailrace.spark import correct as module
-from tailrace.spark.correct import correct
+from tailrace.spark import distributed_correction as module
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.progress import read_progress
 from tailrace.storage.results import read_answers
 from tailrace.terminal.answers import write_answers

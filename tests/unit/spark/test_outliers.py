@@ -29,8 +29,8 @@ from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
 from tailrace.kind.protocol import Kind
 from tailrace.query.sections import Disorder
-from tailrace.spark import correct as module
-from tailrace.spark.correct import correct
+from tailrace.spark import distributed_correction as module
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import read_answers
 from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES
 from tailrace.topk.kind import TopK

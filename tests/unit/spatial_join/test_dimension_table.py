@@ -52,7 +52,7 @@ def refusal(path, **options):
         read(path, **options)
     for problem in refused.value.problems:
         assert str(path) in problem.where
-        assert problem.right
+        assert problem.remedy
     return refused.value.problems
 
 
@@ -138,17 +138,17 @@ def test_faulty_geometries_are_refused_or_skipped(tmp_path, name):
     path = geojson(tmp_path / "t.geojson", [SQUARE, shape, LINE], names=["a", "b", "c"])
     (problem,) = refusal(path)
     assert "feature 2 (id 1)" in problem.where
-    assert words in problem.wrong
-    assert "on_invalid: make_valid or skip" in problem.right
+    assert words in problem.fault
+    assert "on_invalid: make_valid or skip" in problem.remedy
     rows = read(path, columns=["name"], on_invalid="skip")
     assert rows.ids.to_pylist() == [0, 2]
     assert rows.columns["name"].to_pylist() == ["a", "c"]
     assert shapely.equals(rows.shapes, np.array([SQUARE, LINE], object)).all()
-    assert [str(one.wrong) for one in rows.skipped] == [problem.wrong]
+    assert [str(one.fault) for one in rows.skipped] == [problem.fault]
     if name == "invalid":
         assert read(path, on_invalid="make_valid").shapes[1].equals(shapely.make_valid(BOW))
     else:
-        assert words in refusal(path, on_invalid="make_valid")[0].wrong
+        assert words in refusal(path, on_invalid="make_valid")[0].fault
 
 
 @pytest.mark.parametrize("place", ["nan", "inf"])
@@ -158,7 +158,7 @@ def test_coordinates_are_numbers(tmp_path, place):
     for on_invalid in ("refuse", "make_valid"):
         (problem,) = refusal(path, degrees=False, on_invalid=on_invalid)
         assert "row 1 (id 1)" in problem.where
-        assert "NaN or infinite" in problem.wrong
+        assert "NaN or infinite" in problem.fault
     assert read(path, degrees=False, on_invalid="skip").ids.to_pylist() == [2]
 
 
@@ -183,7 +183,7 @@ def test_what_geos_fails_to_check_is_a_fault(tmp_path, monkeypatch):
 
     path = geojson(tmp_path / "t.geojson", [SQUARE, BOW])
     monkeypatch.setattr(shapely, "make_valid", fail)
-    assert "too small" in refusal(path, on_invalid="make_valid")[0].wrong
+    assert "too small" in refusal(path, on_invalid="make_valid")[0].fault
     monkeypatch.setattr(shapely, "is_valid_reason", fail)
     monkeypatch.setattr(shapely, "is_valid", fail)
     assert len(refusal(path)) == 2
@@ -217,8 +217,8 @@ def test_curves_and_deep_nests_are_faults_of_their_rows(tmp_path, name, text, wk
     path = table(tmp_path / name, WRITTEN[name](text, wkb), id=[1, 2, 3])
     (problem,) = refusal(path)
     assert "row 2 (id 2)" in problem.where
-    assert ("nested more than 100 deep" if text in DEEP else "is of curves") in problem.wrong
-    assert problem.wrong == refusal(path, on_invalid="make_valid")[0].wrong
+    assert ("nested more than 100 deep" if text in DEEP else "is of curves") in problem.fault
+    assert problem.fault == refusal(path, on_invalid="make_valid")[0].fault
     rows = read(path, on_invalid="skip")
     assert rows.ids.to_pylist() == [1, 3]
     assert shapely.equals(rows.shapes, np.array([SQUARE, LINE], object)).all()
@@ -229,13 +229,13 @@ def test_a_row_that_crosses_itself_too_often_is_refused_though_it_were_to_be_mad
     path = geojson(tmp_path / "t.geojson", [SQUARE, star, BOW])
     (problem,) = refusal(path, on_invalid="make_valid")
     assert "feature 2 (id 1)" in problem.where
-    assert "cross more than 1,000 times" in problem.wrong
+    assert "cross more than 1,000 times" in problem.fault
 
 
 def test_no_more_than_twenty_faults_are_told(tmp_path):
     problems = refusal(geojson(tmp_path / "t.geojson", [None] * 30))
     assert len(problems) == 21
-    assert problems[-1].wrong == "10 more"
+    assert problems[-1].fault == "10 more"
 
 
 @pytest.mark.parametrize(
@@ -252,22 +252,22 @@ def test_no_more_than_twenty_faults_are_told(tmp_path):
 @pytest.mark.parametrize("on_invalid", ["refuse", "skip"])
 def test_ids_are_there_once_and_integers_or_texts(tmp_path, ids, words, on_invalid):
     path = geojson(tmp_path / "t.geojson", [SQUARE, LINE, None], ids)
-    assert words in refusal(path, on_invalid=on_invalid)[0].wrong
+    assert words in refusal(path, on_invalid=on_invalid)[0].fault
 
 
 def test_ids_fit_in_64_bits(tmp_path):
     geometries = pa.array(shapely.to_wkb(np.array([SQUARE], object)))
     path = table(tmp_path / "t.parquet", geometries, id=pa.array([2**63], pa.uint64()))
-    assert "2**63" in refusal(path)[0].wrong
+    assert "2**63" in refusal(path)[0].fault
     assert read(table(path, geometries, id=pa.array(["a"]).dictionary_encode())).ids.to_pylist() == ["a"]
 
 
 def test_missing_ids_and_geometries_in_csv(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("id,geometry\na,POINT (1 1)\n,POINT (2 2)\n")
-    assert "row 2 has no id" in refusal(path)[0].wrong
+    assert "row 2 has no id" in refusal(path)[0].fault
     path.write_text("id,geometry\na,\nb,POINT 2\nc,0102\n")
-    assert [one.wrong for one in refusal(path)] == [
+    assert [one.fault for one in refusal(path)] == [
         "it has no geometry",
         "its geometry could not be read",
         "its geometry could not be read",
@@ -276,19 +276,19 @@ def test_missing_ids_and_geometries_in_csv(tmp_path):
 
 def test_columns_are_there(tmp_path):
     path = geojson(tmp_path / "t.geojson", [SQUARE], names=["a"])
-    assert "no feature has town" in refusal(path, columns=["town"])[0].wrong
-    assert "name" in refusal(path, id="town")[0].right
-    assert "geometry" in refusal(path, geometry="shape")[0].right
+    assert "no feature has town" in refusal(path, columns=["town"])[0].fault
+    assert "name" in refusal(path, id="town")[0].remedy
+    assert "geometry" in refusal(path, geometry="shape")[0].remedy
     path = table(tmp_path / "t.parquet", pa.array([b""]), id=[1])
-    assert "no column town" in refusal(path, columns=["town"])[0].wrong
-    assert "no column shape" in refusal(path, geometry="shape")[0].wrong
+    assert "no column town" in refusal(path, columns=["town"])[0].fault
+    assert "no column shape" in refusal(path, geometry="shape")[0].fault
     (tmp_path / "t.csv").write_text("id,geometry,id\n1,POINT (1 1),2\n")
-    assert "more than one column id" in refusal(tmp_path / "t.csv")[0].wrong
+    assert "more than one column id" in refusal(tmp_path / "t.csv")[0].fault
 
 
 def test_geometries_are_texts_or_bytes(tmp_path):
     path = table(tmp_path / "t.parquet", pa.array([[0.0, 1.0]]), id=[1])
-    assert "list" in refusal(path)[0].wrong
+    assert "list" in refusal(path)[0].fault
 
 
 @pytest.mark.parametrize(
@@ -360,18 +360,18 @@ def test_texts_that_are_no_utf_8_are_refused_by_column_and_row(tmp_path, name):
     odd = pa.array([good[name][0].encode(), b"caf\xe9"]).view(pa.string())
     pa.parquet.write_table(pa.table(good | {name: odd}), tmp_path / "t.parquet")
     (problem,) = refusal(tmp_path / "t.parquet", columns=["name"])
-    assert (problem.where, problem.wrong) == (f"{tmp_path}/t.parquet: {name}", "the text of row 2 is no UTF-8")
+    assert (problem.where, problem.fault) == (f"{tmp_path}/t.parquet: {name}", "the text of row 2 is no UTF-8")
 
 
 def test_names_that_are_no_utf_8_and_names_that_come_twice_are_refused(tmp_path):
     odd = pa.schema([("id", pa.int64()), ("geometry", pa.string()), pa.field(b"caf\xe9", pa.int64())])
     pa.parquet.write_table(pa.table([[1], ["POINT (0 0)"], [1]], schema=odd), tmp_path / "t.parquet")
-    assert "the name of a column is no UTF-8" in refusal(tmp_path / "t.parquet")[0].wrong
+    assert "the name of a column is no UTF-8" in refusal(tmp_path / "t.parquet")[0].fault
     content = geojson(tmp_path / "t.geojson", [shapely.Point(0, 0)], [1], ["a"]).read_text()
     (tmp_path / "t.geojson").write_text(content.replace('"name"', '"name": "b", "name"'))
-    assert "an object has the name 'name' more than once" in refusal(tmp_path / "t.geojson", columns=["name"])[0].wrong
+    assert "an object has the name 'name' more than once" in refusal(tmp_path / "t.geojson", columns=["name"])[0].fault
     (tmp_path / "t.geojson").write_text(content.replace('"a"', '"\\ud800"'))
-    assert "half of a surrogate pair" in refusal(tmp_path / "t.geojson", columns=["name"])[0].wrong
+    assert "half of a surrogate pair" in refusal(tmp_path / "t.geojson", columns=["name"])[0].fault
 
 
 def test_a_byte_order_mark_before_a_table_is_no_part_of_it(tmp_path):

@@ -122,7 +122,7 @@ def test_the_levels_are_those_of_the_geometry(tree, order):
         for most in {max(levels - 1, 0), levels}:
             patch.setattr(parsing, "MOST_LEVELS", most)
             assert bool(parse(pa.array([shapely.to_wkb(shape, byte_order=order)])).faults) == (levels > most)
-        patch.setattr(parsing, "_OWN", 1)  # of a line
+        patch.setattr(parsing, "_MULTIPOLYGON_LEVELS", 1)  # of a line
         assert not parse(pa.array([shape.wkt])).faults
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from table_shapes import AREAS, areas, grid_polygons, hard_points
 from tailrace.spatial_join import raster
-from tailrace.spatial_join.cells import BITS, Frame
+from tailrace.spatial_join.cells import BITS, RasterFrame
 from tailrace.spatial_join.edge_index import EXTERIOR, INTERIOR, EdgeIndex, located_by_geos
 from tailrace.spatial_join.geometries import Points
 from tailrace.spatial_join.raster_levels import most_cells, rasters_of
@@ -126,7 +126,7 @@ def test_points_next_to_a_table_have_no_candidates_where_doubles_are_wide():
 def test_tables_without_area_or_too_wide_for_doubles_have_no_raster():
     assert rasters_of(EdgeIndex.of(np.array([shapely.Point(0, 0), shapely.Polygon()], object))) == []
     assert rasters_of(EdgeIndex.of(np.array([shapely.box(-1.7e308, 0, 1.7e308, 1)], object))) is None
-    assert Frame.around(np.array([0.0, 0.0, 0.0, 1.0])) is None
+    assert RasterFrame.around(np.array([0.0, 0.0, 0.0, 1.0])) is None
 
 
 def test_no_points_have_no_candidates():
@@ -139,7 +139,7 @@ def test_no_points_have_no_candidates():
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20))
 def test_numbers_of_cells_never_fall_where_coordinates_rise(coordinates):
     assume(max(coordinates) - min(coordinates) > 1e-200)
-    frame = Frame.around(np.array([min(coordinates), 0.0, max(coordinates), 1.0]))
+    frame = RasterFrame.around(np.array([min(coordinates), 0.0, max(coordinates), 1.0]))
     numbers = frame.numbers(0, np.sort(np.array([*coordinates, -1e308, 1e308])))
     assert (np.diff(numbers) >= 0).all()
     assert numbers[0] == 0

@@ -108,8 +108,8 @@ def test_what_does_not_fit_is_refused(tmp_path, section, field, wrong):
         query_of(tmp_path, section)
     for problem in refused.value.problems:
         assert f"spatial_join.{field}" in problem.where
-        assert wrong in problem.wrong
-        assert problem.right
+        assert wrong in problem.fault
+        assert problem.remedy
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_geometries_have_columns_of_one_form(tmp_path, geometry, field, wrong):
         query_of(tmp_path, DWITHIN, geometry=geometry)
     (problem,) = refused.value.problems
     assert f"spatial_join.{field}" in problem.where
-    assert wrong in problem.wrong
+    assert wrong in problem.fault
 
 
 @pytest.mark.parametrize(

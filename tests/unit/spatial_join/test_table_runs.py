@@ -13,7 +13,7 @@ from table_runs import BATCH_ROWS, CHANGED_AFTER, COUNT, assert_answered, make_q
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
-from tailrace.stream.local import rebuild, run
+from tailrace.stream.local_stream import rebuild, run
 from tailrace.stream.run_options import RunOptions
 
 POINTS = [("before states", 0), ("K4", 0), ("K2", 3), ("before note", 3)]

@@ -14,7 +14,7 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.ground.errors import Busy, Damaged
 from tailrace.kinds import build
-from tailrace.spark.correct import correct
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage import checkpoint
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
 from tailrace.storage.layout import Layout

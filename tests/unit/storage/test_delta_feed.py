@@ -82,8 +82,8 @@ def refusal(act: Callable[[], object], kind: type[Refused] = Refused) -> str:
     with pytest.raises(kind) as error_info:
         act()
     (problem,) = error_info.value.problems
-    assert problem.right
-    return f"{problem.where}: {problem.wrong}"
+    assert problem.remedy
+    return f"{problem.where}: {problem.fault}"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tailrace.query.query import Query
 from tailrace.storage import checkpoint
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import STATE_VERSION, CheckpointManifest
-from tailrace.stream import local as app
+from tailrace.stream import local_stream as app
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, make_stream, write_files
 

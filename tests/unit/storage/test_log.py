@@ -13,12 +13,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness import make_stage
+from harness import make_pipeline
 from memory_tables import MemoryTables
 from oracle import Settings, Tuple
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.engine.local import MemoryFormat
+from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.stream_reader import SegmentContent
 from tailrace.ground.ranges import overlap
 from tailrace.ground.sortable import to_sortable_text
@@ -32,7 +32,7 @@ from tailrace.storage.tables import Tables
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH
 
-(STREAM,) = make_stage(Settings(10, 5, 100)).readers
+(STREAM,) = make_pipeline(Settings(10, 5, 100)).readers
 
 #   position    0    1   │  2    3   │  4        of a batch that is in history, and not yet in `segments`
 #   tick end  100  300   │ 100  400  │ 100
@@ -145,8 +145,8 @@ def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejec
     values_of = [1.0, math.nan if rejected else 1.0, 1.0]
     tuples = [Tuple(EPOCH, EPOCH, "a", "k", value) for value in values_of]
     desk = MemoryTables(tuples, Settings(100, 100, 100), [])
-    (reader,) = desk.stage.readers
-    desk.stage = replace(desk.stage, readers=(replace(reader, types={"id": "string", "value": "double"}),))
+    (reader,) = desk.pipeline.readers
+    desk.pipeline = replace(desk.pipeline, readers=(replace(reader, types={"id": "string", "value": "double"}),))
     windows = desk.model.closed(CorrectionRange().bounds, EPOCH + 1000)
     column_lists = []
     read = MemoryFormat.read

@@ -116,7 +116,7 @@ COMMANDS = dict.fromkeys(CORRECTION_TABLES, "tailrace correct") | {"proposals": 
 
 
 def advice_of(error: Damaged) -> str:
-    return error.problems[0].right
+    return error.problems[0].remedy
 
 
 @pytest.mark.parametrize("lose", [lose_file, lose_log, lose_commit, damage_commit], ids=lambda lose: lose.__name__)

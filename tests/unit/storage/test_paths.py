@@ -37,8 +37,8 @@ def test_a_path_that_delta_cannot_handle_is_refused_naming_the_character(tmp_pat
             open_path()
         (problem,) = error_info.value.problems
         printable = character if character.isprintable() else ascii(character)
-        assert problem.wrong == f"Delta's paths can't hold a {printable}"
-        assert problem.right == "a path without one"
+        assert problem.fault == f"Delta's paths can't hold a {printable}"
+        assert problem.remedy == "a path without one"
 
 
 @pytest.mark.parametrize("character", FIT, ids=ascii)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from harness import make_stage
+from harness import make_pipeline
 from kind_samples import SAMPLES, kind_of
 from oracle import Settings
 from tailrace.ground.times import TIME, TIMES, in_ms, with_times
@@ -37,7 +37,7 @@ def test_a_carried_timestamp_stays_one(tmp_path):
 
 
 def test_a_history_has_the_carried_columns():
-    (reader,) = make_stage(Settings(10, 5, 100)).readers
+    (reader,) = make_pipeline(Settings(10, 5, 100)).readers
     columns = replace(reader.columns, carried={"left_at": "at", "left_fare": "fare"})
     types = ColumnTypes(carried={"left_at": TIME, "left_fare": pa.decimal128(9, 2)})
     reader = replace(reader, columns=columns, column_types=types, history=Path("history"))

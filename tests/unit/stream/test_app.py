@@ -18,7 +18,7 @@ from tailrace.engine.local_executor import LocalExecutor
 from tailrace.ground.errors import Busy, Refused, SourceChanged
 from tailrace.storage.layout import Layout
 from tailrace.stream import opening
-from tailrace.stream.local import run
+from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files
 

@@ -16,7 +16,7 @@ from oracle import Settings, stream
 from oracle_assertions import assert_streamed
 from tailrace.ground.errors import Damaged
 from tailrace.storage.layout import Layout
-from tailrace.stream.local import run
+from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, write_files
 

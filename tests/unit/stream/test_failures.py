@@ -15,7 +15,7 @@ from tailrace.stream.failures import Failure
 WORKER = """An exception was thrown from the Python worker. Please see the stack trace below.
 Traceback (most recent call last):
   File "source.py", line 51, in read
-    messages = stage.messages(segment)
+    messages = pipeline.messages(segment)
 {last}
 """
 

@@ -10,7 +10,7 @@ from tailrace.ground.errors import Problem, Unfit, refuse
 from tailrace.ground.retries import Retries
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.stream import local, opening
+from tailrace.stream import local_stream, opening
 from tailrace.stream.opening import OpenSources, create_checkpoint
 from tailrace.stream.retrying import SOURCE
 from tailrace.stream.run_options import RunOptions
@@ -67,7 +67,7 @@ def test_a_bounded_run_without_a_record_of_each_stream_writes_nothing(tmp_path, 
     write_rows(tmp_path / "left", ["a"])
     (tmp_path / "right").mkdir()
     (tmp_path / "right" / "0.json").touch()
-    assert local.run(query, tmp_path / "wh", RunOptions()) == 0
+    assert local_stream.run(query, tmp_path / "wh", RunOptions()) == 0
     assert not (tmp_path / "wh").exists()
 
 

@@ -412,14 +412,14 @@ def test_a_replay_is_not_quiet_before_its_end_however_long_the_driver_is_down(tm
         if polls in down_at:
             clock.ms += 10 * IDLE
             planner = start_planner()
-        planner.plan(Progress(5_000, 0, False))
+        planner.plan_batch(Progress(5_000, 0, False))
         clock.ms += IDLE
         polls += 1
         assert polls < 100
     assert polls > len(WHOLE), "the replay took longer than its rows, in silence"
     assert all(record.segments for record in entries(tmp_path)), "no silence is recorded"
     assert rows_read(tmp_path) == WHOLE
-    assert said(planner.plan(Progress(5_000, 0, False)))[1:] == (True, 0)  # now the stream is quiet
+    assert said(planner.plan_batch(Progress(5_000, 0, False)))[1:] == (True, 0)  # now the stream is quiet
     assert not planner.feeds[STREAM].holds_back
 
 

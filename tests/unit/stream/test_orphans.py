@@ -27,7 +27,7 @@ SCHEMA = history.schema(pa.string(), pa.string(), {})
 
 
 def write(layout: Layout, ordinal: int) -> pa.RecordBatch:
-    """Stage a segment of two tuples of different hours, as a reader does."""
+    """Write the files of a segment of two tuples of different hours, as a reader does."""
     times = np.array([1_700_000_000_000, 1_700_009_000_000])
     columns = dict.fromkeys(("event_time", "arrival_time"), times) | {"id": pa.array(["a", "b"])}
     columns |= {"key": pa.array(["a", "b"])}

@@ -32,7 +32,7 @@ def test_answers_and_history_are_those_of_files_in_one_directory(tmp_path, forma
     assert actual == expected
     ids = []
     for app in apps:
-        log = Log.read(app.stage.readers[0], app.tables, START + 10**9)
+        log = Log.read(app.pipeline.readers[0], app.tables, START + 10**9)
         batches = [log.reader().read(piece, ["id"]) for piece in log.pieces()]
         ids.append(sorted(id_ for batch in batches for id_ in batch.column("id").to_pylist()))
     assert ids[0] == ids[1]

@@ -13,7 +13,7 @@ from oracle import Settings, batch, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.answers.by_window import ByWindow
 from tailrace.calibration.calibrate import calibrate
-from tailrace.correction.local import correct
+from tailrace.correction.local_correction import correct
 from tailrace.ground.errors import Refused
 from tailrace.query.query import Query
 from tailrace.spark import app as on_spark
@@ -21,7 +21,7 @@ from tailrace.storage import checkpoint
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import FORMAT
 from tailrace.storage.results import AnswerTables, read_answers
-from tailrace.stream.local import rebuild, run
+from tailrace.stream.local_stream import rebuild, run
 from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import make_query, make_stream, rows_of, tables_of

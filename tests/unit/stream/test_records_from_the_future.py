@@ -12,8 +12,8 @@ from kind_streams import KINDS, Row, query_of, sides_of
 from kind_streams import write_files as write_rows
 from local_driver import Driver
 from oracle import Settings, Tuple, batch
-from tailrace.spark import correct as module
-from tailrace.spark.correct import correct
+from tailrace.spark import distributed_correction as module
+from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from warehouse import EPOCH, make_query, make_stream, tables_of, write_files

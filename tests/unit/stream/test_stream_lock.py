@@ -14,7 +14,7 @@ from oracle import Settings
 from processes import until
 from tailrace.ground.errors import Busy
 from tailrace.storage.layout import Layout
-from tailrace.stream import app, local
+from tailrace.stream import app, local_stream
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, make_stream, write_files
 
@@ -25,9 +25,9 @@ def test_a_second_driver_of_a_checkpoint_is_refused(tmp_path, monkeypatch):
     query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "none"))
     layout = Layout.of(tmp_path / "wh", query.name)
     with layout.lock("stream"), pytest.raises(Busy, match="another process runs this query's driver"):
-        local.run(query, tmp_path / "wh", RunOptions())
+        local_stream.run(query, tmp_path / "wh", RunOptions())
     assert layout.manifest() is None
-    assert local.run(query, tmp_path / "wh", RunOptions()) == 0
+    assert local_stream.run(query, tmp_path / "wh", RunOptions()) == 0
 
 
 # A driver whose batches are replaced: it says that it runs them, and goes on when it is asked to.
@@ -71,12 +71,12 @@ def test_a_driver_that_is_stopped_and_goes_on_is_the_only_one_all_the_while(tmp_
     driver.send_signal(signal.SIGSTOP)
     until(lambda: psutil.Process(driver.pid).status() == psutil.STATUS_STOPPED)
     with pytest.raises(Busy, match="another process runs this query's driver"):
-        local.run(query, tmp_path / "wh", RunOptions())
+        local_stream.run(query, tmp_path / "wh", RunOptions())
     driver.send_signal(signal.SIGCONT)
     with pytest.raises(Busy):
-        local.run(query, tmp_path / "wh", RunOptions())
+        local_stream.run(query, tmp_path / "wh", RunOptions())
     assert driver.communicate("go on\n") == ("7\n", None)
-    assert local.run(query, tmp_path / "wh", RunOptions()) == 0
+    assert local_stream.run(query, tmp_path / "wh", RunOptions()) == 0
 
 
 def test_a_driver_that_is_killed_while_it_is_stopped_gives_way(tmp_path, driver, monkeypatch):
@@ -85,4 +85,4 @@ def test_a_driver_that_is_killed_while_it_is_stopped_gives_way(tmp_path, driver,
     driver.kill()
     driver.wait()
     query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "none"))
-    assert local.run(query, tmp_path / "wh", RunOptions()) == 0
+    assert local_stream.run(query, tmp_path / "wh", RunOptions()) == 0

@@ -15,7 +15,7 @@ import shapely
 from tailrace.ground.errors import Refused
 from tailrace.ground.facts import Fact
 from tailrace.spatial_join.table_lookup import TableSource
-from tailrace.stream.table_versions import TableVersions, Version
+from tailrace.stream.table_versions import TableVersion, TableVersions
 
 SQUARE, BOW = shapely.box(0, 0, 1, 1), shapely.from_wkt("POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))")
 
@@ -42,7 +42,7 @@ def open_versions(path: Path, types: dict | None = None) -> TableVersions:
     return TableVersions(TableSource(path), path.parent / "versions", types)
 
 
-def fact_of(version: Version | None) -> Fact:
+def fact_of(version: TableVersion | None) -> Fact:
     assert version is not None
     return Fact("table", 1, 0, version.value, version.evidence)
 

@@ -475,7 +475,7 @@ def test_planning_is_deterministic_whenever_a_live_driver_is_killed(tmp_path, st
             if restarts:
                 driver.restart(started=0)
             rows = [stream.rows for stream in driver.planner.position.streams.values()]
-            driver.planner.plan(Progress(0, 0, False, None, None, tuple(40 * n if n else None for n in rows)))
+            driver.planner.plan_batch(Progress(0, 0, False, None, None, tuple(40 * n if n else None for n in rows)))
         return entries(tmp_path / name)
 
     uninterrupted = journal_of("never", False)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.topk.candidates import Candidates, Waiting
+from tailrace.topk.candidates import CandidateList, Waiting
 from tailrace.topk.skyband import Skyband
 
-LISTS = pytest.mark.parametrize("kind", [Candidates, Waiting, Skyband])
+LISTS = pytest.mark.parametrize("kind", [CandidateList, Waiting, Skyband])
 # (slide of arrival, delay in panes, score); a window has four panes, so a tuple of pane p is in windows p-3 … p
 ARRIVALS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 20)), max_size=50)
 
@@ -49,7 +49,7 @@ def content(window: int, newest: int) -> list[tuple[int, int]]:
 
 
 def windows_by_tuple(ranking) -> dict[int, tuple[int, int]]:
-    return {one.place[1]: (one.first, one.last) for one in ranking.candidates}
+    return {one.rank_key[1]: (one.first, one.last) for one in ranking.candidates}
 
 
 def test_the_example_of_the_paper():
@@ -60,8 +60,8 @@ def test_the_example_of_the_paper():
     assert [ranking.lowest[window][1] for window in (3, 2, 1)] == [17, 15, 10]
     for name in range(21, 26):  # while W0 waits
         ranking.insert(location_of(name), 1, 4)
-    assert [one.place[1] for one in ranking.later] == [21, 22, 23, 24, 25], "list D"
-    assert ranking.top(0) == [one.place for one in ranking.candidates[:3]] == content(0, 20)[:3]
+    assert [one.rank_key[1] for one in ranking.later] == [21, 22, 23, 24, 25], "list D"
+    assert ranking.top(0) == [one.rank_key for one in ranking.candidates[:3]] == content(0, 20)[:3]
     assert windows_by_tuple(ranking)[1] == (0, 0)
     ranking.slide(0)
     assert ranking.later == [], "D is merged into C"
@@ -85,8 +85,8 @@ def test_tuples_of_later_windows_wait_in_list_d():
     ranking = Waiting(1)
     ranking.insert((-1, "a"), 0, 1)
     ranking.insert((-5, "b"), 1, 2)
-    assert [one.place[1] for one in ranking.candidates] == ["a"]
-    assert [one.place[1] for one in ranking.later] == ["b"]
+    assert [one.rank_key[1] for one in ranking.candidates] == ["a"]
+    assert [one.rank_key[1] for one in ranking.later] == ["b"]
     assert ranking.top(0) == [(-1, "a")]
     ranking.slide(0)
     assert ranking.later == []

@@ -17,7 +17,7 @@ from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.storage.results import AnswerTables, read_answers
-from tailrace.stream.local import run
+from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files

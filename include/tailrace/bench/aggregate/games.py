@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.bench.progress import Row, Tell
-from tailrace.bench.simulate import Simulated, Stream, simulate
+from tailrace.bench.simulate import RecordedStream, Simulated, simulate
 from tailrace.generators.delays import MODELS, DelayModel, epoch_ms
 from tailrace.generators.replay import TIME, disorder, generate
 from tailrace.query.declared import declared_query
@@ -40,7 +40,7 @@ _BURST_EVERY_MS, _BURST_MS, _BURST_LEAST_MS = 60_000, 3_000, 1_000
 
 
 @dataclass(frozen=True)
-class Case:
+class GameCase:
     """A game as it is, or made worse by bursts or by a tuple that is 10 min late."""
 
     game: str
@@ -109,7 +109,7 @@ def query(policy: str, settings: dict[str, Any], function: str = "sum", **declar
 
 def run(table: pa.Table, policy: str, settings: dict[str, Any], function: str = "sum", **declared: Any) -> Simulated:
     game_query = query(policy, settings, function, **declared)
-    return simulate(game_query, Stream.of(game_query, table))
+    return simulate(game_query, RecordedStream.of(game_query, table))
 
 
 def fixed(table: pa.Table, k_ms: int, function: str = "sum", **declared: Any) -> Simulated:
@@ -133,7 +133,7 @@ def games(tell: Tell) -> dict[str, dict[str, Simulated]]:
     """Run each game under each policy."""
     runs: dict[str, dict[str, Simulated]] = {}
     for game in GAMES:
-        table = Case(game).table()
+        table = GameCase(game).table()
         runs[game] = {}
         for policy, settings in POLICIES.items():
             runs[game][policy] = result = run(table, policy, settings)
@@ -144,8 +144,8 @@ def games(tell: Tell) -> dict[str, dict[str, Simulated]]:
 def kept(tell: Tell, function: str = "sum") -> list[Row]:
     """Compare `quantile` with the smallest constant K that keeps the promise, on every case of both games."""
     rows, flags = [], (False, True)
-    cases = [Case(game, *changes) for game in GAMES for changes in product(flags, flags)]
-    for case in cases + [Case(game, bursts, keyed=True) for game in GAMES for bursts in flags]:
+    cases = [GameCase(game, *changes) for game in GAMES for changes in product(flags, flags)]
+    for case in cases + [GameCase(game, bursts, keyed=True) for game in GAMES for bursts in flags]:
         comparison = _compare_with_fixed(case.table(), function, **case.declared)
         rows.append({"game": case.game, "case": case.name} | comparison)
         tell("  ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in rows[-1].values()))
@@ -154,7 +154,7 @@ def kept(tell: Tell, function: str = "sum") -> list[Row]:
 
 def by_function(tell: Tell) -> list[Row]:
     """Compare `quantile` with the smallest constant K on game 2, for each function."""
-    table, rows = Case("game2").table(), []
+    table, rows = GameCase("game2").table(), []
     for function in FUNCTIONS:
         rows.append({"function": function} | _compare_with_fixed(table, function))
         tell(f"quantile, {function}: {rows[-1]['off']:.2%} of windows off, mean K {rows[-1]['mean K ms']:,.0f} ms")

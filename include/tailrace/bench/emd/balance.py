@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.bench.emd.films import UNIT, Films, as_streams, cut_film, join_query, scenes_copy, scenes_other
 from tailrace.bench.emd.methods import METHODS
-from tailrace.bench.emd.simulated import Simulated
+from tailrace.bench.emd.simulated import SimulatedRun
 from tailrace.bench.emd.simulation import Costs, simulate
 from tailrace.bench.progress import Row, Tell
 from tailrace.partition.feedback_balancing import load_imbalance
@@ -35,7 +35,7 @@ _FIRST = 26  # the first batch that counts: by then there is a plan at every len
 _SHOWN = 6  # periods after a cut
 
 
-class Cut(NamedTuple):
+class CutRun(NamedTuple):
     """A run over a film with a cut: the imbalance of each feedback period, and the number of the first after the cut.
 
     The first batch is in no period: the first period begins with its end. The cut is a batch before the end of a
@@ -80,12 +80,12 @@ def by_tasks(seconds: int, tell: Tell) -> list[Row]:
     return _runs(seconds, [(method, {}, tasks) for tasks in PARALLELISM for method in METHODS], tell)
 
 
-def cut(periods: int, tell: Tell) -> list[Cut]:
+def cut(periods: int, tell: Tell) -> list[CutRun]:
     """Run EMD-DDSJ and Head-SJ over a film of so many feedback periods, which is cut in the middle."""
     streams, results = _cut_streams(periods), []
     for method in ("emd_ddsj", "head"):
         run = _run(method, {"threshold": CUT_THRESHOLD}, TASKS, streams)
-        results.append(Cut(method, run.since(1).imbalances(_PERIOD), periods // 2))
+        results.append(CutRun(method, run.since(1).imbalances(_PERIOD), periods // 2))
         tell(f"film cut, {method}: {', '.join(f'{each:.2f}' for each in results[-1].imbalances)}")
     return results
 
@@ -130,12 +130,12 @@ def _runs(seconds: int, runs: list[tuple[str, dict[str, Any], int]], tell: Tell)
     return rows
 
 
-def _run(method: str, setting: dict[str, Any], tasks: int, streams: dict[str, pa.Table]) -> Simulated:
+def _run(method: str, setting: dict[str, Any], tasks: int, streams: dict[str, pa.Table]) -> SimulatedRun:
     section = {"method": method, "threshold": THRESHOLD, "scale": UNIT} | setting
     return simulate(join_query(section), streams, tasks, BATCH_MS)
 
 
-def _figures(run: Simulated) -> Row:
+def _figures(run: SimulatedRun) -> Row:
     """The figures of a run; its imbalance by periods, too, as that of the run hides what comes and goes."""
     return {
         "exact": int(run.exact.sum()),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailrace.bench.emd.balance import Cut
+from tailrace.bench.emd.balance import CutRun
 from tailrace.bench.emd.methods import METHODS
 from tailrace.bench.plots import Figure, label
 from tailrace.bench.progress import Row
@@ -78,7 +78,7 @@ def by_tasks(rows: list[Row], file: Path) -> None:
                 ax.set_ylim(bottom=0)
 
 
-def cut(cuts: Sequence[Cut], file: Path) -> None:
+def cut(cuts: Sequence[CutRun], file: Path) -> None:
     """Draw the imbalance of each feedback period around a cut in a film."""
     with Figure(file) as (ax,):
         for each in cuts:

@@ -39,7 +39,7 @@ Films = tuple[Masses, Masses]
 
 
 @dataclass(frozen=True)
-class Case:
+class FilmJoin:
     """A join of two films.
 
     Attributes
@@ -146,11 +146,11 @@ def _colour_shots(frames: int) -> Films:
 
 
 CASES = (
-    Case("clip S ⋈ SS, line", _grey_clip),
-    Case("clips S ⋈ M, line", _clips("bikes", "bigbuckbunny")),
-    Case("clip S ⋈ SS, grid", _clips("bikes_colour", "bikes_colour_dark"), colours=True),
-    Case("clips S ⋈ M, grid", _clips("bikes_colour", "bigbuckbunny_colour"), colours=True),
-    Case("shots S ⋈ SS, line", _grey_shots),
-    Case("shots S ⋈ S with noise, grid", _colour_shots, colours=True),
+    FilmJoin("clip S ⋈ SS, line", _grey_clip),
+    FilmJoin("clips S ⋈ M, line", _clips("bikes", "bigbuckbunny")),
+    FilmJoin("clip S ⋈ SS, grid", _clips("bikes_colour", "bikes_colour_dark"), colours=True),
+    FilmJoin("clips S ⋈ M, grid", _clips("bikes_colour", "bigbuckbunny_colour"), colours=True),
+    FilmJoin("shots S ⋈ SS, line", _grey_shots),
+    FilmJoin("shots S ⋈ S with noise, grid", _colour_shots, colours=True),
 )
 """Real clips and generated shots, on both ground distances; on a line `scale` is `UNIT`."""

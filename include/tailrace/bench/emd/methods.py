@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tailrace.bench.emd.films import CASES, Case
-from tailrace.bench.emd.simulated import Simulated
+from tailrace.bench.emd.films import CASES, FilmJoin
+from tailrace.bench.emd.simulated import SimulatedRun
 from tailrace.bench.emd.simulation import simulate
 from tailrace.bench.progress import Row, Tell
 
@@ -50,7 +50,9 @@ def by_scale(frames: int, tell: Tell) -> list[Row]:
     return list(_runs(CASES[0], frames, settings, tell))
 
 
-def _runs(case: Case, frames: int, settings: Sequence[dict[str, Any]], tell: Tell, slower: int = 1) -> Iterator[Row]:
+def _runs(
+    case: FilmJoin, frames: int, settings: Sequence[dict[str, Any]], tell: Tell, slower: int = 1
+) -> Iterator[Row]:
     """Run a case by every setting and method.
 
     Raises
@@ -75,7 +77,7 @@ def _runs(case: Case, frames: int, settings: Sequence[dict[str, Any]], tell: Tel
             raise RuntimeError(f"{case.name}, {setting}: the methods do not find the same pairs: {sorted(pairs)}")
 
 
-def _figures(run: Simulated) -> Row:
+def _figures(run: SimulatedRun) -> Row:
     counts = run.total_counts
     return {
         "candidates": counts["candidates"],

@@ -11,7 +11,7 @@ from tailrace.partition.feedback_balancing import load_imbalance
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedRun:
     """A simulated run of b batches over k tasks.
 
     Attributes
@@ -39,13 +39,13 @@ class Simulated:
     pairs: Ints
     plans: Ints
 
-    def since(self, first: int) -> Simulated:
+    def since(self, first: int) -> SimulatedRun:
         """The run from a batch on."""
         exact, tuples, work_ms, latency_ms = (
             part[first:] for part in (self.exact, self.tuples, self.work_ms, self.latency_ms)
         )
         rest = self.counts[first:], self.pairs[first:], self.plans[first:]
-        return Simulated(self.batch_ms, exact, tuples, work_ms, latency_ms, *rest)
+        return SimulatedRun(self.batch_ms, exact, tuples, work_ms, latency_ms, *rest)
 
     @property
     def total_counts(self) -> Counter[str]:

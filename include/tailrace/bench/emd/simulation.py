@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.bench.emd.queues import Queues, Work
-from tailrace.bench.emd.simulated import Simulated
+from tailrace.bench.emd.simulated import SimulatedRun
 from tailrace.bench.in_process import TimedTask, batches_of
 from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.methods import EmdDdsj
 from tailrace.engine.feedback import Feedback
-from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.ground.columns import Floats
 from tailrace.ground.facts import Facts
 from tailrace.partition import feedback_balancing
@@ -55,7 +55,7 @@ class QueuedFeedback(Feedback):
     Attributes
     ----------
     batches : list of (exact, tuples, work_ms, latency_ms)
-        As in `Simulated`, of each batch.
+        As in `SimulatedRun`, of each batch.
     """
 
     def __init__(self, kind: EmdJoin, tasks: list[TimedTask], queues: Queues, costs: Costs | None) -> None:
@@ -89,7 +89,7 @@ def simulate(
     batch_ms: int,
     costs: Costs | None = None,
     regards_queues: bool = True,
-) -> Simulated:
+) -> SimulatedRun:
     """Run a join over two streams in order of arrival, batch by batch.
 
     Parameters
@@ -102,12 +102,12 @@ def simulate(
         Whether the plans of EMD-DDSJ regard what waits; else V_est is 0, as if each batch were finished.
     """
     formats = {name: MemoryFormat({name: table}) for name, table in streams.items()}
-    stage = stage_in_memory(query, formats)
-    kind, queues = stage.kind, Queues(tasks, batch_ms)
+    pipeline = pipeline_in_memory(query, formats)
+    kind, queues = pipeline.kind, Queues(tasks, batch_ms)
     assert isinstance(kind, EmdJoin)
     if isinstance(kind.method, EmdDdsj) and regards_queues:
         kind = replace(kind, method=QueuedEmdDdsj(kind.method.width, kind.method.feedback_ms, queues))
-    engine = LocalEngine(replace(stage, kind=kind, tasks=tasks), restarts=False)
+    engine = LocalEngine(replace(pipeline, kind=kind, tasks=tasks), restarts=False)
     timed = [TimedTask.of(task) for task in engine.tasks]
     engine.tasks, engine.feedback = list(timed), QueuedFeedback(kind, timed, queues, costs)
     counts, pairs, plans = list[Counter[str]](), list[int](), list[int]()
@@ -118,4 +118,4 @@ def simulate(
         pairs.append(rows["results"].num_rows if "results" in rows else 0)
         plans.append(max((fact.version for fact in engine.facts if fact.about == "plan"), default=0))
     exact, tuples, work_ms, latency_ms = (np.array(column) for column in zip(*engine.feedback.batches, strict=True))
-    return Simulated(batch_ms, exact, tuples, work_ms, latency_ms, counts, np.array(pairs), np.array(plans))
+    return SimulatedRun(batch_ms, exact, tuples, work_ms, latency_ms, counts, np.array(pairs), np.array(plans))

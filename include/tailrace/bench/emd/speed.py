@@ -14,7 +14,7 @@ import pyarrow as pa
 from tailrace.bench.emd.films import as_streams, join_query
 from tailrace.bench.progress import Row, Tell
 from tailrace.engine.chunk_stores import ChunkFiles
-from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.generators.frame_histograms import darken
 from tailrace.generators.generated_shots import shots
 from tailrace.query.query import Query
@@ -63,7 +63,7 @@ def _in_process(threshold: float, window_s: int, rounds: int, tell: Tell) -> Row
 
 def _pass(query: Query, streams: dict[str, pa.Table], warm_s: int) -> Row:
     formats = {name: MemoryFormat({name: table}) for name, table in streams.items()}
-    engine = LocalEngine(stage_in_memory(query, formats))
+    engine = LocalEngine(pipeline_in_memory(query, formats))
     spent: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name:
         store = ChunkFiles(Path(name))

@@ -20,7 +20,7 @@ from tailrace.bench.rounds import Passes, interleaved, median_ratio, medians
 from tailrace.bench.spatial.balance import SHARES, Balance
 from tailrace.bench.spatial.streams import empty_streams, meeting_query
 from tailrace.engine.chunk_stores import ChunkFiles
-from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.query.query import Query
 
 JOINS, METHODS = ("interval", "window"), ("indexed", "native")
@@ -125,7 +125,7 @@ def run(query: Query, streams: Streams) -> Row:
     reading, routing, storing. `wait s` is the mean time, in stream time, from a pair's later arrival to its answer.
     """
     formats = {name: MemoryFormat({name: table}) for name, table in streams.items()}
-    engine = LocalEngine(stage_in_memory(query, formats))
+    engine = LocalEngine(pipeline_in_memory(query, formats))
     timed = [TimedTask.of(task) for task in engine.tasks]
     balance, waited_ms, cpu_s = Balance(), 0.0, 0.0
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name:

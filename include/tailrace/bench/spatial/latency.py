@@ -40,7 +40,7 @@ Commits = list[tuple[float, list[str]]]
 """The wall-clock time of each commit in s, and the names of the files whose rows it holds."""
 
 
-class Feed:
+class FixWriter:
     """Writes a file of fixes every half of a second, whose arrival time is the time of its writing.
 
     Attributes
@@ -88,7 +88,7 @@ class Feed:
 
 def ours(spark: SparkSession, directory: Path, seconds: float) -> Row:
     """Run the live join until the feed ends, and drain it."""
-    feed, commits = Feed(directory / "in", seconds), Commits()
+    feed, commits = FixWriter(directory / "in", seconds), Commits()
     query = table_query("indexed", directory / "in")
     layout = Layout.of(directory / "tables", query.name)
 
@@ -105,7 +105,7 @@ def ours(spark: SparkSession, directory: Path, seconds: float) -> Row:
 def pass_through(spark: SparkSession, place: str, seconds: float) -> Row:
     """Run Spark's own stream of such files, which writes what it reads, by Arrow and deltalake as ours does."""
     directory = Path(place)
-    feed, commits = Feed(directory / "in", seconds), Commits()
+    feed, commits = FixWriter(directory / "in", seconds), Commits()
 
     def sink(batch: DataFrame, number: int) -> None:
         rows: pa.Table = batch.toArrow()
@@ -143,7 +143,7 @@ def beside_pass_through(rounds: int, tell: Tell, seconds: float = SECONDS) -> li
 
 
 @contextmanager
-def _beside(feed: Feed, commits: Commits, done: Callable[[], None]) -> Iterator[None]:
+def _beside(feed: FixWriter, commits: Commits, done: Callable[[], None]) -> Iterator[None]:
     """Play the feed beside the block, which ends when `done` has told it to."""
     thread = threading.Thread(target=feed.play, args=(commits, done), daemon=True)
     thread.start()
@@ -151,7 +151,7 @@ def _beside(feed: Feed, commits: Commits, done: Callable[[], None]) -> Iterator[
     thread.join()
 
 
-def _figures(feed: Feed, commits: Commits) -> Row:
+def _figures(feed: FixWriter, commits: Commits) -> Row:
     waited = feed.latencies(commits)
     p50, p95 = np.percentile(waited, [50, 95])
     return {"p50 s": float(p50), "p95 s": float(p95), "files": len(waited), "commits": len(commits)}

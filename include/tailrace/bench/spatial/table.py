@@ -24,7 +24,7 @@ from tailrace.spatial_join.metrics import Geodesic
 from tailrace.spatial_join.pair_search import nested_loops
 from tailrace.spatial_join.pairs import Pairs, ordered
 from tailrace.spatial_join.table_index import How, TableIndex
-from tailrace.spatial_join.table_lookup import Search
+from tailrace.spatial_join.table_lookup import TableSearch
 
 NATIVE = "native"
 POINTS = 2_000_000
@@ -73,7 +73,7 @@ def by_method(count: int, rounds: int, tell: Tell) -> list[Row]:
 
 
 @dataclass(frozen=True, eq=False)
-class _NestedLoops:
+class _PaperBaseline:
     """The paper's baseline: each pair is tested."""
 
     rows: Geometries
@@ -87,7 +87,7 @@ class _NestedLoops:
 class _Timed:
     """A search for rows, and the CPU time that building it took, in s."""
 
-    search: Search
+    search: TableSearch
     build_s: float
 
     @staticmethod
@@ -95,9 +95,9 @@ class _Timed:
         start = time.process_time()
         condition = Condition(RELATION, None, Geodesic())
         if how == "external":
-            search: Search = ExternalSearch.of(table.shapes, condition)
+            search: TableSearch = ExternalSearch.of(table.shapes, condition)
         elif how == NATIVE:
-            search = _NestedLoops(table.geometries, condition)
+            search = _PaperBaseline(table.geometries, condition)
         else:
             search = TableIndex.of(table.shapes, RELATION, cast(How, how))
         return _Timed(search, time.process_time() - start)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import shapely
 from pyspark.sql import SparkSession
 
-from tailrace.bench.contestants import Pace, measured_run
+from tailrace.bench.contestants import PassTimes, measured_run
 from tailrace.bench.meter import Meter
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.rounds import interleaved, median_ratio, medians
@@ -45,7 +45,7 @@ PAIR = ["left_id", "right_id"]
 
 
 @dataclass(frozen=True)
-class Contestant:
+class TableContestant:
     """A contestant, whose passes write into a directory each.
 
     Attributes
@@ -63,7 +63,7 @@ class Contestant:
     """
 
     points: pa.Table
-    run: Callable[[Path], Pace]
+    run: Callable[[Path], PassTimes]
     pairs: Callable[[Path], pa.Table]
     meter: Callable[[], Meter]
     start_s: float | None = None
@@ -128,12 +128,12 @@ def beside_sedona(points: int, rounds: int, sedona_home: Path | None, tell: Tell
 
 def _contestants(
     directory: Path, before: pa.Table, points: pa.Table, sedona_home: Path | None, stack: ExitStack, tell: Tell
-) -> dict[str, Contestant]:
+) -> dict[str, TableContestant]:
     """Start Sedona, where it has a home, and the session of our methods, where there are any.
 
     Ours get a stream: as many other points `before`, which make its first batch, and then the points in one batch.
     """
-    contestants, others = dict[str, Contestant](), list[int]()
+    contestants, others = dict[str, TableContestant](), list[int]()
     write(points, directory / "points", FILES)
     stream = pa.concat_tables([before, points])
     write(stream, directory / "stream", 2 * FILES)
@@ -145,20 +145,22 @@ def _contestants(
         table = districts()
         pq.write_table(pa.table({"id": table.ids, "geometry": shapely.to_wkb(table.shapes)}), polygons)
 
-        def run(out: Path) -> Pace:
-            return Pace([], len(points), sedona.run(directory / "points", polygons, out))
+        def run(out: Path) -> PassTimes:
+            return PassTimes([], len(points), sedona.run(directory / "points", polygons, out))
 
-        contestants["sedona"] = Contestant(points, run, answers, partial(Meter, of=sedona.pid), start_s)
+        contestants["sedona"] = TableContestant(points, run, answers, partial(Meter, of=sedona.pid), start_s)
     if METHODS:
         spark = stack.enter_context(session("tailrace bench", CORES))
         for method in METHODS:
             query = table_query(method, directory / "stream")
             run_ours = partial(_ours, spark, query, len(points))
-            contestants[method] = Contestant(stream, run_ours, partial(_results, query), partial(Meter, without=others))
+            contestants[method] = TableContestant(
+                stream, run_ours, partial(_results, query), partial(Meter, without=others)
+            )
     return contestants
 
 
-def _ours(spark: SparkSession, query: Query, points: int, out: Path) -> Pace:
+def _ours(spark: SparkSession, query: Query, points: int, out: Path) -> PassTimes:
     """Run our query with so many points in a batch; warm is what comes after the first one."""
     return measured_run(spark, query, out, RunOptions(points))
 

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.bench.simulate import Stream
+from tailrace.bench.simulate import RecordedStream
 from tailrace.bench.topk.paper_query import policy_of
 from tailrace.calibration.measure import Accuracies, EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady, RecentTuples, RecentWindows
-from tailrace.calibration.search import Interval, Search
+from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import windowed
@@ -29,14 +29,14 @@ class Calibration:
     ----------
     at_ms, tick : int
         The arrival time of the calibration, and the newest tick complete then: the result holds from the next one on.
-    interval, next_interval : Interval
+    interval, next_interval : Bracket
         The interval that was searched, and the next one, with the new K.
     """
 
     at_ms: int
     tick: int
-    interval: Interval
-    next_interval: Interval
+    interval: Bracket
+    next_interval: Bracket
     measured: Accuracies
 
     @property
@@ -46,7 +46,7 @@ class Calibration:
         return (float(self.measured.accuracy[index[0]]), float(self.measured.error[index[0]])) if len(index) else None
 
 
-def calibrations(query: Query, stream: Stream, every_ms: int, doubling: bool = True) -> Iterator[Calibration]:
+def calibrations(query: Query, stream: RecordedStream, every_ms: int, doubling: bool = True) -> Iterator[Calibration]:
     """Calibrate the query at each multiple of `every_ms` of arrival time, once there are enough windows.
 
     Parameters
@@ -71,9 +71,9 @@ def calibrations(query: Query, stream: Stream, every_ms: int, doubling: bool = T
         interval = next_interval
 
 
-def search_of(query: Query, doubling: bool = True) -> Search:
+def search_of(query: Query, doubling: bool = True) -> SlackSearch:
     """Return the search that the query's policy declares."""
-    return Search.of(policy_of(query), query.tick_ms, doubling)
+    return SlackSearch.of(policy_of(query), query.tick_ms, doubling)
 
 
 def stamped(query: Query, steps: Iterable[Calibration]) -> list[tuple[SlackPolicy, int]]:
@@ -81,7 +81,7 @@ def stamped(query: Query, steps: Iterable[Calibration]) -> list[tuple[SlackPolic
     return [(policy_of(query).waiting(step.next_interval.k_ms), step.tick) for step in steps]
 
 
-def newest(query: Query, stream: Stream, count: int | None = None) -> RecentWindows:
+def newest(query: Query, stream: RecordedStream, count: int | None = None) -> RecentWindows:
     """Return the newest windows among the first `count` tuples of a stream, by default among all."""
     kind = build(query, [ColumnTypes(*(stream.tuples.schema.field(name).type for name in ("key", "id")))])
     policy = policy_of(query)

@@ -10,11 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tailrace.bench.progress import Row, Tell
-from tailrace.bench.simulate import Stream, simulate
+from tailrace.bench.simulate import RecordedStream, simulate
 from tailrace.bench.topk.calibrated import Calibration, calibrations, search_of, stamped
 from tailrace.bench.topk.methods import whole
 from tailrace.bench.topk.paper_query import ACCURACY, ADAPTIVE, expected_hit_rate, generate_stream, policy_of, query
-from tailrace.calibration.search import Interval, Search
+from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.generators.replay import START_MS
 
 BEFORE_MS, AFTER_MS, EVERY_MS = 1_000, 10_000, 300_000
@@ -52,7 +52,7 @@ def drift(tell: Tell) -> list[Followed]:
     It is calibrated every five minutes.
     """
     topk_query, results = query(ADAPTIVE), list[Followed]()
-    stream = Stream.of(topk_query, generate_stream({0.0: BEFORE_MS, 0.5: AFTER_MS}, SECONDS, RATE, 4))
+    stream = RecordedStream.of(topk_query, generate_stream({0.0: BEFORE_MS, 0.5: AFTER_MS}, SECONDS, RATE, 4))
     jump_ms = START_MS + SECONDS * 500
     for rule, doubling in RULES.items():
         steps = list(calibrations(topk_query, stream, EVERY_MS, doubling))
@@ -81,5 +81,5 @@ def needed() -> list[Row]:
     return rows
 
 
-def _exact(search: Search, interval: Interval, tau_ms: int) -> NDArray[np.float64]:
+def _exact(search: SlackSearch, interval: Bracket, tau_ms: int) -> NDArray[np.float64]:
     return np.array([expected_hit_rate(duration, tau_ms) for duration in search.durations(interval).tolist()])

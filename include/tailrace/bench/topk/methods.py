@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tailrace.bench.progress import Row, Tell
-from tailrace.bench.simulate import Simulated, Stream, simulate
+from tailrace.bench.simulate import RecordedStream, Simulated, simulate
 from tailrace.bench.topk.calibrated import calibrations, stamped
 from tailrace.bench.topk.paper_query import ADAPTIVE, AT_ONCE, SIZE_MS, generate_stream, query
 from tailrace.generators.replay import START_MS
@@ -30,7 +30,7 @@ def methods(tell: Tell) -> dict[str, dict[str, Simulated]]:
         runs[disorder] = {}
         for method, policy in METHODS.items():
             method_query = query(policy, method)
-            stream = Stream.of(method_query, rows)
+            stream = RecordedStream.of(method_query, rows)
             steps = calibrations(method_query, stream, CALIBRATE_MS) if policy is ADAPTIVE else ()
             runs[disorder][method] = run = simulate(method_query, stream, stamped(method_query, steps))
             frame = whole(run)

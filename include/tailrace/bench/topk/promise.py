@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tailrace.bench.progress import Row, Tell
-from tailrace.bench.simulate import Stream
+from tailrace.bench.simulate import RecordedStream
 from tailrace.bench.topk.calibrated import calibrations, newest, search_of
 from tailrace.bench.topk.paper_query import (
     ACCURACY,
@@ -23,7 +23,7 @@ from tailrace.bench.topk.paper_query import (
     query,
     smallest_slack_ms,
 )
-from tailrace.calibration.search import Interval
+from tailrace.calibration.search import Bracket
 
 TAUS_MS = (1_000, 3_000, 6_000, 10_000)
 WAITS_MS = np.array([0, 1_000, 2_000, 4_000, 8_000, 12_000])
@@ -78,7 +78,7 @@ def settled(tell: Tell) -> list[Row]:
     return rows
 
 
-def ends(tau_ms: int, seed: int = 1) -> Interval:
+def ends(tau_ms: int, seed: int = 1) -> Bracket:
     """Return the interval at which the search ends if each calibration is over `MANY` disjoint windows.
 
     Windows wait by the clock of arrivals. Only the k best tuples of a window are simulated: at uniformly random
@@ -96,13 +96,13 @@ def ends(tau_ms: int, seed: int = 1) -> Interval:
     return interval
 
 
-def _stream(tau_ms: int, windows: int, seed: int) -> Stream:
+def _stream(tau_ms: int, windows: int, seed: int) -> RecordedStream:
     """Generate a stream that is long enough for `windows` whole windows."""
     seconds = (windows + 40) * SLIDE_MS // 1000 + 12 * tau_ms // 1000
-    return Stream.of(query(ADAPTIVE), generate_stream(tau_ms, seconds, RATE, seed))
+    return RecordedStream.of(query(ADAPTIVE), generate_stream(tau_ms, seconds, RATE, seed))
 
 
-def _lag(stream: Stream) -> float:
+def _lag(stream: RecordedStream) -> float:
     """Return the mean lag of t_max behind the ends of ticks, in ms."""
     event, tick = stream.column("event_time"), stream.column("tick")
     last = np.flatnonzero(np.diff(tick, append=tick[-1] + 1))

@@ -17,7 +17,7 @@ import pyarrow as pa
 from tailrace.bench.progress import Row, Tell
 from tailrace.bench.topk.paper_query import query
 from tailrace.disorder.clock import Frontier
-from tailrace.engine.local import LocalEngine, MemoryFormat, stage_in_memory
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.generators.replay import START_MS
 from tailrace.topk.kind import TopK
 from tailrace.topk.methods import LIST, METHODS
@@ -84,16 +84,16 @@ def speeds(rows: int, rounds: int, tell: Tell) -> list[Row]:
 def _batches(rows: int, rate: int, keys: int, scores: int | None) -> _Batches:
     topk_query = query(WAIT, key="key")
     (name,), memory = topk_query.streams, MemoryFormat({"stream": _table(rows, rate, keys, scores)})
-    stage = stage_in_memory(topk_query, {name: memory})
-    (reader,), (whole,) = stage.readers, memory.segments(name)
+    pipeline = pipeline_in_memory(topk_query, {name: memory})
+    (reader,), (whole,) = pipeline.readers, memory.segments(name)
     tick = np.asarray(reader.read(whole).tuples.column("tick"))
     cuts = np.searchsorted(tick, tick[np.arange(0, rows, _BATCH_ROWS)])
-    engine, batches = LocalEngine(stage, restarts=False), []
+    engine, batches = LocalEngine(pipeline, restarts=False), []
     for segment in memory.segments(name, cuts.tolist()):
         engine.batch(topk_query.policy, [segment], complete=True)
         batches.append(_Batch(reader.read(segment).tuples, engine.frontier))
-    assert isinstance(stage.kind, TopK)
-    return _Batches(stage.kind, batches)
+    assert isinstance(pipeline.kind, TopK)
+    return _Batches(pipeline.kind, batches)
 
 
 def _table(rows: int, rate: int, keys: int, scores: int | None) -> pa.Table:

@@ -17,7 +17,7 @@ from tailrace.disorder.quantile.window_sample import WindowSample
 from tailrace.disorder.tick_statistics import ErrorModel, Ints, TickRows, TickStatistics
 
 _REMAINDER = 0.125  # of `error` · `risk`: the share of a window that may still arrive when it is judged
-_SIMULATED, _OWN = slice(0, len(LEVELS)), slice(len(LEVELS), None)
+_SIMULATED_LEVELS, _OWN_LEVEL = slice(0, len(LEVELS)), slice(len(LEVELS), None)
 
 
 class Quantile(PromisingPolicy):
@@ -99,10 +99,10 @@ class _Run:
         totals = self.lateness.add(cell, count, elapsed)
         horizon = totals.at_one(_REMAINDER * self.policy.error * self.policy.risk)
         self.what_if.add_windows(before, t_max, horizon)
-        self.what_if.close(_SIMULATED, t_max, totals.at(LEVELS))
+        self.what_if.close(_SIMULATED_LEVELS, t_max, totals.at(LEVELS))
         self._judge(i, *self.what_if.due(t_max - horizon))
         k_ms = totals.at_one(self.level)
-        self.what_if.close(_OWN, t_max, k_ms)
+        self.what_if.close(_OWN_LEVEL, t_max, k_ms)
         return k_ms
 
     def _judge(self, i: int, end: Ints, held: Ints) -> None:
@@ -110,6 +110,6 @@ class _Run:
             need = self.sample.required_slack(window, i, self.policy.error, self.error_model)
             if len(need):
                 off = (need[:, None] > k_ms).sum(axis=0)
-                self.budget.add(off[_SIMULATED].astype(float), int(off[-1]), len(need), self.policy.risk)
+                self.budget.add(off[_SIMULATED_LEVELS].astype(float), int(off[-1]), len(need), self.policy.risk)
         if len(end):
             self.level = self.budget.level(self.policy.error, self.policy.risk)

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from tailrace.correction import correct as correction
 from tailrace.correction.bucketed_scan import BucketedScan
-from tailrace.correction.correct import Report
+from tailrace.correction.correct import CorrectionReport
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.connections import connection_variables
 from tailrace.query.query import Query
@@ -15,7 +15,11 @@ from tailrace.spark.shuffle import SparkShuffle
 from tailrace.storage.warehouses import Warehouse, connections_of, location_of
 
 
-def correct(query: Query, warehouse: Warehouse, span: CorrectionRange = CorrectionRange()) -> Report:  # noqa: B008 (frozen)
+def correct(
+    query: Query,
+    warehouse: Warehouse,
+    correction_range: CorrectionRange = CorrectionRange(),  # noqa: B008 (frozen)
+) -> CorrectionReport:
     """Correct late tuples, as `correction.correct` does; Spark is started only where much has to be read."""
     with ExitStack() as sessions:
 
@@ -25,4 +29,4 @@ def correct(query: Query, warehouse: Warehouse, span: CorrectionRange = Correcti
             opened = session(f"tailrace correct {query.name}", buckets, environment=variables)
             return BucketedScan(SparkShuffle(sessions.enter_context(opened)))
 
-        return correction.correct(query, warehouse, span, scan)
+        return correction.correct(query, warehouse, correction_range, scan)

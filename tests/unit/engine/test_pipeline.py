@@ -14,7 +14,7 @@ import pytest
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.messages import messages_of
 from tailrace.engine.next_facts import DECLARED
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import column_types_of, columns_of
 from tailrace.ground.facts import stamp
 from tailrace.kind.inputs import ColumnTypes
@@ -55,11 +55,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "part.parquet"
 
 
-def stage_of(query: Query, history: Path = Path("history")) -> Stage:
+def pipeline_of(query: Query, history: Path = Path("history")) -> Pipeline:
     source = query.stream[1].source
     types = FORMATS[source.file_format].types(source.path, columns_of(query)["readings"])
     assert types is not None
-    return Stage.of(query, {"readings": types}, {"readings": history})
+    return Pipeline.of(query, {"readings": types}, {"readings": history})
 
 
 def segment(path: Path, ordinal: int = 4, ingested_ms: int | None = None) -> Segment:
@@ -99,7 +99,7 @@ def test_carried_columns_have_the_types_of_the_source() -> None:
 
 
 def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -> None:
-    rows = stage_of(declared(path)).prepare(segment(path), PLAIN).rows
+    rows = pipeline_of(declared(path)).prepare(segment(path), PLAIN).rows
     assert len(rows) == 3
     totals: dict[str, float] = {}
     for task, batch in enumerate(rows):
@@ -110,14 +110,14 @@ def test_every_partial_goes_to_the_task_of_its_key_and_to_no_other(path: Path) -
 
 
 def test_no_task_is_sent_the_keys_of_another(path: Path) -> None:
-    rows = stage_of(declared(path)).prepare(segment(path), PLAIN).rows
+    rows = pipeline_of(declared(path)).prepare(segment(path), PLAIN).rows
     keys = [key for batch in rows for key in batch.column("key").dictionary.to_pylist()]
     assert sorted(keys) == ["a", "b", "c"]
 
 
 # arrival  0   5 | 10  (15) | 20  25 | 30  35      10 ms a tick; what came at 15 is in quarantine
 def test_the_statistics_are_of_all_keys(path: Path) -> None:
-    statistics = stage_of(declared(path)).prepare(segment(path), PLAIN).statistics
+    statistics = pipeline_of(declared(path)).prepare(segment(path), PLAIN).statistics
     assert statistics["ticks"].column("count").to_pylist() == [2, 1, 2, 2]
     assert statistics["ticks"].column("min_event").to_pylist() == [NOW, NOW + 10, NOW + 20, NOW + 30]
     assert statistics["counts"].to_pylist() == [
@@ -127,27 +127,27 @@ def test_the_statistics_are_of_all_keys(path: Path) -> None:
 
 def test_the_record_says_how_many_were_accepted_and_where_the_segment_stands(path: Path) -> None:
     place = segment(path)
-    record = stage_of(declared(path)).prepare(place, PLAIN).record
+    record = pipeline_of(declared(path)).prepare(place, PLAIN).record
     assert record == place.to_json() | {"accepted": 7, "quarantined": 1} | RANGES
 
 
 def test_there_is_a_sample_where_one_is_wanted(path: Path) -> None:
-    stage = stage_of(declared(path))
-    plain, sampled = (stage.prepare(segment(path), header).statistics["sample"] for header in (PLAIN, SAMPLED))
+    pipeline = pipeline_of(declared(path))
+    plain, sampled = (pipeline.prepare(segment(path), header).statistics["sample"] for header in (PLAIN, SAMPLED))
     assert plain.num_rows == 0
     assert sum(sampled.column("tuples").to_pylist()) == 7
     assert sum(sampled.column("total").to_pylist()) == 247
 
 
 def test_tuples_know_their_position_in_the_log_and_their_tick(path: Path) -> None:
-    tuples = stage_of(declared(path)).readers[0].read(segment(path)).tuples
+    tuples = pipeline_of(declared(path)).readers[0].read(segment(path)).tuples
     assert tuples.column("position").to_pylist() == [100, 101, 102, 104, 105, 106, 107]
     assert (np.asarray(tuples.column("tick")) - NOW // 10).tolist() == [0, 0, 1, 2, 2, 3, 3]
     assert (np.asarray(tuples.column("end")) - NOW).tolist() == [10, 10, 20, 30, 30, 40, 40]
 
 
 def test_rejects_go_to_quarantine_with_place_reason_and_record(path: Path) -> None:
-    (row,) = stage_of(declared(path)).prepare(segment(path), PLAIN).tables["quarantine"].to_pylist()
+    (row,) = pipeline_of(declared(path)).prepare(segment(path), PLAIN).tables["quarantine"].to_pylist()
     assert (row["stream"], row["position"], row["reason"]) == ("readings", f"{path}#3", "speed is null")
     assert json.loads(row["record"])["sensor"] == "d"
 
@@ -157,8 +157,8 @@ def test_broken_records_and_rejects_together_in_order(tmp_path: Path) -> None:
     good = json.dumps({"event": NOW, "name": "x", "sensor": "a", "speed": 1})
     late = json.dumps({"event": 5, "name": "x", "sensor": "a", "speed": 1})
     path.write_text("\n".join([good, "bad", late, good, "[]"]) + "\n")
-    stage = stage_of(declared(path, "json", arrival=None))
-    content = stage.readers[0].read(segment(path, ingested_ms=NOW))
+    pipeline = pipeline_of(declared(path, "json", arrival=None))
+    content = pipeline.readers[0].read(segment(path, ingested_ms=NOW))
     rows = content.quarantine.to_pylist()
     assert [(row["position"], row["record"]) for row in rows] == [
         (f"{path}#{i}", t) for i, t in ((1, "bad"), (2, late), (4, "[]"))
@@ -171,32 +171,32 @@ def test_a_broken_record_has_no_arrival_time_where_records_bring_it(tmp_path: Pa
     path = tmp_path / "part.jsonl"
     good = {"event": NOW, "came": NOW, "name": "x", "sensor": "a", "speed": 1}
     path.write_text(f"{json.dumps(good)}\nbad\n")
-    stage = stage_of(declared(path, "json"))
-    (row,) = stage.readers[0].read(segment(path, ingested_ms=NOW)).quarantine.to_pylist()
+    pipeline = pipeline_of(declared(path, "json"))
+    (row,) = pipeline.readers[0].read(segment(path, ingested_ms=NOW)).quarantine.to_pylist()
     assert (row["record"], row["arrival_time"]) == ("bad", None)
 
 
 def test_nothing_wrong_no_quarantine(path: Path) -> None:
     pq.write_table(pq.read_table(path).drop_null(), path)
-    assert not stage_of(declared(path)).prepare(segment(path), PLAIN).tables
+    assert not pipeline_of(declared(path)).prepare(segment(path), PLAIN).tables
 
 
 def test_a_parquet_log_with_arrival_times_is_its_own_history(path: Path, tmp_path: Path) -> None:
-    stage = stage_of(declared(path), tmp_path / "history")
-    assert stage.readers[0].history is None
-    assert "history" not in stage.prepare(segment(path), PLAIN).tables
+    pipeline = pipeline_of(declared(path), tmp_path / "history")
+    assert pipeline.readers[0].history is None
+    assert "history" not in pipeline.prepare(segment(path), PLAIN).tables
 
 
 def test_another_source_is_kept_in_history(path: Path, tmp_path: Path) -> None:
-    stage = stage_of(declared(path, arrival=None), tmp_path / "history")
-    (file,) = stage.prepare(segment(path, ingested_ms=NOW), PLAIN).tables["history"].to_pylist()
+    pipeline = pipeline_of(declared(path, arrival=None), tmp_path / "history")
+    (file,) = pipeline.prepare(segment(path, ingested_ms=NOW), PLAIN).tables["history"].to_pylist()
     assert file["rows"] == 7
     assert pq.ParquetFile(tmp_path / "history" / file["path"]).metadata.num_rows == 7
 
 
 def test_all_in_quarantine_leaves_a_segment_without_partials(path: Path) -> None:
     pq.write_table(pq.read_table(path).slice(3, 1), path)
-    prepared = stage_of(declared(path)).prepare(segment(path), PLAIN)
+    prepared = pipeline_of(declared(path)).prepare(segment(path), PLAIN)
     assert [rows.num_rows for rows in prepared.rows] == [0, 0, 0]
     assert {name: batch.num_rows for name, batch in prepared.statistics.items()} == dict.fromkeys(
         ("ticks", "counts", "sample", "ids"), 0
@@ -211,22 +211,22 @@ def test_ids_go_to_the_clock_only_if_repeats_are_to_be_dropped(tmp_path: Path) -
     table = {"event": times, "came": times, "name": names, "sensor": ["a"] * rows, "speed": [1.0] * rows}
     pq.write_table(pa.table(table), tmp_path / "part.parquet")
     for deduplicates, sent in ((False, 0), (True, rows)):
-        stage = replace(stage_of(declared(tmp_path / "part.parquet")), deduplicates=deduplicates)
-        prepared = stage.prepare(segment(tmp_path / "part.parquet"), PLAIN)
+        pipeline = replace(pipeline_of(declared(tmp_path / "part.parquet")), deduplicates=deduplicates)
+        prepared = pipeline.prepare(segment(tmp_path / "part.parquet"), PLAIN)
         assert prepared.statistics["ids"].num_rows == sent
         sizes = [len(data) for _, (_, data) in messages_of(prepared, 3)]
         assert deduplicates or max(sizes) < rows, "less than a byte a tuple: there is one key, pane and tick"
 
 
 def test_reading_a_segment_twice_gives_the_same_bytes(path: Path) -> None:
-    stage = stage_of(declared(path))
-    first, second = (list(messages_of(stage.prepare(segment(path), PLAIN), 3)) for _ in range(2))
+    pipeline = pipeline_of(declared(path))
+    first, second = (list(messages_of(pipeline.prepare(segment(path), PLAIN), 3)) for _ in range(2))
     assert first == second
 
 
 def test_the_stage_of_the_declared_sample() -> None:
     sample = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
     types = {"departures": {"carrier": "string", "flight": "string"}}
-    stage = Stage.of(load(sample), types, {"departures": Path("history")})
-    (reader,) = stage.readers
-    assert (reader.name, stage.tick_ms, stage.tasks, reader.history) == ("departures", 60_000, 2, None)
+    pipeline = Pipeline.of(load(sample), types, {"departures": Path("history")})
+    (reader,) = pipeline.readers
+    assert (reader.name, pipeline.tick_ms, pipeline.tasks, reader.history) == ("departures", 60_000, 2, None)

@@ -1,4 +1,4 @@
-"""A query in one process: the stage and the tasks that run in Spark, batch by batch, over files or tables in memory.
+"""A query in one process: the pipeline and the tasks that run in Spark, batch by batch, over files or tables in memory.
 
 Tests, benchmarks and simulations share this runner. They cut a stream into segments and segments into batches at will,
 and restart the query between any two of them. No answer depends on that, but where an idle stream wakes: it does so
@@ -24,9 +24,9 @@ from tailrace.engine.executor import rows_by_table
 from tailrace.engine.feedback import FEEDBACK, Feedback
 from tailrace.engine.messages import Inbox, Message, messages_of, unpacked_tables
 from tailrace.engine.next_facts import DECLARED, next_facts, with_plan, with_table
+from tailrace.engine.pipeline import Pipeline, PreparedSegment
 from tailrace.engine.progress import Progress
 from tailrace.engine.query_clock import ClockState, QueryClock
-from tailrace.engine.stage import PreparedSegment, Stage
 from tailrace.engine.stream_reader import TABLE, columns_of, named_types
 from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground.facts import Facts
@@ -78,24 +78,24 @@ class MemoryFormat:
         return self.tables[segment.path].slice(segment.first_row, segment.rows)
 
 
-def stage_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Stage:
-    """The stage of a declared query whose streams are tables in memory: where it declares files, it reads these."""
+def pipeline_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Pipeline:
+    """The pipeline of a declared query whose streams are tables in memory: where it declares files, it reads these."""
     types = {
         name: streams[name].types(Path(next(iter(streams[name].tables))), columns)
         for name, columns in columns_of(query).items()
     }
     if query.table:
         types[TABLE] = named_types(query.table.check(read_regular(query.table.path)).types)
-    stage = Stage.of(query, types, dict.fromkeys(streams, Path()))
-    readers = tuple(replace(reader, format=streams[reader.name], history=None) for reader in stage.readers)
-    return replace(stage, readers=readers)
+    pipeline = Pipeline.of(query, types, dict.fromkeys(streams, Path()))
+    readers = tuple(replace(reader, format=streams[reader.name], history=None) for reader in pipeline.readers)
+    return replace(pipeline, readers=readers)
 
 
 class LocalEngine:
     """Runs the batches of a query, one after the other.
 
-    What goes from the stage to the tasks, and the states, go through bytes, as in Spark; unless the engine runs without
-    restarts.
+    What goes from the pipeline to the tasks, and the states, go through bytes, as in Spark; unless the engine runs
+    without restarts.
 
     Attributes
     ----------
@@ -112,18 +112,18 @@ class LocalEngine:
         The progress of the stream; None before the first batch.
     """
 
-    def __init__(self, stage: Stage, restarts: bool = True) -> None:
+    def __init__(self, pipeline: Pipeline, restarts: bool = True) -> None:
         """Start a query; `restarts`: all that its clock and tasks hold goes through bytes after each batch."""
-        self.stage = stage
+        self.pipeline = pipeline
         self.restarts = restarts
-        self.clock: QueryClock = stage.clock
+        self.clock: QueryClock = pipeline.clock
         self.clock_state: ClockState = self.clock.restore(None)
         self.frontier: Frontier
-        self.tasks = [stage.task(index) for index in range(stage.tasks)]
+        self.tasks = [pipeline.task(index) for index in range(pipeline.tasks)]
         self.states: list[TaskState] = [task.restore(None) for task in self.tasks]
         self.newest: list[TaskBatch] = []
         self.progress: Progress | None = None
-        self.feedback = Feedback(stage.kind, stage.tasks)
+        self.feedback = Feedback(pipeline.kind, pipeline.tasks)
         self._batches = 0
         self._segments = 0
         self.facts: Facts = ()
@@ -160,7 +160,7 @@ class LocalEngine:
         prepared = self.prepare(header, segments)
         if complete:
             last_end = _last_end(prepared)
-            heartbeats = {} if last_end is None else dict.fromkeys(self.stage.streams, last_end)
+            heartbeats = {} if last_end is None else dict.fromkeys(self.pipeline.streams, last_end)
             header = replace(header, heartbeats=heartbeats)
         rows = self.deliver(header, prepared)
         self._segments += len(segments)
@@ -169,7 +169,7 @@ class LocalEngine:
 
     def next_facts(self, policy: SlackPolicy) -> Facts:
         """The facts of the next batch under a policy, but for a new partition plan."""
-        return next_facts(self.facts, policy, DECLARED, self.progress, self.stage.kind, self._batches)
+        return next_facts(self.facts, policy, DECLARED, self.progress, self.pipeline.kind, self._batches)
 
     def run(self, header: BatchHeader, segments: Sequence[Segment] = ()) -> dict[str, pa.Table]:
         """Run a batch; returns the rows that it gives to each table."""
@@ -177,10 +177,10 @@ class LocalEngine:
 
     def prepare(self, header: BatchHeader, segments: Sequence[Segment]) -> list[PreparedSegment]:
         """Prepare the segments of a batch."""
-        return [self.stage.prepare(segment, header) for segment in segments]
+        return [self.pipeline.prepare(segment, header) for segment in segments]
 
     def deliver(self, header: BatchHeader, segments: Sequence[PreparedSegment]) -> dict[str, pa.Table]:
-        """Run a batch, by what the stage made of its segments."""
+        """Run a batch, by what the pipeline made of its segments."""
         statistics = [(segment.record, segment.statistics) for segment in segments]
         rows = [[segment.rows_of(task.index) for segment in segments] for task in self.tasks]
         parts = [part for segment in segments for part in segment.tables.items()]

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.demo.comparison import compare
-from tailrace.demo.narration import progress_table, summary, texts
+from tailrace.demo.printed_texts import progress_table, summary, texts
 from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
@@ -30,7 +30,7 @@ _AUTOMATIC = "asset_triggered"
 
 
 @dataclass(frozen=True)
-class Scene:
+class DemoQuery:
     """A query of the demonstration; `home` is the directory of the demonstration, which holds its tables."""
 
     query: Query

@@ -7,10 +7,10 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from harness import make_stage, policy_of_oracle, raw_table
+from harness import make_pipeline, policy_of_oracle, raw_table
 from oracle import Settings, Tuple
 from tailrace.engine.chunk_stores import MemoryChunks
-from tailrace.engine.local import LocalEngine, MemoryFormat
+from tailrace.engine.local_engine import LocalEngine, MemoryFormat
 
 TUPLES = [Tuple(5 * i, 5 * i, f"t{i}", "a", 1.0) for i in range(8)]
 POLICY = policy_of_oracle("none")
@@ -44,7 +44,7 @@ def test_batches_have_complete_ticks_where_that_is_wanted(tick: int, restarts: b
     memory = MemoryFormat({"x": raw_table(TUPLES)})
     frontiers: dict[bool, list[tuple[list[int], list[int]]]] = {}
     for complete in (True, False):
-        engine = LocalEngine(make_stage(Settings(10, 10, tick), tables=memory.tables), restarts)
+        engine = LocalEngine(make_pipeline(Settings(10, 10, tick), tables=memory.tables), restarts)
         frontiers[complete] = []
         for segment in memory.segments("readings", [2, 6]):
             engine.batch(POLICY, [segment], complete=complete)
@@ -62,7 +62,7 @@ def test_restarts_change_nothing(tasks: int) -> None:
     tuples = [each._replace(key="abc"[i % 3], event_time=30 - each.event_time) for i, each in enumerate(TUPLES)]
     memory = MemoryFormat({"x": raw_table(tuples)})
     log = memory.segments("readings", [1, 3, 6])
-    engines = [LocalEngine(make_stage(Settings(20, 10, 10), tasks, tables=memory.tables), each) for each in (0, 1)]
+    engines = [LocalEngine(make_pipeline(Settings(20, 10, 10), tasks, tables=memory.tables), each) for each in (0, 1)]
     for segment, closes in itertools.zip_longest(log, [False, False, True, True]):
         rows = [engine.batch(POLICY, [segment], closes=closes) for engine in engines]
         assert rows[0] == rows[1]

@@ -11,9 +11,9 @@ import pytest
 
 from tailrace.bench import plots
 from tailrace.cli import commands
-from tailrace.demo import courses, scenes, walkthrough
+from tailrace.demo import demonstrated_query, scenarios, walkthrough
+from tailrace.demo.demonstrated_query import DemoQuery
 from tailrace.demo.generated_data import DISTRICTS
-from tailrace.demo.scenes import Scene
 from tailrace.ground.errors import Refused
 from tailrace.query.loading import load
 from tailrace.storage.status import Status
@@ -48,50 +48,50 @@ class Airflow:
 
 
 @pytest.fixture
-def scene(tmp_path, monkeypatch):
-    monkeypatch.setattr(scenes, "_POLL_S", 0)
+def demo_query(tmp_path, monkeypatch):
+    monkeypatch.setattr(demonstrated_query, "_POLL_S", 0)
 
-    def build(file: Path = FLIGHTS, **polls: list[list[str]]) -> Scene:
+    def build(file: Path = FLIGHTS, **polls: list[list[str]]) -> DemoQuery:
         airflow = Airflow(**polls)
-        return Scene(load(file), tmp_path, airflow, airflow)
+        return DemoQuery(load(file), tmp_path, airflow, airflow)
 
     return build
 
 
-def test_the_rest_is_corrected_after_the_asset_triggered_corrections_have_ended(scene):
+def test_the_rest_is_corrected_after_the_asset_triggered_corrections_have_ended(demo_query):
     asset_triggered_polls = [["success", "running"], ["success", "running"], ["success", "success"]]
-    demonstration = scene(asset_triggered=asset_triggered_polls, manual=[["queued"], ["success"]])
+    demonstration = demo_query(asset_triggered=asset_triggered_polls, manual=[["queued"], ["success"]])
     demonstration.correct_the_rest()
     manual_trigger = demonstration.api.asked.index("dags/correct_flights/dagRuns")
     assert demonstration.api.asked[manual_trigger - 1] == "asset_triggered success success"
     assert demonstration.api.asked[manual_trigger + 1 :] == ["manual queued", "manual success"]
 
 
-def test_without_asset_triggered_corrections_nothing_is_waited_for(scene):
-    demonstration = scene(manual=[["success"]])
+def test_without_asset_triggered_corrections_nothing_is_waited_for(demo_query):
+    demonstration = demo_query(manual=[["success"]])
     demonstration.correct_the_rest()
     assert demonstration.api.asked == ["asset_triggered", "dags/correct_flights/dagRuns", "manual success"]
 
 
-def test_a_failed_correction_is_an_error(scene):
+def test_a_failed_correction_is_an_error(demo_query):
     with pytest.raises(RuntimeError, match="1 corrections failed; their logs are in airflow/logs"):
-        scene(asset_triggered=[["success", "failed"]]).correct_the_rest()
+        demo_query(asset_triggered=[["success", "failed"]]).correct_the_rest()
 
 
-def test_corrections_that_never_end_are_an_error(scene, monkeypatch):
-    monkeypatch.setattr(scenes, "_PATIENCE_S", 0)
+def test_corrections_that_never_end_are_an_error(demo_query, monkeypatch):
+    monkeypatch.setattr(demonstrated_query, "_PATIENCE_S", 0)
     with pytest.raises(RuntimeError, match="the corrections of flights did not come to their end within 0 s"):
-        scene(manual=[["running"]]).correct_the_rest()
+        demo_query(manual=[["running"]]).correct_the_rest()
 
 
 @pytest.mark.parametrize(("at", "dags"), [(500, ["stream", "calibrate"]), (900, ["stream"]), (None, ["stream"])])
-def test_a_stream_is_calibrated_once_when_enough_rows_were_read(scene, monkeypatch, at, dags):
+def test_a_stream_is_calibrated_once_when_enough_rows_were_read(demo_query, monkeypatch, at, dags):
     rows = [0, 100, 600, 700, 800]
     statuses = [None, *(Status("streaming", 1, 0, 0, i, rows=count) for i, count in enumerate(rows))]
     statuses.append(replace(statuses[-1], state="quiet"))
-    monkeypatch.setattr(scenes.Status, "read", staticmethod(lambda layout: statuses.pop(0)))
-    monkeypatch.setattr(scenes, "Proposals", proposals_stub("4.2 s gives 0.9511"))
-    demonstration = scene()
+    monkeypatch.setattr(demonstrated_query.Status, "read", staticmethod(lambda layout: statuses.pop(0)))
+    monkeypatch.setattr(demonstrated_query, "Proposals", proposals_stub("4.2 s gives 0.9511"))
+    demonstration = demo_query()
     assert demonstration.stream(at) == "run"
     assert demonstration.api.asked == [f"dags/{dag}_flights/dagRuns" for dag in dags]
     assert not statuses
@@ -104,9 +104,9 @@ def proposals_stub(evidence: str | None):
 
 
 @pytest.mark.parametrize(("state", "evidence"), [("failed", "an earlier one"), ("success", None)])
-def test_a_calibration_that_proposes_nothing_is_an_error(scene, monkeypatch, state, evidence):
-    monkeypatch.setattr(scenes, "Proposals", proposals_stub(evidence))
-    demonstration = scene()
+def test_a_calibration_that_proposes_nothing_is_an_error(demo_query, monkeypatch, state, evidence):
+    monkeypatch.setattr(demonstrated_query, "Proposals", proposals_stub(evidence))
+    demonstration = demo_query()
     demonstration.api.calibration = state
     with pytest.raises(RuntimeError, match="the calibration proposed nothing; its log is in airflow/logs"):
         demonstration._calibrated("run")
@@ -115,22 +115,22 @@ def test_a_calibration_that_proposes_nothing_is_an_error(scene, monkeypatch, sta
 @pytest.mark.parametrize(
     ("file", "dags"), [(FLIGHTS, ["stream", "correct", "calibrate"]), (DISTRICTS, ["stream"])], ids=["flights", "table"]
 )
-def test_a_join_with_a_table_has_no_corrections_and_no_calibrations_to_unpause(scene, file, dags):
-    demonstration = scene(file)
+def test_a_join_with_a_table_has_no_corrections_and_no_calibrations_to_unpause(demo_query, file, dags):
+    demonstration = demo_query(file)
     demonstration.unpause()
     assert demonstration.api.asked == [f"dags/{dag}_{file.stem} {{'is_paused': False}}" for dag in dags]
 
 
-def test_a_join_with_a_table_is_streamed_and_compared_and_not_corrected(scene, monkeypatch):
-    demonstration, versions, told = scene(DISTRICTS), [], []
+def test_a_join_with_a_table_is_streamed_and_compared_and_not_corrected(demo_query, monkeypatch):
+    demonstration, versions, told = demo_query(DISTRICTS), [], []
     answers = pa.table({"left_id": ["1-000000"], "right_id": ["Haidian"]})
-    monkeypatch.setattr(Scene, "stream", lambda self: "run")
-    monkeypatch.setattr(scenes, "read_answers", lambda query, warehouse, streamed: (answers, []))
+    monkeypatch.setattr(DemoQuery, "stream", lambda self: "run")
+    monkeypatch.setattr(demonstrated_query, "read_answers", lambda query, warehouse, streamed: (answers, []))
     monkeypatch.setattr(
-        scenes, "compare", lambda query, *given: versions.append(given) or SimpleNamespace(is_right=True)
+        demonstrated_query, "compare", lambda query, *given: versions.append(given) or SimpleNamespace(is_right=True)
     )
-    monkeypatch.setattr(scenes, "summary", lambda *_: "")
-    assert courses.districts(demonstration, told.append) == ("run", True)
+    monkeypatch.setattr(demonstrated_query, "summary", lambda *_: "")
+    assert scenarios.districts(demonstration, told.append) == ("run", True)
     assert versions == [(answers, None)]
     assert len(told) == 2
     assert not [asked for asked in demonstration.api.asked if "correct" in asked]

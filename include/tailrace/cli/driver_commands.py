@@ -33,7 +33,7 @@ def deploy(
     driver_memory: Annotated[str, typer.Option(help="Heap of the driver's JVM, from 500m to 999g.")] = "2g",
 ) -> None:
     """Get the query's driver on the driver host, or make it: there is only ever one."""
-    from tailrace.orchestration import drivers
+    from tailrace.orchestration import driver_lifecycle
     from tailrace.orchestration.edits import in_words
     from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
 
@@ -41,7 +41,7 @@ def deploy(
     declaration, host, layout = _find(query)
     command = driver_command(declaration, str(layout.home.parent), options)
     asked = deployed_query(declaration, options)
-    deployment = drivers.deploy(host, layout, command, environment(declaration.query), asked)
+    deployment = driver_lifecycle.deploy(host, layout, command, environment(declaration.query), asked)
     if deployment.not_in_force:
         screen.err.print(f"WARNING: {in_words(layout, deployment.not_in_force)}", markup=False, soft_wrap=True)
     outcome = "made a driver" if deployment.made else "found the driver, it stays as it is"
@@ -58,13 +58,13 @@ def status(
 
     Without a name: a line for each declared query, each query of the warehouse, and each driver.
     """
-    from tailrace.orchestration import drivers, edits, settings
+    from tailrace.orchestration import driver_lifecycle, edits, settings
     from tailrace.orchestration.overview import overview
     from tailrace.terminal.tables import print_table
 
     if query is not None:
         host, layout = _find_begun(query)
-        status = drivers.status(host, layout)
+        status = driver_lifecycle.status(host, layout)
         screen.out.print(str(status), markup=False, soft_wrap=True)
         with suppress(Refused):  # it is not declared any more
             if status.driver.alive and (warning := edits.warning(layout, settings.find(query).file)):
@@ -78,18 +78,20 @@ def status(
 
 def drain(query: Name, deadline: Deadline = 60.0, wait: Wait = 10.0) -> None:
     """End the query's driver between two batches; what is open stays open, and the next one goes on from there."""
-    from tailrace.orchestration import drivers
+    from tailrace.orchestration import driver_lifecycle
 
     host, layout = _find_begun(query)
-    drivers.drain(host, layout, deadline, wait, lambda line: screen.err.print(line, markup=False, soft_wrap=True))
+    driver_lifecycle.drain(
+        host, layout, deadline, wait, lambda line: screen.err.print(line, markup=False, soft_wrap=True)
+    )
 
 
 def stop(query: Name, wait: Wait = 10.0) -> None:
     """End the query's driver by force; the batch that it was at is done again by the next one."""
-    from tailrace.orchestration import drivers
+    from tailrace.orchestration import driver_lifecycle
 
     host, layout = _find_begun(query)
-    driver = drivers.stop(host, layout, wait)
+    driver = driver_lifecycle.stop(host, layout, wait)
     screen.out.print(f"{query}: {driver.state}, {driver.detail}", markup=False, soft_wrap=True)
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tailrace.demo.comparison import Comparison, compare
 from tailrace.demo.generated_data import COPIES, TRADES, declare
-from tailrace.demo.narration import progress_table, summary, texts
+from tailrace.demo.printed_texts import progress_table, summary, texts
 from tailrace.demo.true_pairs import true_pairs
 from tailrace.demo.truth import share_found, share_off, share_right, truth
 from tailrace.query.declared import declared_query

@@ -44,11 +44,11 @@ def texts(status: Status, corrections: int | None = None) -> dict[str, str]:
 def summary(query: Query, streamed: pa.Table, corrected: pa.Table | None, comparison: Comparison) -> Table:
     """The table that compares the answers as streamed and as corrected, if they can be, with the truth."""
     model, versions = build(query).answers, [streamed] if corrected is None else [streamed, corrected]
-    first = model.once(streamed)
+    first = model.first_rows(streamed)
     latency_ms = (first["as_of"].to_numpy() - model.horizon(first)).mean()
     columns = ["as streamed", "after correction"][: len(versions)]
     table = Table("", *columns, title=f"{query.name}: {comparison.truth}")
-    table.add_row("answers", *(f"{model.once(answers).num_rows:,}" for answers in versions))
+    table.add_row("answers", *(f"{model.first_rows(answers).num_rows:,}" for answers in versions))
     for label, shares in comparison.shares.items():
         table.add_row(label, *(f"{share:.2%}" if share < 1 else "[bold green]100 %[/]" for share in shares))
     if model.can_lack_tuples:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tailrace.engine.executor import Executor
 from tailrace.engine.local_executor import LocalExecutor
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.task_states import TaskStates
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
@@ -36,6 +36,6 @@ def rebuild(query: Query, warehouse: Warehouse, file: Path, on_batch: OnBatch | 
 
 
 @contextmanager
-def open_executor(stage: Stage, states: TaskStates) -> Iterator[Executor]:
+def open_executor(pipeline: Pipeline, states: TaskStates) -> Iterator[Executor]:
     """Make an executor of this process."""
-    yield LocalExecutor(stage, states)
+    yield LocalExecutor(pipeline, states)

@@ -1,4 +1,4 @@
-"""The stateless stage: it reads a segment of the log, and prepares it for the clock, the tasks and the tables."""
+"""The stateless pipeline: it reads a segment of the log, and prepares it for the clock, the tasks and the tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tailrace.ground.columns import group_sums, pair, single_batch
 from tailrace.ground.facts import newest
 from tailrace.ground.object_path import Location
 from tailrace.ground.wire import Batches
-from tailrace.kind.capabilities import Combines, combined, sample_of
+from tailrace.kind.capabilities import Preaggregating, combined, sample_of
 from tailrace.kind.inputs import common_id_type
 from tailrace.kind.protocol import Enrichment, Kind, windowed
 from tailrace.kinds import build
@@ -60,8 +60,8 @@ class PreparedSegment:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """The stateless stage of a query, a frozen value that is sent to every worker.
+class Pipeline:
+    """The stateless pipeline of a query, a frozen value that is sent to every worker.
 
     Attributes
     ----------
@@ -90,15 +90,15 @@ class Stage:
     @staticmethod
     def of(
         query: Query, types: Mapping[str, Types], histories: Mapping[str, Location], chunks: Location | None = None
-    ) -> Stage:
-        """The stage of a declared query; the other parameters are those of `readers_of`.
+    ) -> Pipeline:
+        """The pipeline of a declared query; the other parameters are those of `readers_of`.
 
         `types` has those of the dimension table, too, if there is one.
         """
         readers = readers_of(query, types, histories)
         streams = [reader.column_types for reader in readers]
         kind = build(query, [*streams, table_types(types[TABLE])] if query.table else streams)
-        return Stage(kind, readers, query.tasks, query.disorder.deduplicate, chunks)
+        return Pipeline(kind, readers, query.tasks, query.disorder.deduplicate, chunks)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class Stage:
         """Read a segment of a batch, and prepare it for the clock, the tasks and the tables."""
         side = self.streams.index(segment.stream)
         reader = self.readers[side]
-        combines = isinstance(self.kind, Combines)
+        combines = isinstance(self.kind, Preaggregating)
         content = reader.read(segment, coded_keys=combines and not self.deduplicates and reader.history is None)
         tuples = content.tuples
         record = segment.to_json() | {"accepted": tuples.num_rows, "quarantined": content.quarantine.num_rows}
@@ -171,7 +171,7 @@ def _counts(rows: pa.RecordBatch, pane_ms: int) -> pa.RecordBatch:
     """Count the tuples of each tick in each pane, over all keys; coverage is computed from it."""
     time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
     tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
-    code, split = pair(tick, pane // pane_ms)
-    code, (count,) = group_sums(code, tuples)
-    tick, pane = split(code)
+    group_id, split = pair(tick, pane // pane_ms)
+    group_id, (count,) = group_sums(group_id, tuples)
+    tick, pane = split(group_id)
     return pa.RecordBatch.from_arrays([pa.array(each) for each in (tick, pane * pane_ms, count)], schema=COUNTS)

@@ -1,4 +1,4 @@
-"""A stage that kills a Python worker of Spark's, which imports this file."""
+"""A pipeline that kills a Python worker of Spark's, which imports this file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.engine.stage import Stage
+from tailrace.engine.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
-class MortalStage(Stage):
-    """A stage whose tasks kill their worker while there is the file `armed`, which they remove first."""
+class MortalPipeline(Pipeline):
+    """A pipeline whose tasks kill their worker while there is the file `armed`, which they remove first."""
 
     armed: Path = Path()
 

@@ -78,24 +78,24 @@ def deploy(
         The copy that a new driver runs; by default the one on record stays. A live driver keeps its own.
     """
     require_at_hand(host, layout)
-    with alone(layout):
-        return get_or_make(host, layout, command, environment, query)
+    with exclusive_access(layout):
+        return get_or_create(host, layout, command, environment, query)
 
 
-def alone(layout: Layout) -> AbstractContextManager[Any]:
+def exclusive_access(layout: Layout) -> AbstractContextManager[Any]:
     """Return the lock that lets one process at a time deploy or replace a query's driver."""
     layout.stream.mkdir(parents=True, exist_ok=True)
     return layout.lock("deploy", _LOCK_S)
 
 
-def get_or_make(
+def get_or_create(
     host: DriverHost,
     layout: Layout,
     command: Sequence[str],
     environment: Mapping[str, str],
     query: DeployedQuery | None = None,
 ) -> Deployed:
-    """Deploy as `deploy` does, for a caller that holds the lock `alone`."""
+    """Deploy as `deploy` does, for a caller that holds the lock `exclusive_access`."""
     name = layout.home.name
     require_at_hand(host, layout)
     driver = inspect(host, layout)
@@ -129,10 +129,10 @@ def is_away(host: DriverHost, layout: Layout) -> bool:
 def require_at_hand(host: DriverHost, layout: Layout) -> None:
     """Refuse to start over in a warehouse that is away, see `is_away`."""
     if is_away(host, layout):
-        wrong = "it has nothing of this query, and the driver host has its driver on record: the warehouse is away"
+        fault = "it has nothing of this query, and the driver host has its driver on record: the warehouse is away"
         anew = f"tailrace stop {layout.home.name}, and to deploy again"
-        right = f"to mount its disk; or, to begin anew and read the source from its start, {anew}"
-        raise Busy([Problem(str(layout.home), wrong, right)])
+        remedy = f"to mount its disk; or, to begin anew and read the source from its start, {anew}"
+        raise Busy([Problem(str(layout.home), fault, remedy)])
 
 
 def deployment(layout: Layout) -> str:
@@ -210,13 +210,13 @@ def clear_away(host: DriverHost, layout: Layout, ended_deployment: str) -> None:
     """
     if is_away(host, layout):
         return
-    with alone(layout):
+    with exclusive_access(layout):
         if deployment(layout) == ended_deployment and not inspect(host, layout).alive:
             end(host, layout, 0)
 
 
 def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
-    """Stop a driver and kill what is left of it, for a caller that holds the lock `alone`."""
+    """Stop a driver and kill what is left of it, for a caller that holds the lock `exclusive_access`."""
     name = program_of(host, layout.home)
     host.stop(name, wait_s)
     # PySpark's daemon has its own process group, and once a signal has stopped it, it does not end with its JVM.
