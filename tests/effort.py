@@ -24,7 +24,7 @@ class Effort:
 def measured(most: Effort | None = None, what: str = "") -> Iterator[Effort]:
     """The effort of what runs in it, which fails as soon as it takes more than `most`."""
     effort, before = Effort(), _memory("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins again
 
     def count(frame: object, event: str, arg: object) -> None:
         if "call" in event:

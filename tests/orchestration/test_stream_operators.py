@@ -145,7 +145,7 @@ def test_a_query_that_its_checkpoint_does_not_fit_is_not_deployed(
     [wrong, right] = str(refusal.value).splitlines()
     assert wrong == f"{file}: {field}: it is {new[1]}, but the stream in {layout.home} was begun with {old[1]}"
     assert f"the old value; or tailrace rebuild {file} --warehouse {layout.home.parent}, once the" in right
-    assert "or another name for the query, or another warehouse, to begin anew" in right
+    assert "or another name for the query, or another warehouse, to begin again" in right
     assert host.deployed == []
     assert files(place / "warehouse") == before
 

@@ -2,7 +2,7 @@
 
 As in `test_faults`, for `emd_join` and for an interval join of `spatial_join`, with repeats of ids dropped: read =
 accepted + quarantined, of which the stream tells which were repeats. The plan follows from the load of the tasks after
-every batch, and begins anew with each driver. The stream is rebuilt for other numbers of tasks, too. In the end its
+every batch, and begins again with each driver. The stream is rebuilt for other numbers of tasks, too. In the end its
 pairs are the oracle's; corrected intervals have brought all pairs of their late tuples; and with everything corrected
 the pairs are those of the batch.
 """

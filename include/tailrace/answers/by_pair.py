@@ -56,7 +56,7 @@ class PairAnswers(AnswerModel, ABC):
         return False  # it holds its two
 
     def explode_late(self, late: pa.Table, *names: str) -> pa.Table:
-        """No rows: which pairs a late tuple missed, only its partners tell."""
+        """Return no rows: which pairs a late tuple missed follows from its partners alone."""
         return late.slice(0, 0).select(list(names))
 
     def affected_from(self, rows: Rows) -> AffectedAnswers:

@@ -26,7 +26,7 @@ class ByWindow:
     Attributes
     ----------
     row_key : tuple of str
-        The columns that tell the rows of an answer apart, numbered from 1 on; empty where an answer is one row.
+        The columns by which the rows of an answer differ, numbered from 1 on; empty where an answer is one row.
     """
 
     windows: Sliding

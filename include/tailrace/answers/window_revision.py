@@ -26,8 +26,8 @@ def next_answers(model: ByWindow, revision: Revision, streamed: pa.Table) -> pa.
     """Return the affected answers over all that arrived before a cut-off, without repeats.
 
     A sum needs no re-read to be corrected (errata on paper 002, 2nd point): where no tuple of a window is a repeat, the
-    kind may amend what the stream answered by all late tuples that missed it. Other windows are evaluated anew. Nothing
-    is ever subtracted: the value of a repeat may be so large that no digit of the rest is left.
+    kind may amend what the stream answered by all late tuples that missed it. Other windows are evaluated from history.
+    Nothing is ever subtracted: the value of a repeat may be so large that no digit of the rest is left.
 
     `streamed` has the stream's answers among the affected ones.
     """

@@ -171,7 +171,7 @@ def _lines(planned: Rebuild) -> list[str]:
         for name, (before, after) in planned.changed.items()
     ]
     outcome = (
-        "everything is answered anew; results, late tuples, facts, corrections and qualities begin anew, and the old "
+        "everything is answered anew; results, late tuples, facts, corrections and qualities begin again, and the old "
         "ones are kept aside"
         if planned.answers_anew
         else "a new checkpoint; all answers and corrections stay as they are"

@@ -19,7 +19,7 @@ AFTER_INTERRUPTION = {
     "frames": "nothing is written",
     "backup": "nothing of it stays",
     "restore": "nothing of it stays",
-    "rebuild": "everything is as it was, or is rebuilt; the same command begins anew",
+    "rebuild": "everything is as it was, or is rebuilt; the same command begins again",
     "replay": "no file of it stays; what a topic has of it does, and the same command sends all again",
 }
 

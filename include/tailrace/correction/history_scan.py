@@ -67,7 +67,7 @@ class HistoryScan:
 
     @property
     def may_have_repeats(self) -> bool:
-        """Whether any id may have arrived twice, by what the logs' segments tell of their ids."""
+        """Whether any id may have arrived twice, by what the logs' segments record of their ids."""
         return any(len(log.with_repeats().segments) for log in self.logs)
 
     def repeats(self, side: int, ranges: Ranges) -> pa.Table:

@@ -36,7 +36,7 @@ PROMISES = ("error", "risk", "accuracy")
 
 _DAY = 86_400_000
 _LENGTHS = (10_000, 60_000, 600_000, 3_600_000, _DAY)
-_SLIDES = 100  # make a bucket, at least: a share of fewer windows tells little
+_SLIDES = 100  # make a bucket, at least: a share of fewer windows says little
 _AT_ONCE = 1_000_000  # answers, about, are read together
 
 Ints = NDArray[np.int64]

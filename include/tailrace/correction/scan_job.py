@@ -15,7 +15,7 @@ from tailrace.kind.protocol import WindowedKind
 from tailrace.storage.log import Piece, Reader
 
 REPEAT = ["id", "key", "event_time"]
-"""The columns of a repeat: they tell which answers hold it."""
+"""The columns of a repeat: by them the answers that hold it are found."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class TableSnapshot:
     Attributes
     ----------
     as_of : str or None
-        ISO 8601; None where there is no row, or no file's statistics tell.
+        ISO 8601; None where there is no row, or no file has statistics.
     """
 
     rows: int

@@ -69,7 +69,7 @@ class Uncorrected:
         )
 
     def span_ms(self, pane_ms: int) -> int:
-        """The span of their event times (paper 002, section 1.4: max − min), as far as panes tell.
+        """The span of their event times (paper 002, section 1.4: max − min), as far as panes show.
 
         From the start of the earliest pane to the end of the latest one: more than max − min, by two panes at most.
         So no tuples are further apart than this. 0 where there are none. Event times of pairs are panes of 1 ms.

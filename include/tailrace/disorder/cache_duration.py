@@ -1,4 +1,4 @@
-"""Policy `cache_duration`: slack K (allowed lateness) is constant between calibrations, which choose it anew."""
+"""Policy `cache_duration`: slack K (allowed lateness) is constant between calibrations, which choose it again."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def thresholds(stats: TickStatistics, error: float, risk: float, state: PolicySt
     block = stats.t_max // stats.windows.size_ms
     share, first = np.empty(len(stats)), 0
     while first < len(stats):
-        # Each tick takes over the λ_thr of the tick before, up to one at which it is measured anew.
+        # Each tick takes over the λ_thr of the tick before, up to one at which it is measured again.
         due = first + int(np.searchsorted(block[first:], population.measured + _MEASURE_EVERY))
         upto = min(due + 1, len(stats))
         population.add(sample.between(first, upto), stats.windows.size_ms)

@@ -15,7 +15,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, json_schema_extr
 class PromisingPolicy(SlackPolicy):
     """Base class of policies that promise (error, risk): at most `risk` of the answers are off by `error` or more.
 
-    The query that declares a promise refuses one that can't be kept, such as one with 0 or 1, and tells the reason.
+    The query that declares a promise refuses one that can't be kept, such as one with 0 or 1, and gives the reason.
     """
 
     samples: ClassVar[bool] = True

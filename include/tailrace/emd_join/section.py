@@ -99,7 +99,7 @@ class GroundDistance(Section):
 
     @property
     def digest(self) -> str | None:
-        """A digest of the matrix, which tells whether it is still the same; None without one."""
+        """Return a digest of the matrix, by which a change of it is seen; None without one."""
         return None if self.matrix is None else hashlib.sha256(matrix_file.read(self.matrix).tobytes()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The triangle filter: what a query's distances tell of the next one's, when both are near (paper 000, section 3.3)."""
+"""The triangle filter: the distances of a query bound those of one near it (paper 000, section 3.3)."""
 
 from __future__ import annotations
 

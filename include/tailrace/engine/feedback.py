@@ -22,7 +22,7 @@ class Feedback:
     It holds the sums by element of the partition and task, however many batches a period has.
 
     A period is of arrival time, and ends with the batch that reaches its end; one without any load brings no plan. No
-    answer depends on a plan, so a driver that is started anew only begins a new period.
+    answer depends on a plan, so a driver that starts again only begins a new period.
 
     Attributes
     ----------

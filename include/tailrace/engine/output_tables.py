@@ -135,7 +135,7 @@ def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> d
     """Count the tuples of all keys by arrival class: before the frontier had reached their pane (`buffered`), while a
     window of theirs was open (`in_process`), and later (`expired`). Paper 002, section 1.3; F is t_max − K.
 
-    `counts` tells how many tuples each complete tick brought to each pane. A tuple may be late and still in process:
+    `counts` has the tuples that each complete tick brought to each pane. A tuple may be late and still in process:
     it counts in those of its windows that are open.
     """
     pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))

@@ -28,7 +28,7 @@ from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 
 @dataclass(frozen=True)
 class SegmentContent:
-    """A segment as it was read: its tuples with their ticks, as far as the segment alone tells, and its rejects.
+    """A segment as it was read: its tuples with the ticks that follow from the segment alone, and its rejects.
 
     `tuples` has, beside what `check` gives, `position` (in the log), `tick` and `end` (of the tick); `ticks` is the
     statistics of these ticks.

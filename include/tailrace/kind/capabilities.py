@@ -41,7 +41,7 @@ class IncrementallyCorrectable(Protocol):
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
         """Add to streamed answers the late tuples that their windows missed, where no tuple is a duplicate.
 
-        Answers that do not follow from these alone are left out, and evaluated anew from history.
+        Answers that do not follow from these alone are left out, and evaluated from history.
 
         Parameters
         ----------

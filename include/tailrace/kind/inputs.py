@@ -83,7 +83,7 @@ class CheckedTable(NamedTuple):
     Attributes
     ----------
     types : ColumnTypes
-        Of its ids and selected columns; a type is null where no row tells it.
+        Of its ids and selected columns; a type is null where there is no row.
     rows : str
         How many rows it has, and which were left out, in words.
     """

@@ -30,7 +30,7 @@ class KeyedWindows(ABC):
     key_type, id_type : DataType
         string or int64, as in the stream.
     row_key : tuple of str
-        The columns that tell the rows of an answer apart, see `ByWindow`.
+        The columns by which the rows of an answer differ, see `ByWindow`.
     """
 
     windows: Sliding

@@ -42,13 +42,13 @@ class Kind(Protocol):
     def answer(self) -> pa.Schema:
         """Schema of an answer: its identity (times in ms), the kind's own columns, `tuples`.
 
-        An answer may have several rows, told apart by the row key of its model and alike in `tuples`. A version of the
-        answer is all of them.
+        An answer may have several rows: they differ in the row key of its model, and are alike in `tuples`. A version
+        of the answer is all of them.
         """
 
     @property
     def late(self) -> pa.Schema:
-        """Schema of a late row, as far as it is the kind's own: what tells which answers the row missed."""
+        """Schema of a late row, as far as it is the kind's own: from it follows which answers the row missed."""
 
     @property
     def row_weight(self) -> int:

@@ -131,7 +131,7 @@ def require_at_hand(host: DriverHost, layout: Layout) -> None:
     if is_away(host, layout):
         fault = "it has nothing of this query, and the driver host has its driver on record: the warehouse is away"
         anew = f"tailrace stop {layout.home.name}, and to deploy again"
-        remedy = f"to mount its disk; or, to begin anew and read the source from its start, {anew}"
+        remedy = f"to mount its disk; or, to begin again and read the source from its start, {anew}"
         raise Busy([Problem(str(layout.home), fault, remedy)])
 
 

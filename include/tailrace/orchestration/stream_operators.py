@@ -84,7 +84,7 @@ class CheckOperator(StreamOperator):
                 check_sources(query, self.log)
             status = driver_lifecycle.status(self.host(), layout)
             claim(layout, context, self.log.warning)
-        self.log.info("%s is right; its stream %s", self.file, "goes on" if goes_on else "begins anew")
+        self.log.info("%s is right; its stream %s", self.file, "goes on" if goes_on else "begins again")
         self.log.info("%s", status)
 
 

@@ -6,8 +6,8 @@ The load is the number of exact EMDs, which dominates the cost of a task (eq. 6)
 - Line 7. Eq. (8) gives each task the mean load. A task whose last span exceeds that (line 15) leaves too little to the
   last tasks; and where V_est^i exceeds the mean, L_i is negative. Here the lowest level at which every span finds a
   place stands for the mean, L_i = level − V_est^i, and no task exceeds its L_i. A task with L_i ≤ 0 gets no load. The
-  level is found anew for the tasks that remain after each one, as otherwise the last ones could be left without load.
-- Line 12. As printed, each task begins with the first span anew. Here it begins where the task before it ended.
+  level is found again for the tasks that remain after each one, as otherwise the last ones could be left without load.
+- Line 12. As printed, each task begins with the first span again. Here it begins where the task before it ended.
 - Line 13. A hot span counts for no budget as printed, so its two tasks also get their full share of other spans. Here
   half its load counts for each.
 - Lines 18 and 19. A hot span amid the spans of task i goes, as printed, to tasks i−1 and i; the text says, to the two

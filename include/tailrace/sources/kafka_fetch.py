@@ -129,7 +129,7 @@ def _ints(numbers: list[Any]) -> NDArray[np.int64]:
 
 def gone(topic: str, fault: str) -> SourceChanged:
     """Build the error for a topic whose records are no longer the stream's."""
-    remedy = "another name for the query, to begin anew with what is there, beside the answers so far"
+    remedy = "another name for the query, to begin again with what is there, beside the answers so far"
     return SourceChanged([Problem(f"topic {topic}", fault, remedy)])
 
 
@@ -138,6 +138,6 @@ def overtaken(topic: str, fault: str) -> SourceChanged:
     alter = f"kafka-configs.sh --alter --entity-type topics --entity-name {topic}"
     remedy = (
         f"a retention longer than any downtime: {alter} --add-config retention.ms=-1,retention.bytes=-1 keeps all; and "
-        "another name for the query, to begin anew with what is there, beside the answers so far"
+        "another name for the query, to begin again with what is there, beside the answers so far"
     )
     return SourceChanged([Problem(f"topic {topic}", fault, remedy)])

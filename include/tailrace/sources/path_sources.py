@@ -188,7 +188,7 @@ class DeltaSource(PathSource):
         feed = opening.tables.feed(self.location, opening.columns, opening.types, before, opening.version)
         if opening.identity is not None and opening.identity != feed.identity:
             fault = f"it is another table than the stream has read: {feed.identity}, not {opening.identity}"
-            remedy = "the table that it was; or another name for the query, to begin anew"
+            remedy = "the table that it was; or another name for the query, to begin again"
             raise SourceChanged([Problem(str(self.path), fault, remedy)])
         return feed
 

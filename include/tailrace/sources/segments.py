@@ -170,7 +170,7 @@ def removed(path: str) -> SourceChanged:
 
 def changed(path: str, fault: str) -> SourceChanged:
     """Build the error for a file that is not as it was when it was taken."""
-    remedy = "files that stay as they are, and new names for new ones; or another name for the query, to begin anew"
+    remedy = "files that stay as they are, and new names for new ones; or another name for the query, to begin again"
     return SourceChanged([Problem(path, fault, remedy)])
 
 

@@ -38,7 +38,7 @@ def environment(master: str) -> dict[str, str]:
     if not _LOCAL.fullmatch(master):
         return {}
     # With a Python by this name Spark would look for data sources that other packages bring, in a process of its own.
-    # Its scripts would ask the same Python where Spark is, so that is told, too.
+    # Its scripts would ask the same Python where Spark is, so it gets that, too.
     return {"SPARK_LOCAL_IP": _HOST, "PYSPARK_DRIVER_PYTHON": "none", "SPARK_HOME": spark_home()}
 
 

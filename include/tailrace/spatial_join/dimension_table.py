@@ -33,7 +33,7 @@ class DimensionTable:
     Attributes
     ----------
     ids : Array
-        int64 or string; distinct, none is null. Of the type null where no row tells it.
+        int64 or string; distinct, none is null. Of the type null where there is no row.
     shapes : ndarray of shapely geometries, shape (n,)
         In the plane; valid or empty.
     columns : dict of str to Array
@@ -64,7 +64,7 @@ class DimensionTable:
             if pa.types.is_timestamp(dtype):  # of a stream that began when times of CSV were no texts
                 return values.cast(pa.timestamp("us")).cast(dtype)
             fault = f"the column {name} of the table is of the type {column.type}, in its first version {dtype}"
-            raise ValueError(f"{fault}: {error}; right is another name for the query, to begin anew") from error
+            raise ValueError(f"{fault}: {error}; right is another name for the query, to begin again") from error
 
     @property
     def geometries(self) -> Geometries:
@@ -89,7 +89,7 @@ def parse(
     Parameters
     ----------
     path : Path or ObjectPath
-        The file, whose suffix tells the format.
+        The file, whose suffix names the format.
     content : bytes
     id : str
         The column of the ids; of GeoJSON the member `id` of a feature, if that is the name, or else a property.

@@ -160,7 +160,7 @@ def orientation(edges: PolygonEdges, x: Floats, y: Floats, wanted: Mask) -> tupl
     Returns
     -------
     sign : ndarray, shape (n,)
-        Positive on the left, so that a ray to the right crosses; negative on the right; 0 where doubles can't tell.
+        Positive on the left, so that a ray to the right crosses; negative on the right; 0 where doubles can't decide.
     is_exact_zero : ndarray of bool, shape (n,)
         Where the point lies on the edge, as it is one of its ends, or has the coordinate that both ends share.
     """

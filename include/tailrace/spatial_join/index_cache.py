@@ -1,4 +1,4 @@
-"""The local indexes of stored chunks: a process indexes a chunk once, and not anew in each batch."""
+"""The local indexes of stored chunks: a process indexes a chunk once, and not in each batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.spatial_join.pair_search import LocalIndex
 
 @dataclass(frozen=True, eq=False)
 class IndexCache:
-    """Indexes of the chunks of states. No answer depends on it: what it lacks is indexed anew.
+    """Indexes of the chunks of states. No answer depends on it: what it lacks is indexed again.
 
     An index is dropped when the state that it belongs to comes without its chunk, or when there is no room: then those
     of the states that were used last stay, and of a state those of its oldest chunks, which are large and stay longest.
@@ -33,7 +33,7 @@ class IndexCache:
         Parameters
         ----------
         owner : hashable
-            What tells the side and its state from all others.
+            What identifies the side and its state.
         make : callable
             Indexes a chunk.
         """

@@ -57,7 +57,7 @@ class TableColumns:
 
 
 def read_columns(path: Location, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:
-    """Read the columns of a file's content; its suffix tells the format.
+    """Read the columns of a file's content; its suffix names the format.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def _csv(where: str, content: bytes, id: str, geometry: str, columns: Sequence[s
         table = table.set_column(table.column_names.index(name), name, values)
     if pc.all(pc.match_substring_regex(table[id], _INTEGER), min_count=1).as_py():  # not 007, which is text
         table = table.set_column(table.column_names.index(id), id, table[id].cast(pa.int64()))
-    if not table.num_rows:  # nothing tells their type
+    if not table.num_rows:  # nothing shows their type
         table = table.set_column(table.column_names.index(id), id, pa.chunked_array([pa.nulls(0)]))
     rows = _of_table(where, table, id, geometry, columns)
     return replace(rows, texts={name: given[name].combine_chunks() for name in columns})

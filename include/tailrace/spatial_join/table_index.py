@@ -26,7 +26,7 @@ point, or a row no polygon, raster and edges are as rtree.
 
 
 _MOST_CELLS = 1 << 20
-"""The size of a matrix of geometries and rows that is held to tell which are not found."""
+"""The size of a matrix of geometries and rows that is held to find those without a partner."""
 
 
 @dataclass(frozen=True, eq=False)

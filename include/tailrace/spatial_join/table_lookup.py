@@ -88,7 +88,7 @@ class TableSource:
 
 
 def _carried(where: str, column: pa.Array) -> pa.Array:
-    """The values of a selected column in the type in which it is carried along; null where no row tells the type."""
+    """The values of a selected column in the type in which it is carried along; null where there is no row."""
     if pa.types.is_null(column.type):
         return column
     dtype = carried_type(str(column.type))

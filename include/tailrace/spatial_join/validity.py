@@ -29,7 +29,7 @@ class _TooTangled(Exception):
 def check(parsed: Parsed, degrees: bool, makes_valid: bool) -> Parsed:
     """Check geometries for finite coordinates, their range and validity.
 
-    GEOS may fail to tell whether a geometry is valid, or to mend it: that is a fault, too.
+    GEOS may fail to test whether a geometry is valid, or to mend it: that is a fault, too.
 
     Parameters
     ----------

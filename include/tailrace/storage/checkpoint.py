@@ -207,7 +207,7 @@ def entries_in_tables(layout: Layout, manifest: CheckpointManifest, names: Itera
 
 def _restore_advice(layout: Layout) -> str:
     return (
-        f"to restore all of {layout.home} from one backup; or, to begin anew and read the source from its start, "
+        f"to restore all of {layout.home} from one backup; or, to begin again and read the source from its start, "
         f"{moving_away(layout.home)}"
     )
 

@@ -129,7 +129,7 @@ class DeltaFeed:
             return []
         if self.version >= 0:
             fault = "its log was cleaned up before the stream had read it, so tuples would be missing"
-            remedy = "another name for the query to begin anew; delta.logRetentionDuration keeps more"
+            remedy = "another name for the query to begin again; delta.logRetentionDuration keeps more"
             raise self._source_changed(fault, remedy, self.version + 1)
         return self._snapshot()
 
@@ -160,7 +160,7 @@ class DeltaFeed:
             return None
         if "remove" in action or change.get("deletionVector"):
             fault = "it removed or changed rows, and a stream's log may only grow"
-            remedy = "a table that is only appended to; or another name for the query, to begin anew"
+            remedy = "a table that is only appended to; or another name for the query, to begin again"
             raise self._source_changed(fault, remedy, self.version)
         return resolve_file(change["path"], self.path), change["size"]
 
@@ -187,7 +187,7 @@ class DeltaFeed:
                 raise self._refusal(fault, "a table that is partitioned by other columns")
 
     def _source_changed(
-        self, fault: str, remedy: str = "another name for the query, to begin anew", version: int | None = None
+        self, fault: str, remedy: str = "another name for the query, to begin again", version: int | None = None
     ) -> SourceChanged:
         where = str(self.path) if version is None else f"{self.path}: version {version}"
         return SourceChanged([Problem(where, fault, remedy)])

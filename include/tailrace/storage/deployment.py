@@ -32,7 +32,7 @@ def await_deployment(home: Location, read: Callable[[], T | None], sleep: Callab
     while (deployment := retry_while_away(read, lambda: True)) is None:
         if not tries:
             away = f"no deployment of {home.name} is on record in {home}, as on a disk that is not mounted"
-            anew = f"to begin anew: tailrace stop {home.name}, and deploy it again"
+            anew = f"to begin again: tailrace stop {home.name}, and deploy it again"
             print(f"waiting for the warehouse: {away}; {anew}", file=sys.stderr, flush=True)
         tries += 1
         sleep(pause_s(tries))

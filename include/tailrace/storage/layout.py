@@ -19,7 +19,7 @@ from tailrace.storage.locks import writer_lock
 from tailrace.storage.manifest import FORMAT, TAKEN_OVER, CheckpointManifest, changes, create_manifest, keeps_answers
 from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
 
-_BEGIN_ANEW = "another name for the query, or another warehouse, to begin anew and read the source from its start"
+_BEGIN_ANEW = "another name for the query, or another warehouse, to begin again and read the source from its start"
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Layout:
             raise self._damaged_manifest(file, str(error)) from None
 
     def _damaged_manifest(self, file: Location, fault: str) -> Damaged:
-        remedy = f"to restore it from a backup; or to begin anew: {moving_away(self.home)}"
+        remedy = f"to restore it from a backup; or to begin again: {moving_away(self.home)}"
         return Damaged([Problem(str(file), f"it is damaged ({fault})", remedy)])
 
     def create_checkpoint(

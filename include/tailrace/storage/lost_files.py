@@ -66,7 +66,7 @@ def lost(where: str, fault: str) -> Damaged:
     """Build the error for a part of the log that is in no table, though the stream has written it."""
     remedy = (
         "to restore the query's tables from a backup (tailrace restore); or, where the source still has all, another "
-        "name or warehouse, to begin anew"
+        "name or warehouse, to begin again"
     )
     return Damaged([Problem(where, fault, remedy)])
 

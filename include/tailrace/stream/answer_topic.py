@@ -72,7 +72,7 @@ def check_answer_topic(query: Query, is_new: bool) -> None:
     ------
     Refused
     ConnectionError
-        When no broker tells.
+        When no broker answers.
     """
     declared = query.answers.kafka
     if declared is None:

@@ -63,7 +63,7 @@ class Rebuild:
 
     @property
     def answers_anew(self) -> bool:
-        """Whether answers change, so that all are given anew."""
+        """Whether answers change, so that all are given again."""
         return not keeps_answers(self.changed)
 
     @property

@@ -1,4 +1,4 @@
-"""Protocol of what tells a run of a stream its next batch."""
+"""Protocol of planners: they name the next batch of a stream's run."""
 
 from __future__ import annotations
 

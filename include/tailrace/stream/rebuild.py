@@ -2,7 +2,7 @@
 
 Where no answer changes (the checkpoint is lost, its state is of an older version, another parallelism) the journal is
 run again into a new checkpoint, and the tables stay: they have all of it. Where answers change (another window, another
-function, …) everything is answered anew, from the same segments, into tables beside the old ones. What is built comes
+function, …) everything is answered again, from the same segments, into tables beside the old ones. What is built comes
 into force at once, at the end; what it replaces is kept aside.
 """
 
@@ -116,7 +116,7 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     journal = Journal(layout.journal)
     last = journal.last()
     if last is None:
-        raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin anew")
+        raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin again")
     query = query.fixed_by(manifest.structure)
     same = keeps_answers(changes(manifest, query))
     make_plan = _same_answers if same else _other_answers
@@ -149,7 +149,7 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
     names = set(manifest.types) - {TABLE}
     if set(query.streams) != names:
         fault = f"its streams were {', '.join(sorted(names))}, and their log is theirs"
-        raise refuse(f"{file}: streams", fault, "the same names; or another name for the query, to begin anew")
+        raise refuse(f"{file}: streams", fault, "the same names; or another name for the query, to begin again")
     tables = Tables(layout)
     histories = [path.name for path in layout.histories(query.streams).values() if tables.has(path.name)]
     count = _with_segments(entries_in_tables(layout, manifest, stream_tables(histories)))

@@ -66,7 +66,7 @@ def require_readable(query: Query, readers: Iterable[StreamReader], entries: Ite
         if not query.streams[segment.stream].source.has(segment):
             stored = "history has only the columns of the query before, " if not counts[segment.stream] else ""
             fault = f"the stream has read it; {stored}and it was removed or changed since"
-            remedy = "to put it back as it was; or the old query; or another name for the query, to begin anew"
+            remedy = "to put it back as it was; or the old query; or another name for the query, to begin again"
             raise Refused([Problem(segment.path, fault, remedy)])
 
 

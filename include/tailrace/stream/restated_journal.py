@@ -1,4 +1,4 @@
-"""The journal of a stream that is answered anew: the segments and silence of the old one, under facts of the new query.
+"""The journal of a stream that is answered again: segments and silence of the old one, under facts of the new query.
 
 Settings begin with the declared ones, and partition plans with none; the versions of a dimension table stay.
 """

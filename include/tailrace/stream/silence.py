@@ -176,7 +176,7 @@ class SilenceRules:
         for name, stream in position.streams.items():
             if name in self.stamped:
                 passed[name] = now
-            elif stream.heartbeat_ms is not None:  # only the length of the silence tells how far arrival has come
+            elif stream.heartbeat_ms is not None:  # arrival has come as far as the silence is long
                 passed[name] = stream.heartbeat_ms + now - stream.silent_since_ms
             else:
                 passed[name] = None if reached_ms is None else reached_ms + now - since

@@ -95,7 +95,7 @@ class TableVersions:
         return TableVersion({"file": name}, f"{self.table.path}: {checked.rows}")
 
     def _first_types(self) -> ColumnTypes:
-        """Return the types of the first version; text where no row tells."""
+        """Return the types of the first version; text where there is no row."""
         types = self.table.check(self._content()).types
         id_, *dtypes = (
             pa.string() if pa.types.is_null(dtype) else dtype for dtype in (types.id, *types.carried.values())
@@ -111,7 +111,7 @@ class TableVersions:
             fits = dtype == first or (name != "id" and (holds_all(first, dtype) or self._is_given_as(first, dtype)))
             if is_known and not fits:
                 fault = f"the type of {name} is {dtype}, in versions before {first}"
-                raise refuse(str(self.table.path), fault, "one type, or another name for the query, to begin anew")
+                raise refuse(str(self.table.path), fault, "one type, or another name for the query, to begin again")
 
     def _is_given_as(self, first: pa.DataType, dtype: pa.DataType) -> bool:
         """Return whether a later version may give a column in another type: 2 for 2.0, and in CSV any text."""

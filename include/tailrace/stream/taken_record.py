@@ -22,7 +22,7 @@ _SLASHES = pc.count_substring(_PATH, "/")
 
 @dataclass(frozen=True)
 class StreamRecord:
-    """The record of the files that were read of one stream; it is read anew at each call."""
+    """The record of the files that were read of one stream; it is read again at each call."""
 
     layout: Layout
     stream: str
