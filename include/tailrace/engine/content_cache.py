@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from threading import RLock
 
 import pyarrow as pa
 
@@ -38,32 +39,36 @@ class ContentCache:
     size: int = 0
     _reads: int = 0
     _directories: OrderedDict[str, _Directory] = field(default_factory=OrderedDict)  # that read last at the end
+    _lock: RLock = field(default_factory=RLock)  # the tasks of one process run in threads
 
     def read(self, directory: str, names: Collection[str]) -> dict[str, pa.Buffer]:
         """Return the cached ones of all contents that a state names, and evict the others of its directory."""
-        self._reads += 1
-        mine = self._directory(directory)
-        mine.read = self._reads
-        self._directories.move_to_end(directory)
-        for name in mine.contents.keys() - set(names):
-            self.drop(directory, name)
-        oldest, other = next(iter(self._directories.items()))
-        if self._reads - other.read > _ROUNDS * len(self._directories):
-            self.size -= sum(content.size for content in other.contents.values())
-            del self._directories[oldest]
-        return dict(mine.contents)
+        with self._lock:
+            self._reads += 1
+            mine = self._directory(directory)
+            mine.read = self._reads
+            self._directories.move_to_end(directory)
+            for name in mine.contents.keys() - set(names):
+                self.drop(directory, name)
+            oldest, other = next(iter(self._directories.items()))
+            if self._reads - other.read > _ROUNDS * len(self._directories):
+                self.size -= sum(content.size for content in other.contents.values())
+                del self._directories[oldest]
+            return dict(mine.contents)
 
     def add(self, directory: str, name: str, content: pa.Buffer) -> None:
         """Hold a content, in the place of an earlier one of its name, if there is room."""
-        self.drop(directory, name)
-        if self.size + content.size <= self.most_bytes:
-            self._directory(directory).contents[name] = content
-            self.size += content.size
+        with self._lock:
+            self.drop(directory, name)
+            if self.size + content.size <= self.most_bytes:
+                self._directory(directory).contents[name] = content
+                self.size += content.size
 
     def drop(self, directory: str, name: str) -> None:
         """Drop a content, if it is held."""
-        content = self._directory(directory).contents.pop(name, None)
-        self.size -= 0 if content is None else content.size
+        with self._lock:
+            content = self._directory(directory).contents.pop(name, None)
+            self.size -= 0 if content is None else content.size
 
     def _directory(self, directory: str) -> _Directory:
         return self._directories.setdefault(directory, _Directory({}, self._reads))

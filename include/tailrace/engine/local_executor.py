@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -43,24 +43,26 @@ class LocalExecutor:
         """Run a batch, see `Executor.run`."""
         with ThreadPoolExecutor(self.threads, "batch") as pool:
             prepared = list(pool.map(lambda segment: self.pipeline.prepare(segment, header), segments))
-            clock = self._advance_clock(header, prepared, before)
+            clock, written = self._advance_clock(header, prepared, before, pool)
             tasks = range(self.pipeline.tasks)
             outputs = list(pool.map(lambda task: self._advance_task(task, header, clock, prepared, before), tasks))
+            written.result()
         batches = chain((segment.tables for segment in prepared), outputs, [clock.output])
         return rows_by_table(chain.from_iterable(each.items() for each in batches))
 
     def cancel(self) -> None:
         """Leave the batch to end by itself: it writes no table."""
 
-    def _advance_clock(self, header: BatchHeader, segments: Sequence[PreparedSegment], before: int) -> ClockBatch:
-        """Advance the clock by a batch, and write its state."""
+    def _advance_clock(
+        self, header: BatchHeader, segments: Sequence[PreparedSegment], before: int, pool: ThreadPoolExecutor
+    ) -> tuple[ClockBatch, Future[None]]:
+        """Advance the clock by a batch, and begin to write its state: the tasks need not wait for that."""
         clock, state = self.pipeline.clock, self._take(CLOCK, before)
         if state is None:
             state = clock.restore(self.states.read(CLOCK, before))
         statistics = [(segment.record, segment.statistics) for segment in segments]
         state, batch = clock.step(state, header, statistics)
-        self._keep(CLOCK, header.batch, state, state.pack())
-        return batch
+        return batch, pool.submit(lambda: self._keep(CLOCK, header.batch, state, state.pack()))
 
     def _advance_task(
         self, index: int, header: BatchHeader, clock: ClockBatch, segments: Sequence[PreparedSegment], before: int

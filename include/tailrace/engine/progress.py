@@ -1,4 +1,4 @@
-"""The progress of a stream, which its tasks report after each batch."""
+"""The progress of a stream, which the rows of a batch in `metrics` report."""
 
 from __future__ import annotations
 

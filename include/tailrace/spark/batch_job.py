@@ -29,12 +29,20 @@ class BatchJob:
     before: int
 
     def advance(self, index: int, header: BatchHeader, inbox: Inbox) -> list[Message]:
-        """Advance a task by the batch; the first group writes the state and the rows of the clock, too."""
-        state, clock = self._clock(header, inbox)
-        output = list(inbox.passing)
-        if index == 0:
-            self.states.write(CLOCK, header.batch, state)
-            output += table_messages(clock.output)
+        """Advance a task by the batch; the first group writes the state and the rows of the clock, too.
+
+        A worker runs the clock for the first of its groups. Each comes to the same.
+        """
+        clock, output = _CLOCKS.get(self.id), list(inbox.passing)
+        if clock is None or index == 0:
+            query_clock = self.pipeline.clock
+            before = query_clock.restore(self.states.read(CLOCK, self.before))
+            state, clock = query_clock.step(before, header, inbox.statistics())
+            _CLOCKS.clear()
+            _CLOCKS[self.id] = clock
+            if index == 0:
+                self.states.write(CLOCK, header.batch, state.pack())
+                output += table_messages(clock.output)
         if index < self.pipeline.tasks:
             task = self.pipeline.task(index)
             task_state, tables = task.advance(self.states.read(index, self.before), header, clock, inbox.rows())
@@ -42,15 +50,6 @@ class BatchJob:
             output += table_messages(tables)
         return output
 
-    def _clock(self, header: BatchHeader, inbox: Inbox) -> tuple[bytes, ClockBatch]:
-        """Advance the query's clock by the batch, once a worker: each comes to the same."""
-        if self.id not in _CLOCKS:
-            _CLOCKS.clear()
-            _CLOCKS[self.id] = self.pipeline.clock.advance(
-                self.states.read(CLOCK, self.before), header, inbox.statistics()
-            )
-        return _CLOCKS[self.id]
 
-
-_CLOCKS: dict[str, tuple[bytes, ClockBatch]] = {}
+_CLOCKS: dict[str, ClockBatch] = {}
 """The clock of the newest job that this worker has run tasks of."""

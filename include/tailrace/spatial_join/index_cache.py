@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 
 from tailrace.operators.chunk import Chunk
 from tailrace.spatial_join.pair_search import LocalIndex
@@ -24,11 +25,12 @@ class IndexCache:
 
     most_bytes: int
     _by_owner: dict[Hashable, dict[Hashable, LocalIndex]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)  # the tasks of one process run in threads
 
     def indexes(
         self, owner: Hashable, chunks: Sequence[Chunk], near: Sequence[bool], make: Callable[[Chunk], LocalIndex]
     ) -> list[LocalIndex | None]:
-        """The indexes of all chunks of a side of a state; one that is not near gets none, unless it is cached.
+        """Return the indexes of all chunks of a side of a state; one that is not near gets none, unless it is cached.
 
         Parameters
         ----------
@@ -37,17 +39,20 @@ class IndexCache:
         make : callable
             Indexes a chunk.
         """
-        cached = self._by_owner.pop(owner, {})
+        with self._lock:
+            cached = self._by_owner.pop(owner, {})
         indexes = [
             cached.get(chunk.source) or (make(chunk) if is_near else None)
             for chunk, is_near in zip(chunks, near, strict=True)
         ]
-        self._by_owner[owner] = {
+        held = {
             chunk.source: index
             for chunk, index in zip(chunks, indexes, strict=True)
             if chunk.source is not None and index is not None
         }
-        self._make_room()
+        with self._lock:
+            self._by_owner[owner] = held
+            self._make_room()
         return indexes
 
     def _make_room(self) -> None:

@@ -18,7 +18,7 @@ FORMAT = 10
 """The version of the journal, the tables and the commit; to be raised when a later tailrace reads other ones."""
 
 TAKEN_OVER = 9
-"""The version that `tailrace rebuild` takes over: on a disk, Spark had the states. In an object store it is as 10."""
+"""The version that `tailrace rebuild` takes over: each task had the query's clock in its state, which Spark held."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,7 @@ def changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, 
     now = json.loads(json.dumps(query.fixed_by(before).structure()))
     names = [name for name in sorted(now.keys() | before.keys()) if before.get(name) != now.get(name)]
     names = [name for name in names if name in before or not name.endswith(".bounds.skew")]
+    names = [name for name in names if name != "parallelism" or query.tasks]  # without tasks no state depends on it
     return {name: (before.get(name), now.get(name)) for name in names}
 
 

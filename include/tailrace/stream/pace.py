@@ -15,13 +15,16 @@ class Pace:
     """When a live run plans its next batch, in ms after the plan of the one before.
 
     Batches follow each other as fast as they are done, less a rest of half a batch's duration, in which input comes
-    together. The rest is short where batches are, so an answer is hardly later for it; and it grows with what a batch
-    costs to commit. A batch of a second or more has none. Why a rest, and a least pace, at all: every batch adds a
-    commit to each Delta table and an entry to the journal, whatever it carries, and whoever opens a table reads what
-    its log remembers. At 200 ms that is 18,000 commits an hour at most: opening a table takes some milliseconds more
-    then, with 36,000 three times as long. And a source that drips shall not keep all cores busy with small batches.
+    together. The rest is short where batches are, so an answer is hardly later for it. It grows with what a batch costs
+    to commit, up to two thirds of a second. A batch of a second or more has none.
 
-    Without rows, a source is looked at as often as its looks are cheap: at most a fifth of the time goes into them.
+    Why a rest, and a least pace, at all: every batch adds a commit to each Delta table and an entry to the journal,
+    whatever it carries, and whoever opens a table reads what its log remembers. At 200 ms that is 18,000 commits an
+    hour at most: opening a table takes some milliseconds more then, with 36,000 three times as long. And a source that
+    drips shall not keep all cores busy with small batches.
+
+    Without rows, a source is looked at as often as its looks are cheap: at most a fifth of the time goes into them, as
+    long as one takes 50 ms or less.
 
     Attributes
     ----------

@@ -67,6 +67,8 @@ class Sink:
 def require_balance(table_rows: Mapping[str, pa.Table]) -> None:
     """Check that a batch drops nothing: read = accepted + quarantined, and the tasks took in all that was accepted.
 
+    An enrichment has no tasks: its `metrics` count what was accepted.
+
     Raises
     ------
     RuntimeError

@@ -100,3 +100,11 @@ def test_the_state_that_was_used_last_has_the_room():
 )
 def test_the_memory_of_an_index_is_counted(geometries: Geometries, least: int):
     assert least <= LocalIndex.of(geometries, NEAR).nbytes <= 5 * least
+
+
+def test_two_threads_do_not_change_it_at_once(monkeypatch):
+    make_room, locked = IndexCache._make_room, []
+    monkeypatch.setattr(IndexCache, "_make_room", lambda self: locked.append(self._lock.locked()) or make_room(self))
+    cache = IndexCache(1 << 20)
+    cache.indexes("left", [], [], lambda chunk: None)
+    assert locked == [True]
