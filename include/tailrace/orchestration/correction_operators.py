@@ -146,7 +146,7 @@ class CorrectOperator(BatchJob):
     corrected: CorrectionRange | None = None
 
     def lineage_details(self) -> dict[str, Any]:
-        return {"span": self.corrected}
+        return {"correction_range": self.corrected}
 
     def arguments(self, context: Context) -> list[str]:
         query = Declared.read(Path(self.file)).query

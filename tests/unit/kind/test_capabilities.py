@@ -25,6 +25,6 @@ def test_a_kind_whose_answers_belong_to_tasks_runs_as_the_one_of_its_task(name: 
         assert owned is kind
 
 
-def test_a_join_of_two_streams_of_geometries_owns_their_answers(tmp_path: Path) -> None:
+def test_joins_of_two_streams_of_geometries_own_their_answers(tmp_path: Path) -> None:
     owners = [name for name in WINDOWED if isinstance(build(query_of(name, tmp_path)), TaskOwned)]
-    assert owners == ["spatial interval"]
+    assert owners == ["spatial interval", "spatial window"]
