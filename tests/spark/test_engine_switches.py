@@ -52,7 +52,9 @@ class Life:
 
 
 ends = st.one_of(
-    st.builds(dict, without=st.sampled_from([0, 1, 2])), st.builds(dict, writes=st.integers(0, MOST_WRITES)), st.just({})
+    st.builds(dict, without=st.sampled_from([0, 1, 2])),
+    st.builds(dict, writes=st.integers(0, MOST_WRITES)),
+    st.just({}),
 )
 lives = st.builds(lambda files, end: Life(files, **end), st.integers(1, 2), ends)
 

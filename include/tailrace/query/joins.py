@@ -17,7 +17,6 @@ from tailrace.kind.inputs import TableInput
 from tailrace.partition.routes import RIGHT
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.sections import JoinWindow, Stream, Window
-from tailrace.spatial_join.planning import table_source_of
 from tailrace.spatial_join.section import SpatialJoinSection
 from tailrace.spatial_join.selection import columns_of_side
 
@@ -160,6 +159,10 @@ class SpatialJoinQuery(Query):
 
     @property
     def table(self) -> TableInput | None:
+        if self.spatial_join.table is None:
+            return None
+        from tailrace.spatial_join.planning import table_source_of  # noqa: PLC0415 (slow; DAG files import this)
+
         return table_source_of(self.spatial_join)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +13,8 @@ from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.object_path import Location
 from tailrace.spatial_join.geometries import Geometries, Shapes, geometries_of
 from tailrace.spatial_join.table_file import TableColumns, is_text, read_columns
+from tailrace.spatial_join.table_section import OnInvalid
 from tailrace.spatial_join.validity import FAR, INFINITE, check
-
-OnInvalid = Literal["refuse", "make_valid", "skip"]
 
 _MOST_PROBLEMS = 20
 _REMEDY = "a valid geometry, or on_invalid: "

@@ -19,12 +19,13 @@ from tailrace.kind.inputs import CheckedTable, ColumnTypes
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, carried_values
 from tailrace.spatial_join import dimension_table
 from tailrace.spatial_join.condition import Condition
-from tailrace.spatial_join.dimension_table import DimensionTable, OnInvalid
+from tailrace.spatial_join.dimension_table import DimensionTable
 from tailrace.spatial_join.external_search import ExternalSearch
 from tailrace.spatial_join.geometries import Geometries, Shapes, geometries_of
 from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
 from tailrace.spatial_join.pairs import Pairs
 from tailrace.spatial_join.table_index import TableIndex
+from tailrace.spatial_join.table_section import OnInvalid
 
 Method = Literal["indexed", "native", "external"]
 

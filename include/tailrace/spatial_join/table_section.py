@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from tailrace.ground.fields import Column, ResolvedPath, Section
-from tailrace.spatial_join.dimension_table import OnInvalid
+
+OnInvalid = Literal["refuse", "make_valid", "skip"]
 
 
 class Table(Section):
