@@ -21,20 +21,6 @@ MUTATIONS = (
         ("tests/unit/engine/test_task_states.py", "tests/unit/storage/test_checkpoint.py"),
     ),
     Mutation(
-        "a pair that several tasks find is given by one: the task's own form of the kind runs",
-        "kind/capabilities.py",
-        "return kind if own is None else own(task_slot)",
-        "return kind",
-        ("tests/unit/kind/test_capabilities.py",),
-    ),
-    Mutation(
-        "a job that is run again does not take the clock of the job before it",
-        "spark/batch_job.py",
-        "_CLOCKS.get(self.id)",
-        "next(iter(_CLOCKS.values()), None)",
-        ("tests/unit/spark/test_batch_job.py",),
-    ),
-    Mutation(
         "a large state: a chunk's checksum is compared once by a process",
         "engine/chunk_stores.py",
         "if _CHECKED.get(str(file)) == known:",

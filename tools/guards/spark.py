@@ -8,6 +8,13 @@ MASTERS = "tests/unit/spark/test_masters.py"
 
 MUTATIONS = (
     Mutation(
+        "a job that is run again does not take the clock of the job before it",
+        "spark/batch_job.py",
+        "_CLOCKS.get(self.id)",
+        "next(iter(_CLOCKS.values()), None)",
+        ("tests/unit/spark/test_batch_job.py",),
+    ),
+    Mutation(
         "the locale of a driver's JVM",
         "spark/masters.py",
         " | utf_8_locale(os.environ)",

@@ -74,12 +74,12 @@ def test_each_of_sparks_own_runs_in_its_process_and_is_measured_there(monkeypatc
     meters = []
     monkeypatch.setattr(side_by_side, "Meter", lambda **which: meters.append(which))
     made = side_by_side._contestants(peers, None)
-    assert list(made) == ["pass-through", "native", "tailrace"]
+    assert list(made) == ["pass-through", "native", "tailrace", "local"]
     for name in SPARKS_OWN:
         assert made[name].run("the session of ours", WORKLOAD, Path("/out"), 2) == PACE
     for contestant in made.values():
         contestant.meter()
-    assert meters == [{"of": os.getpid()}] * 2 + [{"without": [os.getpid()] * 2}]
+    assert meters == [{"of": os.getpid()}] * 2 + [{"without": [os.getpid()] * 2}] * 2
 
 
 def test_a_process_each_is_started_for_sparks_own(tmp_path, monkeypatch):

@@ -35,7 +35,7 @@ DRIVER = """
 import sys
 from pathlib import Path
 from oracle import Settings
-from tailrace.stream import app, local
+from tailrace.stream import app, local_stream
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query
 
@@ -46,7 +46,8 @@ def run_batches(*arguments):
 
 app._run_batches = run_batches
 home = Path(sys.argv[1])
-print(local.run(make_query(home / "in", Settings(500, 100, 100, "sum", "none")), home / "wh", RunOptions()), flush=True)
+query = make_query(home / "in", Settings(500, 100, 100, "sum", "none"))
+print(local_stream.run(query, home / "wh", RunOptions()), flush=True)
 """
 
 
