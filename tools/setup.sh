@@ -52,7 +52,7 @@ if [ ! -e "$stamp" ] || [ uv.lock -nt "$stamp" ] || [ pyproject.toml -nt "$stamp
         uv=.venv/bin/uv
     fi
     say "installing the packages that uv.lock names into .venv; the first time they are fetched, 1.3 GB, for minutes"
-    # uv makes the environment anew, without uv itself, where the interpreter has another path, as a pyenv shim has.
+    # uv makes the environment again, without uv itself, where the interpreter has another path, as a pyenv shim has.
     version='import sys; print(sys.version)'
     if [ "$(.venv/bin/python -c "$version" 2>/dev/null)" = "$("$python" -c "$version")" ]; then
         python=.venv/bin/python

@@ -345,7 +345,7 @@ def test_after_a_kill_of_the_host_each_driver_is_restarted_exactly_once(embedded
     until(lambda: len(pids()) == 6)
     assert host.inspect("flights").pid in pids()[3:]
     assert host.inspect("stopped").state == "absent", "it was stopped by request"
-    assert second.access == access, "a connection to it must not be written anew"
+    assert second.access == access, "a connection to it must not be written again"
 
 
 def test_a_host_whose_port_was_taken_meanwhile_gets_another_one(embedded):

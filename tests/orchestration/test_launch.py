@@ -141,7 +141,7 @@ def test_a_drained_driver_is_not_started(home, tmp_path, restarts):
     (home / "_stream" / "drain").touch()
     count_before = starts_file(home).read_text()
     code, message, _ = run(home, sys.executable, "-c", RECORD_CALL, str(tmp_path / "notes"))
-    assert (code, message) == (0, "launch: flights is drained, it stays down until it is deployed anew\n")
+    assert (code, message) == (0, "launch: flights is drained, it stays down until it is deployed again\n")
     assert not (tmp_path / "notes").exists()
     assert starts_file(home).read_text() == count_before, "it does not count as a start"
 

@@ -135,7 +135,7 @@ def killed(left, tmp_path):
 def test_the_pairs_of_a_run_are_those_of_the_oracle_while_plans_change(left):
     tables = assert_streamed(left / "end")
     plans = [row for row in tables.read("facts").to_pylist() if row["about"] == "plan"]
-    assert len(plans) >= 3, "the tasks are balanced anew on the way"
+    assert len(plans) >= 3, "the tasks are balanced again on the way"
     metrics = tables.read("metrics").to_pylist()
     counts = [dict(row["counts"]) for row in metrics if row["counts"]]
     assert sum(each.get("candidates", 0) for each in counts) > sum(each.get("exact", 0) for each in counts) > 0

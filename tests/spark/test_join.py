@@ -95,7 +95,7 @@ def test_a_join_as_streamed_and_as_corrected(tmp_path, monkeypatch, run, at_once
     assert len(found) == len(rows)
     assert found == expected.pairs
     plans = [row for row in tables.read("facts").sort_by("version").to_pylist() if row["about"] == "plan"]
-    assert len(plans) >= 2, "the tasks are balanced anew on the way"
+    assert len(plans) >= 2, "the tasks are balanced again on the way"
     assert [row["version"] for row in plans] == list(range(1, len(plans) + 1))
     segments = tables.read("segments").sort_by("ordinal").to_pylist()
     first_of_batch = {row["batch"]: row["ordinal"] for row in reversed(segments)}

@@ -6,7 +6,7 @@
     python tools/chaos/steady.py --seconds 60 --rate 20000 --every 0.1 --engine local
 
 It prints how soon answers come: from the plan of a batch, and from the writing of a file, to the commit of `results`.
-Exit code 1 if the driver was started anew, if rows are missing in the end, or if it was ever more than a minute behind.
+Exit code 1 if the driver was restarted, if rows are missing in the end, or if it was ever more than a minute behind.
 With a burst, which takes the second quarter of the time, it must be less than a minute behind in the end; and with a
 burst or a hot key the stream is corrected in the end, and an oracle judges its answers.
 """
@@ -104,7 +104,7 @@ def main(arguments: list[str]) -> int:
             _watch(driver, feeder, latencies, options.seconds, options.burst, samples)
         finally:
             feeder.stop()
-        wrong = [] if driver.pid == pid else ["the driver was started anew"]
+        wrong = [] if driver.pid == pid else ["the driver was started again"]
         driver.drain()
         latencies.look()
     wrong += _judge(driver, feeder, samples[-1:] if options.burst > 1 else samples, options.batch_rows)

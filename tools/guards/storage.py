@@ -407,7 +407,7 @@ MUTATIONS = (
         LEASE,
     ),
     Mutation(
-        "lease: a renewal begins the term anew",
+        "lease: a renewal begins the term again",
         "storage/lease.py",
         "if self._seen is None or self._seen[0] != stored.version:",
         "if self._seen is None:",

@@ -62,6 +62,6 @@ def _print_missing_state(made: BackupManifest) -> None:
     if made.batches and not made.has_state:
         screen.err.print(
             "its stream was running, so the tasks' state is not in it: once it is restored, tailrace rebuild FILE "
-            "makes the state again from history, before the stream is started",
+            "builds the state again from history, before the stream is started",
             soft_wrap=True,
         )

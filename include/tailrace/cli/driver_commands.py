@@ -101,9 +101,9 @@ def rebuild(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
     engine: Engine = EngineName.spark,
 ) -> None:
-    """Make a drained query's state anew from history: another parallelism, another window, or a lost checkpoint.
+    """Build a drained query's state again from history: another parallelism, another window, or a lost checkpoint.
 
-    Where the answers stay the same, the tables stay. Else all is answered anew, and the old answers are kept aside. It
+    Where the answers stay the same, the tables stay. Else all is answered again, and the old answers are kept aside. It
     comes into force at its end; until then Ctrl-C leaves everything as it was.
     """
     from tailrace.ground.object_path import on_disk
@@ -171,7 +171,7 @@ def _lines(planned: Rebuild) -> list[str]:
         for name, (before, after) in planned.changed.items()
     ]
     outcome = (
-        "everything is answered anew; results, late tuples, facts, corrections and qualities begin again, and the old "
+        "everything is answered again; results, late tuples, facts, corrections and qualities begin again, and the old "
         "ones are kept aside"
         if planned.answers_anew
         else "a new checkpoint; all answers and corrections stay as they are"

@@ -56,14 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if os.environ.get(DEPLOYMENT):
         await_deployment(options.home, lambda: _exists(deployment_file(options.home)) or None)
     if is_drained(options.home):
-        _say(f"{options.home.name} is drained, it stays down until it is deployed anew")
+        _say(f"{options.home.name} is drained, it stays down until it is deployed again")
         return DRAINED
     wait_s = pause(options.home, options.restarts, options.within, time.time())
     if wait_s is None:
         _say(
             f"crash loop: {options.home.name} was restarted {options.restarts} times within {options.within:g} s, and "
             "ended again. It stays down.\n"
-            "    right would be: to mend what its last lines tell of, then to deploy it anew"
+            "    right would be: to mend what its last lines tell of, then to deploy it again"
         )
         return CRASH_LOOP
     if wait_s:
@@ -155,7 +155,7 @@ def _read(file: Location) -> tuple[list[float], bool]:
         record = json.loads(file.read_text())
         return [float(at) for at in record["restarts"]], bool(record.get("given_up"))
     except (OSError, ValueError, TypeError, KeyError) as error:
-        _say(f"{file} is damaged ({error}); counting anew")
+        _say(f"{file} is damaged ({error}); counting from 0")
         return [], False
 
 

@@ -25,6 +25,7 @@ from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import tick_contents
 from tailrace.kind.protocol import Enrichment, Kind, windowed
+from tailrace.windows.sliding import Sliding
 
 SegmentStatistics = tuple[dict[str, Any], Batches]
 """The record of a segment, and its statistics: `ticks`, `counts`, `sample` and `ids`."""
@@ -101,7 +102,7 @@ class QueryClock:
         """Advance a state, which must not be used again, by a batch, whose segments may be in any order."""
         segments = sorted(segments, key=lambda segment: segment[0]["ordinal"])
         records = [record for record, _ in segments]
-        clock, coverage, facts = before.clock, before.coverage, list(header.stamped)
+        clock, coverage, windows = before.clock, before.coverage, self._windows
         clock.facts, clock.idle_ms = header.settings, header.idle_ms
         newest = (record["max_event"] for record in records)
         clock.furthest = max([clock.furthest, *(event_ms for event_ms in newest if event_ms is not None)])
@@ -111,17 +112,11 @@ class QueryClock:
         )
         arrived = self._silent(arrived, header, clock.end)
         complete, pending = arrived.split()
-        windows = None if isinstance(self.kind, Enrichment) else windowed(self.kind).windows
         contents = None
         if windows is not None:
             contents = tick_contents(self.kind, windows, complete.counts, complete.sample)
-        frontier = clock.advance(complete.ticks, contents)
-        if header.closes and clock.latest is not None:  # else there was no tuple yet, and nothing is open
-            passed_ms = AFTER_ALL if header.ends else max(header.heartbeats.values(), default=AFTER_ALL)
-            due, before_silence = self.kind.answers.close_frontier(clock.last_closing(passed_ms)), clock.frontier
-            frontier = clock.close(frontier, due)
-            if not header.ends and clock.frontier > before_silence:
-                facts.append(output_tables.quiet(clock, arrived.newest_tick))
+        frontier, is_quiet = self._close(clock, header, clock.advance(complete.ticks, contents))
+        facts = [*header.stamped, *([output_tables.quiet(clock, arrived.newest_tick)] if is_quiet else [])]
         columns: dict[str, Any] = {"ticks": len(complete.ticks)}
         if windows is not None:
             coverage.observe(windows, complete.counts, frontier)
@@ -134,6 +129,10 @@ class QueryClock:
             record | {"before_tick": tick, "before_end": end}
             for record, (tick, end) in zip(records, least, strict=True)
         ]
+        output = {"facts": output_tables.facts(facts), "segments": output_tables.segments(header.batch, read)}
+        if windows is None:  # there are no tasks, so the clock has the batch's row of `metrics`
+            measured = output_tables.enrichment_counts(records) | columns
+            output["metrics"] = output_tables.metrics(header, 0, measured)
         batch = ClockBatch(
             frontier,
             {record["ordinal"]: record["before_tick"] for record in read},
@@ -141,12 +140,22 @@ class QueryClock:
             positions,
             sum(record["accepted"] for record in records),
             columns,
-            {"facts": output_tables.facts(facts), "segments": output_tables.segments(header.batch, read)},
+            output,
         )
-        if windows is None:  # there are no tasks, so the clock has the batch's row of `metrics`
-            measured = output_tables.enrichment_counts(records) | columns
-            batch.output["metrics"] = output_tables.metrics(header, 0, measured)
         return ClockState(header.batch, clock, coverage, pending, repeats), batch
+
+    @property
+    def _windows(self) -> Sliding | None:
+        """The windows that tuples wait in; None of an enrichment, whose tuples wait for nothing."""
+        return None if isinstance(self.kind, Enrichment) else windowed(self.kind).windows
+
+    def _close(self, clock: Clock, header: BatchHeader, frontier: Frontier) -> tuple[Frontier, bool]:
+        """Close the open windows if the header says so; returns the frontier, and whether quiet has moved it."""
+        if not header.closes or clock.latest is None:  # without a tuple so far, nothing is open
+            return frontier, False
+        passed_ms = AFTER_ALL if header.ends else max(header.heartbeats.values(), default=AFTER_ALL)
+        until, before_silence = self.kind.answers.close_frontier(clock.last_closing(passed_ms)), clock.frontier
+        return clock.close(frontier, until), not header.ends and clock.frontier > before_silence
 
     def _repeats(
         self, repeats: Repeats, complete: CompleteTicks, frontier: Frontier
@@ -166,13 +175,6 @@ class QueryClock:
         heartbeats = {self.streams.index(name): arrival_ms for name, arrival_ms in header.heartbeats.items()}
         arrived = arrived.silent(heartbeats, map(self.streams.index, header.idle))
         return arrived.complete_all(last_end) if header.closes else arrived
-
-    def advance(
-        self, state: bytes | None, header: BatchHeader, segments: Sequence[SegmentStatistics]
-    ) -> tuple[bytes, ClockBatch]:
-        """Advance a packed state (None: the initial one) by a batch."""
-        after, batch = self.step(self.restore(state), header, segments)
-        return after.pack(), batch
 
     def restore(self, state: bytes | None) -> ClockState:
         """Restore a state from its bytes; None: the initial state."""

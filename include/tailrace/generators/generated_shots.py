@@ -2,10 +2,10 @@
 
 A model of what videos bring to paper 000 (section 6.1), for streams of any length. The pixels of a frame are a mixture
 of normal distributions over the cells of the colour cube (or the line of grey levels), one for each object. A shot
-draws its objects anew: their centres, widths and weights. From frame to frame their centres and the logarithms of their
-weights take steps of a random walk. Where scenes are asked for, the shots of one are alike: their objects lie about a
-centre of its own. As it is by default, the median Earth Mover's Distance between two frames in a row
-is 0.56 grey levels; of the sample `bikes` it is 0.57 (`sample_clips.py`).
+draws objects of its own: their centres, widths and weights. From frame to frame their centres and the logarithms of
+their weights take steps of a random walk. Where scenes are asked for, the shots of one are alike: their objects lie
+about a centre of its own. As it is by default, the median Earth Mover's Distance between two frames in a row is 0.56
+grey levels; of the sample `bikes` it is 0.57 (`sample_clips.py`).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ Corrects the answers of the query **{name}** (`{file}`): windows that late tuple
 | task | does |
 | --- | --- |
 | `wait` | waits until the stream has committed all that arrived before the end of the run's interval; see its log |
-| `correct` | evaluates these windows anew, over all that arrived before that end |
+| `correct` | evaluates these windows again, over all that arrived before that end |
 
 **By schedule** (`{schedule}`, UTC) a run takes the tuples that came late in its interval *of arrival*. A driver that
 is down loses nothing: the runs wait for it, up to 500 of them; a backfill takes up what would be passed over then.

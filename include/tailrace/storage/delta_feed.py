@@ -139,7 +139,7 @@ class DeltaFeed:
         self._check(table.metadata().configuration, table.metadata().partition_columns)
         if pa.table(table.deletion_vectors()).num_rows:
             fault = "some of its rows are deleted by deletion vectors, and its files still hold them"
-            raise self._refusal(fault, "a table without them: REORG TABLE … APPLY (PURGE) writes its files anew")
+            raise self._refusal(fault, "a table without them: REORG TABLE … APPLY (PURGE) writes its files again")
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         actions.sort(key=lambda action: (action["modification_time"], action["path"]))
         files = [(resolve_file(action["path"], self.path), action["size_bytes"]) for action in actions]

@@ -213,7 +213,7 @@ class Layout:
             raise refuse(str(self.home), fault, remedy)
         if manifest.state != STATE_VERSION:
             fault = f"the state of its tasks is of version {manifest.state}, this tailrace reads {STATE_VERSION}"
-            anew = _BEGIN_ANEW if self.is_remote else f"{self.rebuild_command(file)}, which makes the state anew"
+            anew = _BEGIN_ANEW if self.is_remote else f"{self.rebuild_command(file)}, which builds the state again"
             remedy = f"the tailrace that wrote it; or {anew}"
             raise refuse(str(self.home), fault, remedy)
         if changed := changes(manifest, query):
@@ -240,8 +240,8 @@ class Layout:
 
 def _outcome(changed: Iterable[str]) -> str:
     if keeps_answers(changed):
-        return "once the driver is drained: it spreads the state anew, and keeps all answers"
-    return "once the driver is drained: it answers all of history anew, and keeps the old answers aside"
+        return "once the driver is drained: it spreads the state over the tasks again, and keeps all answers"
+    return "once the driver is drained: it answers all of history again, and keeps the old answers aside"
 
 
 def _in_words(value: Any) -> str:

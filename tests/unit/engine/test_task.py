@@ -17,7 +17,7 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import MemoryChunks
 from tailrace.engine.local_engine import LocalEngine
 from tailrace.engine.next_facts import DECLARED
-from tailrace.engine.query_clock import QueryClock
+from tailrace.engine.query_clock import ClockBatch, QueryClock
 from tailrace.engine.task import Task
 from tailrace.ground.facts import stamp
 from tailrace.windows.sliding import Sliding
@@ -43,8 +43,11 @@ def task(index: int = 0) -> Task:
     return Task(KIND, ("readings",), index, MemoryChunks())
 
 
-def clock() -> QueryClock:
-    return QueryClock(KIND, ("readings",), 10)
+def clock(state: bytes | None, header: BatchHeader) -> tuple[bytes, ClockBatch]:
+    """The query's clock after a batch without segments: its packed state, and what tasks need of it."""
+    query_clock = QueryClock(KIND, ("readings",), 10)
+    after, batch = query_clock.step(query_clock.restore(state), header, [])
+    return after.pack(), batch
 
 
 def closed(rows: dict[str, list[dict]]) -> list[tuple[int, int]]:
@@ -291,7 +294,7 @@ def test_late_tuples_of_any_task_count_in_every_tasks_coverage() -> None:
 
 
 def test_the_clock_writes_what_all_tasks_agree_on() -> None:
-    _, batch = clock().advance(None, entry(), [])
+    _, batch = clock(None, entry())
     assert set(batch.output) == {"facts", "segments"}
     for index in (0, 1):
         _, tables = task(index).advance(None, entry(), batch, [])
@@ -306,9 +309,9 @@ def test_segments_may_come_in_any_order(monkeypatch) -> None:
 
 
 def test_an_advance_is_a_function_of_the_state_and_of_what_came() -> None:
-    kept, batch = clock().advance(None, entry(), [])
+    kept, batch = clock(None, entry())
     task_kept, _ = task().advance(None, entry(), batch, [])
     for header in (entry(), entry(heartbeats={"readings": NOW}), entry("mp_k_slack", closes=True)):
-        first, second = (clock().advance(kept, header, []) for _ in range(2))
+        first, second = (clock(kept, header) for _ in range(2))
         assert first[0] == second[0]
         assert task().advance(task_kept, header, first[1], []) == task().advance(task_kept, header, second[1], [])

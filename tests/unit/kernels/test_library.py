@@ -57,7 +57,7 @@ def test_what_another_process_has_compiled_meanwhile_is_loaded(tmp_path: Path) -
 def test_without_a_cache_that_takes_them_numpy_computes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(library, "compile_kernels", lambda _: pytest.fail("each process would compile anew"))
+    monkeypatch.setattr(library, "compile_kernels", lambda _: pytest.fail("each process would compile again"))
     (tmp_path / "file").touch()
     caplog.set_level("INFO")
     kernels = library_of(tmp_path / "file", worth_compiling=0)

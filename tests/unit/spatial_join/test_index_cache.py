@@ -42,7 +42,7 @@ def test_a_chunk_is_indexed_once_while_it_is_in_the_state():
     assert cache.batch("left", "bcd")[:2] == first[1:]
     assert cache.made == ["d"]
     cache.batch("left", "abcd")
-    assert cache.made == ["a"], "one that was gone is indexed anew"
+    assert cache.made == ["a"], "one that was gone is indexed again"
 
 
 def test_each_side_of_each_state_has_its_own():

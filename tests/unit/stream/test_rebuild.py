@@ -281,7 +281,7 @@ def test_the_command_tells_what_it_would_do(life, capsys):
     ]
     for parallelism, window, expected in (
         (3, "500 ms", "parallelism: 2 → 3\na new checkpoint; all answers and corrections stay as they are\n"),
-        (2, "1 s", "window.size: 500 ms → 1 s\neverything is answered anew; "),
+        (2, "1 s", "window.size: 500 ms → 1 s\neverything is answered again; "),
     ):
         file = life.home / "readings.yaml"
         changed = [f"parallelism: {parallelism}", f"window: {{size: {window}, slide: 100 ms}}"]
