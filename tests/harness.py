@@ -66,7 +66,8 @@ def make_pipeline(
     columns = {"value": "value"}
     kind = kind or Aggregate(windows, columns, pa.string(), function=settings.function, parameters=parameters)
     names = NAMES | ({} if keyed else {"key": None})
-    columns = Columns(**names, values=kind.inputs[0].columns, earliest_ms=-(10**15), ahead_ms=10**15)
+    needed = kind.inputs[0]
+    columns = Columns(**names, values=needed.columns, earliest_ms=-(10**15), ahead_ms=10**15, carried=needed.carried)
     columns = columns if settings.skew is None else replace(columns, skew_ms=settings.skew)
     reader = StreamReader(
         "readings", MemoryFormat(tables or {}), columns, {}, kind.inputs[0].column_types, settings.tick

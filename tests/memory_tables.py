@@ -34,7 +34,9 @@ class MemoryTables:
     def __init__(self, tuples: list[Tuple], query: Settings, cuts: list[int], **how: object) -> None:
         rows = run(tuples, query, cuts=cuts, **how)
         files = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise([0, *cuts, len(tuples)]))}
-        self.pipeline: Pipeline = make_pipeline(query, keyed=all(t.key is not None for t in tuples), tables=files)
+        self.pipeline: Pipeline = make_pipeline(
+            query, keyed=all(t.key is not None for t in tuples), kind=how.get("kind"), tables=files
+        )
         self.schemas = schemas(self.pipeline.kind)
         self.results, self.late_rows = (self.table(name, rows.get(name, [])) for name in ("results", "late"))
         self.segments = self.table("segments", rows.get("segments", [])).to_pandas()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tailrace.aggregate.kind import Aggregate
+from tailrace.aggregate.named_section import NamedAggregatesSection
+from tailrace.aggregate.planning import named_aggregates
 from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.planning import plan_of
 from tailrace.kind.inputs import ColumnTypes
@@ -24,6 +26,8 @@ from tailrace.windows.sliding import Sliding
 def _aggregate(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, AggregateQuery)
     section = query.aggregate
+    if isinstance(section, NamedAggregatesSection):
+        return named_aggregates(_sliding(query), section, types[0])
     columns = {"value": section.column} if section.column else {}
     keys = types[0].key, types[0].id
     return Aggregate(_sliding(query), columns, *keys, function=section.function, parameters=section.parameters)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.aggregate.folds import Floats
 from tailrace.answers.identity import Identity
@@ -19,6 +22,29 @@ def errors(identity: Identity, approximate: pa.Table, exact: pa.Table) -> pa.Rec
     near = np.append(near, np.nan)[identity.find(exact, approximate)]  # −1 takes what was appended
     error = pa.array(relative(near, true))
     return single_batch(exact.select(identity.columns).append_column("error", error))
+
+
+def errors_of_all(
+    identity: Identity, values: Mapping[str, pa.DataType], approximate: pa.Table, exact: pa.Table
+) -> pa.RecordBatch:
+    """The identity, and the greatest error among the columns of the answer to each window that is answered exactly.
+
+    Of numbers as `errors`; of other values, and where one of two is null, 0 or 1.
+    """
+    place = identity.find(exact, approximate)
+    greatest = np.where(place < 0, 1.0, 0.0)
+    near_row = pa.array(np.where(place < 0, None, place), pa.int64())
+    for name, dtype in values.items():
+        near, true = approximate[name].combine_chunks().take(near_row), exact[name].combine_chunks()
+        if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype) or pa.types.is_integer(dtype):
+            near, true = (part.cast(pa.float64(), safe=False) for part in (near, true))
+            error = relative(*(part.to_numpy(zero_copy_only=False) for part in (near, true)))
+            error = np.where(np.asarray(near.is_null()) != np.asarray(true.is_null()), 1.0, error)
+        else:
+            error = np.where(np.asarray(pc.equal(near, true).fill_null(False)), 0.0, 1.0)
+        both_null = np.asarray(pc.and_(near.is_null(), true.is_null())) & (place >= 0)
+        greatest = np.maximum(greatest, np.where(both_null, 0.0, error))
+    return single_batch(exact.select(identity.columns).append_column("error", pa.array(greatest)))
 
 
 def relative(value: Floats, true: Floats) -> Floats:

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from tailrace.aggregate import folds
 from tailrace.aggregate.folds import Floats, Fold, Ints
-from tailrace.windows.panes import Columns
+from tailrace.ground.columns import group_sums
+from tailrace.windows.panes import Columns, late_tuples
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,6 @@ class Function:
     def types(self) -> dict[str, pa.DataType]:
         return {"tuples": pa.int64()} | dict.fromkeys(self.accumulator, pa.float64())
 
-    @property
-    def adds(self) -> bool:
-        return self.sum_of is not None
-
     def accumulate(self, values: Floats) -> list[Floats]:
         """Return the accumulator's columns of single tuples, given their values."""
         return [column.of(values) for column in self.accumulator.values()]
@@ -93,6 +90,13 @@ class Function:
     def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
         group_id, *merged = folds.merge(self.folds, group_id, *(columns[name] for name in self.types))
         return group_id, dict(zip(self.types, merged, strict=True))
+
+    def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
+        """Sum late rows: `total` is the sum of their values where answers are amended, else null."""
+        if self.sum_of is None:
+            return late_tuples(group_id, columns)
+        group_id, (tuples, total) = group_sums(group_id, columns["tuples"], columns["total"])
+        return group_id, {"tuples": pa.array(tuples), "total": pa.array(total)}
 
     def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
         """Answer each window by a row with its `tuples` and `value`."""

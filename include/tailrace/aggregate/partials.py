@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate import folds
-from tailrace.aggregate.folds import Floats, Fold, Ints
+from tailrace.aggregate.aggregates import Aggregates
 from tailrace.aggregate.function import Function
-from tailrace.ground.columns import encode, pair
-from tailrace.kernels.library import compiled
-from tailrace.kernels.signature import MAX, MIN, SUM, Codes
-from tailrace.kernels.tick_partials import CELLS, CELLS_PER_TUPLE, fold_ticks
+from tailrace.aggregate.tick_groups import TickGroups, group_by_tick
+from tailrace.ground.columns import encode
+from tailrace.windows.panes import Columns
 from tailrace.windows.sliding import Sliding
-
-_COMPILED: dict[tuple[Fold, ...], int] = {("sum",): SUM, ("min",): MIN, ("max",): MAX}
 
 
 def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
@@ -31,55 +24,43 @@ def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.
     Returns
     -------
     RecordBatch
-        Columns `key` (dictionary), `pane`, `tick`, `tuples`, and the function's accumulator.
+        Columns `key` (dictionary), `pane`, `tick`, `tuples`, and the function's accumulator. The rows are in the order
+        of tick, pane and key; with fold `keep` in that of the tuples.
     """
+    value = np.asarray(tuples.column("value")) if "value" in tuples.schema.names else np.zeros(len(tuples))
+    columns = dict(zip(function.accumulator, function.accumulate(value), strict=True))
+    if function.folds == ("keep",):
+        return _each(windows, tuples, columns, function.types)
+    groups = group_by_tick(windows, tuples)
+    folded = {name: groups.rows.fold(columns[name], each.fold) for name, each in function.accumulator.items()}
+    return _rows(groups, folded, function.types)
+
+
+def combine_all(windows: Sliding, aggregates: Aggregates, tuples: pa.RecordBatch) -> pa.RecordBatch:
+    """Do the same as `combine` for several aggregates, each of a column of its own name in the tuples."""
+    columns = aggregates.of(tuples)
+    if aggregates.keeps:
+        return _each(windows, tuples, columns, aggregates.types)
+    groups = group_by_tick(windows, tuples)
+    return _rows(groups, aggregates.merge_rows(groups.rows, columns), aggregates.types)
+
+
+def _each(windows: Sliding, tuples: pa.RecordBatch, columns: Columns, types: dict[str, pa.DataType]) -> pa.RecordBatch:
+    """Return a row for each tuple."""
     keys, key = encode(tuples.column("key"))
-    event, tick = np.asarray(tuples.column("event_time")), np.asarray(tuples.column("tick"))
-    value = np.asarray(tuples.column("value")) if "value" in tuples.schema.names else np.zeros(len(key))
-    columns = function.accumulate(value)
-    key_code, *rows = _fold_ticks(windows, function.folds, len(keys), key, event, tick, columns) or _fold(
-        windows, function.folds, key, event, tick, columns
-    )
+    pane, ones = windows.pane(np.asarray(tuples.column("event_time"))), np.ones(len(tuples), np.int64)
+    groups = pa.DictionaryArray.from_arrays(pa.array(key, pa.int32()), keys)
+    return _batch(groups, pane, np.asarray(tuples.column("tick")), {"tuples": ones} | columns, types)
+
+
+def _rows(groups: TickGroups, columns: Columns, types: dict[str, pa.DataType]) -> pa.RecordBatch:
+    return _batch(groups.key, groups.pane, groups.tick, {"tuples": groups.tuples} | columns, types)
+
+
+def _batch(
+    key: pa.DictionaryArray, pane: np.ndarray, tick: np.ndarray, columns: Columns, types: dict[str, pa.DataType]
+) -> pa.RecordBatch:
+    values = [pa.array(columns[name], dtype) for name, dtype in types.items()]
     return pa.RecordBatch.from_arrays(
-        [pa.DictionaryArray.from_arrays(pa.array(key_code, pa.int32()), keys), *map(pa.array, rows)],
-        names=["key", "pane", "tick", *function.types],
+        [key, pa.array(pane), pa.array(tick), *values], names=["key", "pane", "tick", *types]
     )
-
-
-def _fold(
-    windows: Sliding, rules: tuple[Fold, ...], key: Codes, event: Ints, tick: Ints, columns: Sequence[Floats]
-) -> tuple[Any, ...]:
-    """Fold tuples, columns of shape (n,), into partials in the order of tick, pane and key.
-
-    Returns the columns of the partials: the codes of their keys, `pane`, `tick`, `tuples`, and the accumulator.
-    """
-    tick_and_pane, split_time = pair(tick, event // windows.pane_ms)
-    group_id, split = pair(tick_and_pane, key.astype(np.int64))
-    group_id, tuples, *merged = folds.merge(rules, group_id, np.ones(len(key), np.int64), *columns)
-    tick_and_pane, key_code = split(group_id)
-    tick, pane = split_time(tick_and_pane)
-    return key_code, pane * windows.pane_ms, tick, tuples, *merged
-
-
-def _fold_ticks(
-    windows: Sliding,
-    rules: tuple[Fold, ...],
-    keys: int,
-    key: Codes,
-    event: Ints,
-    tick: Ints,
-    columns: Sequence[Floats],
-) -> tuple[Any, ...] | None:
-    """Do the same as `_fold` by compiled code; None where there is none, or it is not for such tuples."""
-    n = len(key)
-    fold_all = compiled(fold_ticks, n) if rules in _COMPILED else None
-    if fold_all is None:
-        return None
-    (value,) = columns
-    cells = CELLS_PER_TUPLE * n + CELLS
-    counts, totals = np.empty(cells, np.int64), np.empty(cells)
-    key_code, total = np.empty(n, np.int32), np.empty(n)
-    pane, ticks, count = np.empty((3, n), np.int64)
-    into = key_code, pane, ticks, count, total
-    rows = fold_all(n, keys, windows.pane_ms, _COMPILED[rules], tick, event, key, value, counts, totals, *into)
-    return None if rows < 0 else (key_code[:rows], pane[:rows], ticks[:rows], count[:rows], total[:rows])

@@ -11,6 +11,7 @@ from pydantic import Field, create_model
 
 from tailrace.aggregate.function import Function
 from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.named_section import NamedAggregatesSection
 from tailrace.ground.fields import Column, Section
 
 _COLUMN = "column of the numbers: speed"
@@ -61,6 +62,6 @@ def _section(functions: list[Function], parameters: dict[str, Any]) -> type[Func
 
 
 if TYPE_CHECKING:
-    AggregateSection = FunctionSection
+    AggregateSection = FunctionSection | NamedAggregatesSection
 else:  # mypy takes no computed union
-    AggregateSection = Annotated[reduce(or_, _sections()), Field(discriminator="function")]
+    AggregateSection = Annotated[reduce(or_, [*_sections(), NamedAggregatesSection]), Field(discriminator="function")]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -27,10 +27,13 @@ class ByWindow:
     ----------
     row_key : tuple of str
         The columns by which the rows of an answer differ, numbered from 1 on; empty where an answer is one row.
+    amounts : dict
+        The columns of a late row by which answers are amended.
     """
 
     windows: Sliding
     row_key: tuple[str, ...] = ()
+    amounts: Mapping[str, pa.DataType] = field(default_factory=lambda: {"total": pa.float64()})
 
     @property
     def identity(self) -> Identity:
@@ -67,8 +70,8 @@ class ByWindow:
         return [pa.field(key, key_type), *(pa.field(name, pa.int64()) for name in times)]
 
     def late(self, key_type: pa.DataType) -> pa.Schema:
-        """The schema of a late row: its key and pane, and the total of its tuples where the kind adds."""
-        return pa.schema([("key", key_type), ("pane_start", pa.int64()), ("total", pa.float64())])
+        """The schema of a late row: its key and pane, and the amounts."""
+        return pa.schema([("key", key_type), ("pane_start", pa.int64()), *self.amounts.items()])
 
     def first_rows(self, answers: Rows) -> Rows:
         for name in self.row_key:

@@ -33,7 +33,7 @@ def next_answers(model: ByWindow, revision: Revision, streamed: pa.Table) -> pa.
     """
     history, late = revision.history, revision.late
     arrived = select(late, late["arrived"].to_numpy() <= revision.before)
-    missed = model.explode_late(arrived, "tuples", "total")
+    missed = model.explode_late(arrived, "tuples", *model.amounts)
     missed = select(missed, revision.affected.contains(missed))
     if not streamed.num_rows + missed.num_rows:
         return revision.schema.empty_table()

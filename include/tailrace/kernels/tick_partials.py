@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.kernels.signature import MIN, SUM, Codes, Floats, Ints
+from tailrace.kernels.signature import Codes, Ints
 
 CELLS_PER_TUPLE, CELLS = 4, 1024
 """The ticks' tables have at most so many cells a tuple, and so many more: they cost by tuples, not by times or keys."""
@@ -12,24 +12,23 @@ CELLS_PER_TUPLE, CELLS = 4, 1024
 _UINT32 = (1 << 32) - 1
 
 
-def fold_ticks(  # noqa: PLR0912 (a kernel calls no other)
+def number_cells(
     n: int,
     keys: int,
     pane_ms: int,
-    fold: int,
     tick: Ints,
     event: Ints,
     key: Codes,
-    value: Floats,
-    counts: Ints,
-    totals: Floats,
+    cells: int,
+    numbers: Codes,
+    cell_of: Codes,
+    out_cell: Codes,
     out_key: Codes,
     out_pane: Ints,
     out_tick: Ints,
     out_tuples: Ints,
-    out_total: Floats,
 ) -> int:
-    """Fold n tuples into one row for each tick, pane and key, in this order; values are added in the tuples' order.
+    """Number the groups of n tuples, by tick, pane and key, in this order; `cell_of` gets the cell of each tuple.
 
     Parameters
     ----------
@@ -37,21 +36,19 @@ def fold_ticks(  # noqa: PLR0912 (a kernel calls no other)
         The ticks must not fall.
     key : ndarray, shape (n,)
         In [0, keys).
-    fold : int
-        SUM, MIN or MAX.
-    counts, totals : ndarray, shape (CELLS_PER_TUPLE · n + CELLS,)
-        Scratch.
-    out_key, out_pane, out_tick, out_tuples, out_total : ndarray, shape (n,)
-        The rows, as far as there are any.
+    numbers : ndarray, shape (cells,)
+        Scratch, fewer than 2³¹. One tick after the other takes as many cells as it has keys and panes.
+    cell_of : ndarray, shape (n,)
+    out_cell, out_key, out_pane, out_tick, out_tuples : ndarray, shape (n,)
+        Of the groups, as far as there are any; the cells ascend.
 
     Returns
     -------
     int
-        The number of rows; −1 where ticks fall, or the ticks have more cells than the tuples are worth.
+        The number of groups; −1 where ticks fall, or the ticks have more cells than there are.
     """
-    empty = 0.0 if fold == SUM else (np.inf if fold == MIN else -np.inf)
-    cells_left = CELLS_PER_TUPLE * n + CELLS
-    rows = 0
+    used = 0
+    groups = 0
     start = 0
     while start < n:
         this = tick[start]
@@ -66,12 +63,10 @@ def fold_ticks(  # noqa: PLR0912 (a kernel calls no other)
             end += 1
         first = low // pane_ms
         panes = high // pane_ms - first + 1
-        if panes < 1 or panes > cells_left // keys:  # below 1: their number exceeds 64 bits
+        if panes < 1 or panes > (cells - used) // keys:  # below 1: their number exceeds 64 bits
             return -1
-        cells_left -= panes * keys
         for index in range(panes * keys):
-            counts[index] = 0
-            totals[index] = empty
+            numbers[used + index] = 0
         base = first * pane_ms
         is_short = panes * pane_ms <= _UINT32  # then offsets divide as 32-bit integers, which is quicker
         for row in range(start, end):
@@ -79,22 +74,18 @@ def fold_ticks(  # noqa: PLR0912 (a kernel calls no other)
                 cell = np.int64(np.uint32(event[row] - base) // np.uint32(pane_ms)) * keys + key[row]
             else:
                 cell = (event[row] - base) // pane_ms * keys + key[row]
-            counts[cell] += 1
-            if fold == SUM:
-                totals[cell] += value[row]
-            elif fold == MIN:
-                totals[cell] = min(totals[cell], value[row])
-            else:
-                totals[cell] = max(totals[cell], value[row])
+            cell_of[row] = used + cell
+            numbers[used + cell] += 1
         for pane in range(panes):
             for key_code in range(keys):
                 cell = pane * keys + key_code
-                if counts[cell] > 0:
-                    out_key[rows] = key_code
-                    out_pane[rows] = (first + pane) * pane_ms
-                    out_tick[rows] = this
-                    out_tuples[rows] = counts[cell]
-                    out_total[rows] = totals[cell] + 0.0  # −0.0 becomes 0.0, which of the two came first is no matter
-                    rows += 1
+                if numbers[used + cell] > 0:
+                    out_key[groups] = key_code
+                    out_pane[groups] = (first + pane) * pane_ms
+                    out_tick[groups] = this
+                    out_tuples[groups] = numbers[used + cell]
+                    out_cell[groups] = used + cell
+                    groups += 1
+        used += panes * keys
         start = end
-    return rows
+    return groups

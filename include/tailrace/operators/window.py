@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import group_sums, pair, unify
+from tailrace.ground.columns import pair, unify
 from tailrace.windows.panes import AT_ONCE, Ints, Rows, Summary, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
@@ -60,9 +60,8 @@ def step(
     closed : RecordBatch
         `key`, `time` (the window's end), and the columns of the summary's answers.
     late : RecordBatch
-        `key`, `pane_start`, `tick`, `tuples`, `total`, `frontier`: one row for each key, pane and tick. The
-        windows that end at or before `frontier` missed the tuples; `total` is the sum of their values where the summary
-        adds, else null.
+        `key`, `pane_start`, `tick`, `frontier` and what `Summary.late` gives: one row for each key, pane and tick. The
+        windows that end at or before `frontier` missed the tuples.
     """
     keys, rows, tick = encode_keys(state.keys, partials, state.types)
     before = frontier.before(frontier.index(tick))
@@ -94,18 +93,16 @@ def _add_strays(windows: Sliding, summary: Summary, strays: Rows, late: Rows, be
 
 
 def late_partials(summary: Summary, keys: pa.Array, late: Rows, tick: Ints, before: Ints) -> pa.RecordBatch:
-    """Sum late rows by key, pane and tick, for the table `late`; `before` is F before each row's tick."""
+    """Merge late rows by key, pane and tick, for the table `late`; `before` is F before each row's tick."""
     tick_and_pane, split_tick_and_pane = pair(tick, late.time)
     group_id, split = pair(tick_and_pane, late.key)
-    total = late.columns["total"] if summary.adds else np.zeros(len(late))
-    group_id, (tuples, total) = group_sums(group_id, late.columns["tuples"], total)
+    group_id, columns = summary.late(group_id, late.columns)
     tick_and_pane, key = split(group_id)
     row_tick, pane = split_tick_and_pane(tick_and_pane)
     ticks, first = np.unique(tick, return_index=True)
-    columns = [pane, row_tick, tuples, total if summary.adds else pa.nulls(len(group_id), pa.float64())]
-    columns.append(before[first][np.searchsorted(ticks, row_tick)])
-    names = ["key", "pane_start", "tick", "tuples", "total", "frontier"]
-    return pa.RecordBatch.from_arrays([keys.take(pa.array(key)), *map(pa.array, columns)], names=names)
+    frontier = before[first][np.searchsorted(ticks, row_tick)]
+    times = {"pane_start": pa.array(pane), "tick": pa.array(row_tick), "frontier": pa.array(frontier)}
+    return pa.RecordBatch.from_pydict({"key": keys.take(pa.array(key))} | times | columns)
 
 
 def encode_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataType]) -> tuple[pa.Array, Rows, Ints]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.ground.duration import format_duration, ms
 from tailrace.query.declared import AnyQuery
 from tailrace.query.sections import Disorder
@@ -69,8 +70,9 @@ class _Place:
             return self
         field = self.annotation.model_fields.get(part)
         inner = None if field is None else _section_type(field.annotation)
-        # In the file a policy's settings stand directly in `disorder`, in the model below `policy`.
-        path = self.path if self.annotation is Disorder and part == "policy" else (*self.path, part)
+        # In the file a policy's settings stand directly in `disorder`, in the model below `policy`; so do aggregates.
+        is_gathered = (self.annotation, part) in ((Disorder, "policy"), (NamedAggregatesSection, "each"))
+        path = self.path if is_gathered else (*self.path, part)
         return _Place(path, self.annotation, self.choice, inner, field)
 
     def field(self) -> tuple[FieldPath, str, FieldInfo]:
@@ -150,6 +152,7 @@ def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint:
         return "has no value", hint
     if error in ("literal_error", "union_tag_invalid"):
         choices = re.findall(r"'(\w+)'", context.get("expected") or context["expected_tags"])
+        choices = [choice for choice in choices if choice != NAMED]
         return _unknown_name(field, str(value), choices)
     if error == "value_error" and re.fullmatch(r"\d+", str(value)):
         return f"{value} has no unit", f"write {value} ms, if you mean milliseconds; {hint}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tailrace.aggregate.named_section import NamedAggregatesSection, gathered
 from tailrace.aggregate.promise import refusal
 from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.no_slack import NoSlack
@@ -39,10 +40,21 @@ class AggregateQuery(WindowedQuery):
     kind: Literal["aggregate"] = Field(description=KIND)
     aggregate: AggregateSection = Field(description="what is computed: {function: sum, column: speed}")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_names(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict) or "aggregate" not in fields:
+            return fields
+        return fields | {"aggregate": gathered(fields["aggregate"])}
+
     @model_validator(mode="after")
     def _validate_promise_of_function(self) -> Self:
         policy = self.policy
-        if isinstance(policy, PromisingPolicy):
+        if isinstance(self.aggregate, NamedAggregatesSection):
+            if isinstance(policy, PromisingPolicy):
+                fault = f"policy {policy.policy} promises (error, risk) for one function, and here are named aggregates"
+                raise field_error(fault, "policy: k_slack; or one function, without a name", "disorder.policy")
+        elif isinstance(policy, PromisingPolicy):
             reason = refusal(self.aggregate.function, policy.error, policy.risk)
             if reason is not None:
                 raise field_error(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")

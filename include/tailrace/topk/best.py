@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.columns import group_sums
-from tailrace.windows.panes import Columns, Ints
+from tailrace.windows.panes import Columns, Ints, late_tuples
 
 Floats = NDArray[np.float64]
 
@@ -40,9 +40,8 @@ class Best:
     def types(self) -> dict[str, pa.DataType]:
         return {"tuples": pa.int64(), "score": pa.float64(), "id": self.id_type}
 
-    @property
-    def adds(self) -> bool:
-        return False
+    def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
+        return late_tuples(group_id, columns)
 
     def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
         """The k best rows of each code, the best first; its `tuples` counts those of all rows of the code."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.columns import pair
+from tailrace.ground.columns import group_sums, pair
 from tailrace.windows.sliding import Sliding
 
 Ints = NDArray[np.int64]
@@ -26,9 +26,16 @@ class Summary(Protocol):
     def types(self) -> dict[str, pa.DataType]:
         """Column types of a row: `tuples`, whose sum over the rows of a pane is its tuple count, and the kind's own."""
 
-    @property
-    def adds(self) -> bool:
-        """True if late tuples can be added to an answer by the sum of their `total`."""
+    def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
+        """Merge late rows of one group into one row, by which an answer that lacks them may be amended.
+
+        Returns
+        -------
+        group_id : ndarray, shape (m,)
+            Ascending.
+        columns : dict of Array, length m
+            `tuples`, and what the kind adds to an answer; null where it adds nothing.
+        """
 
     def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
         """Merge rows of one group into one row or a few; columns of shape (n,).
@@ -44,6 +51,12 @@ class Summary(Protocol):
         group_id, row : ndarray, shape (n,)
             Pairs of a window (a code) and the index of a row that it holds.
         """
+
+
+def late_tuples(group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
+    """Count the tuples of late rows: `Summary.late` of a kind that adds nothing to answers."""
+    group_id, (tuples,) = group_sums(group_id, columns["tuples"])
+    return group_id, {"tuples": pa.array(tuples), "total": pa.nulls(len(group_id), pa.float64())}
 
 
 @dataclass(frozen=True)

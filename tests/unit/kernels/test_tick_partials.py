@@ -14,7 +14,6 @@ from kernel_forms import compiled_form, compiled_library, numpy_form
 from tailrace.aggregate.folds import Fold
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.partials import combine
-from tailrace.kernels.signature import SUM
 from tailrace.windows.sliding import Sliding
 
 YEARS_20 = 20 * 365 * 86_400_000
@@ -83,30 +82,31 @@ def test_compiled_partials_are_those_of_numpy_to_the_bit(
         assert by_place[place] == (count, pytest.approx(total, rel=0, abs=0, nan_ok=True))
 
 
-def fold_all(tick: list[int], event: list[int], key: list[int], keys: int, n: int | None = None) -> int:
-    """The number of rows that the compiled loop gives for these tuples; −1 where it leaves them to numpy."""
+def groups_of(tick: list[int], event: list[int], key: list[int], keys: int) -> int:
+    """The number of groups that the compiled loop gives for these tuples; −1 where it leaves them to numpy."""
     count, cells = len(tick), 4 * len(tick) + 1024
-    columns = np.array(tick), np.array(event), np.array(key, np.int32), np.ones(count)
-    scratch = np.empty(cells, np.int64), np.empty(cells)
-    into = np.empty(count, np.int32), *(np.empty(count, np.int64) for _ in range(3)), np.empty(count)
-    return compiled_library().functions(1)["fold_ticks"](count, keys, 100, SUM, *columns, *scratch, *into)
+    columns = np.array(tick), np.array(event), np.array(key, np.int32)
+    scratch = np.empty(cells, np.int32), np.empty(count, np.int32)
+    into = *np.empty((2, count), np.int32), *np.empty((3, count), np.int64)
+    number = compiled_library().functions(1)["number_cells"]
+    return number(count, keys, 100, *columns, cells, *scratch, *into)
 
 
 def test_a_tick_with_many_cells_is_worth_as_many_as_all_tuples_are() -> None:
     near = [1_000_000] * 2000
-    assert fold_all([0] * 2000, near, [0] * 2000, 50) == 1
-    assert fold_all([0] * 1999 + [1], [*near[:-1], 1_000_000], [0] * 2000, 50) == 2
-    assert fold_all([0] * 1998 + [1, 1], [*near[:-2], 1_000_000, 1_009_900], [0] * 2000, 50) == 3, (
+    assert groups_of([0] * 2000, near, [0] * 2000, 50) == 1
+    assert groups_of([0] * 1999 + [1], [*near[:-1], 1_000_000], [0] * 2000, 50) == 2
+    assert groups_of([0] * 1998 + [1, 1], [*near[:-2], 1_000_000, 1_009_900], [0] * 2000, 50) == 3, (
         "5,050 of 9,024 cells"
     )
-    assert fold_all([0] * 1998 + [1, 1], [*near[:-2], 1_000_000, 1_019_900], [0] * 2000, 50) == -1
+    assert groups_of([0] * 1998 + [1, 1], [*near[:-2], 1_000_000, 1_019_900], [0] * 2000, 50) == -1
 
 
 @pytest.mark.parametrize("far", [YEARS_20, 2**62, 2**63 - 1], ids=["20 years", "2^62", "the last of all"])
 def test_an_event_time_far_from_the_others_is_left_to_numpy(far: int) -> None:
-    assert fold_all([0, 0, 0], [5, far, 7], [0, 1, 0], 2) == -1
-    assert fold_all([0, 0, 0], [-(2**63) + 100, far, 7], [0, 1, 0], 2) == -1
+    assert groups_of([0, 0, 0], [5, far, 7], [0, 1, 0], 2) == -1
+    assert groups_of([0, 0, 0], [-(2**63) + 100, far, 7], [0, 1, 0], 2) == -1
 
 
 def test_ticks_that_fall_are_left_to_numpy() -> None:
-    assert fold_all([5, 5, 4], [1, 2, 3], [0, 0, 0], 1) == -1
+    assert groups_of([5, 5, 4], [1, 2, 3], [0, 0, 0], 1) == -1

@@ -1,0 +1,191 @@
+"""Accumulators, the columns that stand for the values of some tuples and can be merged in any order.
+
+One object an accumulator of one column. Functions of the same column share them: `sum`, `avg` and `count` have one
+count. Each has the same four members, and so a new one is a class here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.aggregate.value_column import Floats, Ints, ValueColumn, is_of_64_bits, stored_type
+from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.grouping import How
+from tailrace.windows.panes import Columns
+
+_LOW = np.int64(0xFFFFFFFF)
+
+
+class Accumulator(Protocol):
+    """Protocol of the accumulators."""
+
+    @property
+    def column(self) -> str:
+        """The column of the tuples whose values it takes."""
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The types of its columns, by name."""
+
+    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        """Return its columns for single tuples, shape (n,), given the values in its column."""
+
+    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+        """Merge the rows of each group: columns of shape (n,) become columns of shape (m,)."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """The number of values that are not null."""
+
+    column: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.column}:count"
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return {self.name: pa.int64()}
+
+    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        return {self.name: values.is_value.astype(np.int64)}
+
+    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+        return {self.name: rows.fold(columns[self.name], "sum")}
+
+
+@dataclass(frozen=True)
+class Total:
+    """The sum of doubles."""
+
+    column: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.column}:total"
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return {self.name: pa.float64()}
+
+    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        return {self.name: values.doubles}
+
+    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+        return {self.name: rows.fold(columns[self.name], "sum")}
+
+
+@dataclass(frozen=True)
+class ExactTotal:
+    """The sum of integers or decimals, exact: base-2³² digits, the lowest first and the last one signed."""
+
+    column: str
+    dtype: pa.DataType
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{self.column}:digit{place}" for place in range(2 if is_of_64_bits(self.dtype) else 4)]
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return dict.fromkeys(self.names, pa.int64())
+
+    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        return dict(zip(self.names, values.limbs, strict=True))
+
+    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+        """Add digit by digit, and carry: a digit is below 2³², so that 2³¹ rows may be added."""
+        sums, carry = {}, np.zeros(len(rows), np.int64)
+        *lower, last = self.names
+        for name in lower:
+            digit = rows.fold(columns[name], "sum") + carry
+            sums[name], carry = digit & _LOW, digit >> 32
+        return sums | {last: rows.fold(columns[last], "sum") + carry}
+
+    def words(self, columns: Columns) -> tuple[Ints, Ints]:
+        """Return the low and the high word of the sums in 128 bits, shape (m,); None of them needs more."""
+        low, high, *more = (columns[name] for name in self.names)
+        if not more:
+            return low | (high << 32), high >> 32
+        return low | (high << 32), more[0] | (more[1] << 32)
+
+    def overflows(self, columns: Columns) -> NDArray[np.bool_]:
+        """Mark the sums that need more than 128 bits, shape (m,)."""
+        last = columns[self.names[-1]]
+        return np.zeros(len(last), bool) if is_of_64_bits(self.dtype) else last >> 31 != last >> 63
+
+    def doubles(self, columns: Columns) -> Floats:
+        """Return the sums as doubles, shape (m,)."""
+        total = np.zeros(len(columns[self.names[0]]))
+        for name in reversed(self.names):
+            total = total * 2.0**32 + columns[name]
+        return total
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The least or the greatest value of a type that is stored as a number."""
+
+    column: str
+    dtype: pa.DataType
+    how: How
+
+    @property
+    def name(self) -> str:
+        return f"{self.column}:{self.how}"
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return {self.name: stored_type(self.dtype)}
+
+    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        numbers: NDArray[Any] = values.objects
+        if not values.has_nulls:
+            return {self.name: numbers}
+        limits: Any = np.finfo(np.float64) if numbers.dtype == np.float64 else np.iinfo(np.int64)
+        return {self.name: np.where(values.is_value, numbers, limits.max if self.how == "min" else limits.min)}
+
+    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+        return {self.name: rows.fold(columns[self.name], self.how)}
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The number, the mean and the sum of squared deviations of values, in doubles.
+
+    They merge as in Chan, Golub & LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances,
+    1979: no digit is lost where the mean is far greater than the deviations.
+    """
+
+    column: str
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{self.column}:{part}" for part in ("number", "mean", "squares")]
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return dict.fromkeys(self.names, pa.float64())
+
+    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        parts = values.is_value.astype(np.float64), values.doubles, np.zeros(len(values.column))
+        return dict(zip(self.names, parts, strict=True))
+
+    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+        number, mean, squares = (columns[name] for name in self.names)
+        with np.errstate(over="ignore", invalid="ignore"):
+            count = rows.fold(number, "sum")
+            # Means are added as differences from one mean of the group, so that like values give it to the last bit.
+            base = rows.fold(np.where(number > 0, mean, -np.inf), "max")
+            base = np.where(count > 0, base, 0.0)
+            offset = np.where(number > 0, mean - base[rows.group], 0.0)
+            center = rows.fold(number * offset, "sum") / np.maximum(count, 1.0)
+            deviation = offset - center[rows.group]
+            spread = rows.fold(squares + number * deviation * deviation, "sum")
+        return dict(zip(self.names, (count, base + center, spread), strict=True))

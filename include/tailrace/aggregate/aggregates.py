@@ -1,0 +1,146 @@
+"""Several named aggregates over the same windows: one summary of a pane, whose accumulators they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.aggregate.accumulators import Accumulator
+from tailrace.aggregate.kept import Kept
+from tailrace.aggregate.typed import Typed, Values
+from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
+from tailrace.aggregate.value_column import Ints, ValueColumn
+from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.windows.panes import Columns
+
+
+@dataclass(frozen=True)
+class NamedAggregate:
+    """An aggregate of a query, bound to the type of its column.
+
+    Attributes
+    ----------
+    name : str
+        The column of the answers.
+    function : str
+        In `typed_functions.TYPED_FUNCTIONS`.
+    values : Values or None
+        None: it counts tuples.
+    parameters : dict
+        Those that the function takes, as q.
+    """
+
+    name: str
+    function: str
+    values: Values | None
+    parameters: Mapping[str, Any]
+
+    @cached_property
+    def typed(self) -> Typed | None:
+        """The function, bound to its column; None: it counts tuples."""
+        if self.values is None:
+            return None
+        return TYPED_FUNCTIONS[self.function].bind(self.values, self.parameters)
+
+    @property
+    def result(self) -> pa.DataType:
+        """The type of its answers."""
+        return pa.int64() if self.typed is None else self.typed.result
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """The summary of a pane for several aggregates (`windows.panes.Summary`): `tuples`, and their accumulators.
+
+    Where an aggregate keeps values, a pane has one row for each tuple, and accumulators are merged for windows alone.
+    """
+
+    aggregates: tuple[NamedAggregate, ...]
+
+    @cached_property
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        """Each accumulator once."""
+        typed = (aggregate.typed for aggregate in self.aggregates)
+        return tuple(dict.fromkeys(each for one in typed if one is not None for each in one.accumulators))
+
+    @cached_property
+    def keeps(self) -> bool:
+        """Whether a pane has one row for each tuple."""
+        return any(isinstance(accumulator, Kept) for accumulator in self.accumulators)
+
+    @cached_property
+    def types(self) -> dict[str, pa.DataType]:
+        columns = {"tuples": pa.int64()}
+        for accumulator in self.accumulators:
+            columns |= accumulator.types
+        return columns
+
+    def of(self, tuples: pa.RecordBatch) -> Columns:
+        """Return the columns of the accumulators for single tuples, shape (n,)."""
+        names = dict.fromkeys(accumulator.column for accumulator in self.accumulators)
+        values = {name: ValueColumn(tuples.column(name)) for name in names}
+        columns: Columns = {}
+        for accumulator in self.accumulators:
+            columns |= accumulator.of(values[accumulator.column], tuples)
+        return columns
+
+    def merge_rows(self, rows: GroupedRows, columns: Columns) -> Columns:
+        """Merge the accumulators of the rows of each group; those that keep values have none for a group."""
+        merged: Columns = {}
+        for accumulator in self.accumulators:
+            if not isinstance(accumulator, Kept):
+                merged |= accumulator.merge(rows, columns)
+        return merged
+
+    def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
+        if self.keeps:
+            return group_id, columns
+        codes, rows = GroupedRows.of(group_id)
+        return codes, {"tuples": rows.fold(columns["tuples"], "sum")} | self.merge_rows(rows, columns)
+
+    def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
+        """Merge the rows of each window; `finish` makes its answers of these."""
+        codes, rows = GroupedRows.of(group_id)
+        columns = {name: column[row] for name, column in columns.items()}
+        merged = {"tuples": rows.fold(columns["tuples"], "sum")} | self.merge_rows(rows, columns)
+        for aggregate, typed in self._measured:
+            assert typed.measure is not None
+            measured = typed.measure(rows, columns)
+            merged |= {f"{aggregate.name}={part}": column for part, column in measured.items()}
+        return codes, merged
+
+    def finish(self, windows: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Return the answers of windows by the names of the aggregates, given what `answer` returned."""
+        columns = {
+            name: column.to_numpy(zero_copy_only=False)
+            for name, column in zip(windows.schema.names, windows.columns, strict=True)
+        }
+        answers = {}
+        for aggregate in self.aggregates:
+            typed = aggregate.typed
+            if typed is None:
+                answers[aggregate.name] = pa.array(columns["tuples"], pa.int64())
+                continue
+            prefix = f"{aggregate.name}="
+            own = {name.removeprefix(prefix): column for name, column in columns.items() if name.startswith(prefix)}
+            answers[aggregate.name] = typed.finish(columns if typed.measure is None else own)
+        return answers
+
+    def overflowed(self, windows: pa.RecordBatch, answers: Mapping[str, pa.Array]) -> int:
+        """Count the answers that are null as their type does not hold them."""
+        count = 0
+        for aggregate in self.aggregates:
+            if aggregate.typed is not None and aggregate.typed.count is not None:
+                has_values = np.asarray(windows.column(aggregate.typed.count.name)) > 0
+                count += int((has_values & np.asarray(answers[aggregate.name].is_null())).sum())
+        return count
+
+    @property
+    def _measured(self) -> list[tuple[NamedAggregate, Typed]]:
+        bound = ((aggregate, aggregate.typed) for aggregate in self.aggregates)
+        return [(aggregate, typed) for aggregate, typed in bound if typed is not None and typed.measure is not None]

@@ -1,0 +1,76 @@
+"""The accumulator of functions that choose one of the values: by an order of the tuples, or of the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.aggregate.value_column import ValueColumn, ranks, stored_type
+from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.windows.panes import Columns
+
+Choice = Literal["first", "last", "min", "max"]
+
+ORDER = ("event_time", "arrival_time", "id")
+"""The columns of a tuple that order the tuples of a window: `first` and `last` follow them."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One value of a column, and what it was chosen by.
+
+    Attributes
+    ----------
+    choice : str
+        `first` and `last` of the values that are not null, by `ORDER`; `min` and `max` by the values themselves.
+    """
+
+    column: str
+    dtype: pa.DataType
+    choice: Choice
+    id_type: pa.DataType
+
+    @property
+    def name(self) -> str:
+        return f"{self.column}:{self.choice}"
+
+    @property
+    def _has(self) -> str:
+        return f"{self.name}:has"
+
+    @property
+    def _order(self) -> dict[str, pa.DataType]:
+        """The columns that it is chosen by, the most important one first."""
+        if self.choice in ("min", "max"):
+            return {self.name: stored_type(self.dtype)}
+        return dict(zip((f"{self.name}:{part}" for part in ORDER), (pa.int64(), pa.int64(), self.id_type), strict=True))
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return {self._has: pa.int64(), self.name: stored_type(self.dtype)} | self._order
+
+    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        columns = {self._has: values.is_value.astype(np.int64), self.name: values.objects}
+        if self.choice in ("first", "last"):
+            parts = (tuples.column(part).to_numpy(zero_copy_only=False) for part in ORDER)
+            columns |= dict(zip(self._order, parts, strict=True))
+        return columns
+
+    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+        is_value = np.flatnonzero(columns[self._has])
+        group = rows.group[is_value]
+        keys = [ranks(columns[name][is_value], dtype) for name, dtype in self._order.items()]
+        order = np.lexsort([*reversed(keys), group])
+        group, place = group[order], is_value[order]
+        if self.choice in ("first", "min"):
+            is_chosen = np.diff(group, prepend=-1) != 0
+        else:
+            is_chosen = np.diff(group, append=len(rows)) != 0
+        chosen = np.zeros(len(rows), np.int64)  # the first row of all, where a group has no value
+        chosen[group[is_chosen]] = place[is_chosen]
+        merged = {name: columns[name][chosen] for name in self.types}
+        merged[self._has] = rows.fold(columns[self._has], "max")
+        return merged

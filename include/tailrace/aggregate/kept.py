@@ -1,0 +1,73 @@
+"""The accumulator of functions that need all values of a window: one row a tuple, folded when a window is answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.aggregate.value_column import Floats, Ints, ValueColumn, ranks, stored_type
+from tailrace.ground.columns import pair
+from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.windows.panes import Columns
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The values themselves.
+
+    Attributes
+    ----------
+    in_doubles : bool
+        Whether numbers are kept as doubles; else as they are, of any type.
+    """
+
+    column: str
+    dtype: pa.DataType
+    in_doubles: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.column}:{'doubles' if self.in_doubles else 'values'}"
+
+    @property
+    def _has(self) -> str:
+        return f"{self.name}:has"
+
+    @property
+    def _type(self) -> pa.DataType:
+        return pa.float64() if self.in_doubles else stored_type(self.dtype)
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return {self._has: pa.int64(), self.name: self._type}
+
+    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        return {
+            self._has: values.is_value.astype(np.int64),
+            self.name: values.doubles if self.in_doubles else values.objects,
+        }
+
+    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+        raise TypeError("a query that keeps values keeps a row for each tuple")
+
+    def ascending(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Floats]:
+        """Return how many values each group has, shape (m,), and the values of one after another, ascending in each."""
+        is_value = columns[self._has] > 0
+        value, group = columns[self.name][is_value], rows.group[is_value]
+        # Rank the values first: plain integers then sort far quicker than doubles by their group.
+        order = np.argsort(value, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        code, split = pair(group, rank)
+        code.sort()
+        return np.bincount(group, minlength=len(rows)), value[order][split(code)[1]]
+
+    def distinct(self, rows: GroupedRows, columns: Columns) -> Ints:
+        """Return how many distinct values each group has, shape (m,)."""
+        is_value = columns[self._has] > 0
+        value, group = columns[self.name][is_value], rows.group[is_value]
+        _, number = np.unique(ranks(value, self._type), return_inverse=True)
+        code, split = pair(group, number.astype(np.int64))
+        return np.bincount(split(np.unique(code))[0], minlength=len(rows))

@@ -1,0 +1,112 @@
+"""The aggregate kind with several named aggregates: one frozen object for each declared query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.aggregate.accuracy import errors_of_all
+from tailrace.aggregate.aggregates import NamedAggregate
+from tailrace.aggregate.amend_all import AmendedAggregates, amend_all, amounts_of
+from tailrace.aggregate.chosen import ORDER
+from tailrace.aggregate.partials import combine_all
+from tailrace.answers.by_window import ByWindow
+from tailrace.disorder.clock import Frontier
+from tailrace.ground.duration import format_duration
+from tailrace.kind.explanation import Explanation
+from tailrace.kind.inputs import ColumnTypes, Input
+from tailrace.kind.keyed_windows import KeyedWindows
+from tailrace.kind.step import Step
+from tailrace.operators import window
+from tailrace.operators.chunk import Chunks
+from tailrace.operators.window import PaneState
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedAggregates(KeyedWindows):
+    """Several aggregates over the sliding windows of each key, each a column of the answers.
+
+    `columns` maps the columns of a tuple to the source's columns that the aggregates take.
+
+    Attributes
+    ----------
+    aggregates : tuple of NamedAggregate
+    column_types : dict
+        The types of `columns`, by name in the tuple.
+    """
+
+    aggregates: tuple[NamedAggregate, ...]
+    column_types: Mapping[str, pa.DataType]
+
+    @cached_property
+    def summary(self) -> AmendedAggregates:
+        return AmendedAggregates(self.aggregates)
+
+    @property
+    def values(self) -> dict[str, pa.DataType]:
+        return {aggregate.name: aggregate.result for aggregate in self.aggregates}
+
+    @property
+    def answers(self) -> ByWindow:
+        return replace(super().answers, amounts=amounts_of(self.aggregates))
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        types = ColumnTypes(self.key_type, self.id_type, self.column_types)
+        return (Input({}, types, carried=self.columns),)
+
+    @property
+    def explanation(self) -> Explanation:
+        windows = self.windows
+        pane, share = format_duration(windows.pane_ms), windows.size_ms // windows.pane_ms
+        names = ", ".join(f"{each.function} as {each.name}" for each in self.aggregates)
+        reason = "tuples are combined before they go to the tasks"
+        if self.summary.keeps:
+            reason = "a function needs all values of a window: tuples go to the tasks one by one"
+        return Explanation("by the hash of the key", f"{names}; of panes of {pane}, {share} to a window", reason)
+
+    def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
+        arrival = "arrival_time"
+        if arrival not in tuples.schema.names:  # none at all: the initial state is of no tuples
+            tuples = tuples.append_column(arrival, pa.nulls(len(tuples), pa.int64()))
+        return tuples.select(list(dict.fromkeys([*self.inputs[side].tuple_columns, *ORDER])))
+
+    def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return combine_all(self.windows, self.summary, rows)
+
+    def start(self) -> PaneState:
+        return PaneState.empty(self.key_type, self.summary.types)
+
+    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> PaneState:
+        return PaneState.from_arrow(batches, self.summary.types)
+
+    def step(self, state: PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
+        """Advance a state to the frontier (the watermark), and answer the windows that closed."""
+        state, closed, late = window.step(self.windows, self.summary, state, arrived[0], frontier)
+        step = self._step(state, closed, late, frontier)
+        overflowed = self.summary.overflowed(closed, {name: step.answers.column(name) for name in self.values})
+        return step._replace(counts={"overflowed": overflowed} if overflowed else {})
+
+    def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
+        """Add late tuples to answers; where a function can't be amended, there are no rows."""
+        rows = amend_all(self.windows, self.aggregates, answers, late)
+        return pa.RecordBatch.from_pylist([], self.answer) if rows is None else rows.cast(self.answer)
+
+    def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+        """The greatest error among an answer's aggregates: relative, absolute where the true value is 0."""
+        return errors_of_all(self.answers.identity, self.values, approximate, exact)
+
+    def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
+        """1 − the mean error over the exact answers; errors above 1, that of a missing answer, count as 1."""
+        error = np.asarray(self.errors(approximate, exact).column("error"))
+        return float(1 - np.minimum(error, 1.0).mean()) if len(error) else 1.0
+
+    def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Convert closed windows (`key`, `time`, the merged accumulators) to answers."""
+        finished = self.summary.finish(rows)
+        columns = [rows.column("key"), rows.column("time"), *finished.values(), rows.column("tuples")]
+        return super()._answers(pa.RecordBatch.from_arrays(columns, names=["key", "time", *finished, "tuples"]))

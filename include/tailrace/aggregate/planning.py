@@ -1,0 +1,43 @@
+"""Builds the kind of a query with named aggregates from its section."""
+
+from __future__ import annotations
+
+from tailrace.aggregate.aggregates import NamedAggregate
+from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.named_section import NamedAggregatesSection
+from tailrace.aggregate.typed import Values
+from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.windows.sliding import Sliding
+
+_PREFIX = "value_"
+"""Stands before the name of a source's column in tuples, which have columns of their own."""
+
+
+def named_aggregates(windows: Sliding, section: NamedAggregatesSection, types: ColumnTypes) -> NamedAggregates:
+    """Build the kind, given the types of the tuples' columns."""
+    names = dict.fromkeys(each.column for each in section.each.values() if each.column is not None)
+    columns = {_PREFIX + name: name for name in names}
+    column_types = types.of_carried(columns)
+    aggregates = []
+    for name, each in section.each.items():
+        values = None
+        if each.column is not None:
+            column = _PREFIX + each.column
+            values = Values(column, column_types[column], types.id)
+        aggregates.append(NamedAggregate(name, each.function, values, each.parameters))
+    return NamedAggregates(
+        windows, columns, types.key, types.id, aggregates=tuple(aggregates), column_types=column_types
+    )
+
+
+def type_faults(kind: NamedAggregates) -> list[tuple[str, str, str]]:
+    """Return the aggregates whose functions do not take the types of their columns: name, fault and remedy of each."""
+    faults = []
+    for each in kind.aggregates:
+        if each.values is not None and not TYPED_FUNCTIONS[each.function].takes(each.values.dtype):
+            source = kind.columns[each.values.column]
+            fault = f"function {each.function} takes numbers, and column {source} is of type {each.values.dtype}"
+            takes_any = ", ".join(name for name, function in TYPED_FUNCTIONS.items() if not function.of_numbers)
+            faults.append((each.name, fault, f"a column of numbers, or one of {takes_any}"))
+    return faults

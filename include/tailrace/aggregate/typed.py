@@ -1,0 +1,184 @@
+"""An aggregate function of a column of a known type, with Spark SQL's result type and its nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, Moments, Total
+from tailrace.aggregate.chosen import Choice, Chosen
+from tailrace.aggregate.functions import quantiles
+from tailrace.aggregate.kept import Kept
+from tailrace.aggregate.value_column import decimals, is_exact, is_of_64_bits, restored
+from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.windows.panes import Columns
+
+MOST_DIGITS, _MORE_DIGITS = 38, 10
+"""The digits of the longest decimal, and how many more a sum has than its values."""
+
+
+class Values(NamedTuple):
+    """The values that a function is bound to.
+
+    Attributes
+    ----------
+    column : str
+        The column of the tuples.
+    dtype : DataType
+        Its type.
+    id_type : DataType
+        The type of the tuples' ids.
+    """
+
+    column: str
+    dtype: pa.DataType
+    id_type: pa.DataType = pa.string()
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A function bound to a column; a frozen value that is sent to every worker.
+
+    Attributes
+    ----------
+    result : DataType
+        The type of its answers.
+    accumulators : tuple of Accumulator
+        What it needs of the tuples of a window.
+    finish : callable
+        Returns the answers of m windows from the columns of the accumulators, and those that `measure` gives.
+    measure : callable or None
+        Gives columns of m windows from the rows of each, by names of its own; of functions that keep values.
+    count : Count or None
+        Of a function whose answer is null for a window with values only where its type does not hold it.
+    """
+
+    result: pa.DataType
+    accumulators: tuple[Accumulator, ...]
+    finish: Callable[[Columns], pa.Array]
+    measure: Callable[[GroupedRows, Columns], Columns] | None = None
+    count: Count | None = None
+
+
+def bind_count(values: Values, parameters: Mapping[str, Any]) -> Typed:
+    """Bind `count`: of the values that are not null."""
+    count = Count(values.column)
+    return Typed(pa.int64(), (count,), partial(_integers, count.name))
+
+
+def bind_sum(values: Values, parameters: Mapping[str, Any]) -> Typed:
+    """Bind `sum`: exact for integers and decimals; with `wide`, a type that holds every sum of integers."""
+    count, dtype = Count(values.column), values.dtype
+    if not is_exact(dtype):
+        total = Total(values.column)
+        return Typed(pa.float64(), (count, total), partial(_doubles, count.name, total.name))
+    exact = ExactTotal(values.column, dtype)
+    result = pa.decimal128(MOST_DIGITS, 0) if parameters.get("wide") else pa.int64()
+    if pa.types.is_decimal(dtype):
+        result = pa.decimal128(min(MOST_DIGITS, dtype.precision + _MORE_DIGITS), dtype.scale)
+    return Typed(result, (count, exact), partial(_exact, count.name, exact, result), count=count)
+
+
+def bind_avg(values: Values, parameters: Mapping[str, Any]) -> Typed:
+    """Bind `avg`: the exact sum of integers and decimals, rounded once, through the number of values."""
+    count = Count(values.column)
+    total = ExactTotal(values.column, values.dtype) if is_exact(values.dtype) else Total(values.column)
+    scale = values.dtype.scale if pa.types.is_decimal(values.dtype) else 0
+    return Typed(pa.float64(), (count, total), partial(_mean, count.name, total, 10.0**scale))
+
+
+def bind_extreme(values: Values, parameters: Mapping[str, Any], how: Choice) -> Typed:
+    """Bind `min` or `max`."""
+    dtype = values.dtype
+    if not (is_of_64_bits(dtype) or pa.types.is_floating(dtype)):
+        return bind_choice(values, parameters, how)
+    assert how in ("min", "max")
+    count, extreme = Count(values.column), Extreme(values.column, dtype, how)
+    return Typed(dtype, (count, extreme), partial(_stored, count.name, extreme.name, dtype))
+
+
+def bind_choice(values: Values, parameters: Mapping[str, Any], choice: Choice) -> Typed:
+    """Bind a function that chooses one of the values."""
+    count, chosen = Count(values.column), Chosen(values.column, values.dtype, choice, values.id_type)
+    return Typed(values.dtype, (count, chosen), partial(_stored, count.name, chosen.name, values.dtype))
+
+
+def bind_spread(values: Values, parameters: Mapping[str, Any], is_root: bool, freedom: int) -> Typed:
+    """Bind a variance or its root, by the number of values less `freedom`."""
+    moments = Moments(values.column)
+    return Typed(pa.float64(), (moments,), partial(_spread, moments, is_root, freedom))
+
+
+def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None = None) -> Typed:
+    """Bind a quantile, by linear interpolation as `functions.quantiles`."""
+    kept = Kept(values.column, values.dtype, in_doubles=True)
+    measure = partial(_quantile, kept, parameters["q"] if q is None else q)
+    return Typed(pa.float64(), (kept,), partial(_doubles, "count", "quantile"), measure)
+
+
+def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> Typed:
+    """Bind the exact number of distinct values."""
+    kept = Kept(values.column, values.dtype, in_doubles=False)
+    return Typed(pa.int64(), (kept,), partial(_integers, "distinct"), partial(_distinct, kept))
+
+
+def _integers(name: str, columns: Columns) -> pa.Array:
+    return pa.array(columns[name], pa.int64())
+
+
+def _doubles(count: str, name: str, columns: Columns) -> pa.Array:
+    return pa.array(columns[name], pa.float64(), mask=columns[count] == 0)
+
+
+def _stored(count: str, name: str, dtype: pa.DataType, columns: Columns) -> pa.Array:
+    return restored(pa.array(columns[name]), columns[count] == 0, dtype)
+
+
+def _exact(count: str, total: ExactTotal, result: pa.DataType, columns: Columns) -> pa.Array:
+    """Return sums in their result type; null where it does not hold them."""
+    low, high = total.words(columns)
+    is_null = columns[count] == 0
+    if pa.types.is_decimal(result):
+        is_null = is_null | total.overflows(columns) | ~_has_digits(low, high, result.precision)
+        return decimals(low, high, is_null, result)
+    return pa.array(low, mask=is_null | (high != low >> 63) | total.overflows(columns))
+
+
+def _has_digits(low: np.ndarray, high: np.ndarray, digits: int) -> np.ndarray:
+    """Test whether integers of 128 bits have at most so many decimal digits."""
+    bound = 10**digits
+    top, rest = bound >> 64, np.uint64(bound & (2**64 - 1))
+    negative = high < 0
+    low_bits = low.view(np.uint64)
+    magnitude_low = np.where(negative, ~low_bits + np.uint64(1), low_bits)
+    magnitude_high = np.where(negative, ~high + (low_bits == 0), high)
+    within: np.ndarray = (magnitude_high < top) | ((magnitude_high == top) & (magnitude_low < rest))
+    return within & (magnitude_high >= 0)
+
+
+def _mean(count: str, total: ExactTotal | Total, scale: float, columns: Columns) -> pa.Array:
+    number = columns[count]
+    totals = columns[total.name] if isinstance(total, Total) else total.doubles(columns)
+    return pa.array(totals / np.maximum(number, 1) / scale, mask=number == 0)
+
+
+def _spread(moments: Moments, is_root: bool, freedom: int, columns: Columns) -> pa.Array:
+    number, _, squares = (columns[name] for name in moments.names)
+    variance = squares / np.maximum(number - freedom, 1)
+    return pa.array(np.sqrt(variance) if is_root else variance, mask=number <= freedom)
+
+
+def _quantile(kept: Kept, q: float, rows: GroupedRows, columns: Columns) -> Columns:
+    counts, values = kept.ascending(rows, columns)
+    answers = np.zeros(len(counts))
+    answers[counts > 0] = quantiles(counts[counts > 0], values, q)
+    return {"count": counts, "quantile": answers}
+
+
+def _distinct(kept: Kept, rows: GroupedRows, columns: Columns) -> Columns:
+    return {"distinct": kept.distinct(rows, columns)}

@@ -1,0 +1,139 @@
+"""A column of values that aggregate functions take: of which are nulls, and as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LONG_DECIMAL = 18
+"""A decimal of more digits does not fit into 64 bits."""
+
+_LOW = np.int64(0xFFFFFFFF)
+
+
+def is_exact(dtype: pa.DataType) -> bool:
+    """Test whether a type is of integers or decimals, with which sums are exact."""
+    return bool(pa.types.is_integer(dtype) or pa.types.is_decimal(dtype))
+
+
+def is_number(dtype: pa.DataType) -> bool:
+    """Test whether a type is of numbers."""
+    return is_exact(dtype) or bool(pa.types.is_floating(dtype))
+
+
+def is_of_64_bits(dtype: pa.DataType) -> bool:
+    """Test whether the values of a type are held as integers of 64 bits, in their order, by `ValueColumn.integers`."""
+    if pa.types.is_decimal(dtype):
+        return bool(dtype.precision <= LONG_DECIMAL)
+    tests = pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32, pa.types.is_timestamp
+    return any(test(dtype) for test in tests)
+
+
+@dataclass(frozen=True)
+class ValueColumn:
+    """A column of n values, any of which may be null."""
+
+    column: pa.Array
+
+    @cached_property
+    def is_value(self) -> NDArray[np.bool_]:
+        """Which are not null, shape (n,)."""
+        return np.asarray(self.column.is_valid())
+
+    @cached_property
+    def has_nulls(self) -> bool:
+        return bool(self.column.null_count)
+
+    @cached_property
+    def doubles(self) -> Floats:
+        """The numbers as doubles, shape (n,); 0 for null."""
+        numbers = self.column.cast(pa.float64(), safe=False)
+        return np.asarray(numbers.fill_null(0.0) if self.has_nulls else numbers)
+
+    @cached_property
+    def integers(self) -> Ints:
+        """The values as the integers that store them (`is_of_64_bits`), shape (n,); 0 for null."""
+        column, dtype = self.column, self.column.type
+        if pa.types.is_decimal(dtype):
+            return _where(self.is_value, _words(column)[:, 0], self.has_nulls)
+        if pa.types.is_date32(dtype):
+            column = column.cast(pa.int32())
+        column = column.cast(pa.int64())
+        return np.asarray(column.fill_null(0) if self.has_nulls else column)
+
+    @cached_property
+    def limbs(self) -> list[Ints]:
+        """Exact numbers as base-2³² digits, the lowest first and the last one signed; shape (n,) each, 0 for null.
+
+        Two of them hold 64 bits, four hold a long decimal.
+        """
+        if is_of_64_bits(self.column.type):
+            return [self.integers & _LOW, self.integers >> 32]
+        low, high = (_where(self.is_value, word, self.has_nulls) for word in _words(self.column).T)
+        return [low & _LOW, (low >> 32) & _LOW, high & _LOW, high >> 32]
+
+    @cached_property
+    def objects(self) -> NDArray[Any]:
+        """The values as numpy has them, shape (n,): integers of 64 bits, doubles or objects; 0 for a null number."""
+        if is_of_64_bits(self.column.type):
+            return self.integers
+        if pa.types.is_floating(self.column.type):
+            return self.doubles
+        return self.column.to_numpy(zero_copy_only=False)
+
+
+def stored_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type in which `ValueColumn.objects` are stored."""
+    if is_of_64_bits(dtype):
+        return pa.int64()
+    return pa.float64() if pa.types.is_floating(dtype) else dtype
+
+
+def restored(values: pa.Array, is_null: NDArray[np.bool_], dtype: pa.DataType) -> pa.Array:
+    """Return stored values in their own type, null where there is none: the inverse of `ValueColumn.objects`."""
+    if not is_of_64_bits(dtype):
+        numbers = values.cast(stored_type(dtype)).cast(dtype)
+        return pc.if_else(pa.array(is_null), pa.scalar(None, dtype), numbers)
+    integers = np.asarray(values)
+    if pa.types.is_decimal(dtype):
+        return decimals(integers, integers >> 63, is_null, dtype)
+    if pa.types.is_boolean(dtype):
+        return pa.array(integers != 0, mask=is_null)
+    narrow = pa.int32() if pa.types.is_date32(dtype) else pa.int64()
+    return pa.array(np.where(is_null, 0, integers), mask=is_null).cast(narrow).cast(dtype)
+
+
+def ranks(values: NDArray[Any], dtype: pa.DataType) -> NDArray[Any]:
+    """Return numbers as they are, and the rank of other values, from 0 on; equal values have one rank."""
+    if values.dtype != object:
+        return values
+    column = pa.array(values, dtype)
+    distinct = pc.unique(column)
+    return np.asarray(pc.index_in(column, distinct.take(pc.sort_indices(distinct))))
+
+
+def decimals(low: Ints, high: Ints, is_null: NDArray[np.bool_], dtype: pa.DataType) -> pa.Array:
+    """Build decimals from the low and the high word of their unscaled values, shape (n,)."""
+    words = np.empty((len(low), 2), np.int64)
+    words[:, 0], words[:, 1] = np.where(is_null, 0, low), np.where(is_null, 0, high)
+    validity = pa.array(~is_null).buffers()[1] if is_null.any() else None
+    return pa.Array.from_buffers(dtype, len(low), [validity, pa.py_buffer(words)])
+
+
+def _words(column: pa.Array) -> Ints:
+    """Return the words of decimals of 128 bits, the low one first; shape (n, 2), of any value for null."""
+    words = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
+    return words[column.offset : column.offset + len(column)]
+
+
+def _where(is_value: NDArray[np.bool_], word: Ints, has_nulls: bool) -> Ints:
+    return np.where(is_value, word, 0) if has_nulls else np.ascontiguousarray(word)

@@ -1,0 +1,86 @@
+"""Plain Python's answers to named aggregates, as Spark SQL has them: lists, exact fractions and no arrays."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+
+class Values(NamedTuple):
+    """The values of a tuple, and what orders it among others."""
+
+    order: tuple[int, int, str]
+    money: Decimal | None
+    large: Decimal | None
+    count: int | None
+    speed: float | None
+    user: str | None
+    day: date | None
+    is_paid: bool | None
+
+
+TYPES: dict[str, pa.DataType] = {
+    "money": pa.decimal128(18, 2),
+    "large": pa.decimal128(38, 4),
+    "count": pa.int64(),
+    "speed": pa.float64(),
+    "user": pa.string(),
+    "day": pa.date32(),
+    "is_paid": pa.bool_(),
+}
+
+
+def answer(function: str, column: str | None, q: float | None, tuples: Sequence[Values]) -> Any:
+    """The answer of one aggregate over the tuples of a window."""
+    if column is None:
+        return len(tuples)
+    there = [each for each in tuples if getattr(each, column) is not None]
+    values = [getattr(each, column) for each in there]
+    if function == "count":
+        return len(values)
+    if function == "count_distinct":
+        return len(set(values))
+    if not values:
+        return None
+    if function in ("first", "last"):
+        chosen = (min if function == "first" else max)(there, key=lambda each: each.order)
+        return getattr(chosen, column)
+    if function in ("min", "max"):
+        return min(values) if function == "min" else max(values)
+    if function == "sum":
+        return total(column, values)
+    exact = [Fraction(value) for value in values]
+    if function == "avg":
+        return float(sum(exact) / len(exact))
+    if function in ("median", "quantile"):
+        return quantile(sorted(exact), Fraction(0.5 if q is None else q))
+    if len(values) == 1 and not function.endswith("_pop"):
+        return None
+    spread = (statistics.pvariance if function.endswith("_pop") else statistics.variance)(exact)
+    return math.sqrt(spread) if function.startswith("stddev") else float(spread)
+
+
+def total(column: str, values: list[Any]) -> Any:
+    if column == "speed":
+        return math.fsum(values)
+    whole = sum(Fraction(value) for value in values)
+    if column == "count":
+        return int(whole) if -(2**63) <= whole < 2**63 else None
+    digits, scale = {"money": (28, 2), "large": (38, 4)}[column]
+    unscaled = int(whole * 10**scale)
+    sign, text = (1, str(-unscaled)) if unscaled < 0 else (0, str(unscaled))
+    return Decimal((sign, tuple(map(int, text)), -scale)) if abs(unscaled) < 10**digits else None
+
+
+def quantile(values: list[Fraction], q: Fraction) -> float:
+    place = (len(values) - 1) * q
+    below = int(place)
+    above = min(below + 1, len(values) - 1)
+    return float(values[below] + (values[above] - values[below]) * (place - below))

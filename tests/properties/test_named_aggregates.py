@@ -1,0 +1,204 @@
+"""Named aggregates of any types: streamed and corrected, each is plain Python's answer, whatever came in any order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import harness
+import memory_tables
+import oracle
+from harness import run
+from memory_tables import MemoryTables
+from named_oracle import TYPES, Values, answer
+from oracle import Truth, batch, latest, stream
+from streams import cuts, disordered
+from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.named_section import NamedAggregatesSection
+from tailrace.aggregate.planning import named_aggregates
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.windows.sliding import Sliding
+
+SOME = settings(max_examples=100, deadline=None)
+
+NUMBERS = ["sum", "avg", "median", "stddev", "stddev_pop", "var", "var_pop"]
+ANY = ["count", "min", "max", "count_distinct", "first", "last"]
+AMENDED = ["sum", "count", "min", "max"]
+NUMERIC = ["money", "large", "count", "speed"]
+
+Section = dict[str, Any]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def typed_values() -> Iterator[None]:
+    """The oracle's tuples have `Values`, and it answers every aggregate of the query at once."""
+
+    def aggregate(sections: Any, values: list[Values], q: float | None = None) -> Truth:
+        answers = {name: answer(*parts, values) for name, *parts in sections}
+        return Truth(answers, len(values), {name: size(part, values) for name, *part in sections})
+
+    def raw_table(tuples: list[oracle.Tuple]) -> pa.Table:
+        rows = plain([each._replace(value=0.0) for each in tuples]).drop_columns(["value"])
+        for name, dtype in TYPES.items():
+            rows = rows.append_column(name, pa.array([getattr(each.value, name) for each in tuples], dtype))
+        return rows
+
+    plain = harness.raw_table
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(oracle, "aggregate", aggregate)
+        patch.setattr(harness, "raw_table", raw_table)
+        patch.setattr(memory_tables, "raw_table", raw_table)
+        yield
+
+
+def size(part: list[Any], values: list[Values]) -> float:
+    """The sum of the magnitudes of the values: rounding of sums is relative to it."""
+    column = part[1]
+    if column not in NUMERIC:
+        return 0.0
+    return math.fsum(abs(float(getattr(each, column) or 0)) for each in values)
+
+
+def money(digits: int, scale: int) -> st.SearchStrategy[Decimal]:
+    most = 10**digits - 1
+    unscaled = st.one_of(st.integers(-1000, 1000), st.integers(-most, most), st.sampled_from([most, -most]))
+    return unscaled.map(lambda number: Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale)))
+
+
+counts = st.one_of(
+    st.integers(-5, 5),
+    st.integers(2**53, 2**53 + 3),
+    st.sampled_from([2**63 - 1, -(2**63), 2**62]),
+)
+speeds = st.one_of(st.integers(-9, 9).map(float), st.floats(-1e6, 1e6, allow_subnormal=False), st.just(-0.0))
+users = st.sampled_from(["a", "b", "", "ä", "a\0", "x" * 300])
+days = st.sampled_from([date(2000, 2, 29), date(1969, 12, 31), date(2024, 1, 1), date(1, 1, 1), date(9999, 12, 31)])
+
+
+@st.composite
+def sections(draw: st.DrawFn, functions: list[str] | None = None) -> dict[str, Section]:
+    named: dict[str, Section] = {}
+    for place in range(draw(st.integers(1, 5))):
+        function = draw(st.sampled_from(functions or [*NUMBERS, "quantile", *ANY]))
+        columns = NUMERIC if function in (*NUMBERS, "quantile") else [*TYPES]
+        section: Section = {"function": function, "column": draw(st.sampled_from(columns))}
+        if function == "quantile":
+            section["q"] = draw(st.sampled_from([0.9, 0.5, 0.001]))
+        if function == "count" and draw(st.booleans()):
+            del section["column"]
+        named[f"answer_{place}"] = section
+    return named
+
+
+@st.composite
+def case(draw: st.DrawFn, functions: list[str] | None = None, duplicates: bool = False):
+    """A stream of typed values, a query over it, and its kind."""
+    tuples, query = draw(disordered(min_tuples=1, max_tuples=25, duplicates=duplicates))
+    parts = [money(18, 2), money(38, 4), counts, speeds, users, days, st.booleans()]
+    null_share = draw(st.sampled_from([0, 1, 4]))
+    rows: list[oracle.Tuple] = []
+    for each in tuples:
+        values = [None if null_share and draw(st.integers(0, 4)) < null_share else draw(strategy) for strategy in parts]
+        rows.append(each._replace(value=Values((each.event_time, each.arrival_time, each.id), *values)))
+    named = draw(sections(functions))
+    asked = tuple((name, each["function"], each.get("column"), each.get("q")) for name, each in named.items())
+    query = replace(query, function=asked, q=None, policy=draw(st.sampled_from(["none", ("k_slack", 50)])))
+    return rows, query, kind_of(named, query)
+
+
+def kind_of(named: dict[str, Section], query: oracle.Settings) -> NamedAggregates:
+    section = NamedAggregatesSection.model_validate({"function": "named", "each": named})
+    types = ColumnTypes(carried={f"value_{name}": dtype for name, dtype in TYPES.items()})
+    return named_aggregates(Sliding(query.size, query.slide), section, types)
+
+
+def assert_right(found: dict[str, Any], truth: dict[str, Any], sizes: dict[str, float], asked: Any) -> None:
+    """Each answer is plain Python's: to the last digit but for doubles."""
+    for name, function, column, _ in asked:
+        right, value = truth[name], found[name]
+        if not isinstance(right, float) or value is None:
+            assert (value, type(value)) == (right, type(right)), (name, function, column, truth)
+            continue
+        if function in ("min", "max", "first", "last"):
+            assert value == right
+        # Of squares the rounding is relative to the square of the largest value.
+        scale = sizes[name] ** (2 if function.startswith("var") else 1)
+        assert value == pytest.approx(right, rel=1e-9, abs=max(1e-12 * scale, 1e-7 * sizes[name] * 1e-2)), (
+            name,
+            function,
+        )
+
+
+@SOME
+@given(st.data(), case(), st.integers(1, 3))
+def test_streamed_answers_are_plain_pythons_however_the_log_is_cut(data, case, tasks):
+    tuples, query, kind = case
+    at = data.draw(cuts(len(tuples)), label="cuts")
+    rows, outcome = run(tuples, query, cuts=at, tasks=tasks, kind=kind), stream(tuples, query)
+    found = {(row["key"], row["window_start"], row["window_end"]): row for row in rows.get("results", [])}
+    assert found.keys() == outcome.answers.keys()
+    for window, right in outcome.answers.items():
+        assert found[window]["tuples"] == right.tuples
+        assert_right(found[window], right.value, right.sum_abs, query.function)
+    assert sum(row["tuples"] for row in rows.get("late", [])) == len(outcome.late)
+
+
+@SOME
+@given(st.data(), st.one_of(case(duplicates=True), case(AMENDED), case(AMENDED, duplicates=True)))
+def test_corrections_of_any_intervals_are_plain_pythons(data, case):
+    tuples, query, kind = case
+    outcome = stream(tuples, query)
+    ends = [tick.end for tick in outcome.trace]
+    points = st.sampled_from([min(ends) - max(query.tick, 1), *ends])
+    pair = st.tuples(points, points).map(sorted).map(tuple).filter(lambda two: two[0] < two[1])
+    chosen = data.draw(st.lists(pair, min_size=1, max_size=4), label="intervals")
+    tables = MemoryTables(tuples, query, data.draw(cuts(len(tuples)), label="cuts"), kind=kind)
+    for a, b in chosen:
+        tables.correct(a, b)
+    expected, found = latest(outcome, tuples, query, chosen), tables.latest()
+    assert found.keys() == expected.keys()
+    for window, version in expected.items():
+        assert (found[window]["tuples"], found[window]["as_of"]) == (version.tuples, version.as_of), window
+        assert_right(found[window], version.value, version.sum_abs, query.function)
+
+
+class Reread(NamedAggregates):
+    """A kind that can amend nothing."""
+
+    def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
+        return super().amend(answers, late).slice(0, 0)
+
+
+@SOME
+@given(case(AMENDED))
+def test_what_is_amended_is_what_would_be_read_again(case):
+    tuples, query, kind = case
+    ends = [tick.end for tick in stream(tuples, query).trace]
+    interval = min(ends) - max(query.tick, 1), max(ends)
+    amended = MemoryTables(tuples, query, [], kind=kind)
+    read_again = copy(amended)
+    read_again.pipeline = replace(amended.pipeline, kind=Reread(**vars_of(kind)))
+    one, other = (tables.correct(*interval).to_pylist() for tables in (amended, read_again))
+    truth = batch(tuples, query, interval[1])
+    by_window = {(row["key"], row["window_start"], row["window_end"]): row for row in other}
+    assert len(one) == len(other)
+    for row in one:
+        window = row["key"], row["window_start"], row["window_end"]
+        assert row["tuples"] == by_window[window]["tuples"]
+        if not row["retracted"]:
+            assert_right(row, truth[window].value, truth[window].sum_abs, query.function)
+
+
+def vars_of(kind: NamedAggregates) -> dict[str, Any]:
+    names = ("windows", "columns", "key_type", "id_type", "aggregates", "column_types")
+    return {name: getattr(kind, name) for name in names}
