@@ -22,7 +22,10 @@ def test_a_guard_stands_once_in_its_file_and_has_tests(mutation):
     assert text.count(mutation.text) == 1
     assert mutation.replacement != mutation.text
     assert mutation.tests
-    assert all((ROOT / test.partition("::")[0]).is_file() for test in mutation.tests)
+    for test in mutation.tests:
+        file, *names = test.split("::")
+        assert (ROOT / file).is_file()
+        assert not names or f"def {names[-1].partition('[')[0]}(" in (ROOT / file).read_text()
 
 
 def test_a_guard_stands_in_the_file_of_its_room():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guards.mutation import Mutation
-from guards.shared_tests import EDITS, REBUILD, SINK, WAREHOUSE
+from guards.shared_tests import REBUILD, SINK, WAREHOUSE
 
 MERGED = "tests/properties/test_merged_batches.py"
 CHECKPOINT = "tests/unit/storage/test_checkpoint.py"
@@ -159,7 +159,7 @@ MUTATIONS = (
         "storage/deployed.py",
         "except FileNotFoundError:\n            return None",
         "except ZeroDivisionError:\n            return None",
-        (f"{EDITS}::test_a_driver_whose_warehouse_is_away_waits_and_begins_nothing",),
+        ("tests/unit/storage/test_deployment.py::test_a_driver_whose_warehouse_is_away_waits_and_begins_nothing",),
     ),
     Mutation(
         "no value of a rejected record in a log",
