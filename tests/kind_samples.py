@@ -23,6 +23,23 @@ SAMPLES = {
     "max": {"kind": "aggregate", "aggregate": {"function": "max", "column": "value"}},
     "median": {"kind": "aggregate", "aggregate": {"function": "median", "column": "value"}},
     "quantile": {"kind": "aggregate", "aggregate": {"function": "quantile", "column": "value", "q": 0.9}},
+    "named": {
+        "kind": "aggregate",
+        "aggregate": {
+            "total": {"function": "sum", "column": "value"},
+            "number": {"function": "count"},
+            "least": {"function": "min", "column": "value"},
+        },
+    },
+    "kept": {
+        "kind": "aggregate",
+        "aggregate": {
+            "p90": {"function": "quantile", "column": "value", "q": 0.9},
+            "spread": {"function": "stddev_pop", "column": "value"},
+            "newest": {"function": "last", "column": "value"},
+            "distinct": {"function": "count_distinct", "column": "value"},
+        },
+    },
     "topk": {"kind": "topk", "topk": {"k": 3, "score": "value"}},
     "ascending": {"kind": "topk", "topk": {"k": 1, "score": "value", "order": "ascending"}},
     "sma": {"kind": "topk", "topk": {"k": 3, "score": "value", "method": "sma"}},
@@ -51,7 +68,8 @@ def id_type_of(name: str) -> pa.DataType:
 
 
 def kind_of(name: str, size: int = 500, slide: int = 100) -> Kind:
-    return build(query_of(name, size, slide), [ColumnTypes(pa.string(), id_type_of(name))])
+    types = ColumnTypes(pa.string(), id_type_of(name), {"value_value": pa.float64()})
+    return build(query_of(name, size, slide), [types])
 
 
 def content(kind: Kind, tuples: list[Tuple]) -> pa.RecordBatch:
@@ -63,7 +81,10 @@ def content(kind: Kind, tuples: list[Tuple]) -> pa.RecordBatch:
         "id": ids(tuples, needed.column_types.id),
         "tick": pa.array([0] * len(tuples), pa.int64()),
     }
-    values = {part: pa.array([item.value for item in tuples], pa.float64()) for part in needed.columns}
+    names = (*needed.columns, *needed.carried)
+    values = {part: pa.array([item.value for item in tuples], pa.float64()) for part in names}
+    if needed.carried:
+        columns["arrival_time"] = pa.array([item.arrival_time for item in tuples], pa.int64())
     return pa.RecordBatch.from_pydict(columns | values)
 
 

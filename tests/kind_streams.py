@@ -25,6 +25,16 @@ DISTRICTS = {"path": "zones.geojson", "id": "name", "geometry": "geometry"}
 
 KINDS = {
     "aggregate": {"kind": "aggregate", "aggregate": {"function": "median", "column": "x"}} | WINDOW,
+    "named aggregates": {
+        "kind": "aggregate",
+        "aggregate": {
+            "total": {"function": "sum", "column": "x"},
+            "newest": {"function": "last", "column": "y"},
+            "first_key": {"function": "min", "column": "key"},
+            "number": {"function": "count"},
+        },
+    }
+    | WINDOW,
     "topk": {"kind": "topk", "topk": {"k": 2, "score": "x"}} | WINDOW,
     "emd_join": {"kind": "emd_join", "window": {"size": "200 ms"}, "emd_join": EMD | {"span": 0.25, "feedback": "1 s"}},
     "spatial interval": {

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -39,12 +40,11 @@ TYPES: dict[str, pa.DataType] = {
 
 def answer(function: str, column: str | None, q: float | None, tuples: Sequence[Values]) -> Any:
     """The answer of one aggregate over the tuples of a window."""
-    if column is None:
-        return len(tuples)
-    there = [each for each in tuples if getattr(each, column) is not None]
-    values = [getattr(each, column) for each in there]
+    there = [each for each in tuples if column is None or getattr(each, column) is not None]
     if function == "count":
-        return len(values)
+        return len(there)
+    assert column is not None
+    values = [getattr(each, column) for each in there]
     if function == "count_distinct":
         return len(set(values))
     if not values:
@@ -52,18 +52,20 @@ def answer(function: str, column: str | None, q: float | None, tuples: Sequence[
     if function in ("first", "last"):
         chosen = (min if function == "first" else max)(there, key=lambda each: each.order)
         return getattr(chosen, column)
-    if function in ("min", "max"):
-        return min(values) if function == "min" else max(values)
-    if function == "sum":
-        return total(column, values)
-    exact = [Fraction(value) for value in values]
+    if function in ("sum", "min", "max"):
+        return {"min": min, "max": max, "sum": partial(total, column)}[function](values)
+    return of_numbers(function, q, sorted(map(Fraction, values)))
+
+
+def of_numbers(function: str, q: float | None, values: list[Fraction]) -> float | None:
+    """The answer in doubles over exact numbers, ascending."""
     if function == "avg":
-        return float(sum(exact) / len(exact))
+        return float(sum(values) / len(values))
     if function in ("median", "quantile"):
-        return quantile(sorted(exact), Fraction(0.5 if q is None else q))
+        return quantile(values, Fraction(0.5 if q is None else q))
     if len(values) == 1 and not function.endswith("_pop"):
         return None
-    spread = (statistics.pvariance if function.endswith("_pop") else statistics.variance)(exact)
+    spread = (statistics.pvariance if function.endswith("_pop") else statistics.variance)(values)
     return math.sqrt(spread) if function.startswith("stddev") else float(spread)
 
 

@@ -33,7 +33,7 @@ def errors_of_all(
     """
     place = identity.find(exact, approximate)
     greatest = np.where(place < 0, 1.0, 0.0)
-    near_row = pa.array(np.where(place < 0, None, place), pa.int64())
+    near_row = pa.array(place, pa.int64(), mask=place < 0)
     for name, dtype in values.items():
         near, true = approximate[name].combine_chunks().take(near_row), exact[name].combine_chunks()
         if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype) or pa.types.is_integer(dtype):

@@ -14,9 +14,11 @@ from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend_all import AmendedAggregates, amend_all, amounts_of
 from tailrace.aggregate.chosen import ORDER
 from tailrace.aggregate.partials import combine_all
+from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.duration import format_duration
+from tailrace.ground.errors import Problem
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.keyed_windows import KeyedWindows
@@ -68,6 +70,16 @@ class NamedAggregates(KeyedWindows):
         if self.summary.keeps:
             reason = "a function needs all values of a window: tuples go to the tasks one by one"
         return Explanation("by the hash of the key", f"{names}; of panes of {pane}, {share} to a window", reason)
+
+    def type_problems(self) -> list[Problem]:
+        problems = []
+        takes_any = ", ".join(name for name, function in TYPED_FUNCTIONS.items() if not function.of_numbers)
+        for each in self.aggregates:
+            if each.values is not None and not TYPED_FUNCTIONS[each.function].takes(each.values.dtype):
+                source = self.columns[each.values.column]
+                fault = f"function {each.function} takes numbers, and column {source} is of type {each.values.dtype}"
+                problems.append(Problem(f"aggregate.{each.name}", fault, f"a column of numbers, or {takes_any}"))
+        return problems
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         arrival = "arrival_time"

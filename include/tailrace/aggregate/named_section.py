@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_serializer, model_validator
 
-from tailrace.aggregate.typed_functions import SHARE, TYPED_FUNCTIONS
+from tailrace.aggregate.typed_functions import QUANTILE, SHARE, TYPED_FUNCTIONS
 from tailrace.ground.fields import Column, Name, Section, field_error
 
 NAMED = "named"
@@ -26,7 +26,7 @@ class NamedAggregateSection(Section):
 
     function: Literal[tuple(TYPED_FUNCTIONS)] = Field(description="what is computed of each window: sum")  # type: ignore[valid-type]
     column: Column | None = Field(default=None, description="column of the values: speed")
-    q: SHARE | None = Field(default=None, description=SHARE.__metadata__[0].description)
+    q: SHARE | None = Field(default=None, description=QUANTILE)
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pyarrow as pa
 
@@ -9,6 +11,7 @@ from tailrace.aggregate.aggregates import Aggregates
 from tailrace.aggregate.function import Function
 from tailrace.aggregate.tick_groups import TickGroups, group_by_tick
 from tailrace.ground.columns import encode
+from tailrace.ground.grouping import How
 from tailrace.windows.panes import Columns
 from tailrace.windows.sliding import Sliding
 
@@ -32,7 +35,8 @@ def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.
     if function.folds == ("keep",):
         return _each(windows, tuples, columns, function.types)
     groups = group_by_tick(windows, tuples)
-    folded = {name: groups.rows.fold(columns[name], each.fold) for name, each in function.accumulator.items()}
+    hows = cast("tuple[How, ...]", function.folds)
+    folded = {name: groups.rows.fold(columns[name], how) for name, how in zip(columns, hows, strict=True)}
     return _rows(groups, folded, function.types)
 
 

@@ -6,7 +6,6 @@ from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.aggregate.named_section import NamedAggregatesSection
 from tailrace.aggregate.typed import Values
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
 
@@ -29,15 +28,3 @@ def named_aggregates(windows: Sliding, section: NamedAggregatesSection, types: C
     return NamedAggregates(
         windows, columns, types.key, types.id, aggregates=tuple(aggregates), column_types=column_types
     )
-
-
-def type_faults(kind: NamedAggregates) -> list[tuple[str, str, str]]:
-    """Return the aggregates whose functions do not take the types of their columns: name, fault and remedy of each."""
-    faults = []
-    for each in kind.aggregates:
-        if each.values is not None and not TYPED_FUNCTIONS[each.function].takes(each.values.dtype):
-            source = kind.columns[each.values.column]
-            fault = f"function {each.function} takes numbers, and column {source} is of type {each.values.dtype}"
-            takes_any = ", ".join(name for name, function in TYPED_FUNCTIONS.items() if not function.of_numbers)
-            faults.append((each.name, fault, f"a column of numbers, or one of {takes_any}"))
-    return faults

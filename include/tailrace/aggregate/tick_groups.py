@@ -66,5 +66,5 @@ def _by_cell(windows: Sliding, keys: int, key: Codes, event: Ints, tick: Ints) -
     m = number(n, keys, windows.pane_ms, tick, event, key, cells, counts, cell, *columns)
     if m <= 0:
         return None
-    used, key_code, pane, ticks, tuples = (column[:m] for column in columns)
-    return GroupedRows(cell, int(used[-1]) + 1, used), key_code, pane, ticks, tuples
+    found: tuple[Any, ...] = tuple(column[:m] for column in columns)
+    return GroupedRows(cell, int(used[m - 1]) + 1, found[0]), *found[1:]

@@ -24,8 +24,8 @@ from tailrace.aggregate.typed import (
 )
 from tailrace.aggregate.value_column import is_number
 
-_Q = "the share of the numbers that lie below, for function quantile: 0.9"
-SHARE = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, description=_Q)]
+QUANTILE = "the share of the numbers that lie below, for function quantile: 0.9"
+SHARE = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, description=QUANTILE)]
 
 
 @dataclass(frozen=True)

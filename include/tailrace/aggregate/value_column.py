@@ -88,7 +88,8 @@ class ValueColumn:
             return self.integers
         if pa.types.is_floating(self.column.type):
             return self.doubles
-        return self.column.to_numpy(zero_copy_only=False)
+        values: NDArray[Any] = self.column.to_numpy(zero_copy_only=False)
+        return values
 
 
 def stored_type(dtype: pa.DataType) -> pa.DataType:

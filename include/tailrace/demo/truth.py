@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailrace.aggregate.section import AggregateSection
+from tailrace.aggregate.section import FunctionSection
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
 
@@ -53,8 +53,9 @@ def _answer(query: Query) -> Callable[[Held], Any]:
     return functions[_aggregate(query).function]
 
 
-def _aggregate(query: Query) -> AggregateSection:
+def _aggregate(query: Query) -> FunctionSection:
     assert isinstance(query, AggregateQuery)
+    assert isinstance(query.aggregate, FunctionSection)
     return query.aggregate
 
 

@@ -78,7 +78,7 @@ class GroupedRows:
         else:
             with np.errstate(over="ignore", invalid="ignore"):
                 _UFUNCS[how].at(out, self.cell, column)
-        folded = out[self.used]
+        folded: NDArray[Any] = out[self.used]
         return folded + 0.0 if is_float else folded
 
 

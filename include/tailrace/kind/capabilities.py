@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tailrace.disorder.tick_statistics import SAMPLE, ErrorModel, TickContents
 from tailrace.ground.columns import Floats
+from tailrace.ground.errors import Problem
 from tailrace.kind.protocol import WindowedKind
 from tailrace.partition.routes import TaskSlot
 from tailrace.windows.sliding import Sliding
@@ -32,6 +33,14 @@ class Preaggregating(Protocol):
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Combine rows into partials by key, pane and tick: `pane` in the place of `event_time`, no ids of tuples."""
+
+
+@runtime_checkable
+class TypedByColumns(Protocol):
+    """A kind whose functions take columns of some types alone."""
+
+    def type_problems(self) -> list[Problem]:
+        """Return the functions that do not take the types of their columns."""
 
 
 @runtime_checkable

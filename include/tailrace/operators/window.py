@@ -101,8 +101,8 @@ def late_partials(summary: Summary, keys: pa.Array, late: Rows, tick: Ints, befo
     row_tick, pane = split_tick_and_pane(tick_and_pane)
     ticks, first = np.unique(tick, return_index=True)
     frontier = before[first][np.searchsorted(ticks, row_tick)]
-    times = {"pane_start": pa.array(pane), "tick": pa.array(row_tick), "frontier": pa.array(frontier)}
-    return pa.RecordBatch.from_pydict({"key": keys.take(pa.array(key))} | times | columns)
+    identity = {"key": keys.take(pa.array(key)), "pane_start": pa.array(pane), "tick": pa.array(row_tick)}
+    return pa.RecordBatch.from_pydict(identity | columns | {"frontier": pa.array(frontier)})
 
 
 def encode_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataType]) -> tuple[pa.Array, Rows, Ints]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from tailrace.aggregate.named_section import NAMED
 from tailrace.ground.duration import _UNIT_OF, format_duration, ms
 from tailrace.query.declared import ADAPTER
 
@@ -30,6 +31,9 @@ TIME = r"^\s*\d{4}(-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|-?W\d{2}(-?[1-7])?)(
 FIRST_DAY, LAST_DAY = 1_01_01, 9999_12_31  # 2000-01-01 may be written 20000101, which YAML reads as a number
 QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # a number that YAML parsers read as text: quoted, or 1_000
 _AS_JSON = ("integer", "number", "boolean", "array")  # types whose examples are written as in JSON
+_HOLDS_SECTIONS: Json = {"not": {"additionalProperties": {"not": {"type": "object"}}}}
+"""An object of which a value is an object."""
+
 _WORDS = ("true", "false", "yes", "no", "on", "off", "t", "f", "y", "n")
 _BOOLEAN: Json = {
     "type": ["boolean", "string", "integer"],
@@ -155,9 +159,14 @@ def _merge_members(section: Json, sections: dict[str, Json]) -> None:
     for name, node in section["properties"].items():
         if "discriminator" in node:
             title = name.capitalize()
+            named = node["discriminator"]["mapping"].pop(NAMED, None)
             if title not in sections:
                 sections[title] = _merged(node, sections) | {"description": node["description"].partition(": ")[0]}
-            section["properties"][name] = {"$ref": f"#/$defs/{title}", "description": node["description"]}
+            one: Json = {"$ref": f"#/$defs/{title}"}
+            if named is not None:  # in a file the names stand in the section itself
+                each = sections[named.split("/")[-1]]["properties"]["each"]
+                one = {"type": "object", "if": _HOLDS_SECTIONS, "then": each, "else": one}
+            section["properties"][name] = one | {"description": node["description"]}
 
 
 def _merged(union: Json, sections: Mapping[str, Json]) -> Json:

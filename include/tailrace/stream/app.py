@@ -30,7 +30,7 @@ from tailrace.stream.run import OnBatch, StreamRun
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.sink import Sink
 from tailrace.stream.source_bins import require_bins
-from tailrace.stream.source_sample import require_zones
+from tailrace.stream.source_sample import require_types
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.stream_tables import StreamTables
 
@@ -85,7 +85,7 @@ def run(
             return 0
         table = table if manifest is None else open_table(query, layout, manifest, options.live)
         if manifest is None:
-            require_zones(query, {name: feed.types for name, feed in sources.feeds.items()})
+            require_types(query, {name: feed.types for name, feed in sources.feeds.items()})
             query = require_bins(query)
         manifest = manifest or create_checkpoint(query, layout, sources.feeds, table)
         query = query.fixed_by(manifest.structure)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tailrace.engine.stream_reader import columns_of, readers_of
+from tailrace.engine.stream_reader import column_types_of, columns_of, readers_of
 from tailrace.ground.errors import Unfit
 from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
+from tailrace.kind.capabilities import TypedByColumns
+from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.query.sections import Stream
 from tailrace.sources.check import Columns
@@ -80,12 +82,15 @@ def sample_sources(query: Query) -> dict[str, SourceSample]:
     """
     columns = columns_of(query)
     samples = {name: _sample(query, name, stream, columns[name]) for name, stream in query.streams.items()}
-    require_zones(query, {name: sample.types for name, sample in samples.items()})
+    require_types(query, {name: sample.types for name, sample in samples.items()})
     return samples
 
 
-def require_zones(query: Query, types: Mapping[str, Types]) -> None:
-    """Refuse times without a zone beside others that have one, where nothing says what they mean.
+def require_types(query: Query, types: Mapping[str, Types]) -> None:
+    """Refuse what the types of the sources' columns show to be wrong.
+
+    That is times without a zone beside others that have one, where nothing says what they mean; and functions that do
+    not take the types of their columns.
 
     Raises
     ------
@@ -93,7 +98,13 @@ def require_zones(query: Query, types: Mapping[str, Types]) -> None:
     """
     names = {name: (stream.event_time, stream.arrival_time) for name, stream in query.streams.items()}
     timezones = {name: stream.timezone for name, stream in query.streams.items()}
-    if problems := [*zone_problems(names, types, timezones)]:
+    problems = [*zone_problems(names, types, timezones)]
+    columns = columns_of(query)
+    if query.table is None and all(types.get(name) for name in columns):
+        kind = build(query, [column_types_of(each, types[name]) for name, each in columns.items()])
+        found = kind.type_problems() if isinstance(kind, TypedByColumns) else []
+        problems += [replace(problem, where=f"query {query.name}: {problem.where}") for problem in found]
+    if problems:
         raise Unfit(problems)
 
 

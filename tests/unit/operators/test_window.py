@@ -204,7 +204,7 @@ def test_every_function_over_panes_and_strays(name: str) -> None:
 def test_late_tuples_are_registered_once_per_key_pane_and_tick_with_a_total_if_the_fold_is_sum(name: str) -> None:
     rows = [("a", 5, 1, 2.0), ("a", 6, 1, -0.5), ("b", 5, 1, 4.0), ("a", 15, 1, 8.0), ("a", 6, 2, 16.0)]
     late = step_rows(EMPTY, frontier(20, t1=20, t2=30), *rows, name=name)[2]
-    sums = FUNCTIONS[name].adds
+    sums = FUNCTIONS[name].sum_of is not None
     assert sorted(late, key=lambda row: (row["tick"], row["pane_start"], row["key"])) == [
         {
             "key": key,

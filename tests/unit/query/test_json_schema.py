@@ -21,6 +21,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter
 
 from kind_samples import SAMPLES
+from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.cli.commands import main
 from tailrace.ground.duration import _UNIT_OF, Duration, parse_duration, parse_time_ms
 from tailrace.ground.errors import Refused
@@ -114,7 +115,9 @@ def sections_of(model: type[BaseModel], schema: dict[str, Any]) -> Iterator[tupl
     yield model, schema
     for name, field in model.model_fields.items():
         for inner in (field.annotation, *getattr(field.annotation, "__args__", ())):
-            if isinstance(inner, type) and issubclass(inner, Section):
+            if inner is NamedAggregatesSection:  # in a file its names stand in the section itself
+                yield from sections_of(NamedAggregateSection, SCHEMA["$defs"][NamedAggregateSection.__name__])
+            elif isinstance(inner, type) and issubclass(inner, Section):
                 place = SCHEMA["$defs"].get(inner.__name__, SCHEMA["$defs"].get(name.capitalize()))
                 yield from sections_of(inner, place)
 
