@@ -24,7 +24,7 @@ from named_oracle import TYPES, Values, answer
 from oracle import Truth, batch, latest, stream
 from streams import cuts, disordered
 from tailrace.aggregate.named_kind import NamedAggregates
-from tailrace.aggregate.named_section import NamedAggregatesSection
+from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import named_aggregates
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
@@ -117,7 +117,7 @@ def case(draw: st.DrawFn, functions: list[str] | None = None, duplicates: bool =
 
 
 def kind_of(named: dict[str, Section], query: oracle.Settings) -> NamedAggregates:
-    section = NamedAggregatesSection.model_validate({"function": "named", "each": named})
+    section = NamedAggregatesSection.model_validate({"function": NAMED, "each": named})
     types = ColumnTypes(carried={f"value_{name}": dtype for name, dtype in TYPES.items()})
     return named_aggregates(Sliding(query.size, query.slide), section, types)
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_serializer, model_validator
 
 from tailrace.aggregate.typed_functions import QUANTILE, SHARE, TYPED_FUNCTIONS
-from tailrace.ground.fields import Column, Name, Section, field_error
+from tailrace.ground.fields import Column, Section, field_error
 
-NAMED = "named"
+NAMED = "by name"
 """What stands in the model for the function of a section with names; no file can state it."""
+
+_NAME = re.compile("[a-z][a-z0-9_]{0,62}")
 
 RESERVED = frozenset(
     {"key", "window_start", "window_end", "tuples", "coverage", "k_ms", "as_of", "emitted_at", "facts_version"}
@@ -48,15 +51,18 @@ class NamedAggregateSection(Section):
 class NamedAggregatesSection(Section):
     """Several aggregates, by their names in the answers. In a file the names stand directly in `aggregate`."""
 
-    function: Literal["named"] = Field(description="what is computed of each window: sum")
-    each: dict[Name, NamedAggregateSection] = Field(
-        description="aggregates by name: {total: {function: sum, column: speed}}", min_length=1
+    function: Literal["by name"] = Field(description="what is computed of each window: sum")
+    each: dict[str, NamedAggregateSection] = Field(
+        description="aggregates, each under its name: {total: {function: sum, column: speed}}", min_length=1
     )
 
     @field_validator("each")
     @classmethod
     def _validate_names(cls, each: dict[str, NamedAggregateSection]) -> dict[str, NamedAggregateSection]:
         for name in each:
+            if not _NAME.fullmatch(name):
+                remedy = "a name of a-z, 0-9 and _, a letter first, at most 63 characters: revenue"
+                raise field_error(f"{name!r} is no name of a column of answers", remedy, name)
             if name in RESERVED:
                 raise field_error(f"answers have a column {name} already", "another name for the aggregate", name)
         return each
@@ -70,4 +76,6 @@ def gathered(section: Any) -> Any:
     """Return a section of a file as the models take it: names below `each`, if a value is a section itself."""
     if isinstance(section, Mapping) and any(isinstance(value, Mapping) for value in section.values()):
         return {"function": NAMED, "each": dict(section)}
+    if isinstance(section, Mapping) and section.get("function") == NAMED:
+        return {**section, "function": f"{NAMED} "}  # which is no function
     return section

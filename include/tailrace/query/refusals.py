@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
+from tailrace.aggregate.named_section import NamedAggregatesSection
 from tailrace.ground.duration import format_duration, ms
 from tailrace.query.declared import AnyQuery
 from tailrace.query.sections import Disorder
@@ -152,7 +152,6 @@ def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint:
         return "has no value", hint
     if error in ("literal_error", "union_tag_invalid"):
         choices = re.findall(r"'(\w+)'", context.get("expected") or context["expected_tags"])
-        choices = [choice for choice in choices if choice != NAMED]
         return _unknown_name(field, str(value), choices)
     if error == "value_error" and re.fullmatch(r"\d+", str(value)):
         return f"{value} has no unit", f"write {value} ms, if you mean milliseconds; {hint}"

@@ -1,0 +1,89 @@
+"""The section `aggregate` with names: what it takes, and what is refused with which remedy."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailrace.aggregate.named_section import RESERVED
+from tailrace.answers.identity import WINDOW
+from tailrace.ground.errors import Refused
+from tailrace.kinds import build
+from tailrace.query.loading import load, parse
+from tailrace.storage.table_schemas import schemas
+
+HEAD = """name: revenue
+kind: aggregate
+streams:
+  events:
+    source: {format: csv, path: events}
+    event_time: event_ts
+    id: event_id
+    key: country
+window: {size: 5 min}
+"""
+
+
+def query_of(section: str, more: str = "") -> Any:
+    return parse(Path("/queries/revenue.yaml"), f"{HEAD}aggregate:\n{section}{more}")
+
+
+def test_answers_have_columns_of_the_names_in_their_order() -> None:
+    query = query_of(
+        "  revenue: {function: sum, column: net}\n"
+        "  purchases: {function: count}\n"
+        "  p90: {function: quantile, q: 0.9, column: latency}\n"
+    )
+    assert build(query).answer.names == [*WINDOW.columns, "revenue", "purchases", "p90", "tuples"]
+    assert pickle.loads(pickle.dumps(query)) == query
+    assert query.structure()["aggregate.p90.q"] == 0.9
+    assert "aggregate.function" not in query.structure(), "the section has no function of its own in a file"
+
+
+@pytest.mark.parametrize(
+    ("section", "fault", "remedy"),
+    [
+        ("  total: {function: summ, column: net}\n", "revenue.yaml:11: aggregate.total.function: 'summ' is no function", "sum"),
+        ("  total: {function: sum}\n", "revenue.yaml:11: aggregate.total.column: is missing", "column: speed"),
+        ("  total: {function: quantile, column: net}\n", "aggregate.total.q: is missing", "q: 0.9"),
+        ("  total: {function: sum, column: net, q: 0.5}\n", "function sum takes no q", "function: quantile"),
+        ("  total: {function: quantile, column: net, q: 2}\n", "aggregate.total.q: '2' does not fit", "less than 1"),
+        ("  total: {column: net}\n", "aggregate.total.function: is missing", "sum"),
+        ("  total: {function: sum, colum: net}\n", "aggregate.total.colum: 'colum' is no field here", "column"),
+        ("  Total: {function: count}\n", "aggregate.Total", "a letter"),
+        ("  tuples: {function: count}\n", "answers have a column tuples already", "another name"),
+        ("  total: {function: count}\n  more: count\n", "aggregate.more", "{function: sum, column: speed}"),
+        ("  function: summ\n  column: net\n", "'summ' is no function here", "sum (of"),
+        ("  function: by name\n", "'by name ' is no function here", "one of"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_place_and_remedy(section: str, fault: str, remedy: str) -> None:
+    with pytest.raises(Refused) as refused:
+        query_of(section)
+    text = str(refused.value)
+    assert fault in text
+    assert remedy in text.partition("right would be")[2]
+    assert "by name" not in text.partition("right would be")[2], "no file can state it"
+
+
+def test_a_policy_that_promises_takes_one_function() -> None:
+    more = "disorder: {policy: quantile, error: 0.05, risk: 0.05}\n"
+    with pytest.raises(Refused, match="here are named aggregates") as refused:
+        query_of("  total: {function: sum, column: net}\n", more)
+    assert "policy: k_slack" in str(refused.value)
+
+
+def test_every_name_that_tables_have_is_reserved() -> None:
+    """An aggregate of such a name would stand in place of a column, or be taken for a time."""
+    kind = build(query_of("  total: {function: sum, column: net}\n"))
+    taken = set(schemas(kind)["results"].names) - {"total"}
+    assert taken <= RESERVED
+
+
+def test_files_load(tmp_path: Path) -> None:
+    file = tmp_path / "revenue.yaml"
+    file.write_text(f"{HEAD}aggregate:\n  total: {{function: sum, column: net}}\n")
+    assert [*load(file).aggregate.each] == ["total"]
