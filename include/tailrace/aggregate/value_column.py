@@ -18,6 +18,8 @@ LONG_DECIMAL = 18
 """A decimal of more digits does not fit into 64 bits."""
 
 _LOW = np.int64(0xFFFFFFFF)
+_SIGN = np.int64(-(1 << 63))
+_NO_DECIMAL = bytes(16)
 
 
 def is_exact(dtype: pa.DataType) -> bool:
@@ -83,11 +85,20 @@ class ValueColumn:
 
     @cached_property
     def objects(self) -> NDArray[Any]:
-        """The values as numpy has them, shape (n,): integers of 64 bits, doubles or objects; 0 for a null number."""
-        if is_of_64_bits(self.column.type):
+        """The values as they are stored, shape (n,): integers of 64 bits, doubles or objects; 0 for a null number.
+
+        A long decimal is bytes in the order of the numbers: its words, the high one first, with the sign turned round.
+        """
+        dtype = self.column.type
+        if is_of_64_bits(dtype):
             return self.integers
-        if pa.types.is_floating(self.column.type):
+        if pa.types.is_floating(dtype):
             return self.doubles
+        if pa.types.is_decimal(dtype):
+            low, high = _words(self.column).T
+            ordered = np.stack([high ^ _SIGN, low], axis=1).astype(">i8")
+            column = pa.Array.from_buffers(pa.binary(16), len(low), [None, pa.py_buffer(ordered)])
+            return np.where(self.is_value, column.to_numpy(zero_copy_only=False), None)
         values: NDArray[Any] = self.column.to_numpy(zero_copy_only=False)
         return values
 
@@ -96,11 +107,17 @@ def stored_type(dtype: pa.DataType) -> pa.DataType:
     """Return the type in which `ValueColumn.objects` are stored."""
     if is_of_64_bits(dtype):
         return pa.int64()
+    if pa.types.is_decimal(dtype):
+        return pa.binary()
     return pa.float64() if pa.types.is_floating(dtype) else dtype
 
 
 def restored(values: pa.Array, is_null: NDArray[np.bool_], dtype: pa.DataType) -> pa.Array:
     """Return stored values in their own type, null where there is none: the inverse of `ValueColumn.objects`."""
+    if pa.types.is_decimal(dtype) and not is_of_64_bits(dtype):
+        texts = [_NO_DECIMAL if gone else text for text, gone in zip(values.to_pylist(), is_null.tolist(), strict=True)]
+        words = np.frombuffer(b"".join(texts), ">i8").astype(np.int64).reshape(-1, 2)
+        return decimals(words[:, 1], words[:, 0] ^ _SIGN, is_null, dtype)
     if not is_of_64_bits(dtype):
         numbers = values.cast(stored_type(dtype)).cast(dtype)
         return pc.if_else(pa.array(is_null), pa.scalar(None, dtype), numbers)

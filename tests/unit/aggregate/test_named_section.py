@@ -46,7 +46,11 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("section", "fault", "remedy"),
     [
-        ("  total: {function: summ, column: net}\n", "revenue.yaml:11: aggregate.total.function: 'summ' is no function", "sum"),
+        (
+            "  total: {function: summ, column: net}\n",
+            "revenue.yaml:11: aggregate.total.function: 'summ' is no function",
+            "sum",
+        ),
         ("  total: {function: sum}\n", "revenue.yaml:11: aggregate.total.column: is missing", "column: speed"),
         ("  total: {function: quantile, column: net}\n", "aggregate.total.q: is missing", "q: 0.9"),
         ("  total: {function: sum, column: net, q: 0.5}\n", "function sum takes no q", "function: quantile"),
