@@ -91,7 +91,7 @@ def ours(content: pa.Table) -> dict[str, dict]:
     types = ColumnTypes(carried={f"value_{name}": dtype for name, dtype in TYPES.items()})
     kind = named_aggregates(Sliding(1000, 1000), section, types)
     columns = {name: content[name].combine_chunks() for name in content.column_names}
-    times = {name: columns["place"] for name in ("event_time", "arrival_time")}
+    times = dict.fromkeys(("event_time", "arrival_time"), columns["place"])
     ids = {"id": columns["place"].cast(pa.string()), "key": columns["key"]}
     batch = pa.RecordBatch.from_pydict(times | ids | {f"value_{name}": columns[name] for name in TYPES})
     answers = kind.evaluate(batch)
