@@ -1,0 +1,1 @@
+"""Spark SQL's scalar expressions over records, computed in columns by DuckDB."""

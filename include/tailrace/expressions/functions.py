@@ -1,0 +1,5 @@
+"""All functions: importing it registers them."""
+
+from tailrace.expressions import conditionals, nested, numbers, operators, texts, times
+
+__all__ = ["conditionals", "nested", "numbers", "operators", "texts", "times"]

@@ -1,0 +1,222 @@
+"""Spark SQL's operators: arithmetic with its result types, comparisons, and logic that stops where it is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from tailrace.expressions.casts import cast, to_double, widened
+from tailrace.expressions.literals import TypeFault, exact_decimal, literal_decimal
+from tailrace.expressions.plan import Fault, Plan, Term, faults_of
+from tailrace.expressions.registry import function, number_of, take
+from tailrace.expressions.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    MOST_DIGITS,
+    NULL,
+    TEXT,
+    TIMESTAMP,
+    decimal,
+    is_decimal,
+    is_integer,
+    is_number,
+    is_real,
+    spark_name,
+)
+
+ZERO = "division by zero"
+
+
+def arithmetic(plan: Plan, sign: str, terms: Sequence[Term], is_try: bool = False) -> Term:
+    """Return the sum, difference, product, quotient or remainder of two numbers.
+
+    `is_try`: a record for which this operation fails has null, and no fault by it.
+    """
+    one, other = _numbers(plan, sign, terms)
+    value = _decimals(plan, sign, one, other) if _are_decimals(one, other) else _binary(plan, sign, one, other)
+    return replace(value, faults=faults_of((one, other))) if is_try else value
+
+
+def _numbers(plan: Plan, sign: str, terms: Sequence[Term]) -> list[Term]:
+    """Return the operands; an untyped null is of the other one's type."""
+    types = [term.dtype for term in terms if term.dtype != NULL]
+    terms = [cast(plan, term, types[0]) if types and term.dtype == NULL else term for term in terms]
+    for term in terms:
+        if term.dtype in (DATE, TIMESTAMP):
+            raise TypeFault(
+                f"{spark_name(term.dtype)} has no {sign} here", "date_add, date_sub or datediff, or unix_millis"
+            )
+    return [number_of(plan, term) for term in terms]
+
+
+def _are_decimals(one: Term, other: Term) -> bool:
+    has_decimal = is_decimal(one.dtype) or is_decimal(other.dtype)
+    return has_decimal and not is_real(one.dtype) and not is_real(other.dtype)
+
+
+def _binary(plan: Plan, sign: str, one: Term, other: Term) -> Term:
+    """Compute with integers or doubles; a quotient is a double always."""
+    one, other = [to_double(plan, term) for term in (one, other)] if sign == "/" else widened(plan, (one, other))
+    dtype = one.dtype
+    sql = f"{one.sql} {sign} {other.sql}"
+    if sign == "%" and is_integer(dtype):  # the least integer has no quotient by -1
+        sql = f"CASE WHEN {other.sql} = -1 THEN {one.sql} - {one.sql} ELSE {sql} END"
+    if sign in "/%":
+        if other.is_literal and other.value:
+            return plan.step(sql, dtype, one, other)
+        return plan.checked(sql, dtype, f"{other.sql} = 0 AND {one.sql} IS NOT NULL", ZERO, one, other)
+    if is_integer(dtype):
+        return plan.fallible(sql, dtype, f"{spark_name(dtype)} overflow", one, other)
+    return plan.step(sql, dtype, one, other)
+
+
+def _decimals(plan: Plan, sign: str, one: Term, other: Term) -> Term:
+    """Compute with decimals, exactly, in the type of Spark's result."""
+    one, other = (cast(plan, term, literal_decimal(term)) for term in (one, other))
+    (p1, s1), (p2, s2) = ((term.dtype.precision, term.dtype.scale) for term in (one, other))
+    scale = max(s1, s2)
+    if sign in "+-":
+        dtype = exact_decimal(max(p1 - s1, p2 - s2) + scale + 1, scale)
+        one, other = (plan.step(term.sql, dtype, term) for term in (one, other))
+        return plan.step(f"{one.sql} {sign} {other.sql}", dtype, one, other)
+    if sign == "*":
+        dtype = exact_decimal(p1 + p2 + 1, s1 + s2)
+        one, other = (plan.step(term.sql, decimal(MOST_DIGITS, s), term) for term, s in ((one, s1), (other, s2)))
+        return plan.step(f"{one.sql} * {other.sql}", dtype, one, other)
+    if sign == "%":
+        common = exact_decimal(max(p1 - s1, p2 - s2) + scale, scale)
+        dtype = exact_decimal(min(p1 - s1, p2 - s2) + scale, scale)
+        one, other = (plan.step(term.sql, common, term) for term in (one, other))
+        units = [_units(plan, term) for term in (one, other)]
+        sql = f"{units[0].sql} % {units[1].sql}"
+        return _from_units(plan, plan.checked(sql, exact_decimal(38, 0), f"{other.sql} = 0", ZERO, *units), dtype)
+    return _quotient(plan, one, other)
+
+
+def _quotient(plan: Plan, one: Term, other: Term) -> Term:
+    """Divide decimals by integers of 38 digits, and round half up."""
+    (p1, s1), (p2, s2) = ((term.dtype.precision, term.dtype.scale) for term in (one, other))
+    scale = max(6, s1 + p2 + 1)
+    dtype = exact_decimal(p1 - s1 + s2 + scale, scale)
+    over = plan.step(
+        f"{_units(plan, one).sql} * CAST('1{'0' * (scale - s1 + s2)}' AS HUGEINT)",
+        exact_decimal(38, 0),
+        one,
+        _units(plan, one),
+    )
+    under = _units(plan, other)
+    n, d = f"abs(CAST({over.sql} AS HUGEINT))", f"abs(CAST({under.sql} AS HUGEINT))"
+    sign = f"CASE WHEN ({over.sql} < 0) <> ({under.sql} < 0) THEN -1 ELSE 1 END"
+    sql = f"{sign} * ({n} // {d} + CASE WHEN {n} % {d} >= {d} - {n} % {d} THEN 1 ELSE 0 END)"
+    units = plan.checked(sql, exact_decimal(38, 0), f"{under.sql} = 0 AND {over.sql} IS NOT NULL", ZERO, over, under)
+    return _from_units(plan, units, dtype)
+
+
+def _units(plan: Plan, term: Term) -> Term:
+    """Return a decimal's digits as an integer: a decimal(38, 0)."""
+    whole = f"CAST(CAST({term.sql} AS VARCHAR) AS DECIMAL(38,0))"
+    if not term.dtype.scale:
+        return plan.step(term.sql, exact_decimal(38, 0), term)
+    digits = f"replace(CAST({term.sql} AS VARCHAR), '.', '')"
+    return plan.step(whole.replace(f"CAST({term.sql} AS VARCHAR)", digits), exact_decimal(38, 0), term)
+
+
+def _from_units(plan: Plan, units: Term, dtype: pa.DataType) -> Term:
+    """Return the decimal that has an integer's digits."""
+    if not dtype.scale:
+        return plan.step(units.sql, dtype, units)
+    unit = f"CAST('0.{'1'.zfill(dtype.scale)}' AS DECIMAL({dtype.scale},{dtype.scale}))"
+    return plan.step(f"{units.sql} * {unit}", dtype, units)
+
+
+def negative(plan: Plan, term: Term) -> Term:
+    term = number_of(plan, term)
+    if is_integer(term.dtype):
+        return plan.fallible(f"-{term.sql}", term.dtype, f"{spark_name(term.dtype)} overflow", term)
+    return plan.step(f"-{term.sql}", term.dtype, term)
+
+
+def integer_quotient(plan: Plan, terms: Sequence[Term]) -> Term:
+    """Return the quotient of two integers without its fraction: a bigint."""
+    one, other = (take(plan, term, BIGINT) for term in terms)
+    value = plan.checked(
+        f"TRY({one.sql} // {other.sql})", BIGINT, f"{other.sql} = 0 AND {one.sql} IS NOT NULL", ZERO, one, other
+    )
+    overflow = f"({one.sql} = -9223372036854775808 AND {other.sql} = -1)"
+    return replace(value, faults=(*value.faults, Fault(overflow, "bigint overflow")))
+
+
+def comparison(plan: Plan, sign: str, terms: Sequence[Term]) -> Term:
+    """Compare two terms; NaN equals NaN, and is above all other doubles. `<=>` is false or true for nulls too."""
+    one, other = widened(plan, terms, shrinks=True)
+    _require_order(one.dtype, only_equal=sign in ("=", "<>", "<=>"))
+    operator = {"<=>": "IS NOT DISTINCT FROM"}.get(sign, sign)
+    return plan.step(f"{one.sql} {operator} {other.sql}", BOOLEAN, one, other)
+
+
+def _require_order(dtype: pa.DataType, only_equal: bool) -> None:
+    if not (is_number(dtype) or dtype in (TEXT, DATE, TIMESTAMP, BOOLEAN, NULL)):
+        what = "equality" if only_equal else "order"
+        raise TypeFault(f"{spark_name(dtype)} has no {what} here", "its fields or elements, compared one by one")
+
+
+def is_null(plan: Plan, term: Term, is_not: bool = False) -> Term:
+    return plan.step(f"{term.sql} IS {'NOT ' if is_not else ''}NULL", BOOLEAN, term)
+
+
+def is_value(plan: Plan, term: Term, value: bool, is_not: bool) -> Term:
+    """Return whether a boolean is true, or false, or else; never null."""
+    term = take(plan, term, BOOLEAN)
+    return plan.step(f"{term.sql} IS {'NOT ' if is_not else ''}{str(value).upper()}", BOOLEAN, term)
+
+
+def negation(plan: Plan, term: Term) -> Term:
+    term = take(plan, term, BOOLEAN)
+    return plan.step(f"NOT {term.sql}", BOOLEAN, term)
+
+
+def junction(plan: Plan, operator: str, terms: Sequence[Term]) -> Term:
+    """Return the conjunction or disjunction of two booleans; the second can't fail where the first decides."""
+    one, other = (take(plan, term, BOOLEAN) for term in terms)
+    value = plan.step(f"({one.sql} {operator} {other.sql})", BOOLEAN, one, other)
+    undecided = f"{one.sql} IS DISTINCT FROM {'FALSE' if operator == 'AND' else 'TRUE'}"
+    return replace(value, faults=(*one.faults, *(fault.guarded(undecided) for fault in other.faults)))
+
+
+def member(plan: Plan, terms: Sequence[Term]) -> Term:
+    """Return whether the first term equals one of the others."""
+    one, *others = widened(plan, terms, shrinks=True)
+    _require_order(one.dtype, only_equal=True)
+    return plan.step(f"{one.sql} IN ({', '.join(term.sql for term in others)})", BOOLEAN, one, *others)
+
+
+def joined_texts(plan: Plan, terms: Sequence[Term]) -> Term:
+    taken = [take(plan, term, TEXT) for term in terms]
+    return plan.step(" || ".join(term.sql for term in taken), TEXT, *taken)
+
+
+def attempts(sign: str) -> None:
+    name = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}[sign]
+    meaning = {"+": "sum", "-": "difference", "*": "product", "/": "quotient", "%": "remainder"}[sign]
+
+    @function(f"{name}(number, number)", f"the {meaning}; null where it can't be computed")
+    def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
+        return arithmetic(plan, sign, terms, is_try=True)
+
+
+for _sign in "+-*/%":
+    attempts(_sign)
+
+function("mod(number, number)", "the remainder, with the dividend's sign")(
+    lambda plan, terms: arithmetic(plan, "%", terms)
+)
+function("negative(number)", "the number with the other sign")(lambda plan, terms: negative(plan, terms[0]))
+function("isnull(any)", "whether it is null")(lambda plan, terms: is_null(plan, terms[0]))
+function("isnotnull(any)", "whether it is not null")(lambda plan, terms: is_null(plan, terms[0], is_not=True))
+function("equal_null(any, any)", "whether both are equal, or both null")(
+    lambda plan, terms: comparison(plan, "<=>", terms)
+)
+function("concat(text, …)", "the texts, one after the other; null where one is")(joined_texts)

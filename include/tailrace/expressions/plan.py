@@ -1,0 +1,110 @@
+"""The plan of expressions: named steps, each computed once a record, and the faults that a record can have in them.
+
+A step never raises: where it fails, its value is null, and a `Fault` says for which records. So what a branch that is
+not taken would raise stops nothing, and a record that fails has a reason of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.expressions.types import duckdb_name
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of records: a condition in SQL over the plan's columns, which is true for them, and the reason."""
+
+    condition: str
+    reason: str
+
+    def guarded(self, guard: str) -> Fault:
+        """Return the fault of the records alone for which another condition is true."""
+        return replace(self, condition=f"(({guard}) AND {self.condition})")
+
+
+@dataclass(frozen=True)
+class Term:
+    """A value of each record: SQL that never raises, its type, and the faults for which it is null.
+
+    Attributes
+    ----------
+    level : int
+        How many levels of steps stand below it.
+    is_literal : bool
+        Whether it is `value` for every record.
+    """
+
+    sql: str
+    dtype: pa.DataType
+    faults: tuple[Fault, ...] = ()
+    level: int = 0
+    is_literal: bool = False
+    value: Any = None
+
+
+def faults_of(terms: Iterable[Term]) -> tuple[Fault, ...]:
+    """Return the faults of terms, in the order in which they are evaluated, each once."""
+    return tuple(dict.fromkeys(fault for term in terms for fault in term.faults))
+
+
+@dataclass(frozen=True)
+class PythonFunction:
+    """A function of a column of Arrow, and DuckDB's names for the types that it takes and gives."""
+
+    compute: Callable[[pa.ChunkedArray], pa.Array]
+    gives: str = "VARCHAR"
+    takes: str = "VARCHAR"
+
+
+@dataclass
+class Plan:
+    """Steps over the columns of a table, by name; later steps use earlier ones."""
+
+    columns: dict[str, Term]
+    levels: list[dict[str, str]] = field(default_factory=list)
+    functions: dict[str, PythonFunction] = field(default_factory=dict)
+    _terms: dict[tuple[str, str], Term] = field(default_factory=dict)
+
+    @staticmethod
+    def over(columns: Mapping[str, pa.DataType]) -> Plan:
+        """Return a plan over the columns of a source; the n-th is `c<n>` in SQL, whatever its name holds."""
+        return Plan({name: Term(f"c{number}", dtype) for number, (name, dtype) in enumerate(columns.items())})
+
+    def step(self, sql: str, dtype: pa.DataType, *terms: Term) -> Term:
+        """Add a step that computes a value of `terms`; the same SQL is one step."""
+        known = self._terms.get((sql, str(dtype)))
+        level = max((term.level for term in terms), default=0)
+        if known is None:
+            name = f"t{len(self._terms)}"
+            self.levels += [{} for _ in range(level + 1 - len(self.levels))]
+            self.levels[level][name] = f"CAST({sql} AS {duckdb_name(dtype)})"
+            known = self._terms[sql, str(dtype)] = Term(name, dtype, level=level + 1)
+        return replace(known, faults=faults_of(terms))
+
+    def fallible(self, sql: str, dtype: pa.DataType, reason: str, *terms: Term, uses: Sequence[Term] = ()) -> Term:
+        """Add a step that is null for records for which it raises; it has to have a value where all of `terms` do.
+
+        `uses`: other steps that stand in its SQL, which may be null.
+        """
+        value = self.step(f"TRY(CAST({sql} AS {duckdb_name(dtype)}))", dtype, *terms, *uses)
+        present = "".join(f" AND {term.sql} IS NOT NULL" for term in terms if not term.is_literal or term.value is None)
+        return replace(value, faults=(*value.faults, Fault(f"({value.sql} IS NULL{present})", reason)))
+
+    def checked(self, sql: str, dtype: pa.DataType, fault: str, reason: str, *terms: Term) -> Term:
+        """Add a step that is computed for the records alone for which the condition `fault` is not true."""
+        condition = self.step(f"COALESCE({fault}, FALSE)", pa.bool_(), *terms)
+        value = self.step(f"CASE WHEN NOT {condition.sql} THEN {sql} END", dtype, condition, *terms)
+        return replace(value, faults=(*faults_of(terms), Fault(condition.sql, reason)))
+
+    def select(self, table: str, columns: Mapping[str, str]) -> str:
+        """Return the statement that computes columns, SQL by name, from the steps over a table."""
+        source = table
+        for steps in self.levels:
+            more = ", ".join(f"{sql} AS {name}" for name, sql in steps.items())
+            source = f"(SELECT *, {more} FROM {source})"
+        return f"SELECT {', '.join(f'{sql} AS {name}' for name, sql in columns.items())} FROM {source}"

@@ -1,0 +1,204 @@
+"""Computes derived columns, and which records are kept, of a table of records: one statement of DuckDB a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.expressions.expression import Expression, parse
+from tailrace.expressions.plan import Plan, Term
+from tailrace.expressions.statement import Rows, fault_number
+from tailrace.expressions.types import BOOLEAN, NULL, spark_name, to_computable
+
+Mask = NDArray[np.bool_]
+
+WHERE = "where"
+"""The name of the condition beside those of the columns."""
+
+
+class Failure(NamedTuple):
+    """The records, by a mask of n, for which an expression fails, and the reason, which begins with its name."""
+
+    mask: Mask
+    reason: str
+
+
+class Projected(NamedTuple):
+    """A table with its derived columns, and what became of its n records.
+
+    Attributes
+    ----------
+    table : Table
+        The given columns, in whose places those derived of the same name stand, and the other derived columns.
+        A value whose expression failed is null.
+    kept : ndarray, shape (n,)
+        False where `where` is false or null, or failed.
+    failures : list of Failure
+        Of kept records by a column, and of records by `where`; a record can be in several.
+    """
+
+    table: pa.Table
+    kept: Mask
+    failures: list[Failure]
+
+    @property
+    def filtered(self) -> Mask:
+        """The records that `where` leaves out: those for which it failed are none."""
+        mask = ~self.kept
+        for failure in self.failures:
+            mask &= ~failure.mask
+        return mask
+
+
+class NamedError(ExpressionError):
+    """The error of one of several expressions, by its name."""
+
+    def __init__(self, name: str, error: ExpressionError) -> None:
+        super().__init__(error.position, error.fault, error.remedy)
+        self.name = name
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Derived columns by name, in order, and a condition; a frozen value, sent to every worker.
+
+    An expression reads source columns and the derived columns above it. A derived column may take a source column's
+    name: its own expression means the source's by it, and those below it the derived one.
+
+    Attributes
+    ----------
+    columns : tuple of (str, str)
+        Names and texts of expressions.
+    where : str or None
+        The condition of the records that are kept.
+    types : tuple of (str, DataType)
+        The types of the source columns that expressions read.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    where: str | None
+    types: tuple[tuple[str, pa.DataType], ...] = ()
+
+    @staticmethod
+    def of(columns: Mapping[str, str], where: str | None, types: Mapping[str, pa.DataType] | None = None) -> Projection:
+        """Return the projection of texts, and check that they can be parsed.
+
+        Raises
+        ------
+        ExpressionError
+            With the attribute `name`: the column, or `where`.
+        """
+        projection = Projection(tuple(columns.items()), where, tuple((types or {}).items()))
+        for name, text in projection.named():
+            try:
+                parse(text)
+            except ExpressionError as error:
+                raise NamedError(name, error) from None
+        return projection
+
+    def named(self) -> list[tuple[str, str]]:
+        """Return the names and texts of all expressions; the condition's is `where`."""
+        return [*self.columns, *([(WHERE, self.where)] if self.where is not None else [])]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of the source that expressions read, in their order."""
+        needed, above = dict[str, None](), set[str]()
+        for number, (name, text) in enumerate(self.named()):
+            needed |= dict.fromkeys(column for column in Expression(text).columns if column not in above)
+            if number < len(self.columns):
+                above.add(name)
+        return tuple(needed)
+
+    def require_order(self, source: Mapping[str, object]) -> None:
+        """Refuse an expression that reads a derived column which stands below it, and is no column of the source.
+
+        Raises
+        ------
+        ExpressionError
+        """
+        names = [name for name, _ in self.columns]
+        for number, (name, text) in enumerate(self.columns):
+            for column in Expression(text).columns:
+                if column in source or column not in names[number:]:
+                    continue
+                is_own = column == name
+                fault = f"it is recursive: it reads {'itself' if is_own else column + ', which stands below it'}"
+                remedy = "columns of the source, and derived ones above it"
+                raise NamedError(name, ExpressionError(Position(), fault, remedy))
+
+    @cached_property
+    def _bound(self) -> tuple[Plan, dict[str, Term], Term | None]:
+        plan = Plan.over(dict(self.types))
+        self.require_order(plan.columns)
+        terms: dict[str, Term] = {}
+        condition: Term | None = None
+        for number, (name, text) in enumerate(self.named()):
+            try:
+                term = Expression(text).add_to(plan)
+                if number == len(self.columns) and term.dtype not in (BOOLEAN, NULL):
+                    fault = f"the condition is {spark_name(term.dtype)}"
+                    raise ExpressionError(Position(), fault, "a boolean: a comparison, or several with and, or, not")
+            except ExpressionError as error:
+                raise NamedError(name, error) from None
+            if number == len(self.columns):
+                condition = term
+            else:
+                terms[name] = plan.columns[name] = term
+        return plan, terms, condition
+
+    @property
+    def derived_types(self) -> dict[str, pa.DataType]:
+        """The types of the derived columns.
+
+        Raises
+        ------
+        ExpressionError
+            With the attribute `name`, where an expression can't be bound to the types of the source's columns.
+        """
+        return {name: term.dtype for name, term in self._bound[1].items()}
+
+    def run(self, table: pa.Table) -> Projected:
+        """Compute the derived columns of n records, and which of them are kept."""
+        plan, terms, condition = self._bound
+        columns = {f"c{number}": to_computable(table.column(name)) for number, (name, _) in enumerate(self.types)}
+        columns["row"] = pa.chunked_array([np.zeros(table.num_rows, np.int8)])  # constants alone have as many values
+        outputs = {f"d{number}": term for number, term in enumerate(terms.values())}
+        if condition is not None:
+            outputs[WHERE] = condition
+        selected = {name: term.sql for name, term in outputs.items()}
+        selected |= {f"{name}_fault": fault_number(term) for name, term in outputs.items() if term.faults}
+        rows = Rows(plan.select("records", selected), plan)
+        computed, broken = rows.compute(pa.table(columns))
+
+        failures = [Failure(mask, f"an expression: {reason}") for reason, mask in broken.items()]
+        kept = np.ones(table.num_rows, bool)
+        if condition is not None:
+            kept = np.asarray(computed.column(WHERE).combine_chunks().fill_null(False))
+            failures += _failures(computed, WHERE, condition, f"expression {WHERE}", None)
+        for output, (name, term) in zip(outputs, terms.items(), strict=False):
+            failures += _failures(computed, output, term, f"expression {name}", kept)
+            value = computed.column(output).cast(term.dtype)
+            place = table.schema.get_field_index(name)
+            table = table.append_column(name, value) if place < 0 else table.set_column(place, name, value)
+        return Projected(table, kept, failures)
+
+
+def _failures(computed: pa.Table, output: str, term: Term, what: str, among: Mask | None) -> list[Failure]:
+    """Return the failures of an expression, by its column of numbers of faults; `among` records alone."""
+    if not term.faults:
+        return []
+    numbers = np.asarray(computed.column(f"{output}_fault").combine_chunks().fill_null(0))
+    failures = []
+    for number, fault in enumerate(term.faults, 1):
+        mask = numbers == number if among is None else (numbers == number) & among
+        if mask.any():
+            failures.append(Failure(mask, f"{what}: {fault.reason}"))
+    return failures

@@ -1,0 +1,122 @@
+"""The registry of the functions that expressions may call, by their names in Spark SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tailrace.expressions.casts import cast
+from tailrace.expressions.literals import TypeFault
+from tailrace.expressions.plan import Plan, Term
+from tailrace.expressions.types import (
+    DATE,
+    DOUBLE,
+    INTEGERS,
+    NULL,
+    TEXT,
+    TIMESTAMP,
+    is_integer,
+    is_number,
+    spark_name,
+)
+
+Compile = Callable[[Plan, Sequence[Term]], Term]
+"""Adds the steps of a call to a plan, and returns its value; raises TypeFault where an argument is of a wrong type."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of Spark SQL.
+
+    Attributes
+    ----------
+    signature : str
+        Its name and arguments as the documentation shows them; those in brackets can be left out.
+    meaning : str
+    least, most : int
+        How many arguments it takes.
+    """
+
+    signature: str
+    meaning: str
+    compile: Compile
+    least: int
+    most: int
+
+    @property
+    def name(self) -> str:
+        return self.signature.partition("(")[0]
+
+
+FUNCTIONS: dict[str, Function] = {}
+"""The functions by name, each under its other names too."""
+
+_MOST_ARGUMENTS = 100
+
+
+def function(signature: str, meaning: str, *aliases: str) -> Callable[[Compile], Compile]:
+    """Register a function under its name and other ones."""
+
+    def register(compile_: Compile) -> Compile:
+        name, _, arguments = signature.rstrip(")").partition("(")
+        given = [each for each in re.sub(r"\[.*", "", arguments).split(",") if each.strip()]
+        most = _MOST_ARGUMENTS if "…" in arguments else len([each for each in arguments.split(",") if each.strip()])
+        least = len([each for each in given if "…" not in each])
+        for each in (name, *aliases):
+            FUNCTIONS[each] = Function(signature, meaning, compile_, least, most)
+        return compile_
+
+    return register
+
+
+def simple(
+    signature: str, meaning: str, sql: str, takes: Sequence[pa.DataType], gives: pa.DataType, *aliases: str
+) -> None:
+    """Register a function that one piece of SQL computes from arguments of fixed types, and that never fails."""
+
+    def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
+        taken = [take(plan, term, dtype) for term, dtype in zip(terms, takes, strict=True)]
+        return plan.step(sql.format(*(term.sql for term in taken)), gives, *taken)
+
+    function(signature, meaning, *aliases)(compile_)
+
+
+def take(plan: Plan, term: Term, dtype: pa.DataType) -> Term:
+    """Return an argument in the type that a function takes, by Spark's implicit casts.
+
+    Raises
+    ------
+    TypeFault
+    """
+    source = term.dtype
+    is_wider = is_integer(source) and is_integer(dtype) and INTEGERS.index(source) <= INTEGERS.index(dtype)
+    is_time = dtype in (DATE, TIMESTAMP) and source in (DATE, TIMESTAMP, TEXT)
+    if source in (dtype, NULL) or is_wider or is_time or (dtype == DOUBLE and is_number(source)):
+        return cast(plan, term, dtype)
+    fault = f"an argument is {spark_name(source)}, and has to be {spark_name(dtype)}"
+    raise TypeFault(fault, f"cast(… as {spark_name(dtype)}), or another column")
+
+
+def constant_of(term: Term, dtype: pa.DataType, what: str) -> object:
+    """Return the value of an argument that has to be written as a literal.
+
+    Raises
+    ------
+    TypeFault
+    """
+    if not term.is_literal or term.value is None or term.dtype != dtype:
+        raise TypeFault(f"{what} is no literal", f"a literal of type {spark_name(dtype)}")
+    return term.value
+
+
+def number_of(plan: Plan, term: Term) -> Term:
+    """Return an argument that has to be a number; an untyped null is a double."""
+    if term.dtype == NULL:
+        return cast(plan, term, DOUBLE)
+    if not is_number(term.dtype):
+        fault = f"an argument is {spark_name(term.dtype)}, and has to be a number"
+        raise TypeFault(fault, "cast(… as double), or as another type of numbers")
+    return term

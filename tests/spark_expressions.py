@@ -1,0 +1,227 @@
+"""Rows of edge values, and expressions over them that call each function that expressions may call."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import inf, nan
+from pathlib import Path
+
+import pyarrow as pa
+
+I32, I64 = 2**31, 2**63
+D18 = [
+    Decimal(text)
+    for text in ("0.00", "1.00", "-1.00", "9999999999999999.99", "-9999999999999999.99", "0.01", "2.50", "-0.05")
+]
+D5 = [Decimal(text) for text in ("3.00", "0.00", "-7.30", "999.99", "0.01", "-999.99", "0.07", "1.50")]
+DOUBLES = [
+    0.0,
+    -0.0,
+    nan,
+    inf,
+    -inf,
+    1.005,
+    -2.5,
+    1e300,
+    5e-324,
+    9.223372036854775e18,
+    2.0**63,
+    2.675,
+    0.1,
+    -1e19,
+    123456.789,
+]
+TEXTS = [
+    *(
+        "",
+        " ",
+        "abc",
+        "Straße ÄİΣ",
+        "a" * 300,
+        "a,b,,c",
+        "12",
+        " 12 ",
+        "-7",
+        "+5",
+        "1.5",
+        "1e3",
+        "0x1F",
+        "1_0",
+        "12d",
+        "Infinity",
+    ),
+    *(
+        "nan",
+        "true",
+        "No",
+        "y",
+        "2024-02-29",
+        "2023-02-29",
+        "2024-2-9",
+        "2024-02-29 23:59:59.1234567",
+        "2024-03-31T02:30:00+02:00",
+    ),
+    *(
+        "2024-10-27 02:30:00Z",
+        "2024-01-01 25:00:00",
+        "héllo wörld",
+        "🙂x🙂",
+        "a\nb",
+        "abc\n",
+        "x%_y",
+        "aXbXc",
+        "9223372036854775808",
+    ),
+    *(
+        "\t12\n",
+        "é",
+        "0001-01-01",
+        "9999-12-31 23:59:59.999999",
+        "2024-01-01 1:2:3",
+        "99.995",
+        "-99.995",
+        "12.",
+        ".5",
+        "-",
+        "a\\b",
+        "id=17;id=4",
+    ),
+    *("2024-01-01x", "2024-01-01 10:00:00-08:00", "aaa bbb", "1969-12-31 23:59:59.999999", "'quoted'", "NaN", "-inf"),
+]
+JSONS = [
+    *(
+        '{"a": 1}',
+        '{"a": {"b": [1, 2.5, "x"]}, "c": "t"}',
+        '{"a": null}',
+        "{}",
+        "[]",
+        "",
+        " ",
+        "x",
+        "null",
+        '{"a": "é\\u00e9\\n"}',
+        '"text"',
+        "5",
+    ),
+    *(
+        '{"a": true}',
+        '{"a": 1.0}',
+        '{"a": 99999999999}',
+        '{"a": 12345678901234567890}',
+        '{"a": "1"}',
+        '{"a": {"b": [3]}, "a2": 1}',
+        '{"b": [{"c": 1}, {"c": 2}]}',
+    ),
+    *(
+        '{"a": 1, "c": 5, "d": 1e3}',
+        '{"d": "NaN"}',
+        '{"d": 7}',
+        '{"c": {"x":  1}}',
+        '{"c": [1,  2]}',
+        '{"a": 1',
+        '{"a": 1} x',
+        '[{"a": 1}]',
+        '{"a b": 1}',
+    ),
+]
+DAYS = [
+    "1970-01-01",
+    "0001-01-01",
+    "9999-12-31",
+    "2024-02-29",
+    "2023-12-31",
+    "2024-03-31",
+    "2020-12-28",
+    "2021-01-03",
+    "1969-12-31",
+    "1582-10-15",
+    "2024-01-31",
+]
+MICROS = [
+    0,
+    -1,
+    1,
+    1711846800000000,
+    1711850400123456,
+    1729990800000000,
+    -62135596800000000,
+    253402300799999999,
+    951782399999999,
+    -11644473600000001,
+]
+
+
+def _cycled(values, rows):
+    return [values[row % (len(values) + 1)] if row % (len(values) + 1) < len(values) else None for row in range(rows)]
+
+
+def _numbers():
+    rows = 91  # each value meets many others: the lengths have no common divisor
+    return pa.table(
+        {
+            "t": pa.array(_cycled([0, 1, -1, 127, -128], rows), pa.int8()),
+            "i": pa.array(_cycled([0, 1, -1, I32 - 1, -I32, 7, -7, 100, 3], rows), pa.int32()),
+            "l": pa.array(_cycled([0, 1, -1, I64 - 1, -I64, 10, 2**53 + 1, 1000003], rows), pa.int64()),
+            "f": pa.array(_cycled([0.0, 0.1, -2.5, nan, inf], rows), pa.float32()),
+            "x": pa.array(_cycled(DOUBLES, rows), pa.float64()),
+            "y": pa.array(_cycled([2.0, 0.0, -3.7, nan, 0.5, 1e10], rows), pa.float64()),
+            "d": pa.array(_cycled(D18, rows), pa.decimal128(18, 2)),
+            "e": pa.array(_cycled(D5, rows), pa.decimal128(5, 2)),
+            "w": pa.array(
+                _cycled([Decimal("9" * 20 + "." + "9" * 18), Decimal("1.5"), Decimal("-0.000000000000000001")], rows),
+                pa.decimal128(38, 18),
+            ),
+            "b": pa.array(_cycled([True, False], rows)),
+        }
+    )
+
+
+def _times():
+    rows = 37
+    days = pa.array(_cycled(DAYS, rows)).cast(pa.date32())
+    return pa.table(
+        {
+            "d": days,
+            "e": pa.array(_cycled(DAYS[3:], rows)).cast(pa.date32()),
+            "ts": pa.array(_cycled(MICROS, rows), pa.int64()).cast(pa.timestamp("us", "UTC")),
+            "n": pa.array(_cycled([0, 1, -1, 13, 4000000, -I32, 30], rows), pa.int32()),
+            "s": pa.array(_cycled(["2024-02-29", "2024-01-01 10:00:00", "x"], rows)),
+            "u": pa.array(_cycled([0, -1, 253402300799, 1711846800, I64 - 1], rows), pa.int64()),
+        }
+    )
+
+
+def _texts():
+    rows = len(TEXTS) + 1
+    return pa.table(
+        {
+            "s": pa.array([*TEXTS, None]),
+            "o": pa.array(_cycled(["a", "", "b", "X", "é", ","], rows)),
+            "n": pa.array(_cycled([0, 1, 2, 3, -1, -2, 100, -100], rows), pa.int32()),
+        }
+    )
+
+
+def _nested():
+    structs = [{"a": 1, "b": {"c": "x"}}, {"a": None, "b": None}, None]
+    rows = 2 * len(JSONS) + 1
+    maps = [[("k", 1), ("m", None)], [], None]
+    return pa.table(
+        {
+            "j": pa.array(_cycled(JSONS, rows)),
+            "st": pa.array(
+                _cycled(structs, rows), pa.struct([("a", pa.int64()), ("b", pa.struct([("c", pa.string())]))])
+            ),
+            "arr": pa.array(_cycled([[1.5, None], [], [2.0, 3.0, 4.0]], rows), pa.list_(pa.float64())),
+            "m": pa.array(_cycled(maps, rows), pa.map_(pa.string(), pa.int32())),
+            "n": pa.array(_cycled([0, 1, 2, -1], rows), pa.int32()),
+        }
+    )
+
+
+TABLES = {"numbers": _numbers(), "texts": _texts(), "times": _times(), "nested": _nested()}
+
+EXPRESSIONS = {
+    name: (Path(__file__).parent / "data/expressions" / f"{name}.txt").read_text().splitlines() for name in TABLES
+}
+"""Expressions over each table, one a line of a file."""

@@ -1,0 +1,235 @@
+"""A projection derives columns, keeps records, and says of each record that fails why it does."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from decimal import Decimal
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.expressions import connection as connections
+from tailrace.expressions.errors import ExpressionError
+from tailrace.expressions.expression import parse
+from tailrace.expressions.projection import Projection
+from tailrace.expressions.statement import Rows
+from tailrace.expressions.types import column_type
+
+ORDERS = pa.table(
+    {
+        "amount": pa.array([11.9, 0.0, None, -1.0, 23.8]),
+        "quantity": pa.array([2, 0, 1, 4, 0], pa.int32()),
+        "platform": pa.array(["IOS", None, "web", "", "x\0y"]),
+        "status": pa.array(["paid", "paid", "open", "paid", None]),
+    }
+)
+
+
+def projection(columns, where=None, table=ORDERS):
+    types = {field.name: column_type(field.type) for field in table.schema}
+    needed = Projection.of(columns, where).inputs
+    return Projection.of(columns, where, {name: types[name] for name in needed if name in types})
+
+
+def run(columns, where=None, table=ORDERS):
+    return projection(columns, where, table).run(table)
+
+
+def reasons(projected):
+    return {(row, failure.reason) for failure in projected.failures for row in np.flatnonzero(failure.mask).tolist()}
+
+
+def test_a_derived_column_stands_for_the_source_s_from_there_on():
+    columns = {
+        "platform": "lower(coalesce(platform, 'unknown'))",
+        "where": "platform || '!'",
+        "amount": "amount / 1.19",
+    }
+    projected = run(columns)
+    assert projected.table.column_names == ["amount", "quantity", "platform", "status", "where"]
+    assert projected.table.column("where").to_pylist() == ["ios!", "unknown!", "web!", "!", "x\0y!"]
+    assert projected.table.column("amount").to_pylist() == [10.0, 0.0, None, -1.0 / 1.19, 20.0]
+    assert projected.kept.all()
+
+
+def test_where_false_or_null_filters():
+    projected = run({}, "status = 'paid' and amount > 0")
+    assert projected.kept.tolist() == [True, False, False, False, False]
+    assert projected.filtered.tolist() == [False, True, True, True, True]
+    assert projected.failures == []
+    assert projected.table == ORDERS
+
+
+def test_a_record_that_fails_has_the_expression_and_the_reason():
+    projected = run(
+        {"each": "amount / quantity", "code": "cast(platform as int)"}, "amount is not null or quantity > 1"
+    )
+    texts = {(row, "expression code: a text that is no int") for row in (0, 3, 4)}
+    zeros = {(row, "expression each: division by zero") for row in (1, 4)}
+    assert reasons(projected) == texts | zeros
+    assert projected.filtered.tolist() == [False, False, True, False, False]
+
+
+def test_a_filtered_record_has_not_failed():
+    projected = run({"each": "amount / quantity"}, "quantity <> 0")
+    assert reasons(projected) == set()
+    assert projected.kept.tolist() == [True, False, True, True, False]
+
+
+def test_a_condition_that_fails_filters_nothing():
+    projected = run({}, "1 / quantity > 0.3")
+    assert reasons(projected) == {(1, "expression where: division by zero"), (4, "expression where: division by zero")}
+    assert projected.filtered.tolist() == [False, False, False, True, False]
+
+
+def test_what_is_not_evaluated_does_not_fail():
+    guarded = {
+        "a": "case when quantity <> 0 then amount / quantity else 0 end",
+        "b": "quantity <> 0 and amount / quantity > 0",
+        "c": "if(quantity = 0, null, 7 div quantity)",
+        "d": "coalesce(amount, quantity / 0)",
+        "e": "quantity = 0 or 1 % quantity = 0",
+    }
+    assert reasons(run(guarded)) == {(2, "expression d: division by zero")}
+
+
+def test_names_of_any_sort_are_columns():
+    table = pa.table({'a"b': [1], "A": [2], "a": [3], "select": [4], "x y": [5], "é.z": [6]})
+    projected = run({"sum": '`a"b` + A + a + `select` + `x y` + `é.z`', "drop table": "a"}, None, table)
+    assert projected.table.column("sum").to_pylist() == [21]
+    assert projected.table.column("drop table").to_pylist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("columns", "where", "name", "fault", "remedy"),
+    [
+        ({"a": "b + 1", "b": "a + 1"}, None, "a", "it is recursive: it reads b, which stands below it", "above it"),
+        ({"a": "a + 1"}, None, "a", "it is recursive: it reads itself", "above it"),
+        ({"a": "amuont + 1"}, None, "a", "there is no column amuont", "amount"),
+        ({"a": "status > 5"}, None, "a", "string and int don't go together", "cast(… as int)"),
+        ({"a": "lower(amount)"}, None, "a", "an argument is double, and has to be string", "cast(… as string)"),
+        ({"a": "not quantity"}, None, "a", "an argument is int, and has to be boolean", "cast(… as boolean)"),
+        ({"a": "null"}, None, "a", "of no type", "cast(null as string)"),
+        ({"a": "cast(amount as string)"}, None, "a", "double can't be cast to string", "decimal"),
+        ({"a": "cast(amount as strng)"}, None, "a", "no expression", "string"),
+        ({"a": "cast(1 as decimal(38,20)) * cast(1 as decimal(38,20))"}, None, "a", "77 digits", "double"),
+        ({"a": "status.x"}, None, "a", "string has no fields", "struct"),
+        ({"a": "status[0]"}, None, "a", "no elements", "array"),
+        ({"a": "date_trunc('dya', '2020-01-01')"}, None, "a", "'dya' is no unit", "day"),
+        ({"a": "platform like status"}, None, "a", "the pattern is no literal", "literal"),
+        ({}, "quantity", "where", "the condition is int", "boolean"),
+        ({}, "status = 5", "where", "don't go together", "cast"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_the_types_is_refused_by_name(columns, where, name, fault, remedy):
+    extra = ORDERS.append_column("amount2", ORDERS.column("amount"))
+    with pytest.raises(ExpressionError) as refused:
+        types = {field.name: column_type(field.type) for field in extra.schema}
+        _ = Projection.of(columns, where, types).derived_types
+    assert refused.value.name == name
+    assert fault in refused.value.fault
+    assert remedy in refused.value.remedy
+
+
+def test_an_expression_binds_to_a_type_of_spark():
+    bound = parse("amount / 1.19 > 3 and d * 2 = 1").bind({"amount": pa.float64(), "d": pa.decimal128(18, 2)})
+    assert bound.type_name == "boolean"
+    assert parse("d * 2").bind({"d": pa.decimal128(18, 2)}).type_name == "decimal(20,2)"
+
+
+def test_it_is_sent_to_workers_and_runs_in_any_thread_and_process():
+    sent = pickle.loads(pickle.dumps(projection({"net": "amount / 1.19", "name": "upper('ß' || status)"})))
+    expected = sent.run(ORDERS).table
+    results = []
+    thread = threading.Thread(target=lambda: results.append(sent.run(ORDERS).table))
+    thread.start()
+    thread.join()
+    assert results == [expected]
+    pid = os.fork()
+    if not pid:
+        os._exit(0 if sent.run(ORDERS).table == expected else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_table_without_records_has_the_derived_columns():
+    projected = run({"each": "amount / quantity", "day": "to_date(status)"}, "amount > 0", ORDERS.slice(0, 0))
+    assert projected.table.schema.field("day").type == pa.date32()
+    assert (projected.kept.tolist(), projected.failures) == ([], [])
+
+
+def test_times_of_every_unit_are_utc_and_floored():
+    nanos = pa.table(
+        {
+            "n": pa.array([-1, 1999, None], pa.int64()).cast(pa.timestamp("ns")),
+            "s": pa.array([-1, 0, 1], pa.timestamp("s")),
+            "z": pa.array([0, 1, 2], pa.timestamp("ms", "Europe/Berlin")),
+        }
+    )
+    projected = run({"micros": "unix_micros(n)", "ms": "unix_millis(s)", "same": "z", "hour": "hour(z)"}, None, nanos)
+    assert projected.table.column("micros").to_pylist() == [-1, 1, None]
+    assert projected.table.column("ms").to_pylist() == [-1000, 0, 1000]
+    assert projected.table.schema.field("same").type == pa.timestamp("us", "UTC")
+    assert projected.table.column("hour").to_pylist() == [0, 0, 0]
+
+
+def test_texts_that_stay_coded_are_computed_with():
+    coded = pa.table({"s": ORDERS.column("status").dictionary_encode()})
+    assert run({"t": "upper(s)"}, "s <> 'open'", coded).table.column("t").to_pylist() == [
+        "PAID",
+        "PAID",
+        "OPEN",
+        "PAID",
+        None,
+    ]
+
+
+def test_records_by_which_a_statement_raises_are_found_by_halves(monkeypatch):
+    plan = projection({"each": "quantity + 1"})._bound[0]
+    rows = Rows("SELECT CAST(platform AS INTEGER) AS n FROM records", plan)
+    texts = ["1", "x", *["2"] * 100, "y", "3"]
+    computed, broken = rows.compute(pa.table({"platform": texts}))
+    assert computed.column("n").to_pylist() == [1, None, *[2] * 100, None, 3]
+    assert sorted(np.flatnonzero(mask).tolist() for mask in broken.values()) == [[1], [102]]
+    assert all("Could not convert" in reason for reason in broken)
+    with pytest.raises(duckdb.BinderException):  # a fault of the statement is none of its records
+        Rows("SELECT nothing FROM records", plan).compute(pa.table({"platform": texts}))
+
+
+def test_a_connection_computes_one_statement_after_another_in_one_thread():
+    assert connections.connection() is connections.connection()
+    assert connections.connection().execute("SELECT current_setting('threads')").fetchall() == [(1,)]
+
+
+@given(st.lists(st.floats(), min_size=1), st.integers(0, 6))
+def test_doubles_are_rounded_as_their_shortest_digits_are(values, digits):
+    table = pa.table({"x": values})
+    (column,) = [run({"r": f"round(x, {digits})"}, None, table).table.column("r").to_pylist()]
+    unit = Decimal(1).scaleb(-digits)
+    for value, rounded in zip(values, column, strict=True):
+        if value != value or value in (float("inf"), float("-inf")) or abs(value) >= 2**52:
+            assert repr(rounded) == repr(value)
+        else:
+            assert rounded == float(Decimal(repr(value)).quantize(unit, "ROUND_HALF_UP"))
+
+
+@given(st.decimals(-(10**16) + 1, 10**16 - 1, places=2), st.decimals(-999, 999, places=2))
+def test_decimals_are_divided_exactly(one, other):
+    table = pa.table({"d": pa.array([one], pa.decimal128(18, 2)), "e": pa.array([other], pa.decimal128(5, 2))})
+    projected = run({"q": "d / e", "r": "d % e", "p": "d * e", "s": "d - e"}, None, table)
+    row = projected.table.to_pylist()[0]
+    assert (row["p"], row["s"]) == (one * other, one - other)
+    if other == 0:
+        assert reasons(projected) == {(0, "expression q: division by zero"), (0, "expression r: division by zero")}
+    else:
+        from decimal import localcontext
+
+        with localcontext() as context:
+            context.prec = 60
+            assert row["q"] == (one / other).quantize(Decimal("1e-8"), "ROUND_HALF_UP")
+            assert row["r"] == one % other
