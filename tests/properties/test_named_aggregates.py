@@ -200,5 +200,5 @@ def test_what_is_amended_is_what_would_be_read_again(case):
 
 
 def vars_of(kind: NamedAggregates) -> dict[str, Any]:
-    names = ("windows", "columns", "key_type", "id_type", "aggregates", "column_types")
+    names = ("windows", "columns", "key_type", "id_type", "aggregates", "column_types", "names")
     return {name: getattr(kind, name) for name in names}

@@ -17,6 +17,8 @@ from tailrace.aggregate.partials import combine_all
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
+from tailrace.expressions.projection import NamedError, Projection
+from tailrace.ground.columns import single_batch
 from tailrace.ground.duration import format_duration
 from tailrace.ground.errors import Problem
 from tailrace.kind.explanation import Explanation
@@ -39,10 +41,16 @@ class NamedAggregates(KeyedWindows):
     aggregates : tuple of NamedAggregate
     column_types : dict
         The types of `columns`, by name in the tuple.
+    names : tuple of str
+        The columns of answers in their order: aggregates, and expressions over these.
+    expressions : tuple of (str, str)
+        Names and texts. One that fails for an answer gives null.
     """
 
     aggregates: tuple[NamedAggregate, ...]
     column_types: Mapping[str, pa.DataType]
+    names: tuple[str, ...]
+    expressions: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def summary(self) -> AmendedAggregates:
@@ -50,7 +58,15 @@ class NamedAggregates(KeyedWindows):
 
     @property
     def values(self) -> dict[str, pa.DataType]:
-        return {aggregate.name: aggregate.result for aggregate in self.aggregates}
+        types = {aggregate.name: aggregate.result for aggregate in self.aggregates} | self._derived.derived_types
+        return {name: types[name] for name in self.names}
+
+    @cached_property
+    def _derived(self) -> Projection:
+        """The expressions over the aggregates."""
+        types = {aggregate.name: aggregate.result for aggregate in self.aggregates} | {"tuples": pa.int64()}
+        needed = Projection(self.expressions, None).inputs
+        return Projection(self.expressions, None, tuple((name, types[name]) for name in needed))
 
     @property
     def answers(self) -> ByWindow:
@@ -79,6 +95,11 @@ class NamedAggregates(KeyedWindows):
                 source = self.columns[each.values.column]
                 fault = f"function {each.function} takes numbers, and column {source} is of type {each.values.dtype}"
                 problems.append(Problem(f"aggregate.{each.name}", fault, f"a column of numbers, or {takes_any}"))
+        try:
+            assert problems or self.values
+        except NamedError as error:
+            where = f"aggregate.{error.name}.expression, at {error.position}"
+            problems.append(Problem(where, error.fault, error.remedy))
         return problems
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
@@ -100,13 +121,16 @@ class NamedAggregates(KeyedWindows):
         """Advance a state to the frontier (the watermark), and answer the windows that closed."""
         state, closed, late = window.step(self.windows, self.summary, state, arrived[0], frontier)
         step = self._step(state, closed, late, frontier)
-        overflowed = self.summary.overflowed(closed, {name: step.answers.column(name) for name in self.values})
+        answers = {each.name: step.answers.column(each.name) for each in self.aggregates}
+        overflowed = self.summary.overflowed(closed, answers)
         return step._replace(counts={"overflowed": overflowed} if overflowed else {})
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
         """Add late tuples to answers; where a function can't be amended, there are no rows."""
         rows = amend_all(self.windows, self.aggregates, answers, late)
-        return pa.RecordBatch.from_pylist([], self.answer) if rows is None else rows.cast(self.answer)
+        if rows is None:
+            return pa.RecordBatch.from_pylist([], self.answer)
+        return self._with_expressions(rows).select(self.answer.names).cast(self.answer)
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         """The greatest error among an answer's aggregates: relative, absolute where the true value is 0."""
@@ -120,5 +144,11 @@ class NamedAggregates(KeyedWindows):
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Convert closed windows (`key`, `time`, the merged accumulators) to answers."""
         finished = self.summary.finish(rows)
-        columns = [rows.column("key"), rows.column("time"), *finished.values(), rows.column("tuples")]
-        return super()._answers(pa.RecordBatch.from_arrays(columns, names=["key", "time", *finished, "tuples"]))
+        columns = {name: rows.column(name) for name in ("key", "time", "tuples")}
+        return super()._answers(self._with_expressions(pa.RecordBatch.from_pydict(columns | finished)))
+
+    def _with_expressions(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Compute the expressions of answers, given their aggregates."""
+        if not self.expressions:
+            return rows
+        return single_batch(self._derived.run(pa.Table.from_batches([rows])).table)

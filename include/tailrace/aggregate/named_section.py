@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_serializer, model_validator
 
 from tailrace.aggregate.typed_functions import QUANTILE, SHARE, TYPED_FUNCTIONS
+from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.expressions.expression import parse
+from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.fields import Column, Section, field_error
 
 NAMED = "by name"
@@ -24,20 +28,37 @@ RESERVED = frozenset(
 """The columns that answers have already, or that tables take for times."""
 
 
-class NamedAggregateSection(Section):
-    """An aggregate of each key and window, under its name in the answers."""
+if TYPE_CHECKING:
+    FunctionName = str
+else:  # mypy takes no computed literal
+    FunctionName = Literal[tuple(TYPED_FUNCTIONS)]
 
-    function: Literal[tuple(TYPED_FUNCTIONS)] = Field(description="what is computed of each window: sum")  # type: ignore[valid-type]
+
+class NamedAggregateSection(Section):
+    """An aggregate of each key and window, or an expression over others, under its name in the answers."""
+
+    function: FunctionName | None = Field(default=None, description="what is computed of each window: sum")
     column: Column | None = Field(default=None, description="column of the values: speed")
     q: SHARE | None = Field(default=None, description=QUANTILE)
+    expression: str | None = Field(
+        default=None,
+        description="in place of a function, computed of other columns of the answer: failures / purchases",
+    )
 
     @property
     def parameters(self) -> dict[str, float]:
         """The parameters that the function takes."""
+        assert self.function is not None
         return {name: getattr(self, name) for name in TYPED_FUNCTIONS[self.function].parameters}
 
     @model_validator(mode="after")
     def _validate_fields(self) -> Self:
+        if self.expression is not None:
+            if surplus := [name for name in ("function", "column", "q") if getattr(self, name) is not None]:
+                raise field_error(f"an expression takes no {surplus[0]}", "a function, or an expression", surplus[0])
+            return self
+        if self.function is None:
+            raise field_error("is missing", "function: sum, or expression: failures / purchases", "function")
         function = TYPED_FUNCTIONS[self.function]
         if function.needs_column and self.column is None:
             raise field_error("is missing", "column: speed (column of the values)", "column")
@@ -66,6 +87,26 @@ class NamedAggregatesSection(Section):
             if name in RESERVED:
                 raise field_error(f"answers have a column {name} already", "another name for the aggregate", name)
         return each
+
+    @model_validator(mode="after")
+    def _validate_expressions(self) -> Self:
+        try:
+            projection = Projection.of(self.expressions, None)
+            projection.require_order({name for name, section in self.each.items() if section.expression is None})
+            for name, text in self.expressions.items():
+                for column in parse(text).columns:
+                    if column not in self.each and column != "tuples":
+                        near = " or ".join(get_close_matches(column, self.each)) or ", ".join([*self.each, "tuples"])
+                        raise NamedError(name, ExpressionError(Position(), f"no answer has a column {column}", near))
+        except NamedError as error:
+            fault = f"at {error.position}: {error.fault}"
+            raise field_error(fault, error.remedy, f"{error.name}.expression") from None
+        return self
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """The expressions, by their names in the answers."""
+        return {name: each.expression for name, each in self.each.items() if each.expression is not None}
 
     @model_serializer
     def _serialize(self) -> dict[str, Any]:

@@ -20,11 +20,20 @@ def named_aggregates(windows: Sliding, section: NamedAggregatesSection, types: C
     column_types = types.of_carried(columns)
     aggregates = []
     for name, each in section.each.items():
+        if each.function is None:
+            continue
         values = None
         if each.column is not None:
             column = _PREFIX + each.column
             values = Values(column, column_types[column], types.id)
         aggregates.append(NamedAggregate(name, each.function, values, each.parameters))
     return NamedAggregates(
-        windows, columns, types.key, types.id, aggregates=tuple(aggregates), column_types=column_types
+        windows,
+        columns,
+        types.key,
+        types.id,
+        aggregates=tuple(aggregates),
+        column_types=column_types,
+        names=tuple(section.each),
+        expressions=tuple(section.expressions.items()),
     )

@@ -98,7 +98,9 @@ class ValueColumn:
             low, high = _words(self.column).T
             ordered = np.stack([high ^ _SIGN, low], axis=1).astype(">i8")
             column = pa.Array.from_buffers(pa.binary(16), len(low), [None, pa.py_buffer(ordered)])
-            return np.where(self.is_value, column.to_numpy(zero_copy_only=False), None)
+            texts: NDArray[Any] = column.to_numpy(zero_copy_only=False).copy()
+            texts[~self.is_value] = None
+            return texts
         values: NDArray[Any] = self.column.to_numpy(zero_copy_only=False)
         return values
 

@@ -1,0 +1,134 @@
+"""The kind with named aggregates: expressions over them, what is amended, and the types that functions take."""
+
+from __future__ import annotations
+
+import pickle
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tailrace.aggregate.amend_all import AMOUNTS
+from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
+from tailrace.aggregate.planning import named_aggregates
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.windows.sliding import Sliding
+
+TYPES = {"whole": pa.int64(), "money": pa.decimal128(18, 2), "text": pa.string(), "real": pa.float64()}
+WINDOWS = Sliding(1000, 1000)
+
+Each = dict[str, dict[str, Any]]
+
+
+def kind_of(each: Each, types: dict[str, pa.DataType] = TYPES) -> NamedAggregates:
+    section = NamedAggregatesSection.model_validate({"function": NAMED, "each": each})
+    return named_aggregates(WINDOWS, section, ColumnTypes(carried={f"value_{n}": t for n, t in types.items()}))
+
+
+def tuples(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """Tuples of the first window, in their order."""
+    times = pa.array(range(len(rows)), pa.int64())
+    columns = {"event_time": times, "tick": times, "key": pa.array(["a"] * len(rows)), "arrival_time": times}
+    columns["id"] = pa.array([f"t{number}" for number in range(len(rows))])
+    values = {f"value_{name}": pa.array([row.get(name) for row in rows], dtype) for name, dtype in TYPES.items()}
+    return pa.RecordBatch.from_pydict(columns | values)
+
+
+def answer(kind: NamedAggregates, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    (found,) = kind.evaluate(tuples(rows)).to_pylist()
+    return {name: found[name] for name in kind.names}
+
+
+RATE: Each = {
+    "failed": {"function": "count", "column": "text"},
+    "rate": {"expression": "failed / wholes"},
+    "wholes": {"function": "count", "column": "whole"},
+    "cents": {"expression": "cast(total * 100 as bigint)"},
+    "total": {"function": "sum", "column": "money"},
+}
+
+
+def test_an_expression_is_computed_of_answers_in_any_order_and_null_where_it_fails() -> None:
+    kind = kind_of(RATE)
+    assert [*kind.values] == [*RATE]
+    money = Decimal("1.25")
+    right = {"failed": 1, "rate": 0.5, "wholes": 2, "cents": 250, "total": 2 * money}
+    assert answer(kind, [{"whole": 1, "text": "", "money": money}, {"whole": 2, "money": money}]) == right
+    nothing = {"failed": 1, "rate": None, "wholes": 0, "cents": None, "total": None}
+    assert answer(kind, [{"text": "x"}]) == nothing, "a division by zero"
+    assert pickle.loads(pickle.dumps(kind)) == kind
+
+
+def test_expressions_are_computed_again_where_answers_are_amended() -> None:
+    kind = kind_of(RATE)
+    identity = {"key": "a", "window_start": 0, "window_end": 1000}
+    given = {"failed": 1, "rate": 0.5, "wholes": 2, "cents": 100, "total": Decimal("1.00"), "tuples": 2}
+    streamed = pa.Table.from_pylist([identity | given], kind.answer)
+    parts = {"failed": 2, "wholes": 1, "total": Decimal("0.01")}
+    fields = [kind.answer.field(name) for name in (*identity, "tuples")]
+    late = pa.Table.from_pylist(
+        [identity | {"tuples": 3, AMOUNTS: parts}], pa.schema([*fields, *kind.answers.amounts.items()])
+    )
+    (found,) = kind.amend(streamed, late).to_pylist()
+    assert found == identity | {"failed": 3, "rate": 1.0, "wholes": 3, "cents": 101, "total": Decimal("1.01")} | {
+        "tuples": 5
+    }
+
+
+@pytest.mark.parametrize(
+    ("function", "column", "streamed", "late", "right"),
+    [
+        ("sum", "whole", 2**63 - 2, Decimal(1), 2**63 - 1),
+        ("sum", "whole", 2**63 - 2, Decimal(2), None),
+        ("sum", "whole", -(2**62), Decimal(-(2**80)), None),
+        ("sum", "whole", 5, None, 5),
+        ("sum", "whole", None, Decimal(7), None),
+        ("count", "text", 2**53, 1, 2**53 + 1),
+        ("min", "text", "b", "a", "a"),
+        ("max", "text", "b", None, "b"),
+        ("min", "real", 0.5, 1.5, 0.5),
+        ("sum", "real", 1.7e308, 1.7e308, None),
+    ],
+)
+def test_an_answer_is_amended_exactly_or_left_to_history(function, column, streamed, late, right) -> None:
+    kind = kind_of({"it": {"function": function, "column": column}})
+    identity = {"key": "a", "window_start": 0, "window_end": 1000, "tuples": 1}
+    answers = pa.Table.from_pylist([identity | {"it": streamed}], kind.answer)
+    fields = [kind.answer.field(name) for name in identity]
+    rows = pa.Table.from_pylist(
+        [identity | {AMOUNTS: {"it": late}}], pa.schema([*fields, *kind.answers.amounts.items()])
+    )
+    found = kind.amend(answers, rows).to_pylist()
+    assert [row["it"] for row in found] == ([] if right is None else [right])
+
+
+@pytest.mark.parametrize("function", ["avg", "median", "stddev", "count_distinct", "first"])
+def test_one_function_that_cannot_be_amended_leaves_all_to_history(function: str) -> None:
+    kind = kind_of({"total": {"function": "sum", "column": "whole"}, "other": {"function": function, "column": "real"}})
+    assert kind.answers.amounts == {}
+    assert "values" not in kind.late.names
+
+
+def test_a_sum_that_leaves_its_type_is_null_and_counted() -> None:
+    kind = kind_of({"total": {"function": "sum", "column": "whole"}})
+    assert answer(kind, [{"whole": 2**63 - 1}, {"whole": 1}]) == {"total": None}
+    assert answer(kind, [{"whole": 2**63 - 1}, {"whole": 1}, {"whole": -1}]) == {"total": 2**63 - 1}, (
+        "on the way is no end"
+    )
+    assert answer(kind, [{}]) == {"total": None}
+    windows = pa.RecordBatch.from_pydict({"value_whole:count": [2, 0, 1]})
+    assert kind.summary.overflowed(windows, {"total": pa.array([None, None, 5])}) == 1
+
+
+def test_functions_of_numbers_refuse_other_columns_with_what_would_be_right() -> None:
+    kind = kind_of({"total": {"function": "sum", "column": "text"}, "least": {"function": "min", "column": "text"}})
+    (problem,) = kind.type_problems()
+    assert (problem.where, problem.fault) == (
+        "aggregate.total",
+        "function sum takes numbers, and column text is of type string",
+    )
+    assert "min" in problem.remedy
+    (problem,) = kind_of({"n": {"function": "count"}, "bad": {"expression": "n + date '2020-01-01'"}}).type_problems()
+    assert problem.where.startswith("aggregate.bad.expression, at 1:")
