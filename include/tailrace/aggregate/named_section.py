@@ -92,7 +92,7 @@ class NamedAggregatesSection(Section):
     def _validate_expressions(self) -> Self:
         try:
             projection = Projection.of(self.expressions, None)
-            projection.require_order({name for name, section in self.each.items() if section.expression is None})
+            projection.require_order({name: section for name, section in self.each.items() if section.function})
             for name, text in self.expressions.items():
                 for column in parse(text).columns:
                     if column not in self.each and column != "tuples":
