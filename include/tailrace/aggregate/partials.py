@@ -15,12 +15,12 @@ from tailrace.ground.columns import encode, pair
 from tailrace.kernels.library import compiled
 from tailrace.kernels.signature import MAX, MIN, SUM, Codes
 from tailrace.kernels.tick_partials import CELLS, CELLS_PER_TUPLE, fold_ticks
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 _COMPILED: dict[tuple[Fold, ...], int] = {("sum",): SUM, ("min",): MIN, ("max",): MAX}
 
 
-def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
+def combine(windows: Windows, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
     """Combine tuples into one row for each key, pane and tick; fold `keep`: one row a tuple.
 
     Parameters
@@ -47,22 +47,22 @@ def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.
 
 
 def _fold(
-    windows: Sliding, rules: tuple[Fold, ...], key: Codes, event: Ints, tick: Ints, columns: Sequence[Floats]
+    windows: Windows, rules: tuple[Fold, ...], key: Codes, event: Ints, tick: Ints, columns: Sequence[Floats]
 ) -> tuple[Any, ...]:
     """Fold tuples, columns of shape (n,), into partials in the order of tick, pane and key.
 
     Returns the columns of the partials: the codes of their keys, `pane`, `tick`, `tuples`, and the accumulator.
     """
-    tick_and_pane, split_time = pair(tick, event // windows.pane_ms)
+    tick_and_pane, split_time = pair(tick, windows.to_scale(event) // windows.scale_step)
     group_id, split = pair(tick_and_pane, key.astype(np.int64))
     group_id, tuples, *merged = folds.merge(rules, group_id, np.ones(len(key), np.int64), *columns)
     tick_and_pane, key_code = split(group_id)
     tick, pane = split_time(tick_and_pane)
-    return key_code, pane * windows.pane_ms, tick, tuples, *merged
+    return key_code, windows.from_scale(pane * windows.scale_step), tick, tuples, *merged
 
 
 def _fold_ticks(
-    windows: Sliding,
+    windows: Windows,
     rules: tuple[Fold, ...],
     keys: int,
     key: Codes,
@@ -81,5 +81,8 @@ def _fold_ticks(
     key_code, total = np.empty(n, np.int32), np.empty(n)
     pane, ticks, count = np.empty((3, n), np.int64)
     into = key_code, pane, ticks, count, total
-    rows = fold_all(n, keys, windows.pane_ms, _COMPILED[rules], tick, event, key, value, counts, totals, *into)
-    return None if rows < 0 else (key_code[:rows], pane[:rows], ticks[:rows], count[:rows], total[:rows])
+    time, step = windows.to_scale(event), windows.scale_step
+    rows = fold_all(n, keys, step, _COMPILED[rules], tick, time, key, value, counts, totals, *into)
+    if rows < 0:
+        return None
+    return key_code[:rows], windows.from_scale(pane[:rows]), ticks[:rows], count[:rows], total[:rows]

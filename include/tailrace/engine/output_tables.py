@@ -20,7 +20,7 @@ from tailrace.ground.facts import Fact
 from tailrace.ground.time_limits import BEFORE_ALL, EARLIEST_MS
 from tailrace.kind.step import Step
 from tailrace.partition.feedback_balancing import load_imbalance
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 _COUNTS = ("rows", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
@@ -131,7 +131,7 @@ def _mean(total_ms: int, count: int) -> float | None:
     return total_ms / count if count else None
 
 
-def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
+def arrival_classes(windows: Windows, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
     """Count the tuples of all keys by arrival class: before the frontier had reached their pane (`buffered`), while a
     window of theirs was open (`in_process`), and later (`expired`). Paper 002, section 1.3; F is t_max − K.
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
@@ -16,7 +15,7 @@ from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.step import Step
 from tailrace.partition.by_key import ByKey
 from tailrace.windows.panes import Rows, Summary, evaluate_windows
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class KeyedWindows(ABC):
         The columns by which the rows of an answer differ, see `ByWindow`.
     """
 
-    windows: Sliding
+    windows: Windows
     columns: dict[str, str]
     key_type: pa.DataType
     id_type: pa.DataType = pa.string()  # noqa: RUF009 (frozen)
@@ -97,6 +96,6 @@ class KeyedWindows(ABC):
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Convert closed windows (`key`, `time`, the summary's answers) to answers."""
         end = rows.column("time")
-        start = pc.subtract(end, self.windows.size_ms)
+        start = pa.array(self.windows.start(np.asarray(end)))
         columns = [rows.column(name).cast(kind) for name, kind in (*self.values.items(), ("tuples", pa.int64()))]
         return pa.RecordBatch.from_arrays([rows.column("key"), start, end, *columns], schema=self.answer)
