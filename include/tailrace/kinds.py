@@ -12,7 +12,7 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Kind
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
-from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
+from tailrace.query.windowed import AggregateQuery, TopKQuery
 from tailrace.spatial_join.interval_join import SpatialIntervalJoin
 from tailrace.spatial_join.planning import explanation_of, input_of, stream_join_of, table_lookup_of
 from tailrace.spatial_join.table_join import SpatialTableJoin
@@ -26,7 +26,7 @@ def _aggregate(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     section = query.aggregate
     columns = {"value": section.column} if section.column else {}
     keys = types[0].key, types[0].id
-    return Aggregate(_sliding(query), columns, *keys, function=section.function, parameters=section.parameters)
+    return Aggregate(query.window.windows, columns, *keys, function=section.function, parameters=section.parameters)
 
 
 def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
@@ -34,7 +34,13 @@ def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     section = query.topk
     descending, columns = section.order == "descending", {"score": section.score}
     return TopK(
-        _sliding(query), columns, types[0].key, types[0].id, k=section.k, descending=descending, method=section.method
+        query.window.windows,
+        columns,
+        types[0].key,
+        types[0].id,
+        k=section.k,
+        descending=descending,
+        method=section.method,
     )
 
 
@@ -73,10 +79,6 @@ def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert query.window is not None
     sliding = Sliding(query.window.size_ms, query.window.slide_ms)
     return SpatialWindowJoin(sliding.size_ms - 1, (left, right), sliding=sliding, **parts)
-
-
-def _sliding(query: WindowedQuery) -> Sliding:
-    return Sliding(query.window.size_ms, query.window.slide_ms)
 
 
 KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join, "spatial_join": _spatial_join}

@@ -13,14 +13,14 @@ from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.fields import field_error
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
-from tailrace.query.sections import Window
+from tailrace.query.window_section import KeyedWindow
 from tailrace.topk.section import TopKSection
 
 
 class WindowedQuery(Query):
     """A query over sliding windows of one stream."""
 
-    window: Window = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
+    window: KeyedWindow = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
 
     @property
     def span(self) -> timedelta:

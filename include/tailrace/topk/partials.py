@@ -37,7 +37,9 @@ def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) 
         tuples = tuples.take(pa.array(np.argsort(tick, kind="stable")))
         tick = np.asarray(tuples.column("tick"))
     keys, (key,) = unify([tuples.column("key")])
-    pane_and_key, split_pane = pair(windows.to_scale(np.asarray(tuples.column("event_time"))) // windows.scale_step, key)
+    pane_and_key, split_pane = pair(
+        windows.to_scale(np.asarray(tuples.column("event_time"))) // windows.scale_step, key
+    )
     group_id, split = pair(tick, pane_and_key)
     score, ids = np.asarray(tuples.column("score")), tuples.column("id")
     groups, (group_counts,) = group_sums(group_id, np.ones(len(group_id), np.int64))

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from tailrace.ground.duration import format_duration
 from tailrace.windows.windows import Ints, Time
 
 Unit = Literal["day", "week", "month"]
@@ -34,9 +35,9 @@ _NEAR = 4096  # days
 class Calendar:
     """The days, weeks (from Monday) or months of a time zone, from midnight to midnight there, moved by an offset.
 
-    A window begins at the first instant of its first local date (with an offset: at which that date and the offset are
-    reached), whether or not clocks show midnight then: so a day may have 23 or 25 hours. A date that a zone left out has
-    no window. A window is one pane. It keeps the protocol `Windows`, which says what each method returns.
+    A window begins at the first instant at which clocks show its first date, or later: at midnight, where clocks show
+    it. So a day may have 23 or 25 hours, and a date that a zone left out has no window. A window is one pane. It keeps
+    the protocol `Windows`, which says what each method returns.
 
     Attributes
     ----------
@@ -69,6 +70,11 @@ class Calendar:
     @property
     def end_step_ms(self) -> int:
         return self.pane_step_ms
+
+    @property
+    def description(self) -> str:
+        moved = f", moved by {format_duration(self.offset_ms)}" if self.offset_ms else ""
+        return f"the {self.unit}s of {self.zone}{moved}"
 
     def pane(self, event_ms: Ints) -> Ints:
         return self.end_until(event_ms)
@@ -178,7 +184,7 @@ def _start_ms(unit: Unit, zone: str, offset_ms: int, number: int) -> int:
     low, high = _own_numbers(unit)
     cycles = min((number - low) // cycle, 0) or max(-((high - 1 - number) // cycle), 0)
     day = _first_day(unit, number - cycles * cycle)
-    wall = datetime(1970, 1, 1) + timedelta(days=day, milliseconds=offset_ms)  # noqa: DTZ001 (what clocks show)
+    wall = datetime(1970, 1, 1) + timedelta(days=day, milliseconds=offset_ms)
     return _first_instant_s(wall, ZoneInfo(zone)) * 1000 + cycles * _CYCLE_DAYS * DAY_MS
 
 

@@ -8,6 +8,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from tailrace.ground.duration import format_duration
 from tailrace.windows.windows import Ints, Time
 
 
@@ -34,6 +35,11 @@ class Sliding:
     @property
     def end_step_ms(self) -> int:
         return self.slide_ms
+
+    @property
+    def description(self) -> str:
+        moved = f", moved by {format_duration(self.offset_ms)}" if self.offset_ms else ""
+        return f"panes of {format_duration(self.pane_ms)}, {self.size_ms // self.pane_ms} to a window{moved}"
 
     def pane(self, event_ms: Ints) -> Ints:
         return self.from_scale(self.to_scale(event_ms) // self.pane_ms * self.pane_ms)

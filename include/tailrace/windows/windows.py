@@ -38,6 +38,10 @@ class Windows(Protocol):
     def end_step_ms(self) -> int:
         """A length that divides the time between the ends of any two windows."""
 
+    @property
+    def description(self) -> str:
+        """The windows in words, as a query is computed by them."""
+
     def pane(self, event_ms: Ints) -> Ints:
         """Return the start of the pane that contains each event time."""
 
