@@ -22,7 +22,9 @@ from tailrace.ground.facts import Fact, stamp
 from tailrace.kind.protocol import Kind
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import Segment
+from tailrace.windows.calendar import Calendar
 from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 NAMES = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"}
 
@@ -57,11 +59,18 @@ def stamp_settings(clock: Clock, settings: str, newest: int) -> Fact:
     return clock.facts[-1]
 
 
+def windows_of(settings) -> Windows:
+    """The windows of the oracle's query."""
+    if settings.days_of is not None:
+        return Calendar("day", settings.days_of)
+    return Sliding(settings.size, settings.slide, settings.offset)
+
+
 def make_pipeline(
     settings, tasks: int = 1, keyed: bool = True, kind: Kind | None = None, tables: dict[str, pa.Table] | None = None
 ) -> Pipeline:
     """A pipeline of the oracle's query, or of another kind over the same windows."""
-    windows = Sliding(settings.size, settings.slide)
+    windows = windows_of(settings)
     parameters = {} if settings.q is None else {"q": settings.q}
     columns = {"value": "value"}
     kind = kind or Aggregate(windows, columns, pa.string(), function=settings.function, parameters=parameters)

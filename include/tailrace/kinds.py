@@ -25,7 +25,7 @@ def _aggregate(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, AggregateQuery)
     section = query.aggregate
     columns = {"value": section.column} if section.column else {}
-    keys = types[0].key, types[0].id
+    keys = types[0].key, types[0].id, types[0].of_keys(query.key_names)
     return Aggregate(query.window.windows, columns, *keys, function=section.function, parameters=section.parameters)
 
 
@@ -33,15 +33,8 @@ def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, TopKQuery)
     section = query.topk
     descending, columns = section.order == "descending", {"score": section.score}
-    return TopK(
-        query.window.windows,
-        columns,
-        types[0].key,
-        types[0].id,
-        k=section.k,
-        descending=descending,
-        method=section.method,
-    )
+    keys = types[0].key, types[0].id, types[0].of_keys(query.key_names)
+    return TopK(query.window.windows, columns, *keys, k=section.k, descending=descending, method=section.method)
 
 
 def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:

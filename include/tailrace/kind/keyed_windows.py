@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.key_lists import key_column
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.step import Step
 from tailrace.partition.by_key import ByKey
@@ -28,6 +30,8 @@ class KeyedWindows(ABC):
         The columns of a tuple that the kind needs beyond its key and times, and the source's column for each.
     key_type, id_type : DataType
         string or int64, as in the stream.
+    keys : dict
+        The columns of answers with the values of a list of keys, string or int64; empty where the key is no list.
     row_key : tuple of str
         The columns by which the rows of an answer differ, see `ByWindow`.
     """
@@ -36,6 +40,7 @@ class KeyedWindows(ABC):
     columns: dict[str, str]
     key_type: pa.DataType
     id_type: pa.DataType = pa.string()  # noqa: RUF009 (frozen)
+    keys: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     row_key: ClassVar[tuple[str, ...]] = ()
     row_weight: ClassVar[int] = 1
@@ -68,7 +73,8 @@ class KeyedWindows(ABC):
 
     @property
     def answer(self) -> pa.Schema:
-        return pa.schema([*self.answers.fields(self.key_type), *self.values.items(), ("tuples", pa.int64())])
+        key, *times = self.answers.fields(self.key_type)
+        return pa.schema([key, *self.keys.items(), *times, *self.values.items(), ("tuples", pa.int64())])
 
     @property
     def late(self) -> pa.Schema:
@@ -98,4 +104,6 @@ class KeyedWindows(ABC):
         end = rows.column("time")
         start = pa.array(self.windows.start(np.asarray(end)))
         columns = [rows.column(name).cast(kind) for name, kind in (*self.values.items(), ("tuples", pa.int64()))]
-        return pa.RecordBatch.from_arrays([rows.column("key"), start, end, *columns], schema=self.answer)
+        key = rows.column("key")
+        keys = [key_column(key, place, dtype) for place, dtype in enumerate(self.keys.values())]
+        return pa.RecordBatch.from_arrays([key, *keys, start, end, *columns], schema=self.answer)

@@ -25,6 +25,7 @@ from tailrace.ground.fields import (
     TimeZone,
     field_error,
 )
+from tailrace.query.key_section import Key
 from tailrace.sources.kafka_source import KafkaSource
 from tailrace.sources.path_sources import DeltaSource, FileSource, ReplaySource
 
@@ -84,7 +85,7 @@ class Stream(Section):
     event_time: Column = Field(description="column of the time when it happened: event_time")
     arrival_time: Column | None = Field(default=None, description="column of the time of arrival: arrival_time")
     id: Column | None = Field(default=None, description="column that names the tuple: id")
-    key: Column | None = Field(default=None, description="column to group by: sensor")
+    key: Key | None = Field(default=None, description="column to group by, or a list of columns: sensor")
     bounds: Bounds = Field(default=Bounds(), description="times accepted: {earliest: 2000-01-01, ahead: 1 d}")
     timezone: TimeZone | None = Field(
         default=None, description="what times without a zone mean, UTC if it is not given: Europe/Berlin"

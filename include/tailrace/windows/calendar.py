@@ -116,7 +116,7 @@ class Calendar:
         return _like(time, _choose(starts, starts, times, 0))
 
     def number(self, end: Time) -> Time:
-        return _like(end, self.to_scale(np.atleast_1d(np.asarray(end))) - 1)
+        return _like(end, self.to_scale(np.atleast_1d(np.asarray(end)) - 1))
 
     def end_of(self, number: Time) -> Time:
         numbers, place = np.unique(np.atleast_1d(np.asarray(number)) + 1, return_inverse=True)

@@ -15,7 +15,8 @@ class Windows(Protocol):
     """Windows over event time, in integer milliseconds.
 
     Every tuple belongs to one pane and every window is made of whole panes. A window is named by its end, a pane by its
-    start. Windows are numbered in the order of their ends. Methods are elementwise.
+    start. Windows are numbered in the order of their ends; a number may be left out, and then has the end
+    of the window before it. Methods are elementwise.
     """
 
     @property

@@ -72,7 +72,8 @@ def test_a_window_goes_from_the_first_instant_of_its_date_to_the_next_one(
     assert windows.first_end(np.array([start])).tolist() == [end]
     assert (windows.start(end), windows.end_until(end), windows.end_until(end - 1)) == (start, end, start)
     assert windows.end_of(windows.number(end)) == end
-    assert windows.number(end) - windows.number(start) == 1
+    assert windows.end_of(windows.number(end) - 1) == start
+    assert windows.number(start) < windows.number(end)
     assert windows.from_scale(windows.to_scale(times)).tolist() == [start] * len(times)
 
 
