@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Annotated, Any
 
-from pydantic import Field, PlainValidator
+from pydantic import Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticKnownError
 
 from tailrace.ground.fields import Column, field_error
@@ -30,12 +30,17 @@ def _parse_key(key: Any) -> str | tuple[str, ...]:
     return key if isinstance(key, str) else names
 
 
+def _as_written(key: str | tuple[str, ...] | None) -> str | list[str] | None:
+    return [*key] if isinstance(key, tuple) else key
+
+
 Key = Annotated[
     str | tuple[str, ...],
     PlainValidator(
         _parse_key,
         json_schema_input_type=Column | Annotated[list[Column], Field(min_length=1, max_length=_MOST_KEYS)],
     ),
+    PlainSerializer(_as_written),
 ]
 """Pydantic field type of a key: a column, or a list of columns."""
 
