@@ -22,6 +22,9 @@ from tailrace.kind.step import Step
 from tailrace.partition.feedback_balancing import load_imbalance
 from tailrace.windows.windows import Windows
 
+_ANSWERED_AT = "answered at"
+"""A column beside those of answers, whatever these are called: none of theirs has a space in its name."""
+
 _COUNTS = ("rows", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
     dict.fromkeys(("batch", "task", *_COUNTS), pa.int64())
@@ -108,8 +111,8 @@ def task_counts(
     to the answer. `load` is the work of the task as its kind measures it; else its share of the batch's tuples.
     """
     rows = sum(map(total, partials))
-    answers = model.first_rows(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
-    waited_ms = int((np.asarray(answers.column("answered")) - model.horizon(answers)).sum())
+    answers = model.first_rows(step.answers.append_column(_ANSWERED_AT, pa.array(frontier.end[step.decided_at])))
+    waited_ms = int((np.asarray(answers.column(_ANSWERED_AT)) - model.horizon(answers)).sum())
     counts: dict[str, Any] = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
     counts |= {"answers": answers.num_rows, "latency_ms": _mean(waited_ms, answers.num_rows)}
     share = rows / accepted if accepted else None

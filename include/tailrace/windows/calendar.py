@@ -28,7 +28,7 @@ _NO_CLOCKS, _BY_RULE = (date(year, 1, 1).toordinal() - _EPOCH.toordinal() for ye
 """Days from 1970 with zones' own history, and 400 years by their last rule, between them; beyond, these come again."""
 
 _MARGIN = np.arange(-2, 3)  # days by which a local date is off the date in UTC, and one more for its neighbour
-_NEAR = 4096  # days
+_NEAR = 400  # days
 
 
 @dataclass(frozen=True)
