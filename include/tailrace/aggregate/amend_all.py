@@ -18,7 +18,7 @@ from tailrace.aggregate.value_column import Ints
 from tailrace.ground.columns import pair, unify
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 AMOUNTS = "values"
 """The column of late rows: the answers over their tuples, a field for each aggregate."""
@@ -47,7 +47,7 @@ class AmendedAggregates(Aggregates):
 
 
 def amend_all(
-    windows: Sliding, aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Table
+    windows: Windows, aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Table
 ) -> pa.RecordBatch | None:
     """Add the late tuples to the streamed answers.
 

@@ -74,7 +74,7 @@ class NamedAggregates(KeyedWindows):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        types = ColumnTypes(self.key_type, self.id_type, self.column_types)
+        types = ColumnTypes(self.key_type, self.id_type, self.column_types, keys=self.keys)
         return (Input({}, types, carried=self.columns),)
 
     @property
