@@ -1,0 +1,123 @@
+"""The two forms of a query: SQL text in place of sections, and both of a declared query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailrace.expressions.errors import Position
+from tailrace.ground.errors import Problem, refuse
+from tailrace.query.query import Query
+from tailrace.query.windowed import AggregateQuery, TopKQuery
+from tailrace.query.yaml_file import MAX_MESSAGE, FieldPath, YamlFile
+from tailrace.sql.write import write
+from tailrace.topk.section import TopKSection
+
+SQL = "sql"
+"""The field of a query file with SQL text."""
+
+_METHOD = TopKSection.model_fields["method"].default
+_REMEDY = "sql: SELECT …, or sections: kind, window and aggregate"
+
+
+@dataclass(frozen=True)
+class SqlText:
+    """SQL text of a query, and where it stands.
+
+    Attributes
+    ----------
+    file : Path
+        The SQL file, or the query file that holds the text.
+    line : int or None
+        The line of the field in a query file; None of a file of its own.
+    is_block : bool
+        Whether each line of the text is a line of the query file, below the field.
+    """
+
+    text: str
+    file: Path
+    line: int | None = None
+    is_block: bool = False
+
+    @staticmethod
+    def among(tree: YamlFile, text: str) -> SqlText | None:
+        """Return the SQL text among the fields of a query file, and take it out of them; None where there is none."""
+        if SQL not in tree.data:
+            return None
+        sql, line = tree.data.pop(SQL), tree.lines[SQL,]
+        if not isinstance(sql, str) or not sql.strip():
+            tree.add((SQL,), "has no text" if not sql else "is no text", _REMEDY)
+            tree.refuse()
+        below = text.split("\n")[line : line + 1]
+        return SqlText(sql, tree.file, line, [part.strip() for part in below] == [sql.split("\n")[0].strip()])
+
+    def problem(self, position: Position, fault: str, remedy: str) -> tuple[int, Problem]:
+        """Return a problem at a position of the text, and the line of its file."""
+        if self.line is None:
+            line, where = position.line, f"{self.file}:{position}"
+        else:
+            line = self.line + (position.line if self.is_block else 0)
+            where = f"{self.file}:{line}: sql, at {position}"
+        return line, Problem(where, fault[:MAX_MESSAGE], remedy[:MAX_MESSAGE])
+
+
+def field_fault(path: FieldPath, fault: str) -> str:
+    """Return what is wrong with a section that follows from SQL text."""
+    return f"{'.'.join(path)} {fault}"
+
+
+def sections_of(query: Query) -> dict[str, Any] | None:
+    """Return the sections that SQL text says in one go, as plain data; None of a kind that has no such form."""
+    if not isinstance(query, AggregateQuery | TopKQuery):
+        return None
+    name, _ = query.stream
+    declared = query.model_dump(mode="json")
+    stream = _set(declared["streams"][name], ("event_time", "id", "columns", "where", "key"))
+    window = _set(declared["window"], ("size", "slide", "offset", "timezone"))
+    if window["slide"] == window["size"]:
+        del window["slide"]
+    section = _without_none(declared[query.kind])
+    if section.get("method") == _METHOD:
+        del section["method"]
+    return {"kind": query.kind, "streams": {name: stream}, "window": window, query.kind: section}
+
+
+def sql_of(query: Query) -> str | None:
+    """Return the SQL text of a query; None where it has none."""
+    sections = sections_of(query)
+    return None if sections is None else write(sections)
+
+
+def _set(section: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: section[name] for name in names if section.get(name)}
+
+
+def _without_none(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _without_none(value) if isinstance(value, Mapping) else value
+        for name, value in section.items()
+        if value is not None
+    }
+
+
+def require_streams_file(path: Path, streams: Path | None) -> None:
+    """Refuse SQL text without the file of its streams, and that file beside a query file.
+
+    Raises
+    ------
+    Refused
+    """
+    if is_sql(path) and streams is None:
+        remedy = "--streams STREAMS.yaml (streams: and all else of a query file), or the text in a query file: sql: |"
+        raise refuse(str(path), "SQL text alone does not say what its streams are", remedy)
+    if not is_sql(path) and streams is not None:
+        raise refuse(
+            f"--streams {streams}", f"{path} is no SQL text, and has its streams", "no --streams, or a file QUERY.sql"
+        )
+
+
+def is_sql(path: Path) -> bool:
+    """Test whether a file holds SQL text, by its name."""
+    return path.suffix.lower() == ".sql"

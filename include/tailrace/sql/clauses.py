@@ -1,0 +1,120 @@
+"""The clauses of a SELECT; a clause that no continuous query has is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot.tokenizer_core import TokenType
+
+from tailrace.sql.tokens import Piece
+
+_ANSWERS = "no such clause: filter, order and limit answers where they are read"
+_OTHERS = {
+    "HAVING": ("HAVING", _ANSWERS),
+    "ORDER BY": ("ORDER BY", f"{_ANSWERS}; the best of each window: row_number() OVER (…)"),
+    "SORT BY": ("SORT BY", _ANSWERS),
+    "CLUSTER BY": ("CLUSTER BY", _ANSWERS),
+    "DISTRIBUTE BY": ("DISTRIBUTE BY", "no such clause: parallelism, in the query file"),
+    "LIMIT": ("LIMIT", f"{_ANSWERS}; the best of each window: row_number() OVER (…)"),
+    "OFFSET": ("OFFSET", _ANSWERS),
+    "FETCH": ("FETCH", _ANSWERS),
+    "QUALIFY": ("QUALIFY", "SELECT * FROM (SELECT *, row_number() OVER (…) AS rank FROM …) WHERE rank <= k"),
+    "LATERAL": ("LATERAL", "a column of the stream"),
+    "LATERAL VIEW": ("LATERAL VIEW", "a column of the stream"),
+    "TABLESAMPLE": ("TABLESAMPLE", "all of the stream"),
+    **dict.fromkeys(
+        ("UNION", "INTERSECT", "EXCEPT", "MINUS"), ("a second SELECT", "one SELECT; another query is a file of its own")
+    ),
+    "JOIN": ("a join", "one stream; a join is a query of kind emd_join or spatial_join, in sections"),
+}
+_OWN = ("FROM", "WHERE", "GROUP BY")
+_ONE_SELECT = "SELECT … FROM … GROUP BY …"
+_OPERAND_ENDS = (TokenType.R_PAREN, TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of a select list: what is computed, and the name that it gets."""
+
+    value: Piece
+    alias: Piece | None
+
+    @property
+    def whole(self) -> Piece:
+        """It with its name."""
+        if self.alias is None:
+            return self.value
+        return Piece(self.value.sql, (*self.value.tokens, *self.alias.tokens), self.value.at)
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """The clauses of a SELECT; `where` is None, and `group` empty, where there is none."""
+
+    items: list[Item]
+    source: Piece
+    where: Piece | None
+    group: list[Piece]
+
+
+def clauses_of(select: Piece) -> Clauses:
+    """Split a SELECT into its clauses.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    if not len(select):
+        raise select.error("it is empty", _ONE_SELECT)
+    if select.word(0) != "SELECT":
+        remedy = _ONE_SELECT + ("; what WITH names, in its place" if select.word(0) == "WITH" else "")
+        raise select.error(f"a statement begins with {select[:1].text}, which no query is", remedy)
+    if select.word(1) in ("DISTINCT", "ALL"):
+        remedy = "no such word: an answer is once for each key and window; count(DISTINCT …) counts values"
+        raise select[1:2].error(f"SELECT {select.word(1)}, which no query is", remedy)
+    begin = (select.find(lambda word: word == "FROM") or [0])[0]
+    if begin == 0:
+        raise select[len(select) :].error("FROM is missing", "SELECT … FROM stream GROUP BY window(…)")
+    body = select[begin:]
+    starts = _starts(body)
+    ends = [*[start for _, start in starts][1:], len(body)]
+    parts = {word: body[start + 1 : end] for (word, start), end in zip(starts, ends, strict=True)}
+    for word, piece in parts.items():
+        if not len(piece):
+            raise piece.error(f"nothing stands after {word}", f"{word} …, or no {word}")
+    return Clauses(
+        [_item(piece) for piece in select[1:begin].split()],
+        parts["FROM"],
+        parts.get("WHERE"),
+        parts["GROUP BY"].split() if "GROUP BY" in parts else [],
+    )
+
+
+def _starts(body: Piece) -> list[tuple[str, int]]:
+    """Return the clauses from FROM on by their first words, and where they begin."""
+    starts: list[tuple[str, int]] = []
+    for index in body.find(lambda word: word in _OWN or word in _OTHERS):
+        word, place = body.word(index), body[index : index + 1]
+        if word in _OTHERS:
+            fault, remedy = _OTHERS[word]
+            raise place.error(f"{fault}, which no query has", remedy)
+        if starts and _OWN.index(word) <= _OWN.index(starts[-1][0]):
+            raise place.error(f"{word} stands after {starts[-1][0]}", "FROM …, then WHERE …, then GROUP BY …")
+        starts.append((word, index))
+    return starts
+
+
+def _item(piece: Piece) -> Item:
+    """Return an item of a select list, with the name after AS, or after it."""
+    if not len(piece):
+        raise piece.error("nothing stands before a comma or FROM", "a column, or no comma")
+    if piece.word(-2) == "AS":
+        alias = piece[-1:]
+        if alias.name is None:
+            raise alias.error(f"{alias.text} is no name", "AS revenue")
+        return Item(piece[:-2], alias)
+    last = piece[-1:]
+    is_named = last.name is not None and len(piece) > 1 and piece.tokens[-2].token_type in _OPERAND_ENDS
+    if is_named and piece.tokens[-1].token_type in (TokenType.VAR, TokenType.IDENTIFIER):
+        return Item(piece[:-1], last)
+    return Item(piece, None)

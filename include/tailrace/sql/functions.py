@@ -1,0 +1,168 @@
+"""The calls of aggregate functions in a SELECT, as sections of a query file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from tailrace.expressions.registry import FUNCTIONS as SCALARS
+from tailrace.sql.derived import DerivedColumns, is_number
+from tailrace.sql.tokens import Piece
+
+Section = dict[str, str]
+
+OF_COLUMN = {
+    **{name: name for name in ("sum", "avg", "min", "max", "median", "stddev", "stddev_pop", "var_pop")},
+    **{"first": "first", "last": "last", "mean": "avg", "std": "stddev", "stddev_samp": "stddev"},
+    **{"var_samp": "var", "variance": "var", "first_value": "first", "last_value": "last"},
+}
+"""Spark SQL's functions of one column, and the query's; the first of each is the one that is written."""
+_NAMES = (*OF_COLUMN, "count", "count_if", "percentile", "min_by", "max_by")
+_EXACT = "percentile(column, 0.9), which is exact"
+_REFUSED = {
+    **dict.fromkeys(("approx_percentile", "percentile_approx", "percentile_cont", "percentile_disc"), _EXACT),
+    **dict.fromkeys(("approx_count_distinct", "count_distinct"), "count(DISTINCT column), which is exact"),
+    "any_value": "first(column), by event time",
+    **dict.fromkeys(
+        "collect_list collect_set array_agg listagg string_agg mode kurtosis skewness corr covar_pop covar_samp "
+        "bool_and bool_or every some any bit_and bit_or bit_xor try_sum try_avg histogram_numeric regr_slope "
+        "grouping grouping_id row_number rank dense_rank ntile lag lead".split(),
+        f"one of {', '.join(_NAMES)}",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of an aggregate function, with its FILTER."""
+
+    whole: Piece
+    arguments: list[Piece]
+    is_distinct: bool
+    condition: Piece | None
+
+    @property
+    def function(self) -> str:
+        return self.whole.word(0).lower()
+
+
+def calls_in(piece: Piece) -> list[tuple[int, int, Call]]:
+    """Return the calls of aggregate functions, and the indexes at which each begins and ends.
+
+    Raises
+    ------
+    ExpressionError
+        At a function of groups that queries don't have.
+    """
+    found, index = [], 0
+    while index < len(piece):
+        name = piece.word(index).lower()
+        if piece.word(index + 1) != "(" or name not in (*_NAMES, *_REFUSED):
+            index += 1
+            continue
+        if name in _REFUSED:
+            raise piece[index:].error(f"{name} is no aggregate of a query", _REFUSED[name])
+        end, call = _call(piece, index)
+        found.append((index, end, call))
+        index = end
+    return found
+
+
+def is_call(piece: Piece) -> bool:
+    """Test whether it is the call of an aggregate function, as a whole."""
+    calls = calls_in(piece)
+    return len(calls) == 1 and calls[0][:2] == (0, len(piece))
+
+
+def refuse_unknown(piece: Piece) -> None:
+    """Refuse the call of a function that is neither an aggregate nor one of scalar expressions."""
+    name = piece.word(0).lower()
+    if piece[:1].name is not None and piece.word(1) == "(" and name not in SCALARS:
+        near = get_close_matches(name, [*_NAMES, *SCALARS], 1)
+        raise piece.error(f"there is no function {name}", near[0] if near else f"one of {', '.join(_NAMES)}")
+
+
+def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
+    """Return the section of a call: a function, its column, and the condition of its values.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    form = {"count": _count, "count_if": _count_if, "percentile": _percentile}.get(call.function, _of_column)
+    if call.function in ("min_by", "max_by"):
+        section = _by_time(call, columns, event_time)
+    else:
+        section = form(call, columns)
+    if call.condition is not None:
+        if "where" in section:
+            raise call.condition.error("a condition beside count_if's", "count_if(… AND …)")
+        section["where"] = columns.condition(call.condition)
+    return section
+
+
+def _call(piece: Piece, start: int) -> tuple[int, Call]:
+    """Read a call that begins at an index; returns where it ends, and the call."""
+    close = piece.close(start + 1)
+    inner, end, condition = piece[start + 2 : close], close + 1, None
+    if piece.word(end) == "WITHIN":
+        raise piece[end:].error("WITHIN GROUP, which no aggregate of a query has", _EXACT)
+    if piece.word(end) == "FILTER":
+        remedy = "FILTER (WHERE …)"
+        if piece.word(end + 1) != "(" or piece.word(end + 2) != "WHERE":
+            raise piece[end:].error("FILTER without its condition", remedy)
+        close = piece.close(end + 1)
+        condition, end = piece[end + 3 : close], close + 1
+        if not len(condition):
+            raise condition.error("FILTER without its condition", remedy)
+    if piece.word(end) == "OVER":
+        remedy = "the aggregate of each window and key: no OVER, and GROUP BY"
+        raise piece[end:].error("a function over rows of others, which no query has", remedy)
+    is_distinct = inner.word(0) == "DISTINCT"
+    inner = inner[1:] if is_distinct else inner
+    return end, Call(piece[start:end], inner.split() if len(inner) else [], is_distinct, condition)
+
+
+def _one(call: Call) -> Piece:
+    """Return the argument of a function of one."""
+    if len(call.arguments) != 1 or not len(call.arguments[0]):
+        raise call.whole.error(f"{call.function} has {len(call.arguments)} arguments", f"{call.function}(column)")
+    return call.arguments[0]
+
+
+def _of_column(call: Call, columns: DerivedColumns) -> Section:
+    if call.is_distinct:
+        raise call.whole.error(f"{call.function} of distinct values, which no query has", "count(DISTINCT column)")
+    return {"function": OF_COLUMN[call.function], "column": columns.column(_one(call))}
+
+
+def _count(call: Call, columns: DerivedColumns) -> Section:
+    if call.is_distinct:
+        return {"function": "count_distinct", "column": columns.column(_one(call))}
+    if not call.arguments or call.arguments[0].word(0) == "*" or is_number(call.arguments[0]):
+        if len(call.arguments) > 1 or (call.arguments and len(call.arguments[0]) > 1):
+            raise call.whole.error(f"{call.whole.text[:60]} is no count", "count(*), or count(column)")
+        return {"function": "count"}
+    return {"function": "count", "column": columns.column(_one(call))}
+
+
+def _count_if(call: Call, columns: DerivedColumns) -> Section:
+    if call.is_distinct:
+        raise call.whole.error("count_if of distinct values, which no query has", "count(DISTINCT column) FILTER (…)")
+    return {"function": "count", "where": columns.condition(_one(call))}
+
+
+def _percentile(call: Call, columns: DerivedColumns) -> Section:
+    right = "percentile(column, 0.9)"
+    if call.is_distinct or len(call.arguments) != 2 or not is_number(call.arguments[1]):  # noqa: PLR2004
+        raise call.whole.error(f"{call.whole.text[:60]} is no percentile of a query", f"{right}: a column and a share")
+    return {"function": "quantile", "column": columns.column(call.arguments[0]), "q": call.arguments[1].text}
+
+
+def _by_time(call: Call, columns: DerivedColumns, event_time: str) -> Section:
+    function = "first" if call.function == "min_by" else "last"
+    is_by_time = len(call.arguments) == 2 and call.arguments[1].name == event_time  # noqa: PLR2004
+    if call.is_distinct or not is_by_time:
+        fault = f"{call.function} by another column than event time"
+        raise call.whole.error(fault, f"{call.function}(column, {event_time}), or {function}(column)")
+    return {"function": function, "column": columns.column(call.arguments[0])}

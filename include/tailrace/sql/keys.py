@@ -1,0 +1,128 @@
+"""The groups of a SELECT: its windows, and the key of the stream."""
+
+from __future__ import annotations
+
+from tailrace.expressions.errors import ExpressionError
+from tailrace.sql.clauses import Item
+from tailrace.sql.derived import DerivedColumns, is_number
+from tailrace.sql.tokens import Piece
+from tailrace.sql.windows import WINDOW_COLUMNS, Source, Windows, bound_name, window_call
+
+_NO_WINDOW = "FROM TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES), or GROUP BY window(…)"
+KEY = "key"
+"""The name of a key that is one column and no list, in answers."""
+
+
+def windows_among(groups: list[Piece], source: Source, where: Piece) -> tuple[Windows, list[Piece]]:
+    """Return the windows by which rows are grouped, and the other groups.
+
+    Parameters
+    ----------
+    where : Piece
+        The place of an error if there are none.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    calls = [windows for piece in groups if (windows := window_call(piece)) is not None]
+    bounds = [bound for piece in groups if (bound := bound_name(piece)) is not None]
+    rest = [piece for piece in groups if window_call(piece) is None and bound_name(piece) is None]
+    windows = source.windows
+    if windows is None:
+        if len(calls) != 1:
+            fault = "there are no windows" if not calls else "there are windows of two sorts"
+            raise where.error(fault, _NO_WINDOW)
+        if bounds:
+            raise where.error(f"{bounds[0]} beside window(…), which has it", "window(…) alone")
+        return calls[0], rest
+    if calls:
+        raise where.error("there are windows of two sorts", "FROM the stream's name, or no window(…)")
+    for name in WINDOW_COLUMNS:
+        if bounds.count(name) != 1:
+            raise where.error(f"{name} stands {bounds.count(name)} times among the groups", ", ".join(WINDOW_COLUMNS))
+    return windows, rest
+
+
+def key_of(
+    groups: list[Piece], items: list[Item], columns: DerivedColumns
+) -> tuple[str | list[str] | None, list[Item]]:
+    """Return the field `key` of the stream, and the items of the select list that are no part of it.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    names: list[str] = []
+    rest = [*items]
+    for group in groups:
+        own = _items_of(group, rest)
+        rest = [item for item in rest if item not in own]
+        if len(own) > 1:
+            raise own[1].whole.error("a column of the key stands twice", "it once")
+        name = _name(group, own[0] if own else None, columns)
+        if name in names:
+            raise group.error(f"{name} stands twice among the groups", "it once")
+        names.append(name)
+    plain = [item for item in items if item not in rest and _alias(item) == KEY]
+    if plain and len(names) > 1:
+        assert plain[0].alias is not None
+        raise plain[0].alias.error("key is the name of a key of one column", "another name, or one column in GROUP BY")
+    return (names[0] if plain else names or None), rest
+
+
+def _items_of(group: Piece, items: list[Item]) -> list[Item]:
+    """Return the items of a select list that are a group: the same expression, or one by the group's name."""
+    own = [item for item in items if item.value.same == group.same]
+    if own or group.name is None:
+        return own
+    return [item for item in items if _alias(item) == group.name]
+
+
+def _alias(item: Item) -> str | None:
+    return None if item.alias is None else item.alias.name
+
+
+def _name(group: Piece, item: Item | None, columns: DerivedColumns) -> str:
+    """Return the column of a group in the stream."""
+    if is_number(group):
+        raise group.error(f"a group by its number, {group.text}", "the column, or the expression")
+    if not len(group):
+        raise group.error("nothing stands before or after a comma", "a column, or no comma")
+    alias = None if item is None else _alias(item)
+    if group.name is not None and (item is None or item.value.name == group.name) and alias in (None, group.name, KEY):
+        return columns.column(group)
+    if item is None or alias is None:
+        place, text = (group if item is None else item.value), group.text[:60]
+        raise place.error("a group that is an expression has no name", f"SELECT {text} AS name, … GROUP BY {text}")
+    assert item.alias is not None
+    if alias == KEY:
+        return columns.column(item.value)
+    if group.name is not None and group.name == alias and alias in item.value.expression().columns:
+        text = item.value.text[:60]
+        fault = f"GROUP BY {alias} is the stream's column, and {text} is named so too"
+        raise group.error(fault, f"GROUP BY {text}")
+    columns.key(item.value, alias, item.alias)
+    return alias
+
+
+def refuse_bounds_by_other_names(items: list[Item]) -> list[Item]:
+    """Return the items of a select list that are no bounds of windows, which every answer has.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    rest = []
+    for item in items:
+        name, is_whole = bound_name(item.value), item.value.name is not None and item.value.name.lower() == "window"
+        if name is None and not is_whole:
+            rest.append(item)
+        elif item.alias is not None and _alias(item) != name:
+            raise _renamed(item, name)
+    return rest
+
+
+def _renamed(item: Item, name: str | None) -> ExpressionError:
+    remedy = f"{name}, without another name" if name else "window.start AS window_start, window.end AS window_end"
+    return item.whole.error("answers have the bounds of windows by their own names", remedy)

@@ -1,0 +1,163 @@
+"""The tokens of an SQL text, and pieces of it: consecutive tokens, with their own text and place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.expressions.expression import Expression, parse
+
+_CLOSED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|[^'\"`]", re.DOTALL)
+_OPENING, _CLOSING = (TokenType.L_PAREN, TokenType.L_BRACKET), (TokenType.R_PAREN, TokenType.R_BRACKET)
+_NO_WORDS = (TokenType.STRING, TokenType.RAW_STRING, TokenType.NUMBER, TokenType.IDENTIFIER)
+_CONSTANTS = ("NULL", "TRUE", "FALSE")
+
+
+def position_at(sql: str, offset: int) -> Position:
+    """Return line and column of an offset in a text."""
+    return Position(sql.count("\n", 0, offset) + 1, offset - (sql.rfind("\n", 0, offset) + 1) + 1)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive tokens of an SQL text.
+
+    Attributes
+    ----------
+    sql : str
+        The whole text.
+    at : int
+        Where it begins in the text.
+    """
+
+    sql: str
+    tokens: tuple[Token, ...]
+    at: int
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, part: slice) -> Piece:
+        tokens = self.tokens[part]
+        start = part.indices(len(self.tokens))[0]
+        at = self.tokens[start].start if start < len(self.tokens) else self.end
+        return Piece(self.sql, tokens, at)
+
+    @property
+    def end(self) -> int:
+        return self.tokens[-1].end + 1 if self.tokens else self.at
+
+    @property
+    def text(self) -> str:
+        """The text as it was written, without what stands around it."""
+        return self.sql[self.at : self.end] if self.tokens else ""
+
+    @property
+    def position(self) -> Position:
+        return position_at(self.sql, self.at)
+
+    def word(self, index: int) -> str:
+        """Return a token in capitals, if it is a word or a sign; empty for others and where there is none."""
+        if not -len(self.tokens) <= index < len(self.tokens):
+            return ""
+        token = self.tokens[index]
+        return "" if token.token_type in _NO_WORDS else token.text.upper()
+
+    @property
+    def name(self) -> str | None:
+        """The name that it consists of, without its quotes; None of anything else."""
+        if len(self.tokens) != 1:
+            return None
+        (token,) = self.tokens
+        word = self.word(0)
+        is_word = bool(re.fullmatch(r"[^\W\d]\w*", word)) and word not in _CONSTANTS
+        return token.text if is_word or token.token_type is TokenType.IDENTIFIER else None
+
+    @property
+    def literal(self) -> str | None:
+        """The number, or the content of the text, that it consists of; None of anything else."""
+        if len(self.tokens) != 1 or self.tokens[0].token_type not in (TokenType.NUMBER, TokenType.STRING):
+            return None
+        return self.tokens[0].text
+
+    @property
+    def same(self) -> tuple[str, ...]:
+        """Its tokens in a form that equals another piece's where both mean the same, but for case and spaces."""
+        return tuple(
+            f"'{token.text}'" if token.token_type in (TokenType.STRING, TokenType.RAW_STRING) else token.text.lower()
+            for token in self.tokens
+        )
+
+    def error(self, fault: str, remedy: str) -> ExpressionError:
+        """Return the error that refuses it."""
+        return ExpressionError(self.position, fault, remedy)
+
+    def depths(self) -> Iterator[tuple[int, int]]:
+        """Yield the index of each token, and how many parentheses are open around it."""
+        depth = 0
+        for index, token in enumerate(self.tokens):
+            depth -= token.token_type in _CLOSING
+            if depth < 0:
+                raise self[index : index + 1].error("it closes what was not opened", "a parenthesis for each other one")
+            yield index, depth
+            depth += token.token_type in _OPENING
+
+    def close(self, opening: int) -> int:
+        """Return the index of the parenthesis that closes another one."""
+        for index, depth in self[opening:].depths():
+            if depth == 0 and index:
+                return opening + index
+        raise self[opening : opening + 1].error("a parenthesis is not closed", ") where it ends")
+
+    def split(self) -> list[Piece]:
+        """Split it at its commas, except at commas within parentheses."""
+        commas = self.find(lambda word: word == ",")
+        starts, ends = [0, *(comma + 1 for comma in commas)], [*commas, len(self)]
+        return [self[start:end] for start, end in zip(starts, ends, strict=True)]
+
+    def find(self, is_wanted: Callable[[str], bool]) -> list[int]:
+        """Return the indexes of words, outside of parentheses."""
+        return [index for index, depth in self.depths() if depth == 0 and is_wanted(self.word(index))]
+
+    def expression(self) -> Expression:
+        """Return the scalar expression that it is.
+
+        Raises
+        ------
+        ExpressionError
+        """
+        try:
+            return parse(self.text)
+        except ExpressionError as error:
+            line, column = error.position
+            at = self.position
+            position = Position(at.line + line - 1, column + (at.column - 1 if line == 1 else 0))
+            raise ExpressionError(position, error.fault, error.remedy) from None
+
+
+def tokenize(sql: str) -> Piece:
+    """Return the tokens of one SQL statement; a semicolon may end it.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    at = 0
+    while at < len(sql) and (match := _CLOSED.match(sql, at)):
+        at = match.end()
+    try:
+        tokens = tuple(Spark().tokenize(sql))
+    except TokenError:
+        unclosed = position_at(sql, at if at < len(sql) else 0)
+        raise ExpressionError(unclosed, "a text or a name is not closed", "a quote where it ends") from None
+    piece = Piece(sql, tokens, tokens[0].start if tokens else 0)
+    semicolons = [index for index in range(len(tokens)) if tokens[index].token_type is TokenType.SEMICOLON]
+    if semicolons and semicolons[0] + 1 < len(tokens):
+        raise piece[semicolons[0] + 1 :].error("a second statement begins", "one SELECT")
+    return piece[: semicolons[0]] if semicolons else piece

@@ -1,0 +1,136 @@
+"""The top-n form of a SELECT: row_number() of each window and key, and a bound for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.sql.clauses import Clauses, Item
+from tailrace.sql.tokens import Piece
+from tailrace.sql.windows import bound_name
+
+RIGHT = (
+    "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY window_start, window_end, country ORDER BY price DESC) "
+    "AS rank FROM TUMBLE(…)) WHERE rank <= 5"
+)
+_RANKS = ("rank", "dense_rank", "ntile", "percent_rank")
+
+
+@dataclass(frozen=True)
+class TopN:
+    """The parts of the form.
+
+    Attributes
+    ----------
+    groups : list of Piece
+        What PARTITION BY has.
+    score : Piece
+        What ORDER BY has, and whether the largest come first.
+    ties : Piece or None
+        The second item of ORDER BY.
+    k : int
+    bound : Piece
+        The condition by which k was found.
+    items : list of Item
+        The items of both select lists, but for the rank and `*`.
+    """
+
+    groups: list[Piece]
+    score: Piece
+    descending: bool
+    ties: Piece | None
+    k: int
+    bound: Piece
+    items: list[Item]
+
+
+def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
+    """Read the form from the clauses of the SELECT and of its subquery.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    for clauses in (inner, outer):
+        if clauses.group:
+            raise clauses.group[0].error("GROUP BY beside a subquery", f"windows over the stream, or top-n: {RIGHT}")
+    numbered = [item for item in inner.items if _is_over(item.value)]
+    if len(numbered) != 1:
+        place = inner.items[0].whole if not numbered else numbered[1].whole
+        raise place.error("a subquery that is no top-n, which no query has", RIGHT)
+    (number,) = numbered
+    if number.alias is None:
+        raise number.value.error("row_number() has no name", f"{number.value.text[:60]}… AS rank")
+    name = number.alias.name
+    if outer.where is None:
+        raise end.error(f"no WHERE bounds {name}", f"WHERE {name} <= 5")
+    over = number.value
+    groups, order = _over(over[over.close(1) + 1 :])
+    if len(order) > 2:  # noqa: PLR2004  the score, and ties
+        raise order[2].error("a third column of an order", "the score, and perhaps the id, by which ties are ordered")
+    score, descending = _ordered(order[0])
+    ties = None
+    if len(order) > 1:
+        ties, is_downward = _ordered(order[1])
+        if is_downward:
+            raise order[1].error("ties in descending order", "the id, ascending, by which ties are ordered")
+    others = [item for item in inner.items if item is not number]
+    items = [item for item in (*others, *outer.items) if item.value.word(0) != "*" and item.value.name != name]
+    return TopN(groups, score, descending, ties, _k(outer.where, str(name)), outer.where, items)
+
+
+def refuse_other_columns(items: list[Item], names: tuple[str | None, ...]) -> None:
+    """Refuse items of select lists that answers don't have.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    for item in items:
+        if bound_name(item.value) is None and (item.value.name not in names or item.alias is not None):
+            had = ", ".join(name for name in names if name)
+            raise item.whole.error(f"{item.whole.text[:60]} is no column of the answers", f"*, or among {had}")
+
+
+def _is_over(value: Piece) -> bool:
+    """Test whether a value is row_number() OVER (…); other ranks are refused."""
+    if value.word(0).lower() in _RANKS and value.word(1) == "(":
+        raise value.error(f"{value.word(0).lower()}() leaves open which of equal tuples are taken", "row_number()")
+    return value.word(0) == "ROW_NUMBER" and value.word(1) == "("
+
+
+def _over(over: Piece) -> tuple[list[Piece], list[Piece]]:
+    """Return what PARTITION BY and ORDER BY have."""
+    if over.word(0) != "OVER" or over.word(1) != "(" or over.close(1) != len(over) - 1:
+        raise over.error("row_number() without its OVER (…)", RIGHT)
+    body = over[2:-1]
+    starts = body.find(lambda word: word in ("PARTITION BY", "ORDER BY", "ROWS", "RANGE"))
+    words = [body.word(start) for start in starts]
+    if words != ["PARTITION BY", "ORDER BY"] or starts[0] != 0:
+        raise body.error("row_number() is not of each window by a score", RIGHT)
+    return body[1 : starts[1]].split(), body[starts[1] + 1 :].split()
+
+
+def _ordered(item: Piece) -> tuple[Piece, bool]:
+    """Return a value of ORDER BY, and whether it is descending."""
+    if item.word(-2) == "NULLS":
+        raise item[-2:].error("an order of nulls, which have no rank", "no NULLS FIRST, and no NULLS LAST")
+    value = item[:-1] if item.word(-1) in ("ASC", "DESC") else item
+    if not len(value):
+        raise item.error("ORDER BY without a score", "ORDER BY price DESC")
+    return value, item.word(-1) == "DESC"
+
+
+def _k(where: Piece, name: str) -> int:
+    """Return k of a bound: rank <= k, rank < k + 1, rank = 1, or the same from right to left."""
+    sign, one, other = where.word(1), where[:1], where[2:]
+    if one.literal is not None:
+        one, other, sign = other, one, {">=": "<=", ">": "<"}.get(sign, sign)
+    number = other.literal or ""
+    is_bound = len(where) == 3 and one.name == name and number.isdecimal()  # noqa: PLR2004
+    if is_bound and sign == "=" and int(number) == 1:
+        return 1
+    if not is_bound or sign not in ("<=", "<"):
+        raise where.error(
+            f"{where.text[:60]} is no bound of {name}", f"WHERE {name} <= 5; other conditions in the subquery"
+        )
+    return int(number) - (sign == "<")

@@ -1,0 +1,163 @@
+"""The windows of a SELECT: Flink's table functions TUMBLE and HOP, or Spark's function window()."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from sqlglot.tokenizer_core import TokenType
+
+from tailrace.ground.duration import format_duration, ms, parse_duration
+from tailrace.sql.tokens import Piece
+
+_DAYS_OF_WEEK = 7
+_TUMBLE = "TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES)"
+_HOP = "HOP(TABLE events, DESCRIPTOR(event_time), INTERVAL '1' MINUTE, INTERVAL '5' MINUTES): step, then size"
+_WINDOW = "window(event_time, '5 minutes'), or window(event_time, '5 minutes', '1 minute'): size, then step"
+_INTERVAL = "INTERVAL '5' MINUTES, or '5 minutes'"
+WINDOW_COLUMNS = ("window_start", "window_end")
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows over event time as they are written.
+
+    Attributes
+    ----------
+    event_time : Piece
+        The column of event time.
+    lengths : dict
+        The fields of the section `window` (size, slide, offset), and where each is written.
+    """
+
+    event_time: Piece
+    lengths: dict[str, Piece]
+
+    def section(self, has_zone: bool) -> dict[str, str]:
+        """Return the section `window` of a query file.
+
+        Parameters
+        ----------
+        has_zone : bool
+            Whether the query's windows are of a time zone, whose weeks begin on Mondays.
+        """
+        lengths = {name: _duration(piece, has_zone and name == "size") for name, piece in self.lengths.items()}
+        if lengths.get("slide") == lengths["size"]:
+            del lengths["slide"]
+        if lengths.get("offset") == "0 ms":
+            del lengths["offset"]
+        return lengths
+
+
+@dataclass(frozen=True)
+class Source:
+    """What stands after FROM: a stream by its name, perhaps with windows; or a subquery."""
+
+    stream: Piece
+    windows: Windows | None = None
+    subquery: Piece | None = field(default=None)
+
+
+def source_of(piece: Piece) -> Source:
+    """Read what stands after FROM.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    if len(piece.split()) > 1:
+        remedy = "one stream; a join is a query of kind emd_join or spatial_join, in sections"
+        raise piece.split()[1].error("a second table, which no query has", remedy)
+    if piece.word(0) == "TABLE" and piece.word(1) == "(":
+        inner, rest = piece[2 : piece.close(1)], piece[piece.close(1) + 1 :]
+        _refuse_alias(rest)
+        return _of_function(inner)
+    if piece.word(1) == "(":
+        return _of_function(piece)
+    if piece.word(0) == "(":
+        end = piece.close(0)
+        alias = piece[end + 2 :] if piece.word(end + 1) == "AS" else piece[end + 1 :]
+        if len(alias) and alias.name is None:
+            raise alias.error(f"{alias.text} is no name of a subquery", "a name, or none")
+        return Source(piece[:0], subquery=piece[1:end])
+    if piece[:1].name is None:
+        raise piece.error(f"{piece[:1].text} is no stream", "the name of the query's stream")
+    _refuse_alias(piece[1:])
+    return Source(piece[:1])
+
+
+def window_call(piece: Piece) -> Windows | None:
+    """Read Spark's window(), which groups by windows; None of anything else."""
+    if piece.word(0) != "WINDOW" or piece.word(1) != "(" or piece.close(1) != len(piece) - 1:
+        if piece.word(0) == "SESSION_WINDOW":
+            raise piece.error("windows of sessions, which no query has", _WINDOW)
+        return None
+    arguments = piece[2:-1].split()
+    if not 2 <= len(arguments) <= 4:  # noqa: PLR2004  event time and one to three lengths
+        raise piece.error("window has not two to four arguments", _WINDOW)
+    event_time, *lengths = arguments
+    return Windows(event_time, dict(zip(("size", "slide", "offset"), lengths, strict=False)))
+
+
+def is_window_column(piece: Piece) -> bool:
+    """Test whether it is a bound of the windows, as both forms have it, or Spark's window as a whole."""
+    if piece.name is not None and piece.name.lower() in (*WINDOW_COLUMNS, "window"):
+        return True
+    return _bound(piece) is not None
+
+
+def bound_name(piece: Piece) -> str | None:
+    """Return the column of answers with a bound of the windows; None of anything else, and of a whole window."""
+    if piece.name is not None and piece.name.lower() in WINDOW_COLUMNS:
+        return piece.name.lower()
+    return _bound(piece)
+
+
+def _bound(piece: Piece) -> str | None:
+    words = [piece.word(index) for index in range(len(piece))]
+    return f"window_{words[2].lower()}" if words[:2] == ["WINDOW", "."] and words[2:] in (["START"], ["END"]) else None
+
+
+def _of_function(piece: Piece) -> Source:
+    name = piece.word(0)
+    if name not in ("TUMBLE", "HOP"):
+        fault = {"CUMULATE": "windows that grow", "SESSION": "windows of sessions"}.get(name, "no function of windows")
+        near = get_close_matches(name, ("TUMBLE", "HOP"), 1)
+        remedy = _HOP if near == ["HOP"] else _TUMBLE
+        raise piece.error(f"{piece[:1].text} is {fault}, which no query has", remedy)
+    end, right = piece.close(1), _TUMBLE if name == "TUMBLE" else _HOP
+    _refuse_alias(piece[end + 1 :])
+    arguments = piece[2:end].split()
+    least = 3 if name == "TUMBLE" else 4
+    if not least <= len(arguments) <= least + 1:
+        raise piece.error(f"{name} has {len(arguments)} arguments", f"{right}; an offset may follow")
+    table, descriptor, *lengths = arguments
+    if table.word(0) != "TABLE" or table[1:].name is None:
+        raise table.error(f"{table.text} is no table of {name}", right)
+    if descriptor.word(0) != "DESCRIPTOR" or descriptor.word(1) != "(" or descriptor[2:-1].name is None:
+        raise descriptor.error(f"{descriptor.text} is no column of {name}", right)
+    names = ("size", "offset") if name == "TUMBLE" else ("slide", "size", "offset")
+    return Source(table[1:], Windows(descriptor[2:-1], dict(zip(names, lengths, strict=False))))
+
+
+def _refuse_alias(piece: Piece) -> None:
+    if len(piece):
+        raise piece.error("a name for the stream, which has one", "columns without a name before them: country")
+
+
+def _duration(piece: Piece, by_calendar: bool) -> str:
+    """Return a length of time as query files have it."""
+    rest = piece[1:] if piece.word(0) == "INTERVAL" else piece
+    is_text = rest[:1].literal is not None and rest.tokens[0].token_type is TokenType.STRING
+    words = " ".join(part for part in (rest[:1].literal or "", rest[1:].name or "") if part)
+    number, _, unit = words.strip().lower().partition(" ")
+    if rest is piece and not (is_text and len(piece) == 1) or len(rest) > 2 or not words:  # noqa: PLR2004
+        raise piece.error(f"{piece.text} is no length of time", _INTERVAL)
+    if unit.rstrip("s") == "month" or (unit.rstrip("s") == "week" and number == "1" and by_calendar):
+        return f"{number} {unit.rstrip('s')}"
+    try:
+        if unit.rstrip("s") == "week":
+            return format_duration(_DAYS_OF_WEEK * ms(parse_duration(f"{number} d")))
+        return format_duration(ms(parse_duration(words)))
+    except ValueError:
+        raise piece.error(f"{piece.text} is no length of time", _INTERVAL) from None

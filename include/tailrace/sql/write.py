@@ -1,0 +1,165 @@
+"""Writes the sections of a query as SQL text, which `translate` takes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlglot.tokenizer_core import TokenType
+
+from tailrace.expressions.errors import ExpressionError
+from tailrace.ground.duration import ms, parse_duration
+from tailrace.sql.beside import SETTINGS
+from tailrace.sql.derived import generated_name
+from tailrace.sql.functions import OF_COLUMN
+from tailrace.sql.keys import KEY
+from tailrace.sql.tokens import tokenize
+from tailrace.sql.translate import translate
+
+_SECOND_MS = 1000
+_UNITS = (("DAY", 86_400_000), ("HOUR", 3_600_000), ("MINUTE", 60_000))
+_CALLS = {query: spark for spark, query in reversed(OF_COLUMN.items())}
+_RANK = "rank"
+
+
+def write(fields: Mapping[str, Any]) -> str | None:
+    """Return the SQL text of a declaration; None where its kind, or something in it, has none.
+
+    Parameters
+    ----------
+    fields : mapping
+        A declaration as plain data: one stream with its columns, its window, and `aggregate` or `topk`.
+    """
+    if fields.get("kind") not in ("aggregate", "topk"):
+        return None
+    sql = _Writer(fields).sql()
+    try:
+        declared = translate(sql, beside(fields)).fields
+    except ValueError:  # an expression that is no part of a SELECT, as one with a word of its own clauses
+        return None
+    return sql if plain(declared) == plain(fields) else None
+
+
+def beside(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a declaration that stand beside its SQL text."""
+    rest = {name: value for name, value in fields.items() if name not in ("kind", "aggregate")}
+    for name, own in SETTINGS.items():
+        section = rest.pop(name, None)
+        if isinstance(section, Mapping) and section.get(own) is not None:
+            rest[name] = {own: section[own]}
+    ((name, stream),) = fields["streams"].items()
+    columns = {column: text for column, text in (stream.get("columns") or {}).items() if not _is_inline(column, text)}
+    kept = {key: value for key, value in stream.items() if key not in ("key", "where", "columns")}
+    rest["streams"] = {name: kept | ({"columns": columns} if columns else {})}
+    return rest
+
+
+def plain(value: Any) -> Any:
+    """Return plain data in one form: scalars as text, nothing that is empty, durations in one unit."""
+    if isinstance(value, Mapping):
+        items = {name: plain(part) for name, part in value.items()}
+        return {name: part for name, part in items.items() if part not in (None, {}, [])}
+    return [plain(part) for part in value] if isinstance(value, list | tuple) else None if value is None else str(value)
+
+
+def _is_inline(column: str, text: str) -> bool:
+    """Test whether a derived column has the name by which its expression is derived from SQL text."""
+    return column == generated_name(text)
+
+
+class _Writer:
+    """The parts of a declaration as SQL text."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.fields = fields
+        ((self.stream, self.declaration),) = fields["streams"].items()
+        self.columns = self.declaration.get("columns") or {}
+        key = self.declaration.get("key")
+        self.keys: list[str] = [key] if isinstance(key, str) else [*(key or ())]
+        self.is_plain_key = isinstance(key, str)
+
+    def sql(self) -> str:
+        return self._aggregate() if self.fields["kind"] == "aggregate" else self._topk()
+
+    def _aggregate(self) -> str:
+        section = self.fields["aggregate"]
+        items = [*self._keys(), "window_start", "window_end", *self._aggregates(section)]
+        groups = ", ".join(["window_start", "window_end", *map(self._value, self.keys)])
+        listed = ",\n  ".join(items)
+        return f"SELECT\n  {listed}\nFROM {self._source()}{self._where()}\nGROUP BY {groups}"
+
+    def _topk(self) -> str:
+        topk = self.fields["topk"]
+        partition = ", ".join(["window_start", "window_end", *map(self._value, self.keys)])
+        order = "DESC" if topk.get("order", "descending") == "descending" else "ASC"
+        over = f"PARTITION BY {partition} ORDER BY {self._value(topk['score'])} {order}"
+        keys = f", {self._keys()[0]}" if self.is_plain_key else ""
+        inner = f"SELECT *{keys}, row_number() OVER ({over}) AS {_RANK}\n  FROM {self._source()}{self._where('  ')}"
+        return f"SELECT * FROM (\n  {inner}\n)\nWHERE {_RANK} <= {topk['k']}"
+
+    def _keys(self) -> list[str]:
+        return [f"{self._value(name)} AS {KEY}" if self.is_plain_key else self._value(name) for name in self.keys]
+
+    def _aggregates(self, section: Mapping[str, Any]) -> list[str]:
+        if isinstance(section.get("function"), str):
+            return [self._call(section)]
+        return [
+            f"{_line(each['expression']) if each.get('expression') else self._call(each)} AS {quoted(name)}"
+            for name, each in section.items()
+        ]
+
+    def _call(self, section: Mapping[str, Any]) -> str:
+        function, column = section["function"], section.get("column")
+        value = "*" if column is None else self._value(column)
+        match function:
+            case "quantile":
+                call = f"percentile({value}, {section['q']})"
+            case "count_distinct":
+                call = f"count(DISTINCT {value})"
+            case _:
+                call = f"{_CALLS.get(function, function)}({value})"
+        return call + (f" FILTER (WHERE {_line(section['where'])})" if section.get("where") else "")
+
+    def _value(self, column: str) -> str:
+        """Return a column, or the expression by which it is derived in place."""
+        text = self.columns.get(column)
+        return _line(text) if text is not None and _is_inline(column, text) else quoted(column)
+
+    def _where(self, indent: str = "") -> str:
+        where = self.declaration.get("where")
+        return f"\n{indent}WHERE {_line(where)}" if where else ""
+
+    def _source(self) -> str:
+        window = self.fields["window"]
+        window = {"size": window} if isinstance(window, str) else window
+        size, slide, offset = (window.get(name) for name in ("size", "slide", "offset"))
+        is_tumbling = slide is None or slide == size
+        lengths = [*([] if is_tumbling else [slide]), size, *([offset] if offset else [])]
+        table = f"TABLE {quoted(self.stream)}, DESCRIPTOR({quoted(self.declaration['event_time'])})"
+        return f"{'TUMBLE' if is_tumbling else 'HOP'}({table}, {', '.join(map(_interval, lengths))})"
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL text: in quotes, unless it is a plain word."""
+    try:
+        is_word = [token.token_type for token in tokenize(name).tokens] == [TokenType.VAR]
+    except ExpressionError:
+        is_word = False
+    return name if is_word else f"`{name.replace('`', '``')}`"
+
+
+def _line(text: str) -> str:
+    """Return an expression after which other text may stand: a comment at its end would take it in."""
+    return f"{text}\n" if "--" in text else text
+
+
+def _interval(length: str) -> str:
+    number, _, unit = length.partition(" ")
+    if unit in ("week", "month"):
+        return f"INTERVAL '{number}' {unit.upper()}"
+    value_ms = ms(parse_duration(length))
+    for name, unit_ms in _UNITS:
+        if value_ms % unit_ms == 0:
+            return f"INTERVAL '{value_ms // unit_ms}' {name}"
+    seconds = f"{value_ms / _SECOND_MS:.3f}".rstrip("0").rstrip(".")
+    return f"INTERVAL '{seconds}' SECOND"
