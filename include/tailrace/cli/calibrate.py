@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from tailrace.cli.readers import File, Warehouse
+from tailrace.cli.readers import File, Streams, Warehouse
 from tailrace.ground.duration import format_duration, format_durations
 from tailrace.terminal import screen
 
@@ -22,13 +22,14 @@ def calibrate(
     if_ready: Annotated[
         bool, typer.Option("--if-ready", help="Where there is too little of the past yet, be content with that.")
     ] = False,
+    streams: Streams = None,
 ) -> None:
     """Measure over the newest windows of history how accurate answers are after each of some waits, and propose K."""
     from tailrace.calibration.calibrate import calibrate as measure
     from tailrace.calibration.recent_windows import NotReady
     from tailrace.query.loading import load
 
-    query = load(file)
+    query = load(file, streams)
     try:
         with screen.working(f"calibrating {query.name}"):
             report = measure(query, warehouse, dry_run)

@@ -22,7 +22,7 @@ from tailrace.cli.frames import frames
 from tailrace.cli.inputs import with_inputs
 from tailrace.cli.interruption import AFTER_INTERRUPTION, RESUMPTION, interruptible
 from tailrace.cli.py4j_log import is_wanted
-from tailrace.cli.readers import File, Warehouse, explain, quality, results, validate
+from tailrace.cli.readers import File, Streams, Warehouse, explain, quality, results, validate
 from tailrace.cli.replay import replay
 from tailrace.cli.time_options import time_option
 from tailrace.cli.tools import bench, demo, schema
@@ -81,6 +81,7 @@ def run(
         int, typer.Option(help="At most so many rows make a batch; no answer depends on it.", min=1)
     ] = BATCH_ROWS,
     engine: Engine = EngineName.spark,
+    streams: Streams = None,
     deployed: Annotated[
         str | None, typer.Option(help="Run the copy of FILE with which this query was deployed.", hidden=True)
     ] = None,
@@ -96,7 +97,7 @@ def run(
     from tailrace.terminal.stream_progress import StreamProgress
 
     if deployed is None:
-        query = load(file)
+        query = load(file, streams)
     else:
         layout = Layout.of(warehouse, deployed)
         query = await_deployment(layout.home, lambda: DeployedQuery.read(layout)).query()
@@ -140,12 +141,13 @@ def correct(
     ] = None,
     arrived_to: Annotated[str | None, typer.Option(help="… up to here, this end not included.", metavar="T")] = None,
     engine: Engine = EngineName.spark,
+    streams: Streams = None,
 ) -> None:
     """Give windows that late tuples missed their next version, from history. It can be run again, in any order."""
     from tailrace.correction.correction_range import CorrectionRange
     from tailrace.query.loading import load
 
-    query, by_arrival = load(file), arrived_from is not None or arrived_to is not None
+    query, by_arrival = load(file, streams), arrived_from is not None or arrived_to is not None
     if by_arrival and (start is not None or end is not None):
         raise refuse(
             "--from, --arrived-from",

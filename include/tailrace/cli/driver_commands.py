@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailrace.cli.engines import Engine, EngineName, rebuild_on
-from tailrace.cli.readers import File, Warehouse
+from tailrace.cli.readers import File, Streams, Warehouse
 from tailrace.ground.errors import Refused
 from tailrace.ground.words import counted
 from tailrace.stream.run_options import BATCH_ROWS
@@ -100,6 +100,7 @@ def rebuild(
     warehouse: Warehouse,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
     engine: Engine = EngineName.spark,
+    streams: Streams = None,
 ) -> None:
     """Build a drained query's state again from history: another parallelism, another window, or a lost checkpoint.
 
@@ -112,7 +113,7 @@ def rebuild(
     from tailrace.stream.rebuild import plan_rebuild
     from tailrace.terminal.stream_progress import StreamProgress
 
-    query = load(file)
+    query = load(file, streams)
     layout = Layout.of(warehouse, query.name)
     if dry_run:
         for line in _lines(plan_rebuild(query, layout, file)):

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import yaml
+
 from tailrace.ground.duration import format_duration
 from tailrace.kinds import build
 from tailrace.query.query import Query
+from tailrace.query.sql_form import sections_of, sql_of
+
+_BESIDE_SQL = ("event_time", "id")
+_NO_SQL = "none: a join has no such form"
+_NO_SQL_OF_TEXTS = "none: an expression or a name in it is no part of a SELECT"
 
 
 def explanation(query: Query) -> dict[str, str]:
@@ -20,3 +27,16 @@ def explanation(query: Query) -> dict[str, str]:
         "why": plan.reason,
         "policy": f"{query.policy.policy}, decided at the end of each tick of {format_duration(query.tick_ms)}",
     }
+
+
+def forms(query: Query) -> dict[str, str]:
+    """Return the two forms of a query by their names: what SQL text can say, in sections and as SQL text."""
+    sections = sections_of(query)
+    if sections is None:
+        return {"sql": _NO_SQL}
+    ((name, stream),) = sections["streams"].items()
+    said = {field: value for field, value in stream.items() if field not in _BESIDE_SQL}
+    shown = {field: value for field, value in sections.items() if field != "streams"}
+    shown = {"streams": {name: said}, **shown} if said else shown
+    text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120).rstrip()
+    return {"sections": text, "sql": sql_of(query) or _NO_SQL_OF_TEXTS}

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE", callback=local_path)]
+Streams = Annotated[
+    Path | None,
+    typer.Option(
+        help="Of a FILE of SQL text: the YAML file with its streams and all else.", metavar="FILE", callback=local_path
+    ),
+]
 Warehouse = Annotated[
     str,
     typer.Option(
@@ -46,6 +52,7 @@ class AnswerVersion(StrEnum):
 
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Query files.", metavar="FILE…", callback=local_path)],
+    streams: Streams = None,
     source: Annotated[
         bool, typer.Option("--source", help="Look at the sources too: their columns, types and first records.")
     ] = False,
@@ -57,7 +64,7 @@ def validate(
     first_files: dict[str, Path] = {}
     for file in files:
         try:
-            query = load(file)
+            query = load(file, streams)
             if source:
                 from tailrace.cli.source_report import print_source_reports
 
@@ -75,13 +82,17 @@ def validate(
         raise Refused(problems)
 
 
-def explain(file: File) -> None:
-    """Tell how a query is run: its kind, partition and method, and the reason for it."""
-    from tailrace.cli.explanation import explanation
+def explain(file: File, streams: Streams = None) -> None:
+    """Explain how a query is run: its kind, partition and method, the reason for it; and its sections and SQL text."""
+    from tailrace.cli.explanation import explanation, forms
     from tailrace.query.loading import load
     from tailrace.terminal.tables import print_named_texts
 
-    print_named_texts(explanation(load(file)))
+    query = load(file, streams)
+    print_named_texts(explanation(query))
+    for name, text in forms(query).items():
+        screen.out.print(f"\n{name}:", markup=False)
+        screen.out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def results(
@@ -92,6 +103,7 @@ def results(
     ] = AnswerVersion.corrected,
     format: Annotated[Form, typer.Option(help="How they are written.")] = Form.table,
     output: Output = None,
+    streams: Streams = None,
     limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
     wide: Wide = False,
     start: Annotated[
@@ -112,7 +124,7 @@ def results(
     require_output(format.value, output)
     first, last = time_option("--from", start), time_option("--to", end)
     part = AnswerRange(ALL.start if first is None else first, ALL.end if last is None else last, key)
-    answers, columns = read_answers(load(file), warehouse, as_of is AnswerVersion.stream, part)
+    answers, columns = read_answers(load(file, streams), warehouse, as_of is AnswerVersion.stream, part)
     write_answers(answers, columns, format.value, output, limit, wide)
 
 
@@ -121,6 +133,7 @@ def quality(
     warehouse: Warehouse,
     format: Annotated[Form, typer.Option(help="How it is written.")] = Form.table,
     output: Output = None,
+    streams: Streams = None,
     limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
     wide: Wide = False,
 ) -> None:
@@ -130,7 +143,7 @@ def quality(
     from tailrace.terminal.answers import require_output, write_answers
 
     require_output(format.value, output)
-    rows, columns = read_quality(load(file), warehouse)
+    rows, columns = read_quality(load(file, streams), warehouse)
     if format is Form.table and output is None:
         columns = _what_tells_most_first(rows, columns)
     write_answers(rows, columns, format.value, output, limit, wide)

@@ -20,6 +20,7 @@ from pydantic_core import core_schema
 from tailrace.aggregate.named_section import NAMED
 from tailrace.ground.duration import _UNIT_OF, format_duration, ms
 from tailrace.query.declared import ADAPTER
+from tailrace.query.sql_schema import or_sql
 
 Json = dict[str, Any]
 
@@ -52,7 +53,7 @@ def json_schema(query: TypeAdapter[Any] = ADAPTER) -> Json:
         _spread_policy(section, sections)
     for section in [*sections.values()]:
         _merge_members(section, sections)
-    whole = _merged(root, sections) if "discriminator" in root else _in_file(root)
+    whole = or_sql(_merged(root, sections)) if "discriminator" in root else _in_file(root)
     schema = {"$schema": DIALECT, "title": "A tailrace query", **whole}
     text = json.dumps([schema, sections])
     return schema | {"$defs": {name: section for name, section in sections.items() if f'"#/$defs/{name}"' in text}}

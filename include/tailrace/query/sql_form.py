@@ -18,6 +18,9 @@ from tailrace.topk.section import TopKSection
 SQL = "sql"
 """The field of a query file with SQL text."""
 
+KINDS = ("aggregate", "topk")
+"""The kinds of queries that SQL text says."""
+
 _METHOD = TopKSection.model_fields["method"].default
 _REMEDY = "sql: SELECT …, or sections: kind, window and aggregate"
 

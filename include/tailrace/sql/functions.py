@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 
 from tailrace.expressions.registry import FUNCTIONS as SCALARS
 from tailrace.sql.derived import DerivedColumns, is_number
@@ -19,16 +21,15 @@ OF_COLUMN = {
 """Spark SQL's functions of one column, and the query's; the first of each is the one that is written."""
 _NAMES = (*OF_COLUMN, "count", "count_if", "percentile", "min_by", "max_by")
 _EXACT = "percentile(column, 0.9), which is exact"
+_OTHERS = """
+collect_list collect_set array_agg listagg string_agg mode kurtosis skewness corr covar_pop covar_samp bool_and bool_or
+every some any bit_and bit_or bit_xor try_sum try_avg grouping grouping_id row_number rank dense_rank ntile lag lead
+"""
 _REFUSED = {
     **dict.fromkeys(("approx_percentile", "percentile_approx", "percentile_cont", "percentile_disc"), _EXACT),
     **dict.fromkeys(("approx_count_distinct", "count_distinct"), "count(DISTINCT column), which is exact"),
     "any_value": "first(column), by event time",
-    **dict.fromkeys(
-        "collect_list collect_set array_agg listagg string_agg mode kurtosis skewness corr covar_pop covar_samp "
-        "bool_and bool_or every some any bit_and bit_or bit_xor try_sum try_avg histogram_numeric regr_slope "
-        "grouping grouping_id row_number rank dense_rank ntile lag lead".split(),
-        f"one of {', '.join(_NAMES)}",
-    ),
+    **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(_NAMES)}"),
 }
 
 
@@ -44,6 +45,9 @@ class Call:
     @property
     def function(self) -> str:
         return self.whole.word(0).lower()
+
+
+_ToSection = Callable[[Call, DerivedColumns], Section]
 
 
 def calls_in(piece: Piece) -> list[tuple[int, int, Call]]:
@@ -89,11 +93,12 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     ------
     ExpressionError
     """
-    form = {"count": _count, "count_if": _count_if, "percentile": _percentile}.get(call.function, _of_column)
-    if call.function in ("min_by", "max_by"):
-        section = _by_time(call, columns, event_time)
-    else:
-        section = form(call, columns)
+    by_time = partial(_by_time, event_time=event_time)
+    of_function: dict[str, _ToSection] = {
+        **{"count": _count, "count_if": _count_if, "percentile": _percentile},
+        **{"min_by": by_time, "max_by": by_time},
+    }
+    section = of_function.get(call.function, _of_column)(call, columns)
     if call.condition is not None:
         if "where" in section:
             raise call.condition.error("a condition beside count_if's", "count_if(… AND …)")

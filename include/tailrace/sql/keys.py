@@ -85,8 +85,9 @@ def _alias(item: Item) -> str | None:
 
 def _name(group: Piece, item: Item | None, columns: DerivedColumns) -> str:
     """Return the column of a group in the stream."""
-    if is_number(group):
-        raise group.error(f"a group by its number, {group.text}", "the column, or the expression")
+    if group.literal is not None:
+        what = "its number" if is_number(group) else "a text"
+        raise group.error(f"a group by {what}, {group.text}", "a column, `in backquotes` where it is no plain word")
     if not len(group):
         raise group.error("nothing stands before or after a comma", "a column, or no comma")
     alias = None if item is None else _alias(item)

@@ -88,11 +88,14 @@ class Piece:
 
     @property
     def same(self) -> tuple[str, ...]:
-        """Its tokens in a form that equals another piece's where both mean the same, but for case and spaces."""
-        return tuple(
-            f"'{token.text}'" if token.token_type in (TokenType.STRING, TokenType.RAW_STRING) else token.text.lower()
-            for token in self.tokens
-        )
+        """Its tokens in a form that equals another piece's where both mean the same: case counts in names alone."""
+        return tuple(self._same(index, token) for index, token in enumerate(self.tokens))
+
+    def _same(self, index: int, token: Token) -> str:
+        if token.token_type in (TokenType.STRING, TokenType.RAW_STRING):
+            return f"{'r' * (token.token_type is TokenType.RAW_STRING)}'{token.text}'"
+        is_column = token.token_type in (TokenType.VAR, TokenType.IDENTIFIER) and self.word(index + 1) != "("
+        return token.text if is_column else token.text.lower()
 
     def error(self, fault: str, remedy: str) -> ExpressionError:
         """Return the error that refuses it."""

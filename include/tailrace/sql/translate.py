@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from tailrace.expressions.errors import Position
+from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.sql.aggregates import aggregates_of
 from tailrace.sql.beside import Beside
 from tailrace.sql.clauses import Clauses, Item, clauses_of
@@ -71,6 +71,10 @@ def _aggregate(beside: Beside, clauses: Clauses, source: Source, end: Piece) -> 
     columns = DerivedColumns(beside.stream, beside.names)
     key, items = key_of(groups, refuse_bounds_by_other_names(clauses.items), columns)
     section, positions = aggregates_of(items, columns, _event_time(beside, source, windows), end)
+    for name in key if isinstance(key, list) else ():
+        if name in positions:
+            fault = f"an aggregate and a column of the key are named {name}"
+            raise ExpressionError(positions[name], fault, f"another name than {name} for the aggregate")
     said = {"kind": "aggregate", "aggregate": section}
     places: dict[FieldPath, Position] = {("aggregate",): clauses.items[0].value.position}
     places |= {("aggregate", name): position for name, position in positions.items()}

@@ -151,7 +151,7 @@ def _duration(piece: Piece, by_calendar: bool) -> str:
     is_text = rest[:1].literal is not None and rest.tokens[0].token_type is TokenType.STRING
     words = " ".join(part for part in (rest[:1].literal or "", rest[1:].name or "") if part)
     number, _, unit = words.strip().lower().partition(" ")
-    if rest is piece and not (is_text and len(piece) == 1) or len(rest) > 2 or not words:  # noqa: PLR2004
+    if (rest is piece and not (is_text and len(piece) == 1)) or len(rest) > 2 or not words:  # noqa: PLR2004
         raise piece.error(f"{piece.text} is no length of time", _INTERVAL)
     if unit.rstrip("s") == "month" or (unit.rstrip("s") == "week" and number == "1" and by_calendar):
         return f"{number} {unit.rstrip('s')}"

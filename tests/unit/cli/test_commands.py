@@ -297,11 +297,14 @@ def test_validate_accepts_a_right_file_and_refuses_a_wrong_one(tailrace, tmp_pat
 
 
 def test_explain_tells_how_a_query_is_run_and_why(tailrace):
-    lines = dict(line.split(maxsplit=1) for line in tailrace("explain", FLIGHTS).stdout.splitlines())
+    plan, _, forms = tailrace("explain", FLIGHTS).stdout.partition("\n\n")
+    lines = dict(line.split(maxsplit=1) for line in plan.splitlines())
     assert lines["kind"] == "aggregate"
     assert lines["partition"] == "by the hash of the key, over 2 tasks"
     assert lines["method"] == "avg of panes of 1 h, 6 to a window"
     assert lines.keys() == {"query", "kind", "streams", "partition", "method", "why", "policy"}
+    assert "aggregate: {function: avg, column: delay}" in forms
+    assert "FROM HOP(TABLE departures, DESCRIPTOR(scheduled), INTERVAL '1' HOUR, INTERVAL '6' HOUR)" in forms
 
 
 @pytest.mark.parametrize(
