@@ -106,17 +106,12 @@ class Piece:
         depth = 0
         for index, token in enumerate(self.tokens):
             depth -= token.token_type in _CLOSING
-            if depth < 0:
-                raise self[index : index + 1].error("it closes what was not opened", "a parenthesis for each other one")
             yield index, depth
             depth += token.token_type in _OPENING
 
     def close(self, opening: int) -> int:
         """Return the index of the parenthesis that closes another one."""
-        for index, depth in self[opening:].depths():
-            if depth == 0 and index:
-                return opening + index
-        raise self[opening : opening + 1].error("a parenthesis is not closed", ") where it ends")
+        return next(opening + index for index, depth in self[opening:].depths() if depth == 0 and index)
 
     def split(self) -> list[Piece]:
         """Split it at its commas, except at commas within parentheses."""
@@ -160,7 +155,22 @@ def tokenize(sql: str) -> Piece:
         unclosed = position_at(sql, at if at < len(sql) else 0)
         raise ExpressionError(unclosed, "a text or a name is not closed", "a quote where it ends") from None
     piece = Piece(sql, tokens, tokens[0].start if tokens else 0)
+    _check_parentheses(piece)
     semicolons = [index for index in range(len(tokens)) if tokens[index].token_type is TokenType.SEMICOLON]
     if semicolons and semicolons[0] + 1 < len(tokens):
         raise piece[semicolons[0] + 1 :].error("a second statement begins", "one SELECT")
     return piece[: semicolons[0]] if semicolons else piece
+
+
+def _check_parentheses(piece: Piece) -> None:
+    """Refuse a parenthesis that is not closed, and one that closes nothing."""
+    opened: list[Piece] = []
+    for index, token in enumerate(piece.tokens):
+        if token.token_type in _OPENING:
+            opened.append(piece[index : index + 1])
+        elif token.token_type in _CLOSING:
+            if not opened or _OPENING.index(opened[-1].tokens[0].token_type) != _CLOSING.index(token.token_type):
+                raise piece[index : index + 1].error("it closes what was not opened", "no parenthesis here")
+            opened.pop()
+    if opened:
+        raise opened[-1].error("a parenthesis is not closed", ") where it ends")

@@ -104,7 +104,7 @@ class _Writer:
         if isinstance(section.get("function"), str):
             return [self._call(section)]
         return [
-            f"{_line(each['expression']) if each.get('expression') else self._call(each)} AS {quoted(name)}"
+            f"{each['expression'] if each.get('expression') else self._call(each)} AS {quoted(name)}"
             for name, each in section.items()
         ]
 
@@ -118,16 +118,16 @@ class _Writer:
                 call = f"count(DISTINCT {value})"
             case _:
                 call = f"{_CALLS.get(function, function)}({value})"
-        return call + (f" FILTER (WHERE {_line(section['where'])})" if section.get("where") else "")
+        return call + (f" FILTER (WHERE {section['where']})" if section.get("where") else "")
 
     def _value(self, column: str) -> str:
         """Return a column, or the expression by which it is derived in place."""
         text = self.columns.get(column)
-        return _line(text) if text is not None and _is_inline(column, text) else quoted(column)
+        return text if text is not None and _is_inline(column, text) else quoted(column)
 
     def _where(self, indent: str = "") -> str:
         where = self.declaration.get("where")
-        return f"\n{indent}WHERE {_line(where)}" if where else ""
+        return f"\n{indent}WHERE {where}" if where else ""
 
     def _source(self) -> str:
         window = self.fields["window"]
@@ -146,11 +146,6 @@ def quoted(name: str) -> str:
     except ExpressionError:
         is_word = False
     return name if is_word else f"`{name.replace('`', '``')}`"
-
-
-def _line(text: str) -> str:
-    """Return an expression after which other text may stand: a comment at its end would take it in."""
-    return f"{text}\n" if "--" in text else text
 
 
 def _interval(length: str) -> str:

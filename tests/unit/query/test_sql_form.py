@@ -1,0 +1,159 @@
+"""SQL text in a query file, and in a file of its own: loaded as the sections that it says, or refused at its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailrace.ground.errors import Problem, Refused
+from tailrace.query.declared import declared_query
+from tailrace.query.loading import load
+from tailrace.query.sql_form import sections_of, sql_of
+
+STREAMS = """\
+name: flights
+streams:
+  departures:
+    source: {format: parquet, path: in}
+    event_time: scheduled
+    id: flight
+disorder: {policy: k_slack, k: 30 min}
+"""
+SECTIONS = STREAMS.replace("    id: flight\n", "    id: flight\n    key: [origin]\n") + (
+    "kind: aggregate\nwindow: {size: 1 h, slide: 15 min}\n"
+    "aggregate: {delay: {function: avg, column: minutes}, flights: {function: count}}\n"
+)
+SQL = """\
+SELECT origin, avg(minutes) AS delay, count(*) AS flights
+FROM HOP(TABLE departures, DESCRIPTOR(scheduled), INTERVAL '15' MINUTES, INTERVAL '1' HOUR)
+GROUP BY window_start, window_end, origin
+"""
+
+
+def block(sql: str) -> str:
+    return "sql: |\n" + "".join(f"  {line}\n" for line in sql.splitlines())
+
+
+def files(directory: Path, sql: str = SQL, streams: str = STREAMS, name: str = "flights.sql") -> tuple[Path, Path]:
+    (directory / name).write_text(sql)
+    (directory / "streams.yaml").write_text(streams)
+    return directory / name, directory / "streams.yaml"
+
+
+def problems(*paths: Path) -> list[Problem]:
+    with pytest.raises(Refused) as refused:
+        load(*paths)
+    assert refused.value.exit_code == 2
+    return list(refused.value.problems)
+
+
+@pytest.mark.parametrize("text", [block(SQL), f"sql: {' '.join(SQL.split())}\n", f"kind: aggregate\n{block(SQL)}"])
+def test_sql_text_in_a_query_file_is_the_query_of_its_sections(tmp_path, text):
+    for name, content in [("sections.yaml", SECTIONS), ("sql.yaml", STREAMS + text)]:
+        (tmp_path / name).write_text(content)
+    by_sections, by_sql = load(tmp_path / "sections.yaml"), load(tmp_path / "sql.yaml")
+    assert by_sql == by_sections
+    assert by_sql.structure() == by_sections.structure()
+
+
+def test_sql_text_in_a_file_of_its_own_has_its_streams_in_another(tmp_path):
+    (tmp_path / "sections.yaml").write_text(SECTIONS)
+    assert load(*files(tmp_path)) == load(tmp_path / "sections.yaml")
+
+
+def test_a_query_is_named_as_its_sql_file_unless_its_streams_file_names_it(tmp_path):
+    nameless = STREAMS.replace("name: flights\n", "")
+    assert load(*files(tmp_path, streams=nameless, name="delays.sql")).name == "delays"
+    assert load(*files(tmp_path, name="delays.sql")).name == "flights"
+    (problem,) = problems(*files(tmp_path, streams=nameless, name="Delays.sql"))
+    assert problem.where == f"{tmp_path / 'streams.yaml'}:1: name"
+
+
+def test_sql_text_is_refused_by_line_and_column_of_its_file(tmp_path):
+    sql, streams = files(tmp_path, SQL.replace("DESCRIPTOR(scheduled)", "DESCRIPTOR(actual)"))
+    (problem,) = problems(sql, streams)
+    assert problem.where == f"{sql}:2:39"
+    assert "another column" in problem.fault
+    assert "scheduled" in problem.remedy
+
+
+def test_sql_text_in_a_query_file_is_refused_by_its_line_there_too(tmp_path):
+    path = tmp_path / "flights.yaml"
+    wrong = SQL.replace("DESCRIPTOR(scheduled)", "DESCRIPTOR(actual)")
+    path.write_text(STREAMS + block(wrong))
+    (problem,) = problems(path)
+    assert problem.where == f"{path}:10: sql, at 2:39"
+    path.write_text(f"{STREAMS}sql: {' '.join(wrong.split())}\n")
+    (problem,) = problems(path)
+    assert problem.where == f"{path}:8: sql, at 1:97"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "fault"),
+    [
+        ("AS delay", "AS Delay", "1:16", "aggregate.Delay 'Delay' is no name of a column of answers"),
+        ("AS delay", "AS tuples", "1:16", "aggregate.tuples answers have a column tuples already"),
+        ("'15' MINUTES", "'2' HOURS", "2:51", "window.slide slide is longer than size"),
+        ("avg(minutes)", "percentile(minutes, 7)", "1:16", "aggregate.delay.q '7' does not fit"),
+    ],
+)
+def test_what_the_sections_of_sql_text_refuse_has_its_place_in_the_text(tmp_path, old, new, place, fault):
+    sql, streams = files(tmp_path, SQL.replace(old, new))
+    (problem,) = problems(sql, streams)
+    assert problem.where == f"{sql}:{place}"
+    assert fault in problem.fault
+
+
+def test_what_stands_beside_sql_text_is_refused_at_its_own_place(tmp_path):
+    sql, streams = files(tmp_path, streams=STREAMS.replace("k: 30 min", "k: 30"))
+    (problem,) = problems(sql, streams)
+    assert problem.where == f"{streams}:7: disorder.k"
+    (problem,) = problems(*files(tmp_path, streams=STREAMS.replace("id: flight", "id: flight\n    key: origin")))
+    assert problem.where == f"{streams}:7: streams.departures.key"
+    assert "sql says key already" in problem.fault
+
+
+@pytest.mark.parametrize("text", ["sql:\n", "sql: ''\n", "sql: {a: b}\n", "sql: [SELECT]\n"])
+def test_a_field_without_sql_text_is_refused(tmp_path, text):
+    (tmp_path / "flights.yaml").write_text(STREAMS + text)
+    (problem,) = problems(tmp_path / "flights.yaml")
+    assert problem.where == f"{tmp_path / 'flights.yaml'}:8: sql"
+    assert "SELECT" in problem.remedy
+
+
+def test_each_sort_of_file_is_refused_where_the_other_one_belongs(tmp_path):
+    sql, streams = files(tmp_path)
+    assert "--streams STREAMS.yaml" in problems(sql)[0].remedy
+    assert problems(streams, streams)[0].where == f"--streams {streams}"
+    streams.write_text(STREAMS + block(SQL))
+    assert problems(sql, streams)[0].where == f"{streams}:8: sql"
+    streams.unlink()
+    assert problems(sql, streams)[0].where == str(streams)
+    sql.write_bytes(b"SELECT '\xff'")
+    assert problems(sql, streams)[0].where == f"{sql}:1"
+
+
+def test_a_declared_query_has_both_forms(tmp_path):
+    (tmp_path / "sections.yaml").write_text(SECTIONS)
+    query = load(tmp_path / "sections.yaml")
+    assert sections_of(query) == {
+        "kind": "aggregate",
+        "streams": {"departures": {"event_time": "scheduled", "id": "flight", "key": ["origin"]}},
+        "window": {"size": "1 h", "slide": "15 min"},
+        "aggregate": {"delay": {"function": "avg", "column": "minutes"}, "flights": {"function": "count"}},
+    }
+    written = sql_of(query)
+    assert load(*files(tmp_path, written)) == query
+
+
+def test_the_method_of_a_top_k_stays_beside_its_text_and_a_join_has_none():
+    stream = {"source": {"format": "json", "path": "in"}, "event_time": "at", "id": "id"}
+    fields = {"name": "best", "kind": "topk", "streams": {"trades": stream}, "window": {"size": "1 s"}}
+    for method, said in [("adaptive", {}), ("sma", {"method": "sma"})]:
+        query = declared_query(fields | {"topk": {"k": 2, "score": "price", "method": method}})
+        assert sections_of(query)["topk"] == {"k": 2, "score": "price", "order": "descending"} | said
+        assert "WHERE rank <= 2" in sql_of(query)
+    emd = {"threshold": 0.5, "histogram": "hist", "ground_distance": "line", "span": 1, "feedback": "1 s"}
+    join = {"kind": "emd_join", "streams": {"left": stream, "right": stream}, "window": {"size": "1 s"}}
+    assert sql_of(declared_query({"name": "pairs", **join, "emd_join": emd})) is None

@@ -1,0 +1,176 @@
+"""What SQL text can't say is refused by line and column, with what would be right."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailrace.expressions.errors import ExpressionError
+from tailrace.sql.beside import BesideError
+from tailrace.sql.translate import translate
+
+FIELDS = {"streams": {"events": {"event_time": "event_ts", "id": "event_id", "columns": {"net": "amount / 1.19"}}}}
+TUMBLE = "TUMBLE(TABLE events, DESCRIPTOR(event_ts), INTERVAL '5' MINUTES)"
+BOUNDS = "window_start, window_end"
+GROUPED = f"FROM {TUMBLE} GROUP BY {BOUNDS}"
+OVER = f"row_number() OVER (PARTITION BY {BOUNDS} ORDER BY price DESC) AS rank"
+COUNT = f"SELECT count(*) AS n {GROUPED}"
+
+STATEMENTS = [
+    ("¦", "it is empty", "SELECT …"),
+    ("¦WITH a AS (SELECT 1) SELECT * FROM a", "begins with WITH", "SELECT … FROM"),
+    ("¦INSERT INTO a SELECT 1", "begins with INSERT", "SELECT"),
+    (f"{COUNT}; ¦SELECT 1", "a second statement", "one SELECT"),
+    (f"SELECT ¦DISTINCT country {GROUPED}", "SELECT DISTINCT", "count(DISTINCT …)"),
+    ("SELECT count(*) AS n¦", "FROM is missing", "FROM stream"),
+    (f"{COUNT} ¦HAVING count(*) > 1", "HAVING", "where they are read"),
+    (f"{COUNT}\n¦ORDER BY n", "ORDER BY", "row_number()"),
+    (f"{COUNT} ¦LIMIT 3", "LIMIT", "row_number()"),
+    (f"{COUNT} ¦UNION ALL {COUNT}", "a second SELECT", "a file of its own"),
+    (f"SELECT count(*) AS n FROM {TUMBLE} GROUP BY {BOUNDS} ¦WHERE a > 1", "WHERE stands after GROUP BY", "then WHERE"),
+    (f"SELECT count(*) AS n FROM {TUMBLE} WHERE ¦GROUP BY {BOUNDS}", "nothing stands after WHERE", "no WHERE"),
+    (f"SELECT count(*) AS n,¦ {GROUPED}", "nothing stands before a comma", "a column"),
+    (f"SELECT count(*) AS ¦3 {GROUPED}", "3 is no name", "AS revenue"),
+    (f"SELECT count¦(* AS n {GROUPED}", "is not closed", ")"),
+    (f"SELECT sum(x¦] AS n {GROUPED}", "closes what was not opened", "no parenthesis"),
+    (f"SELECT count(*)¦) AS n {GROUPED}", "closes what was not opened", "no parenthesis"),
+    (f"SELECT count(*) AS n FROM {TUMBLE} WHERE a = ¦'x GROUP BY {BOUNDS}", "not closed", "a quote"),
+]
+SOURCES = [
+    ("SELECT count(*) AS n FROM events, ¦users GROUP BY window(event_ts, '5 min')", "a second table", "one stream"),
+    ("SELECT count(*) AS n FROM events ¦JOIN users ON 1 GROUP BY window(event_ts, '5 min')", "a join", "emd_join"),
+    ("SELECT count(*) AS n FROM ¦event GROUP BY window(event_ts, '5 min')", "event is no stream", "events"),
+    ("SELECT count(*) AS n FROM events ¦e GROUP BY window(event_ts, '5 min')", "a name for the stream", "country"),
+    ("SELECT count(*) AS n FROM ¦'events' GROUP BY window(event_ts, '5 min')", "is no stream", "the name of"),
+    (f"SELECT count(*) AS n FROM ¦CUMULATE(TABLE events) GROUP BY {BOUNDS}", "windows that grow", "TUMBLE"),
+    (f"SELECT count(*) AS n FROM ¦TUMBEL(TABLE events) GROUP BY {BOUNDS}", "no function of windows", "TUMBLE"),
+    (f"SELECT count(*) AS n FROM ¦TUMBLE(TABLE events) GROUP BY {BOUNDS}", "has 1 arguments", "DESCRIPTOR"),
+    (f"SELECT count(*) AS n FROM TUMBLE(¦events, DESCRIPTOR(event_ts), '1 h') GROUP BY {BOUNDS}", "no table", "TABLE"),
+    (f"SELECT count(*) AS n FROM TUMBLE(TABLE events, ¦event_ts, '1 h') GROUP BY {BOUNDS}", "no column", "DESCRIPTOR"),
+    (
+        f"SELECT count(*) AS n FROM TUMBLE(TABLE events, DESCRIPTOR(¦came), '1 h') GROUP BY {BOUNDS}",
+        "came is another column",
+        "event_ts",
+    ),
+    ("SELECT count(*) AS n FROM events GROUP BY window(¦came, '5 min')", "another column", "event_ts"),
+    ("SELECT count(*) AS n FROM events GROUP BY window(event_ts, ¦5)", "no length of time", "'5 minutes'"),
+    ("SELECT count(*) AS n FROM events GROUP BY window(event_ts, ¦'5 fortnights')", "no length", "'5 minutes'"),
+    (
+        f"SELECT count(*) AS n FROM TUMBLE(TABLE events, DESCRIPTOR(event_ts), ¦INTERVAL '1:30' HOUR TO MINUTE) "
+        f"GROUP BY {BOUNDS}",
+        "no length of time",
+        "INTERVAL '5' MINUTES",
+    ),
+    ("SELECT count(*) AS n FROM events GROUP BY ¦session_window(event_ts, '5 min')", "of sessions", "window("),
+    ("SELECT count(*) AS n FROM events GROUP BY ¦window(event_ts)", "two to four arguments", "'5 minutes'"),
+    ("SELECT count(*) AS n FROM events¦", "there are no windows", "TUMBLE"),
+    ("SELECT count(*) AS n FROM events GROUP BY ¦country", "there are no windows", "GROUP BY window"),
+    (f"SELECT count(*) AS n FROM {TUMBLE} GROUP BY ¦window_start", "window_end stands 0 times", "window_end"),
+    (f"SELECT count(*) AS n FROM {TUMBLE} GROUP BY ¦{BOUNDS}, window(event_ts, '1 h')", "two sorts", "no window(…)"),
+    ("SELECT count(*) AS n FROM events GROUP BY ¦window(event_ts, '1 h'), window_start", "beside window", "alone"),
+    (f"SELECT ¦window_start AS start, count(*) AS n {GROUPED}", "by their own names", "window_start, without"),
+]
+LISTS = [
+    (f"SELECT ¦* {GROUPED}", "* among aggregates", "count(*) AS number"),
+    (f"SELECT country {GROUPED}, country¦", "there is no aggregate", "count(*)"),
+    (f"SELECT ¦country, count(*) AS n {GROUPED}", "neither a group nor an aggregate", "GROUP BY …, country"),
+    (f"SELECT count(*) AS n, ¦sum(x) {GROUPED}", "has no name in the answers", "sum(x) AS name"),
+    (f"SELECT ¦stddev(x) {GROUPED}", "has no name", "stddev(x) AS name"),
+    (f"SELECT count(*) AS n, sum(x) AS ¦n {GROUPED}", "two columns are named n", "of its own"),
+    (f"SELECT ¦summ(x) AS n {GROUPED}", "no function summ", "sum"),
+    (f"SELECT ¦collect_list(x) AS n {GROUPED}", "no aggregate of a query", "one of sum"),
+    (f"SELECT ¦approx_percentile(x, 0.5) AS n {GROUPED}", "no aggregate of a query", "percentile(column, 0.9)"),
+    (f"SELECT sum(x) ¦OVER (PARTITION BY y) AS n {GROUPED}", "rows of others", "no OVER"),
+    (f"SELECT ¦sum(DISTINCT x) AS n {GROUPED}", "of distinct values", "count(DISTINCT column)"),
+    (f"SELECT ¦sum(x, y) AS n {GROUPED}", "2 arguments", "sum(column)"),
+    (f"SELECT ¦percentile(x, y) AS n {GROUPED}", "no percentile", "0.9"),
+    (f"SELECT ¦max_by(x, y) AS n {GROUPED}", "another column than event time", "max_by(column, event_ts)"),
+    (f"SELECT sum(x) ¦FILTER (y > 1) AS n {GROUPED}", "without its condition", "FILTER (WHERE …)"),
+    (f"SELECT count(*) AS n,\n  ¦sum(x) / count(*) AS mean {GROUPED}", "no column of the list", "sum(x) AS name"),
+    (f"SELECT count(*) AS n, ¦n / amount AS rate {GROUPED}", "amount is neither", "max(amount)"),
+    (f"SELECT sum(¦sqr(x)) AS n {GROUPED}", "no function sqr", "sqrt"),
+    (f"SELECT count(*) AS n FROM {TUMBLE} WHERE a\n > ¦rand() GROUP BY {BOUNDS}", "chance", "a column of the source"),
+    (f"SELECT sum(¦events.x) AS n {GROUPED}", "by the name of its table: events.x", "x"),
+    (f"SELECT count(*) AS n {GROUPED}, ¦1", "a group by its number", "a column"),
+    (f"SELECT count(*) AS n {GROUPED}, ¦'country'", "a group by a text", "`in backquotes`"),
+    (f"SELECT count(*) AS n {GROUPED}, ¦lower(x)", "has no name", "SELECT lower(x) AS name"),
+    (f"SELECT count(*) AS n {GROUPED}, x, ¦x", "stands twice", "once"),
+    (f"SELECT lower(x) AS x, count(*) AS n {GROUPED}, ¦x", "GROUP BY x is the stream's column", "GROUP BY lower(x)"),
+    (f"SELECT lower(x) AS x, count(¦x) AS n {GROUPED}, lower(x)", "x reads x", "another name than x"),
+    (f"SELECT lower(x) AS ¦event_ts, count(*) AS n {GROUPED}, lower(x)", "by its declaration", "another name"),
+    (f"SELECT lower(x) AS ¦net, count(*) AS n {GROUPED}, lower(x)", "by its declaration", "another name"),
+    (f"SELECT x AS ¦key, y, count(*) AS n {GROUPED}, x, y", "a key of one column", "one column in GROUP BY"),
+    (f"SELECT x, ¦count(*) AS x {GROUPED}, x", "are named x", "another name than x"),
+]
+TOP_N = [
+    (f"SELECT * FROM (SELECT ¦* FROM {TUMBLE}) WHERE x > 1", "no top-n", "row_number()"),
+    (f"SELECT count(*) AS n FROM (SELECT *, {OVER} FROM {TUMBLE}) GROUP BY ¦x", "beside a subquery", "windows over"),
+    (f"SELECT * FROM (SELECT *, {OVER} FROM {TUMBLE})¦", "no WHERE bounds rank", "WHERE rank <= 5"),
+    (f"SELECT * FROM (SELECT *, {OVER} FROM {TUMBLE}) WHERE ¦rank >= 5", "no bound of rank", "rank <= 5"),
+    (f"SELECT * FROM (SELECT *, {OVER} FROM {TUMBLE}) WHERE ¦rank <= 5 AND x", "no bound of rank", "in the subquery"),
+    (f"SELECT * FROM (SELECT *, {OVER} FROM (¦SELECT 1 FROM x)) WHERE rank <= 5", "in a subquery", "one"),
+    (
+        f"SELECT * FROM (SELECT *, ¦dense_rank() OVER (PARTITION BY {BOUNDS} ORDER BY x) AS r FROM {TUMBLE}) WHERE r < 2",
+        "which of equal tuples",
+        "row_number()",
+    ),
+    (
+        f"SELECT * FROM (SELECT *, row_number() OVER (¦ORDER BY x) AS r FROM {TUMBLE}) WHERE r < 2",
+        "not of each window",
+        "PARTITION BY window_start",
+    ),
+    (
+        f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY ¦x ORDER BY x) AS r FROM {TUMBLE}) WHERE r < 2",
+        "window_start stands 0 times",
+        "window_start, window_end",
+    ),
+    (
+        f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {BOUNDS} ORDER BY x, ¦y) AS r FROM {TUMBLE}) "
+        "WHERE r < 2",
+        "ties by another column",
+        "event_id",
+    ),
+    (
+        f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {BOUNDS} ORDER BY x ¦NULLS LAST) AS r FROM {TUMBLE}) "
+        "WHERE r < 2",
+        "an order of nulls",
+        "no NULLS",
+    ),
+    (f"SELECT ¦venue FROM (SELECT *, {OVER} FROM {TUMBLE}) WHERE rank <= 2", "no column of the answers", "*, or among"),
+]
+
+
+@pytest.mark.parametrize(("marked", "fault", "remedy"), STATEMENTS + SOURCES + LISTS + TOP_N)
+def test_what_a_query_cannot_say_is_refused_at_its_place(marked, fault, remedy):
+    before, _, after = marked.partition("¦")
+    lines = before.split("\n")
+    with pytest.raises(ExpressionError) as refused:
+        translate(before + after, FIELDS)
+    error = refused.value
+    assert fault in error.fault
+    assert remedy in error.remedy
+    assert error.position == (len(lines), len(lines[-1]) + 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "fault"),
+    [
+        ({"kind": "topk"}, ("kind",), "of kind aggregate"),
+        ({"aggregate": {"function": "sum"}}, ("aggregate",), "beside sql"),
+        ({"spatial_join": {}}, ("spatial_join",), "beside sql"),
+        ({"window": "5 min"}, ("window",), "sql says the window"),
+        ({"window": {"size": "5 min"}}, ("window",), "sql says the window"),
+        ({"topk": {"method": "sma"}}, ("topk",), "of kind aggregate"),
+        ({"streams": {"events": {"event_time": "event_ts", "key": "x"}}}, ("streams", "events", "key"), "key already"),
+        ({"streams": {"events": {"event_time": "event_ts", "where": "x"}}}, ("streams", "events", "where"), "where al"),
+    ],
+)
+def test_a_field_that_says_what_the_text_says_is_refused_by_its_path(changes, path, fault):
+    with pytest.raises(BesideError) as refused:
+        translate(COUNT, FIELDS | changes)
+    assert refused.value.path == path
+    assert fault in refused.value.fault
+
+
+@pytest.mark.parametrize("streams", [None, "events", {}, {"a": {}, "b": {}}, {"events": None}, {"events": {}}])
+def test_wrong_streams_are_left_to_the_models(streams):
+    assert translate(COUNT, {"streams": streams}).fields["kind"] == "aggregate"

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tailrace.sql.derived import generated_name
+from tailrace.sql.translate import translate
+
+STREAM = {"event_time": "event_ts", "id": "event_id"}
+TUMBLE = "FROM TUMBLE(TABLE events, DESCRIPTOR(event_ts), INTERVAL '5' MINUTES)"
+BOUNDS = "GROUP BY window_start, window_end"
+MINUTES = "GROUP BY window(event_ts, '5 minutes')"
+
+
+def said(sql: str, stream: dict[str, Any] | None = None, **beside: Any) -> dict[str, Any]:
+    """What SQL text says, of a stream `events`; the stream's own fields stand below `stream`."""
+    fields = {"streams": {"events": STREAM | (stream or {})}} | beside
+    translated = dict(translate(sql, fields).fields)
+    (own,) = translated.pop("streams").values()
+    return translated | {"stream": {name: value for name, value in own.items() if name not in STREAM}}
+
+
+def aggregates(select: str, **stream: Any) -> dict[str, Any]:
+    return said(f"SELECT {select} {TUMBLE} {BOUNDS}", stream)["aggregate"]
+
+
+def test_a_query_of_several_aggregates_by_the_table_function_tumble():
+    sql = """
+        SELECT country, lower(platform) AS platform, window_start, window_end,
+          sum(amount / 1.19) AS revenue,
+          count(*) AS purchases,
+          count(*) FILTER (WHERE code >= 500) AS failures,
+          percentile(latency, 0.9) AS p90,
+          count(DISTINCT user) AS users,
+          failures / purchases AS failure_rate
+        FROM TUMBLE(TABLE events, DESCRIPTOR(event_ts), INTERVAL '5' MINUTES)
+        WHERE status = 'paid' AND amount > 0
+        GROUP BY window_start, window_end, country, lower(platform);
+    """
+    net = generated_name("amount / 1.19")
+    assert said(sql) == {
+        "kind": "aggregate",
+        "stream": {
+            "columns": {"platform": "lower(platform)", net: "amount / 1.19"},
+            "where": "status = 'paid' AND amount > 0",
+            "key": ["country", "platform"],
+        },
+        "window": {"size": "5 min"},
+        "aggregate": {
+            "revenue": {"function": "sum", "column": net},
+            "purchases": {"function": "count"},
+            "failures": {"function": "count", "where": "code >= 500"},
+            "p90": {"function": "quantile", "column": "latency", "q": "0.9"},
+            "users": {"function": "count_distinct", "column": "user"},
+            "failure_rate": {"expression": "failures / purchases"},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "groups", "window"),
+    [
+        (TUMBLE, BOUNDS, {"size": "5 min"}),
+        ("FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(event_ts), INTERVAL '1' HOUR))", BOUNDS, {"size": "1 h"}),
+        (
+            "from tumble(table events, descriptor(`event_ts`), interval '1' day, interval '6' hours)",
+            "group by window_end, window_start",
+            {"size": "1 d", "offset": "6 h"},
+        ),
+        (
+            "FROM HOP(TABLE events, DESCRIPTOR(event_ts), INTERVAL '0.1' SECOND, INTERVAL 500 MILLISECONDS)",
+            BOUNDS,
+            {"size": "500 ms", "slide": "100 ms"},
+        ),
+        (
+            "FROM HOP(TABLE events, DESCRIPTOR(event_ts), INTERVAL '1' MINUTE, INTERVAL '5 minutes', '-30 s')",
+            BOUNDS,
+            {"size": "5 min", "slide": "1 min", "offset": "-30 s"},
+        ),
+        ("FROM HOP(TABLE events, DESCRIPTOR(event_ts), '1 h', '60 min')", BOUNDS, {"size": "1 h"}),
+        ("FROM events", MINUTES, {"size": "5 min"}),
+        ("FROM events", "GROUP BY window(event_ts, '5 minutes', '1 minute')", {"size": "5 min", "slide": "1 min"}),
+        (
+            "FROM events",
+            "GROUP BY window(event_ts, INTERVAL '1' DAY, INTERVAL '1' DAY, '6 hours')",
+            {"size": "1 d", "offset": "6 h"},
+        ),
+        ("FROM events", "GROUP BY window(event_ts, '2 weeks')", {"size": "14 d"}),
+        ("FROM events", "GROUP BY window(event_ts, '1 week')", {"size": "7 d"}),
+    ],
+)
+def test_windows_of_both_grammars(source, groups, window):
+    assert said(f"SELECT count(*) AS n {source} {groups}")["window"] == window
+
+
+def test_windows_of_a_time_zone_have_it_beside_the_text():
+    sql = "SELECT count(*) AS n FROM events GROUP BY window(event_ts, '1 {}')"
+    zone = {"timezone": "Europe/Berlin"}
+    for unit, size in [("week", "1 week"), ("month", "1 month"), ("day", "1 d")]:
+        assert said(sql.format(unit), window=zone)["window"] == {"size": size} | zone
+
+
+@pytest.mark.parametrize(
+    ("call", "section"),
+    [
+        *((f"{name}(x)", {"function": name, "column": "x"}) for name in ("sum", "avg", "min", "max", "median")),
+        *((f"{name}(x)", {"function": name, "column": "x"}) for name in ("stddev", "stddev_pop", "var_pop")),
+        ("mean(x)", {"function": "avg", "column": "x"}),
+        ("STDDEV_SAMP(`x`)", {"function": "stddev", "column": "x"}),
+        *((f"{name}(x)", {"function": "var", "column": "x"}) for name in ("variance", "var_samp")),
+        ("first(x)", {"function": "first", "column": "x"}),
+        ("last_value(x)", {"function": "last", "column": "x"}),
+        ("min_by(x, event_ts)", {"function": "first", "column": "x"}),
+        ("max_by(x, event_ts)", {"function": "last", "column": "x"}),
+        ("count(*)", {"function": "count"}),
+        ("count(1)", {"function": "count"}),
+        ("count(x)", {"function": "count", "column": "x"}),
+        ("count_if(x > 3)", {"function": "count", "where": "x > 3"}),
+        ("Count(distinct `my user`)", {"function": "count_distinct", "column": "my user"}),
+        ("percentile(x, 0.5)", {"function": "quantile", "column": "x", "q": "0.5"}),
+        ("sum(x) FILTER (WHERE y in (1, 2))", {"function": "sum", "column": "x", "where": "y in (1, 2)"}),
+        ("sum(case when a then 1 end)", {"function": "sum", "column": generated_name("case when a then 1 end")}),
+    ],
+)
+def test_functions(call, section):
+    assert aggregates(f"{call} AS it")["it"] == section
+    assert aggregates(f"{call} it")["it"] == section, "AS may be left out"
+
+
+def test_one_aggregate_without_a_name_is_the_short_form():
+    both = said(f"SELECT sensor AS key, window_start, avg(speed) {TUMBLE} {BOUNDS}, sensor")
+    assert both["stream"] == {"key": "sensor"}
+    assert both["aggregate"] == {"function": "avg", "column": "speed"}
+    listed = said(f"SELECT sensor, percentile(speed, 0.9) {TUMBLE} {BOUNDS}, sensor")
+    assert listed["stream"] == {"key": ["sensor"]}
+    assert listed["aggregate"] == {"function": "quantile", "column": "speed", "q": "0.9"}
+
+
+@pytest.mark.parametrize(
+    ("items", "groups", "stream"),
+    [
+        ("", "", {}),
+        ("", ", country", {"key": ["country"]}),
+        ("country, `the code`,", ", `the code`, country", {"key": ["the code", "country"]}),
+        ("country AS land,", ", country", {"key": ["land"], "columns": {"land": "country"}}),
+        ("upper(country) AS land,", ", land", {"key": ["land"], "columns": {"land": "upper(country)"}}),
+        ("upper(country) AS land,", ", UPPER( country )", {"key": ["land"], "columns": {"land": "upper(country)"}}),
+        ("payload.device.os AS os,", ", payload.device.os", {"key": ["os"], "columns": {"os": "payload.device.os"}}),
+        (
+            "upper(country) AS key,",
+            ", upper(country)",
+            {"key": generated_name("upper(country)"), "columns": {generated_name("upper(country)"): "upper(country)"}},
+        ),
+    ],
+)
+def test_keys(items, groups, stream):
+    assert said(f"SELECT {items} count(*) AS n {TUMBLE} {BOUNDS}{groups}")["stream"] == stream
+
+
+def test_bounds_of_windows_may_be_listed_by_their_own_names():
+    plain = said(f"SELECT count(*) AS n FROM events {MINUTES}")
+    for bounds in ("window", "window.start, window.end", "window.start AS window_start, window.end AS window_end"):
+        assert said(f"SELECT {bounds}, count(*) AS n FROM events {MINUTES}") == plain
+
+
+def test_aggregates_in_an_expression_are_columns_of_the_list():
+    listed = "count(*) AS n, count(*) FILTER (WHERE code >= 500) AS failures"
+    for rate in ("failures / n", "count(*) filter (where code>=500) / count(*)", "count_if(code >= 500) / n"):
+        found = aggregates(f"{listed}, {rate} AS rate, tuples - n AS rest")
+        assert found["rate"] == {"expression": "failures / n"}
+        assert found["rest"] == {"expression": "tuples - n"}
+    rate = aggregates(f"{listed}, round(count(*) FILTER (WHERE code >= 500) / count(*), 2) AS rate")["rate"]
+    assert rate == {"expression": "round(failures / n, 2)"}
+
+
+def test_derived_columns_have_one_name_however_they_are_spaced_and_stand_after_the_declared_ones():
+    stream = said(
+        f"SELECT sum(net * 2) AS a, max( net  *  2 ) AS b, sum(Net * 2) AS c {TUMBLE} {BOUNDS}",
+        {"columns": {"net": "amount / 1.19"}},
+    )["stream"]
+    net, double, other = stream["columns"]
+    assert (net, double, other) == ("net", generated_name("net * 2"), generated_name("Net * 2"))
+    assert double != other, "names of columns differ by case"
+
+
+def test_comments_and_texts_hide_no_words():
+    sql = f"""SELECT count(*) AS n -- FROM nowhere, ORDER BY
+        {TUMBLE} WHERE a = 'x GROUP BY y; ' and /* LIMIT */ `from` > 1 {BOUNDS}"""
+    assert said(sql)["stream"]["where"] == "a = 'x GROUP BY y; ' and /* LIMIT */ `from` > 1"
+
+
+@pytest.mark.parametrize(
+    ("partition", "source"),
+    [
+        ("window_start, window_end, country", TUMBLE),
+        ("country, window(event_ts, '5 minutes')", "FROM events"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("order", "bound", "topk"),
+    [
+        ("price DESC", "rank <= 5", {"k": "5", "score": "price", "order": "descending"}),
+        ("price", "rank < 4", {"k": "3", "score": "price", "order": "ascending"}),
+        ("price ASC, event_id", "5 >= rank", {"k": "5", "score": "price", "order": "ascending"}),
+        ("abs(price) DESC", "rank = 1", {"k": "1", "score": generated_name("abs(price)"), "order": "descending"}),
+    ],
+)
+def test_the_best_of_each_window(partition, source, order, bound, topk):
+    number = f"row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS rank"
+    query = said(f"SELECT * FROM (SELECT *, {number} {source} WHERE price > 0) AS best WHERE {bound}")
+    columns = query["stream"].pop("columns", {})
+    assert query == {
+        "kind": "topk",
+        "stream": {"where": "price > 0", "key": ["country"]},
+        "window": {"size": "5 min"},
+        "topk": topk,
+    }
+    assert list(columns.values()) == (["abs(price)"] if "abs" in order else [])
+
+
+def test_a_list_of_the_best_names_the_key_and_columns_that_answers_have():
+    number = "row_number() OVER (PARTITION BY window_start, window_end, lower(venue) ORDER BY price DESC) nr"
+    inner = f"SELECT lower(venue) AS place, event_id, price, {number} {TUMBLE}"
+    query = said(f"SELECT window_start, window_end, place, nr, event_id, price FROM ({inner}) WHERE nr <= 2")
+    assert query["stream"] == {"columns": {"place": "lower(venue)"}, "key": ["place"]}
+    plain = inner.replace("lower(venue)", "venue").replace("place", "key")
+    assert said(f"SELECT * FROM ({plain}) WHERE nr <= 2")["stream"] == {"key": "venue"}
+
+
+def test_what_stands_beside_the_text_stays():
+    number = "row_number() OVER (PARTITION BY window_start, window_end ORDER BY price) AS rank"
+    sql = f"SELECT * FROM (SELECT *, {number} {TUMBLE}) WHERE rank <= 2"
+    query = said(sql, {"arrival_time": "came"}, kind="topk", topk={"method": "sma"}, disorder={"policy": "none"})
+    assert query["topk"] == {"k": "2", "score": "price", "order": "ascending", "method": "sma"}
+    assert (query["disorder"], query["stream"]) == ({"policy": "none"}, {"arrival_time": "came"})
+
+
+def test_each_field_has_its_place_in_the_text():
+    sql = f"SELECT country,\n  sum(a) AS total\n{TUMBLE}\nWHERE a > 0\n{BOUNDS}, country"
+    translation = translate(sql, {"streams": {"events": STREAM}})
+    places = {
+        ("aggregate", "total", "column"): "2:3",
+        ("window", "size"): "3:49",
+        ("window", "slide"): "3:38",
+        ("streams", "events", "where"): "4:7",
+        ("streams", "events", "key"): "5:10",
+    }
+    assert {path: str(translation.position_of(path)) for path in places} == places
+    assert translation.position_of(("streams", "events", "id")) is None
+    assert translation.position_of(("disorder",)) is None

@@ -1,0 +1,120 @@
+"""SQL text that is written from sections says the same sections: generated queries of both kinds, and some by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailrace.sql.derived import generated_name
+from tailrace.sql.translate import translate
+from tailrace.sql.write import beside, plain, quoted, write
+
+STREAM = {"event_time": "event_ts", "id": "event_id"}
+NAMES = ["country", "my code", "limit", "from", "window", "a`b", "null", "Price", "größe", "user", "x"]
+CONDITIONS = [
+    "code >= 500",
+    "status = 'paid, GROUP BY x' and (amount > 0 or `from` is null)",
+    "coalesce(a, 'x -- y') <> '' /* c */ and b in (1, 2)",
+    "case when a then true else false end",
+    "a and -- why\n  b",
+]
+EXPRESSIONS = ["amount / 1.19", "lower(payload.os)", "case when a > b then a end", "try_cast(x as decimal(18, 2))"]
+NUMBERS = ["sum", "avg", "min", "max", "median"]
+NAMED = [*NUMBERS, "stddev", "var", "stddev_pop", "var_pop", "count_distinct", "first", "last"]
+LENGTHS = ["1 ms", "500 ms", "1500 ms", "7 s", "5 min", "90 min", "6 h", "1 d", "14 d"]
+
+columns = st.sampled_from(NAMES)
+
+
+@st.composite
+def sections_of_windows(draw: st.DrawFn) -> dict[str, str]:
+    zone = draw(st.sampled_from(["", "", "Europe/Berlin"]))
+    if zone:
+        return {"size": draw(st.sampled_from(["1 d", "7 d", "1 month"])), "timezone": zone}
+    window = {"size": draw(st.sampled_from(LENGTHS))}
+    if draw(st.booleans()):
+        window["slide"] = draw(st.sampled_from([length for length in LENGTHS if length != window["size"]]))
+    return window | draw(st.sampled_from([{}, {"offset": "6 h"}, {"offset": "-1500 ms"}]))
+
+
+@st.composite
+def declarations(draw: st.DrawFn) -> dict[str, Any]:
+    derived = {generated_name(text): text for text in draw(st.lists(st.sampled_from(EXPRESSIONS), unique=True))}
+    declared = draw(st.sampled_from([{}, {"net": "amount / 1.19"}, {"platform": "lower(platform)"}]))
+    used = [*NAMES, *declared]
+    values = st.sampled_from([*used, *derived])
+    key: Any = draw(st.one_of(st.none(), columns, st.lists(st.sampled_from(used), min_size=1, max_size=3, unique=True)))
+    stream: dict[str, Any] = STREAM | ({"where": draw(st.sampled_from(CONDITIONS))} if draw(st.booleans()) else {})
+    stream |= {"key": key} if key is not None else {}
+    kind = draw(st.sampled_from(["short", "named", "topk"]))
+    if kind == "topk":
+        topk = {"k": str(draw(st.integers(1, 10_000))), "score": draw(values)}
+        topk |= {"order": draw(st.sampled_from(["descending", "ascending"]))}
+        topk |= draw(st.sampled_from([{}, {"method": "sma"}]))
+        section: dict[str, Any] = {"kind": "topk", "topk": topk}
+        read = {topk["score"]}
+    else:
+        names = draw(st.lists(st.sampled_from(["a1", "total", "rate", "rank"]), min_size=1, unique=True))
+        if kind == "short":
+            each = draw(calls(values, NUMBERS, [""]))
+            section, read = {"kind": "aggregate", "aggregate": each}, {each.get("column")}
+        else:
+            calls_by_name = {name: draw(calls(values, NAMED, ["", "", *CONDITIONS])) for name in names}
+            read = {each.get("column") for each in calls_by_name.values()}
+            ratio = {"ratio": {"expression": f"({names[0]} - 1) / tuples"}} if draw(st.booleans()) else {}
+            section = {"kind": "aggregate", "aggregate": calls_by_name | ratio}
+    texts = declared | {name: text for name, text in derived.items() if name in read}
+    stream |= {"columns": texts} if texts else {}
+    rest = draw(st.sampled_from([{}, {"name": "sales", "disorder": {"policy": "k_slack", "k": "1 s"}}]))
+    return section | rest | {"streams": {"events": stream}, "window": draw(sections_of_windows())}
+
+
+@st.composite
+def calls(draw: st.DrawFn, values: st.SearchStrategy[str], functions: list[str], conditions: list[str]) -> Any:
+    where = draw(st.sampled_from(conditions))
+    condition = {"where": where} if where else {}
+    form = draw(st.sampled_from(["", "", "count", "quantile"]))
+    if form == "count":
+        return {"function": "count"} | draw(st.sampled_from([{}, {"column": draw(values)}])) | condition
+    share = {"q": draw(st.sampled_from(["0.5", "0.999"]))} if form else {}
+    return {"function": form or draw(st.sampled_from(functions)), "column": draw(values)} | share | condition
+
+
+@settings(max_examples=400, deadline=None)
+@given(declarations())
+def test_sections_to_text_and_back_is_the_identity(declaration: dict[str, Any]) -> None:
+    sql = write(declaration)
+    assert sql is not None
+    assert translate(sql, beside(declaration)).fields == declaration
+    again = write(translate(sql, beside(declaration)).fields)
+    assert again == sql
+
+
+def named(**aggregate: Any) -> dict[str, Any]:
+    window = {"size": "5 min"}
+    return {"kind": "aggregate", "streams": {"events": STREAM}, "window": window, "aggregate": aggregate}
+
+
+def test_a_query_whose_expression_ends_in_a_comment_has_no_text_that_the_comment_would_swallow():
+    assert write(named(n={"function": "count", "where": "a -- b"})) is None
+    assert write(named(n={"function": "count"}, m={"expression": "n + 1 -- m"}, o={"function": "count"})) is None
+
+
+def test_a_query_of_a_word_that_is_a_clause_has_no_text():
+    assert write(named(n={"function": "count"}, m={"expression": "n + offset"})) is None
+    assert write({"kind": "emd_join"}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("country", "country"), ("größe", "größe"), ("my code", "`my code`"), ("from", "`from`"), ("a`b", "`a``b`")],
+)
+def test_names_are_quoted_where_they_are_no_plain_words(name, written):
+    assert quoted(name) == written
+
+
+def test_plain_data_of_one_declaration_is_equal_however_it_is_written():
+    assert plain({"k": 3, "q": None, "columns": {}, "key": ("a",)}) == plain({"k": "3", "key": ["a"]})
