@@ -45,7 +45,7 @@ def answer(function: str, column: str | None, q: float | None, tuples: Sequence[
         return len(there)
     assert column is not None
     values = [getattr(each, column) for each in there]
-    if function == "count_distinct":
+    if function == "count_distinct":  # of few values the sketch's count, too
         return len(set(values))
     if not values:
         return None

@@ -96,17 +96,32 @@ def plain(log, ranges, by_append_time):
 )
 def test_rows_are_those_of_a_plain_merge(log, by_append_time, draw):
     ranges = {part: tuple(sorted(draw.randint(0, len(records)) for _ in range(2))) for part, records in log.items()}
+    count = len(plain(log, ranges, by_append_time))
+    first = draw.randint(0, count)
+    assert_plain_merge(log, by_append_time, ranges, (first, draw.randint(0, count - first)), draw.randint(0, 99))
+
+
+@pytest.mark.parametrize("by_append_time", [True, False])
+def test_a_record_with_an_older_time_than_the_one_before_stays_behind_it(by_append_time):
+    times = {0: [5, 1, 4], 2: [2, 3]}
+    log = {part: [(TIMESTAMP_LOG_APPEND_TIME, ms, VALUES[1]) for ms in of_part] for part, of_part in times.items()}
+    ranges = {part: (0, len(of_part)) for part, of_part in times.items()}
+    assert [row[:2] for row in plain(log, ranges, by_append_time)] == [(2, 0), (2, 1), (0, 0), (0, 1), (0, 2)]
+    assert_plain_merge(log, by_append_time, ranges, (0, 5), seed=1)
+
+
+def assert_plain_merge(log, by_append_time, ranges, part_of_cut, seed):
+    """The reader gives what the plain merge has in a part of a cut, from a row on and so many."""
     messages = {
         part: [FakeMessage(part, at, record[:2], record[2]) for at, record in enumerate(records) if record]
         + [FakeMessage(part, len(records), fault=KafkaError(KafkaError._PARTITION_EOF))]
         for part, records in log.items()
     }
     expected = plain(log, ranges, by_append_time)
-    first = draw.randint(0, len(expected))
-    rows = draw.randint(0, len(expected) - first)
+    first, rows = part_of_cut
     expected = expected[first : first + rows]
     segment = Segment(TopicCut("t", ranges).path, first, rows, of_rows=len(expected))
-    reader, consumer = KafkaRecords(Servers("nowhere:1"), by_append_time), FakeConsumer(messages, draw.randint(0, 99))
+    reader, consumer = KafkaRecords(Servers("nowhere:1"), by_append_time), FakeConsumer(messages, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kafka_fetch, "new_consumer", lambda access: consumer)
         fetched = reader.fetch(segment)

@@ -94,6 +94,8 @@ def sections(draw: st.DrawFn, functions: list[str] | None = None) -> dict[str, S
         section: Section = {"function": function, "column": draw(st.sampled_from(columns))}
         if function == "quantile":
             section["q"] = draw(st.sampled_from([0.9, 0.5, 0.001]))
+        if function == "count_distinct" and draw(st.booleans()):
+            section["approximate"] = True
         if function == "count" and draw(st.booleans()):
             del section["column"]
         named[f"answer_{place}"] = section

@@ -40,16 +40,21 @@ class NamedAggregateSection(Section):
     function: FunctionName | None = Field(default=None, description="what is computed of each window: sum")
     column: Column | None = Field(default=None, description="column of the values: speed")
     q: SHARE | None = Field(default=None, description=QUANTILE)
+    approximate: bool = Field(
+        default=False,
+        description="whether a sketch counts, exact up to 4,096 values and off by some 2 % then: true",
+    )
     expression: str | None = Field(
         default=None,
         description="in place of a function, computed of other columns of the answer: failures / purchases",
     )
 
     @property
-    def parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, float | bool]:
         """The parameters that the function takes."""
         assert self.function is not None
-        return {name: getattr(self, name) for name in TYPED_FUNCTIONS[self.function].parameters}
+        parameters = {name: getattr(self, name) for name in TYPED_FUNCTIONS[self.function].parameters}
+        return parameters | ({"approximate": True} if self.approximate else {})
 
     @model_validator(mode="after")
     def _validate_fields(self) -> Self:
@@ -62,6 +67,9 @@ class NamedAggregateSection(Section):
         function = TYPED_FUNCTIONS[self.function]
         if function.needs_column and self.column is None:
             raise field_error("is missing", "column: speed (column of the values)", "column")
+        if self.approximate and self.function != "count_distinct":
+            fault = f"function {self.function} is never approximate"
+            raise field_error(fault, "function: count_distinct, or no approximate", "approximate")
         if (self.q is not None) != ("q" in function.parameters):
             if self.q is None:
                 raise field_error("is missing", "q: 0.9 (the share of the numbers that lie below)", "q")

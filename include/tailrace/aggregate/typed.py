@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, Moments, Total
 from tailrace.aggregate.chosen import Choice, Chosen
+from tailrace.aggregate.distinct_sketch import DistinctSketch
 from tailrace.aggregate.functions import quantiles
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.value_column import decimals, is_exact, is_of_64_bits, restored
@@ -122,7 +123,10 @@ def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None
 
 
 def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> Typed:
-    """Bind the exact number of distinct values."""
+    """Bind the number of distinct values: exact, or with `approximate` the estimate of a sketch."""
+    if parameters.get("approximate"):
+        sketch = DistinctSketch(values.column)
+        return Typed(pa.int64(), (sketch,), partial(_estimates, sketch))
     kept = Kept(values.column, values.dtype, in_doubles=False)
     return Typed(pa.int64(), (kept,), partial(_integers, "distinct"), partial(_distinct, kept))
 
@@ -178,6 +182,10 @@ def _quantile(kept: Kept, q: float, rows: GroupedRows, columns: Columns) -> Colu
     answers = np.zeros(len(counts))
     answers[counts > 0] = quantiles(counts[counts > 0], values, q)
     return {"count": counts, "quantile": answers}
+
+
+def _estimates(sketch: DistinctSketch, columns: Columns) -> pa.Array:
+    return pa.array(sketch.counts(columns))
 
 
 def _distinct(kept: Kept, rows: GroupedRows, columns: Columns) -> Columns:

@@ -62,6 +62,7 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
         ("  n: {function: count}\n  r: {expression: sum(n)}\n", "aggregate.r.expression: at 1:1: ", ""),
         ("  r: {expression: r + 1}\n", "aggregate.r.expression: at 1:1: it is recursive", "derived ones above it"),
         ("  r: {expression: 1, column: x}\n", "r.column: an expression takes no column", "or an expression"),
+        ("  n: {function: count, approximate: true}\n", "function count is never approximate", "count_distinct"),
         ("  Total: {function: count}\n", "aggregate.Total", "a letter"),
         ("  tuples: {function: count}\n", "answers have a column tuples already", "another name"),
         ("  total: {function: count}\n  more: count\n", "aggregate.more", "{function: sum, column: speed}"),
