@@ -74,6 +74,10 @@ def test_a_window_goes_from_the_first_instant_of_its_date_to_the_next_one(
     assert windows.end_of(windows.number(end)) == end
     assert windows.end_of(windows.number(end) - 1) == start
     assert windows.number(start) < windows.number(end)
+    for method in ("end_until", "end_after", "start", "number"):  # of an array, and of each alone
+        both = getattr(windows, method)(times).tolist(), [getattr(windows, method)(time) for time in times.tolist()]
+        assert both[0] == both[1]
+    assert windows.end_of(windows.number(np.array([end]))).tolist() == [end]
     assert windows.from_scale(windows.to_scale(times)).tolist() == [start] * len(times)
 
 
