@@ -86,8 +86,9 @@ def given(query: Query, warehouse: Path, part: AnswerRange | None = None) -> dic
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("form", ["parquet", "dictionary", "json"])
+@pytest.mark.parametrize(
+    ("form", "kind"), [("parquet", "sum"), ("dictionary", "sum"), ("json", "sum"), ("json", "topk")]
+)
 def test_days_by_lists_of_keys_are_right_after_a_correction_and_a_rebuild(
     tmp_path: Path, form: str, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

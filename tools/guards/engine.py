@@ -11,7 +11,7 @@ MUTATIONS = (
         "engine/output_tables.py",
         '_ANSWERED_AT = "answered at"',
         '_ANSWERED_AT = "answered"',
-        ("tests/contract/test_named_keys.py",),
+        ("tests/contract/test_named_keys.py::test_a_list_of_one_names_its_column_whatever_it_is_called[answered]",),
     ),
     Mutation(
         "a state whose bytes have changed on the disk is refused",

@@ -31,8 +31,8 @@ MUTATIONS = (
     Mutation(
         "calendar: a date that never was does not come between two windows",
         "windows/calendar.py",
-        "self.to_scale(np.atleast_1d(np.asarray(end)) - 1)",
-        "self.to_scale(np.atleast_1d(np.asarray(end))) - 1",
+        "return self.to_scale(end - 1) if isinstance(end, np.ndarray) else self._number_at(end - 1)",
+        "return self.to_scale(end) - 1 if isinstance(end, np.ndarray) else self._number_at(end) - 1",
         (CALENDAR,),
     ),
     Mutation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -44,12 +44,13 @@ def key_texts(parts: Sequence[pa.Array]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(code.astype(np.int32)), keys)
 
 
-def key_column(keys: pa.Array | pa.ChunkedArray, place: int, dtype: pa.DataType) -> pa.Array:
-    """Return the values at one place of the lists that texts were made of; each text is parsed once."""
+def key_columns(keys: pa.Array | pa.ChunkedArray, types: Mapping[int, pa.DataType]) -> list[pa.Array]:
+    """Return the values at some places of the lists that texts were made of, by type; each text is parsed once."""
     encoded = pc.dictionary_encode(keys)
     encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    values = [json.loads(text)[place] for text in encoded.dictionary.to_pylist()]
-    return pa.array(values, dtype).take(encoded.indices)
+    lists = [json.loads(text) for text in encoded.dictionary.to_pylist()]
+    columns = (pa.array([values[place] for values in lists], dtype) for place, dtype in types.items())
+    return [column.take(encoded.indices) for column in columns]
 
 
 def canonical_key(text: str, length: int) -> str | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.key_lists import key_column
+from tailrace.ground.key_lists import key_columns
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.step import Step
 from tailrace.partition.by_key import ByKey
@@ -105,5 +105,5 @@ class KeyedWindows(ABC):
         start = pa.array(self.windows.start(np.asarray(end)))
         columns = [rows.column(name).cast(kind) for name, kind in (*self.values.items(), ("tuples", pa.int64()))]
         key = rows.column("key")
-        keys = [key_column(key, place, dtype) for place, dtype in enumerate(self.keys.values())]
+        keys = key_columns(key, dict(enumerate(self.keys.values()))) if self.keys else []
         return pa.RecordBatch.from_arrays([key, *keys, start, end, *columns], schema=self.answer)

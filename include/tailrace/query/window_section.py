@@ -70,10 +70,11 @@ class KeyedWindow(Window):
     def _take_length(cls, section: Any) -> Any:
         section = {"size": section} if isinstance(section, str) else section
         if isinstance(section, dict) and not section.get("timezone"):
-            unit = _calendar_unit(section.get("size"))
-            if unit is not None:
-                remedy = "timezone: UTC beside it, or another zone" + (", or size: 7 d" if unit == "week" else "")
-                raise field_error(f"a {unit} begins by a calendar, and there is no timezone", remedy, "size")
+            for field in ("size", "slide"):
+                unit = _calendar_unit(section.get(field))
+                if unit is not None:
+                    remedy = "timezone: UTC, or another zone" + (f"; or {field}: 7 d" if unit == "week" else "")
+                    raise field_error(f"a {unit} begins by a calendar, and there is no timezone", remedy, field)
         return section
 
     @model_validator(mode="after")

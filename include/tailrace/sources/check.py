@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.ground.key_lists import KEY_PART, key_texts
+from tailrace.ground.key_lists import KEY_PART
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
 from tailrace.kind.inputs import ColumnTypes, RowCheck
 from tailrace.sources.carried_columns import carried_values
+from tailrace.sources.ids_and_keys import read_ids, read_keys
 from tailrace.sources.record_times import read_times
 from tailrace.sources.time_units import with_units
 from tailrace.sources.utf_8 import not_utf_8, without
@@ -150,10 +150,8 @@ def check(
         arrival = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
     _check_bounds(verdict, columns, event, arrival, ingested_ms)
     parts: dict[str, pa.Array] = {}
-    id_type = types.id if pa.types.is_null(raw.column(columns.id).type) else None
-    parts["id"] = _cast(raw.column(columns.id), id_type)
-    verdict.reject(nulls(parts["id"]), f"{columns.id} is null")
-    parts["key"] = _keys(verdict, raw, columns.key, types, coded_keys)
+    parts["id"] = read_ids(verdict, raw, columns.id, types.id)
+    parts["key"] = read_keys(verdict, raw, columns.key, types, coded_keys)
     values = {part: _value(verdict, raw, columns.values[part], dtype) for part, dtype in columns.value_types().items()}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
         verdict.reject(mask, reason)
@@ -174,24 +172,6 @@ def check(
             reasons = with_units(reasons, raw.column(time).take(pa.array(rejected)), time)
     arrivals = [each if 0 < each <= LATEST_MS else None for each in arrival[rejected].tolist()]
     return Checked(tuples, rejected, reasons, arrivals)
-
-
-def _keys(
-    verdict: RecordVerdict, raw: pa.Table, key: str | tuple[str, ...] | None, types: ColumnTypes, coded: bool
-) -> pa.Array:
-    """Return the tuples' keys; `coded` is `coded_keys` of `check`."""
-    if isinstance(key, tuple):
-        parts = (_key(verdict, raw, name, dtype, True) for name, dtype in types.of_keys(key).items())
-        texts = key_texts([*parts])
-        return texts if coded else texts.dictionary_decode()
-    return pa.nulls(raw.num_rows, types.key) if key is None else _key(verdict, raw, key, types.key, coded)
-
-
-def _key(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType, coded: bool) -> pa.Array:
-    column = raw.column(name)
-    keys = _coded(column, dtype) if coded and pa.types.is_dictionary(column.type) else _cast(column, dtype)
-    verdict.reject(nulls(keys), f"{name} is null")
-    return keys
 
 
 def _check_bounds(
@@ -241,19 +221,3 @@ def _value(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType)
         verdict.reject(np.isnan(numbers), f"{name} is NaN")
         verdict.reject(np.isinf(numbers), f"{name} is infinite")
     return pa.array(numbers)
-
-
-def _coded(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.Array:
-    """Return dictionary-encoded keys as 32-bit codes into a dictionary of type `dtype` that has each key once."""
-    keys = column.combine_chunks()
-    dictionary = keys.dictionary.cast(dtype)
-    if dictionary.null_count or len(dictionary.unique()) < len(dictionary):
-        return _cast(column, dtype)
-    return pa.DictionaryArray.from_arrays(keys.indices.cast(pa.int32()), dictionary)
-
-
-def _cast(column: pa.ChunkedArray, dtype: pa.DataType | None) -> pa.Array:
-    """Cast ids or keys to `dtype`; None: integers to int64, all else to text."""
-    if dtype is None:
-        dtype = pa.int64() if pa.types.is_integer(column.type) else pa.string()
-    return pc.cast(column, dtype).combine_chunks()

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from tailrace.ground import written_files
 from tailrace.ground.files import new_file
-from tailrace.ground.key_lists import KEY_PART, key_column
+from tailrace.ground.key_lists import KEY_PART, key_columns
 from tailrace.ground.object_path import Location
 from tailrace.ground.times import TIME
 
@@ -38,7 +38,8 @@ def schema(id_type: pa.DataType, key_type: pa.DataType, values: Mapping[str, pa.
 def stored_part(tuples: pa.Table, part: str, dtype: pa.DataType) -> pa.Array | pa.ChunkedArray:
     """Return a part of stored tuples, see `sources.check.Columns.named`; one of a list of keys from the key's text."""
     if part.startswith(KEY_PART):
-        return key_column(tuples.column("key"), int(part.removeprefix(KEY_PART)) - 1, dtype)
+        (column,) = key_columns(tuples.column("key"), {int(part.removeprefix(KEY_PART)) - 1: dtype})
+        return column
     return tuples.column(part).cast(dtype)  # a compacted file may name a list's elements otherwise
 
 

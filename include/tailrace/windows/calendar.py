@@ -106,21 +106,25 @@ class Calendar:
         return self.end_until(end - 1)
 
     def end_until(self, time: Time) -> Time:
-        times = np.atleast_1d(np.asarray(time))
-        _, starts = self._table(times)
-        return _like(time, _choose(starts, starts, times, -1))
+        if isinstance(time, np.ndarray):
+            _, starts = self._table(time)
+            return _choose(starts, starts, time, -1)
+        return self._start(self._number_at(time))
 
     def end_after(self, time: Time) -> Time:
-        times = np.atleast_1d(np.asarray(time))
-        _, starts = self._table(times)
-        return _like(time, _choose(starts, starts, times, 0))
+        if isinstance(time, np.ndarray):
+            _, starts = self._table(time)
+            return _choose(starts, starts, time, 0)
+        return self._start(self._number_at(time) + 1)
 
     def number(self, end: Time) -> Time:
-        return _like(end, self.to_scale(np.atleast_1d(np.asarray(end)) - 1))
+        return self.to_scale(end - 1) if isinstance(end, np.ndarray) else self._number_at(end - 1)
 
     def end_of(self, number: Time) -> Time:
-        numbers, place = np.unique(np.atleast_1d(np.asarray(number)) + 1, return_inverse=True)
-        return _like(number, self._starts(numbers)[place])
+        if isinstance(number, np.ndarray):
+            numbers, place = np.unique(number + 1, return_inverse=True)
+            return self._starts(numbers)[place]
+        return self._start(number + 1)
 
     def block(self, time: Ints) -> Ints:
         return self.to_scale(time)
@@ -149,6 +153,15 @@ class Calendar:
         numbers = np.unique(np.concatenate([numbers, numbers + 1]))
         return numbers, self._starts(numbers)
 
+    def _number_at(self, time: int) -> int:
+        """Return the number of the window that contains a time."""
+        number = int(self._numbers_of(np.array([(time - self.offset_ms) // DAY_MS]))[0])
+        while self._start(number) > time:
+            number -= 1
+        while self._start(number + 1) <= time:
+            number += 1
+        return number
+
     def _numbers_of(self, days: Ints) -> Ints:
         """Return the numbers of the units that contain days, which are counted from 1970."""
         if self.unit == "month":
@@ -156,8 +169,10 @@ class Calendar:
         return days if self.unit == "day" else (days + 3) // 7
 
     def _starts(self, numbers: Ints) -> Ints:
-        starts = (_start_ms(self.unit, self.zone, self.offset_ms, number) for number in numbers.tolist())
-        return np.fromiter(starts, np.int64, len(numbers))
+        return np.fromiter(map(self._start, numbers.tolist()), np.int64, len(numbers))
+
+    def _start(self, number: int) -> int:
+        return _start_ms(self.unit, self.zone, self.offset_ms, number)
 
 
 def _choose(values: Ints, starts: Ints, times: Ints, beside: int) -> Ints:
@@ -168,10 +183,6 @@ def _choose(values: Ints, starts: Ints, times: Ints, beside: int) -> Ints:
     if first == last:
         return np.full(len(times), values[first + beside])
     return values[np.searchsorted(starts, times, "right") + beside]
-
-
-def _like(time: Time, values: Ints) -> Time:
-    return values if isinstance(time, np.ndarray) else int(values[0])
 
 
 @lru_cache(maxsize=1 << 17)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.ground.key_lists import canonical_key, key_column, key_texts
+from tailrace.ground.key_lists import canonical_key, key_columns, key_texts
 
 SOME = settings(max_examples=100, deadline=None)
 ODD = [
@@ -57,8 +57,9 @@ def test_a_text_is_the_json_of_its_values_and_reads_back(data, shape: list[str])
     assert decoded.to_pylist() == [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
     assert len(set(keys.dictionary.to_pylist())) == len(keys.dictionary) == len(set(rows))
     for form in (decoded, pa.chunked_array([decoded, decoded[:0]]), keys):
-        for place, part in enumerate(shape):
-            assert key_column(form, place, TYPES[part]).to_pylist() == [row[place] for row in rows]
+        types = {place: TYPES[shape[place]] for place in reversed(range(len(shape)))}
+        for place, column in zip(types, key_columns(form, types), strict=True):
+            assert column.to_pylist() == [row[place] for row in rows]
 
 
 @SOME

@@ -58,6 +58,7 @@ def test_a_window_is_declared(tmp_path: Path, window: str, windows: Windows) -> 
         ("5", "window", "5 has no unit", "5 ms"),
         ("1 month", "window", "a month begins by a calendar, and there is no timezone", "timezone: UTC"),
         ("{size: 1 week}", "window.size", "a week begins by a calendar", "size: 7 d"),
+        ("{size: 60 d, slide: 1 month}", "window.slide", "a month begins by a calendar", "timezone: UTC"),
         ("{size: 2 weeks, timezone: UTC}", "window.size", "is no duration", "1 week"),
         ("{size: 1 h, timezone: UTC}", "window.size", "1 h is none", "size: 1 d, 1 week or 1 month"),
         ("{size: 2 d, timezone: UTC}", "window.size", "2 d is none", "size: 1 d, 1 week or 1 month"),

@@ -74,6 +74,10 @@ def test_a_window_goes_from_the_first_instant_of_its_date_to_the_next_one(
     assert windows.end_of(windows.number(end)) == end
     assert windows.end_of(windows.number(end) - 1) == start
     assert windows.number(start) < windows.number(end)
+    for method in ("end_until", "end_after", "start", "number"):  # of an array, and of each alone
+        both = getattr(windows, method)(times).tolist(), [getattr(windows, method)(time) for time in times.tolist()]
+        assert both[0] == both[1]
+    assert windows.end_of(windows.number(np.array([end]))).tolist() == [end]
     assert windows.from_scale(windows.to_scale(times)).tolist() == [start] * len(times)
 
 
@@ -88,6 +92,7 @@ def utc(text: str) -> int:
         ("day", "Europe/Berlin", "2024-10-27T12:00", "2024-10-26T22:00", "2024-10-27T23:00", 25),
         ("day", "America/Sao_Paulo", "2018-11-04T12:00", "2018-11-04T03:00", "2018-11-05T02:00", 23),
         ("day", "Asia/Beirut", "2022-03-27T12:00", "2022-03-26T22:00", "2022-03-27T21:00", 23),
+        ("day", "Pacific/Apia", "2011-12-29T12:00", "2011-12-29T10:00", "2011-12-30T10:00", 24),
         ("day", "Pacific/Apia", "2011-12-30T12:00", "2011-12-30T10:00", "2011-12-31T10:00", 24),
         ("day", "America/Toronto", "1919-03-31T12:00", "1919-03-31T04:30", "1919-04-01T04:00", 23.5),  # 23:30, 00:30
         ("week", "Europe/Berlin", "2024-10-27T12:00", "2024-10-20T22:00", "2024-10-27T23:00", 169),
@@ -101,6 +106,9 @@ def test_windows_by_hand(unit: Unit, zone: str, inside: str, start: str, end: st
     (found,) = windows.pane(np.array([utc(inside)])).tolist()
     assert (found, windows.end_after(utc(inside))) == (utc(start), utc(end))
     assert utc(end) - utc(start) == hours * 3_600_000
+    for each in (np.array([utc(end)]), utc(end)):
+        assert windows.end_of(windows.number(each)) == each
+        assert windows.end_of(windows.number(each) - 1) == utc(start)
 
 
 def test_an_offset_begins_the_day_at_another_hour_of_its_clocks() -> None:
