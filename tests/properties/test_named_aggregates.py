@@ -47,7 +47,7 @@ def typed_values() -> Iterator[None]:
         answers = {name: answer(*parts, values) for name, *parts in sections}
         return Truth(answers, len(values), {name: size(part, values) for name, *part in sections})
 
-    def raw_table(tuples: list[oracle.Tuple]) -> pa.Table:
+    def raw_table(tuples: list[oracle.Tuple], keys: object = None) -> pa.Table:
         rows = plain([each._replace(value=0.0) for each in tuples]).drop_columns(["value"])
         for name, dtype in TYPES.items():
             rows = rows.append_column(name, pa.array([getattr(each.value, name) for each in tuples], dtype))

@@ -61,8 +61,8 @@ def amend_all(
     Returns
     -------
     RecordBatch or None
-        The answers, without windows of which an aggregate is not known from these: its streamed sum is null, or the
-        new one overflows. None where a function can't be amended.
+        The answers, whose window ends are `time`, without windows of which an aggregate is not known from these: its
+        streamed sum is null, or the new one overflows. None where a function can't be amended.
     """
     amounts = amounts_of(aggregates).get(AMOUNTS)
     if amounts is None:
@@ -92,8 +92,7 @@ def amend_all(
     time, key = split(codes)
     columns = {
         "key": keys.take(pa.array(key)),
-        "window_start": pa.array(time - windows.size_ms),
-        "window_end": pa.array(time),
+        "time": pa.array(time),
         **columns,
         "tuples": pa.array(merged["tuples"]),
     }

@@ -130,7 +130,7 @@ class NamedAggregates(KeyedWindows):
         rows = amend_all(self.windows, self.aggregates, answers, late)
         if rows is None:
             return pa.RecordBatch.from_pylist([], self.answer)
-        return self._with_expressions(rows).select(self.answer.names).cast(self.answer)
+        return super()._answers(self._with_expressions(rows))
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
         """The greatest error among an answer's aggregates: relative, absolute where the true value is 0."""

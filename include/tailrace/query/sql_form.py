@@ -81,7 +81,7 @@ def sections_of(query: Query) -> dict[str, Any] | None:
     window = _set(declared["window"], ("size", "slide", "offset", "timezone"))
     if window["slide"] == window["size"]:
         del window["slide"]
-    section = _without_none(declared[query.kind])
+    section = _without_defaults(declared[query.kind])
     if section.get("method") == _METHOD:
         del section["method"]
     return {"kind": query.kind, "streams": {name: stream}, "window": window, query.kind: section}
@@ -97,11 +97,11 @@ def _set(section: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: section[name] for name in names if section.get(name)}
 
 
-def _without_none(section: Mapping[str, Any]) -> dict[str, Any]:
+def _without_defaults(section: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _without_none(value) if isinstance(value, Mapping) else value
+        name: _without_defaults(value) if isinstance(value, Mapping) else value
         for name, value in section.items()
-        if value is not None
+        if value is not None and value is not False
     }
 
 

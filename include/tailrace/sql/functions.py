@@ -19,7 +19,7 @@ OF_COLUMN = {
     **{"var_samp": "var", "variance": "var", "first_value": "first", "last_value": "last"},
 }
 """Spark SQL's functions of one column, and the query's; the first of each is the one that is written."""
-_NAMES = (*OF_COLUMN, "count", "count_if", "percentile", "min_by", "max_by")
+_NAMES = (*OF_COLUMN, "count", "count_if", "percentile", "min_by", "max_by", "approx_count_distinct")
 _EXACT = "percentile(column, 0.9), which is exact"
 _OTHERS = """
 collect_list collect_set array_agg listagg string_agg mode kurtosis skewness corr covar_pop covar_samp bool_and bool_or
@@ -27,7 +27,7 @@ every some any bit_and bit_or bit_xor try_sum try_avg grouping grouping_id row_n
 """
 _REFUSED = {
     **dict.fromkeys(("approx_percentile", "percentile_approx", "percentile_cont", "percentile_disc"), _EXACT),
-    **dict.fromkeys(("approx_count_distinct", "count_distinct"), "count(DISTINCT column), which is exact"),
+    "count_distinct": "count(DISTINCT column)",
     "any_value": "first(column), by event time",
     **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(_NAMES)}"),
 }
@@ -96,7 +96,7 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     by_time = partial(_by_time, event_time=event_time)
     of_function: dict[str, _ToSection] = {
         **{"count": _count, "count_if": _count_if, "percentile": _percentile},
-        **{"min_by": by_time, "max_by": by_time},
+        **{"min_by": by_time, "max_by": by_time, "approx_count_distinct": _approximate_count},
     }
     section = of_function.get(call.function, _of_column)(call, columns)
     if call.condition is not None:
@@ -149,6 +149,12 @@ def _count(call: Call, columns: DerivedColumns) -> Section:
             raise call.whole.error(f"{call.whole.text[:60]} is no count", "count(*), or count(column)")
         return {"function": "count"}
     return {"function": "count", "column": columns.column(_one(call))}
+
+
+def _approximate_count(call: Call, columns: DerivedColumns) -> Section:
+    if call.is_distinct:
+        raise call.whole.error("DISTINCT twice", "approx_count_distinct(column), or count(DISTINCT column)")
+    return {"function": "count_distinct", "column": columns.column(_one(call)), "approximate": "true"}
 
 
 def _count_if(call: Call, columns: DerivedColumns) -> Section:

@@ -6,7 +6,7 @@ from tailrace.expressions.errors import ExpressionError
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns, is_number
 from tailrace.sql.tokens import Piece
-from tailrace.sql.windows import WINDOW_COLUMNS, Source, Windows, bound_name, window_call
+from tailrace.sql.windows import WINDOW_COLUMNS, Source, Windows, bound_name, is_whole_window, window_call
 
 _NO_WINDOW = "FROM TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES), or GROUP BY window(…)"
 KEY = "key"
@@ -116,7 +116,7 @@ def refuse_bounds_by_other_names(items: list[Item]) -> list[Item]:
     """
     rest = []
     for item in items:
-        name, is_whole = bound_name(item.value), item.value.name is not None and item.value.name.lower() == "window"
+        name, is_whole = bound_name(item.value), is_whole_window(item.value)
         if name is None and not is_whole:
             rest.append(item)
         elif item.alias is not None and _alias(item) != name:

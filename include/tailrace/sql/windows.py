@@ -99,18 +99,16 @@ def window_call(piece: Piece) -> Windows | None:
     return Windows(event_time, dict(zip(("size", "slide", "offset"), lengths, strict=False)))
 
 
-def is_window_column(piece: Piece) -> bool:
-    """Test whether it is a bound of the windows, as both forms have it, or Spark's window as a whole."""
-    if piece.name is not None and piece.name.lower() in (*WINDOW_COLUMNS, "window"):
-        return True
-    return _bound(piece) is not None
-
-
 def bound_name(piece: Piece) -> str | None:
-    """Return the column of answers with a bound of the windows; None of anything else, and of a whole window."""
-    if piece.name is not None and piece.name.lower() in WINDOW_COLUMNS:
-        return piece.name.lower()
+    """Return the column of answers with a bound of the windows; None of anything else, as of a name in quotes."""
+    if len(piece) == 1 and piece.word(0).lower() in WINDOW_COLUMNS:
+        return piece.word(0).lower()
     return _bound(piece)
+
+
+def is_whole_window(piece: Piece) -> bool:
+    """Test whether it is Spark's column `window`, which holds both bounds."""
+    return len(piece) == 1 and piece.word(0) == "WINDOW"
 
 
 def _bound(piece: Piece) -> str | None:

@@ -15,6 +15,7 @@ from tailrace.sql.functions import OF_COLUMN
 from tailrace.sql.keys import KEY
 from tailrace.sql.tokens import tokenize
 from tailrace.sql.translate import translate
+from tailrace.sql.windows import WINDOW_COLUMNS
 
 _SECOND_MS = 1000
 _UNITS = (("DAY", 86_400_000), ("HOUR", 3_600_000), ("MINUTE", 60_000))
@@ -59,7 +60,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         items = {name: plain(part) for name, part in value.items()}
         return {name: part for name, part in items.items() if part not in (None, {}, [])}
-    return [plain(part) for part in value] if isinstance(value, list | tuple) else None if value is None else str(value)
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
 
 
 def _is_inline(column: str, text: str) -> bool:
@@ -115,7 +118,8 @@ class _Writer:
             case "quantile":
                 call = f"percentile({value}, {section['q']})"
             case "count_distinct":
-                call = f"count(DISTINCT {value})"
+                is_exact = str(section.get("approximate") or "false").lower() == "false"
+                call = f"count(DISTINCT {value})" if is_exact else f"approx_count_distinct({value})"
             case _:
                 call = f"{_CALLS.get(function, function)}({value})"
         return call + (f" FILTER (WHERE {section['where']})" if section.get("where") else "")
@@ -145,7 +149,7 @@ def quoted(name: str) -> str:
         is_word = [token.token_type for token in tokenize(name).tokens] == [TokenType.VAR]
     except ExpressionError:
         is_word = False
-    return name if is_word else f"`{name.replace('`', '``')}`"
+    return name if is_word and name.lower() not in WINDOW_COLUMNS else f"`{name.replace('`', '``')}`"
 
 
 def _interval(length: str) -> str:

@@ -147,6 +147,13 @@ def test_a_declared_query_has_both_forms(tmp_path):
     assert load(*files(tmp_path, written)) == query
 
 
+def test_an_approximate_count_has_its_own_function_in_sql_text(tmp_path):
+    query = load(*files(tmp_path, SQL.replace("avg(minutes) AS delay", "approx_count_distinct(tail) AS planes")))
+    assert query.aggregate.each["planes"].approximate
+    assert "approx_count_distinct(tail) AS planes" in sql_of(query)
+    assert load(*files(tmp_path, sql_of(query))) == query
+
+
 def test_the_method_of_a_top_k_stays_beside_its_text_and_a_join_has_none():
     stream = {"source": {"format": "json", "path": "in"}, "event_time": "at", "id": "id"}
     fields = {"name": "best", "kind": "topk", "streams": {"trades": stream}, "window": {"size": "1 s"}}

@@ -109,7 +109,8 @@ TOP_N = [
     (f"SELECT * FROM (SELECT *, {OVER} FROM {TUMBLE}) WHERE ¦rank <= 5 AND x", "no bound of rank", "in the subquery"),
     (f"SELECT * FROM (SELECT *, {OVER} FROM (¦SELECT 1 FROM x)) WHERE rank <= 5", "in a subquery", "one"),
     (
-        f"SELECT * FROM (SELECT *, ¦dense_rank() OVER (PARTITION BY {BOUNDS} ORDER BY x) AS r FROM {TUMBLE}) WHERE r < 2",
+        f"SELECT * FROM (SELECT *, ¦dense_rank() OVER (PARTITION BY {BOUNDS} ORDER BY x) AS r FROM {TUMBLE}) "
+        "WHERE r < 2",
         "which of equal tuples",
         "row_number()",
     ),
@@ -130,8 +131,8 @@ TOP_N = [
         "event_id",
     ),
     (
-        f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {BOUNDS} ORDER BY x ¦NULLS LAST) AS r FROM {TUMBLE}) "
-        "WHERE r < 2",
+        f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {BOUNDS} ORDER BY x ¦NULLS LAST) AS r "
+        f"FROM {TUMBLE}) WHERE r < 2",
         "an order of nulls",
         "no NULLS",
     ),

@@ -118,6 +118,7 @@ def test_windows_of_a_time_zone_have_it_beside_the_text():
         ("count(x)", {"function": "count", "column": "x"}),
         ("count_if(x > 3)", {"function": "count", "where": "x > 3"}),
         ("Count(distinct `my user`)", {"function": "count_distinct", "column": "my user"}),
+        ("approx_count_distinct(x)", {"function": "count_distinct", "column": "x", "approximate": "true"}),
         ("percentile(x, 0.5)", {"function": "quantile", "column": "x", "q": "0.5"}),
         ("sum(x) FILTER (WHERE y in (1, 2))", {"function": "sum", "column": "x", "where": "y in (1, 2)"}),
         ("sum(case when a then 1 end)", {"function": "sum", "column": generated_name("case when a then 1 end")}),

@@ -13,7 +13,7 @@ from tailrace.sql.translate import translate
 from tailrace.sql.write import beside, plain, quoted, write
 
 STREAM = {"event_time": "event_ts", "id": "event_id"}
-NAMES = ["country", "my code", "limit", "from", "window", "a`b", "null", "Price", "größe", "user", "x"]
+NAMES = ["country", "my code", "limit", "from", "window", "window_end", "a`b", "null", "Price", "größe", "user", "x"]
 CONDITIONS = [
     "code >= 500",
     "status = 'paid, GROUP BY x' and (amount > 0 or `from` is null)",
@@ -80,7 +80,9 @@ def calls(draw: st.DrawFn, values: st.SearchStrategy[str], functions: list[str],
     if form == "count":
         return {"function": "count"} | draw(st.sampled_from([{}, {"column": draw(values)}])) | condition
     share = {"q": draw(st.sampled_from(["0.5", "0.999"]))} if form else {}
-    return {"function": form or draw(st.sampled_from(functions)), "column": draw(values)} | share | condition
+    function = form or draw(st.sampled_from(functions))
+    share |= {"approximate": "true"} if function == "count_distinct" and draw(st.booleans()) else {}
+    return {"function": function, "column": draw(values)} | share | condition
 
 
 @settings(max_examples=400, deadline=None)
