@@ -102,6 +102,8 @@ def named(**aggregate: Any) -> dict[str, Any]:
 
 def test_a_query_whose_expression_ends_in_a_comment_has_no_text_that_the_comment_would_swallow():
     assert write(named(n={"function": "count", "where": "a -- b"})) is None
+    commented = {"streams": {"events": STREAM | {"where": "a -- b"}}}
+    assert write(named(n={"function": "count"}) | commented) is None, "it would be another text, of another structure"
     assert write(named(n={"function": "count"}, m={"expression": "n + 1 -- m"}, o={"function": "count"})) is None
 
 
