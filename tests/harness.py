@@ -22,15 +22,21 @@ from tailrace.ground.facts import Fact, stamp
 from tailrace.kind.protocol import Kind
 from tailrace.sources.check import Columns
 from tailrace.sources.segments import Segment
+from tailrace.windows.calendar import Calendar
 from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 NAMES = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"}
 
 
-def raw_table(tuples) -> pa.Table:
+def raw_table(tuples, keys: dict[str, pa.DataType] | None = None) -> pa.Table:
+    """Tuples as records; with `keys` the parts of their keys, which are JSON arrays, are columns of these types."""
     columns = [("event_time", pa.int64()), ("arrival_time", pa.int64()), ("id", pa.string()), ("key", pa.string())]
     data = {name: pa.array([getattr(t, name) for t in tuples], kind) for name, kind in columns}
-    return pa.table(data | {"value": pa.array([t.value for t in tuples], pa.float64())})
+    data |= {"value": pa.array([t.value for t in tuples], pa.float64())}
+    for place, (name, dtype) in enumerate((keys or {}).items()):
+        data[name] = pa.array([json.loads(t.key)[place] for t in tuples], dtype)
+    return pa.table(data)
 
 
 def policy_of_oracle(policy) -> SlackPolicy:
@@ -57,21 +63,34 @@ def stamp_settings(clock: Clock, settings: str, newest: int) -> Fact:
     return clock.facts[-1]
 
 
+def windows_of(settings) -> Windows:
+    """The windows of the oracle's query."""
+    if settings.days_of is not None:
+        return Calendar("day", settings.days_of)
+    return Sliding(settings.size, settings.slide, settings.offset)
+
+
 def make_pipeline(
-    settings, tasks: int = 1, keyed: bool = True, kind: Kind | None = None, tables: dict[str, pa.Table] | None = None
+    settings,
+    tasks: int = 1,
+    keyed: bool = True,
+    kind: Kind | None = None,
+    tables: dict[str, pa.Table] | None = None,
+    keys: dict[str, pa.DataType] | None = None,
 ) -> Pipeline:
-    """A pipeline of the oracle's query, or of another kind over the same windows."""
-    windows = Sliding(settings.size, settings.slide)
+    """A pipeline of the oracle's query, or of another kind over the same windows; `keys` as in `raw_table`."""
+    windows = windows_of(settings)
     parameters = {} if settings.q is None else {"q": settings.q}
     columns = {"value": "value"}
-    kind = kind or Aggregate(windows, columns, pa.string(), function=settings.function, parameters=parameters)
-    names = NAMES | ({} if keyed else {"key": None})
+    kind = kind or Aggregate(
+        windows, columns, pa.string(), keys=keys or {}, function=settings.function, parameters=parameters
+    )
+    names = NAMES | ({} if keyed else {"key": None}) | ({"key": tuple(keys)} if keys else {})
     needed = kind.inputs[0]
     columns = Columns(**names, values=needed.columns, earliest_ms=-(10**15), ahead_ms=10**15, carried=needed.carried)
     columns = columns if settings.skew is None else replace(columns, skew_ms=settings.skew)
-    reader = StreamReader(
-        "readings", MemoryFormat(tables or {}), columns, {}, kind.inputs[0].column_types, settings.tick
-    )
+    column_types = kind.inputs[0].column_types._replace(keys=keys or {})
+    reader = StreamReader("readings", MemoryFormat(tables or {}), columns, {}, column_types, settings.tick)
     return Pipeline(kind, (reader,), tasks)
 
 
@@ -86,6 +105,7 @@ def run(
     silences=(),
     kind=None,
     deduplicates=False,
+    keys=None,
 ):
     """Run the query over segments cut at `cuts`; returns all rows of each table.
 
@@ -94,8 +114,9 @@ def run(
     follows the segments of that batch (-1: what comes before all), each in a batch of its own.
     """
     bounds = [0, *cuts, len(tuples)]
-    tables = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise(bounds))}
-    pipeline = make_pipeline(settings, tasks, keyed=all(t.key is not None for t in tuples), kind=kind, tables=tables)
+    tables = {str(i): raw_table(tuples[a:b], keys) for i, (a, b) in enumerate(itertools.pairwise(bounds))}
+    keyed = all(t.key is not None for t in tuples)
+    pipeline = make_pipeline(settings, tasks, keyed=keyed, kind=kind, tables=tables, keys=keys)
     batches: dict[int, list[Segment]] = {}
     for i, table in enumerate(tables.values()):
         segment = Segment(str(i), 0, table.num_rows, ordinal=i, position=bounds[i], stream="readings")

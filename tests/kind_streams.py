@@ -16,6 +16,8 @@ from tailrace.query.query import Query
 from warehouse import EPOCH, TIME, tables_of
 
 WINDOW = {"window": {"size": "500 ms", "slide": "250 ms"}}
+MOVED = {"window": {"size": "500 ms", "slide": "250 ms", "offset": "-70 ms"}}
+AREAS = {"a": '"é", \\', "b": ""}
 HISTOGRAMS = ([1.0, 2.0, 3.0, 0.0], [1.0, 1.0, 3.0, 1.0], [0.0, 0.0, 0.0, 5.0])
 PLANAR = {"crs": "planar"}
 POINTS = {side: {"x": "x", "y": "y"} for side in ("left", "right")}
@@ -24,7 +26,7 @@ EMD = {"threshold": 0.5, "histogram": "hist", "ground_distance": "line", "scale"
 DISTRICTS = {"path": "zones.geojson", "id": "name", "geometry": "geometry"}
 
 KINDS = {
-    "aggregate": {"kind": "aggregate", "aggregate": {"function": "median", "column": "x"}} | WINDOW,
+    "aggregate": {"kind": "aggregate", "aggregate": {"function": "median", "column": "x"}} | MOVED,
     "named aggregates": {
         "kind": "aggregate",
         "aggregate": {
@@ -35,7 +37,7 @@ KINDS = {
         },
     }
     | WINDOW,
-    "topk": {"kind": "topk", "topk": {"k": 2, "score": "x"}} | WINDOW,
+    "topk": {"kind": "topk", "topk": {"k": 2, "score": "x"}} | WINDOW,  # by a list of keys
     "emd_join": {"kind": "emd_join", "window": {"size": "200 ms"}, "emd_join": EMD | {"span": 0.25, "feedback": "1 s"}},
     "spatial interval": {
         "kind": "spatial_join",
@@ -57,7 +59,7 @@ _FUTURE = 2 * 86_400_000  # further ahead than an event time may be
 
 
 class Row(NamedTuple):
-    """A tuple with the columns that all kinds read."""
+    """A tuple with the columns that all kinds read; files have `area` and `number` too."""
 
     event_time: int
     arrival_time: int
@@ -85,7 +87,8 @@ def query_of(name: str, directory: Path) -> Query:
     """The query of a kind over streams in a directory; one of two streams drops repeats."""
     declared, sides = json.loads(json.dumps(KINDS[name])), sides_of(name)
     columns = {column: column for column in ("event_time", "arrival_time", "id")}
-    columns |= {} if declared["kind"].endswith("join") else {"key": "key"}
+    keys = {"aggregate": "key", "topk": ["area", "number"]}
+    columns |= {"key": keys[name]} if name in keys else {}
     if name == TABLE_JOIN:
         declared["spatial_join"]["table"]["path"] = str(write_zone(directory / "zones.geojson"))
     else:
@@ -124,9 +127,11 @@ def write_files(rows: list[Row], directory: Path, per_file: int) -> None:
     first = len(list(directory.iterdir()))
     texts, numbers = (("id", "key"), pa.string()), (("x", "y"), pa.float64())
     fields = [("event_time", TIME), ("arrival_time", TIME), ("hist", pa.list_(pa.float64()))]
+    fields += [("area", pa.string()), ("number", pa.int32())]
     schema = pa.schema([*fields, *((name, kind) for names, kind in (texts, numbers) for name in names)])
+    records = [row._asdict() | {"area": AREAS[row.key], "number": int(row.x) % 2} for row in rows]
     for number, start in enumerate(range(0, len(rows), per_file), first):
-        part = pa.Table.from_pylist([row._asdict() for row in rows[start : start + per_file]], schema)
+        part = pa.Table.from_pylist(records[start : start + per_file], schema)
         pq.write_table(part, directory / f"part-{number:05d}.parquet")
 
 

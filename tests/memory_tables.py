@@ -31,12 +31,19 @@ def _within(times: pa.ChunkedArray, low: int, high: int) -> pa.ChunkedArray:
 class MemoryTables:
     """What the stream has given, as the tables are read, and the corrections so far."""
 
-    def __init__(self, tuples: list[Tuple], query: Settings, cuts: list[int], **how: object) -> None:
-        rows = run(tuples, query, cuts=cuts, **how)
-        files = {str(i): raw_table(tuples[a:b]) for i, (a, b) in enumerate(itertools.pairwise([0, *cuts, len(tuples)]))}
-        self.pipeline: Pipeline = make_pipeline(
-            query, keyed=all(t.key is not None for t in tuples), kind=how.get("kind"), tables=files
-        )
+    def __init__(
+        self,
+        tuples: list[Tuple],
+        query: Settings,
+        cuts: list[int],
+        keys: dict[str, pa.DataType] | None = None,
+        **how: object,
+    ) -> None:
+        rows = run(tuples, query, cuts=cuts, keys=keys, **how)
+        bounds = itertools.pairwise([0, *cuts, len(tuples)])
+        files = {str(i): raw_table(tuples[a:b], keys) for i, (a, b) in enumerate(bounds)}
+        keyed = all(t.key is not None for t in tuples)
+        self.pipeline: Pipeline = make_pipeline(query, keyed=keyed, kind=how.get("kind"), tables=files, keys=keys)
         self.schemas = schemas(self.pipeline.kind)
         self.results, self.late_rows = (self.table(name, rows.get(name, [])) for name in ("results", "late"))
         self.segments = self.table("segments", rows.get("segments", [])).to_pandas()

@@ -25,8 +25,11 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple, TypeVar
+from zoneinfo import ZoneInfo
 
 Policy = str | tuple[str, int]  # 'none' | ('k_slack', k) | 'mp_k_slack'
 Window = tuple[str | None, int, int]  # key, start, end
@@ -67,6 +70,8 @@ class Settings:
     changes: tuple[tuple[int, Policy], ...] = ()  # in the order of their versions: the first of them is version 2
     q: float | None = None  # of function quantile
     skew: int | None = None  # for t_max an event time counts no further than so long after its arrival; None: as it is
+    offset: int = 0  # by which the boundaries of windows and panes are moved
+    days_of: str | None = None  # a time zone: the windows are its days, and size and slide say nothing
 
     def counted(self, item: Tuple) -> int:
         return item.event_time if self.skew is None else min(item.event_time, item.arrival_time + self.skew)
@@ -74,6 +79,13 @@ class Settings:
     @property
     def pane(self) -> int:
         return math.gcd(self.size, self.slide)
+
+    def windows_of(self, event_time: int) -> list[tuple[int, int]]:
+        """The windows that hold an event time, the earliest first."""
+        if self.days_of is not None:
+            return [day_of(event_time, self.days_of)]
+        held = windows_of(event_time - self.offset, self.size, self.slide)
+        return [(start + self.offset, stop + self.offset) for start, stop in held]
 
 
 class Answer(NamedTuple):
@@ -170,8 +182,27 @@ def windows_of(event_time: int, size: int, slide: int) -> list[tuple[int, int]]:
     return found[::-1]
 
 
+def day_of(event_time: int, zone: str) -> tuple[int, int]:
+    """The day of a time zone that holds an event time."""
+    date = datetime.fromtimestamp(event_time // 1000, ZoneInfo(zone)).date() + timedelta(days=2)
+    while midnight(date, zone) > event_time:
+        date -= timedelta(days=1)
+    return midnight(date, zone), midnight(date + timedelta(days=1), zone)
+
+
+@cache
+def midnight(day: date, zone: str) -> int:
+    """The first quarter of an hour at which the clocks of a zone show a date, or a later one."""
+    moment = datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(days=1)
+    while moment.astimezone(ZoneInfo(zone)).date() < day:
+        moment += timedelta(minutes=15)
+    return int(moment.timestamp()) * 1000
+
+
 def pane_of(event_time: int, settings: Settings) -> int:
-    return (event_time // settings.pane) * settings.pane
+    if settings.days_of is not None:
+        return day_of(event_time, settings.days_of)[0]
+    return (event_time - settings.offset) // settings.pane * settings.pane + settings.offset
 
 
 def read_log(
@@ -306,7 +337,7 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
             return None
         last = outcome.trace[-1]
         newest = max(item.event_time for item in tuples[:taken_in])
-        _, last_end = windows_of(newest if newest <= passed_time else last.t_max, settings.size, settings.slide)[-1]
+        _, last_end = settings.windows_of(newest if newest <= passed_time else last.t_max)[-1]
         close_up_to(last_end, last.k_ms, last.end, last.facts_version)
         return max(before, last_end)
 
@@ -322,7 +353,7 @@ def stream(tuples: Sequence[Tuple], settings: Settings, flush: bool = True, pass
         for position in positions:
             item = tuples[position]
             missing = []
-            for start, stop in windows_of(item.event_time, settings.size, settings.slide):
+            for start, stop in settings.windows_of(item.event_time):
                 if frontier is not None and stop <= frontier:
                     missing.append((start, stop))
                 else:
@@ -389,7 +420,7 @@ def batch(
     """Every window (closed or not) over every tuple that arrived before `before`, repeats removed."""
     held: dict[Window, list[float]] = {}
     for item in distinct(tuples, settings.tick, before, passed):
-        for start, stop in windows_of(item.event_time, settings.size, settings.slide):
+        for start, stop in settings.windows_of(item.event_time):
             held.setdefault((item.key, start, stop), []).append(item.value)
     return {window: aggregate(settings.function, values, settings.q) for window, values in held.items()}
 
@@ -421,7 +452,7 @@ def repeated(
 ) -> set[Window]:
     """The windows answered in [a, b) that hold a repeat of an id."""
     again = [tuples[i] for i, is_first in in_order(tuples, settings.tick, b, passed) if not is_first]
-    holding = {(one.key, *w) for one in again for w in windows_of(one.event_time, settings.size, settings.slide)}
+    holding = {(one.key, *w) for one in again for w in settings.windows_of(one.event_time)}
     return {window for window in holding & outcome.answers.keys() if a < outcome.answers[window].as_of <= b}
 
 

@@ -15,7 +15,7 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, SAMPLE, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
 from tailrace.ground.time_limits import BEFORE_ALL
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 TICK = 10
 
@@ -29,11 +29,11 @@ class Arrival(NamedTuple):
     value: float = 1.0
 
 
-def statistics_of(came: Sequence[Arrival], windows: Sliding, promise: Any = None) -> TickStatistics:
+def statistics_of(came: Sequence[Arrival], windows: Windows, promise: Any = None) -> TickStatistics:
     """The statistics of all ticks of a stream, in one call."""
     ticks, counts, sample = defaultdict(list), defaultdict(int), defaultdict(list)
-    for each in came:
-        pane = each.event // windows.pane_ms * windows.pane_ms
+    panes = windows.pane(np.array([each.event for each in came], np.int64)).tolist()
+    for each, pane in zip(came, panes, strict=True):
         ticks[each.tick].append(each.event)
         counts[each.tick, pane] += 1
         sample[each.tick, each.group, pane].append(each.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from oracle import Outcome, Passed, Settings, Tuple, Window, distinct, newest, recomputed, windows_of
+from oracle import Outcome, Passed, Settings, Tuple, Window, distinct, newest, recomputed
 
 Ranking = list[tuple[str, float]]
 
@@ -20,7 +20,7 @@ def contents(tuples: Sequence[Tuple], settings: Settings, missed: Iterable[tuple
     """What each window holds; without the tuples, by their positions, that missed it."""
     gone, held = set(missed), dict[Window, list[Tuple]]()
     for position, item in enumerate(tuples):
-        for start, stop in windows_of(item.event_time, settings.size, settings.slide):
+        for start, stop in settings.windows_of(item.event_time):
             if (position, (item.key, start, stop)) not in gone:
                 held.setdefault((item.key, start, stop), []).append(item)
     return held

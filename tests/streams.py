@@ -7,6 +7,8 @@ k >= 1), small, and around 2020-01-01, so hundreds of cases run in seconds.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
@@ -33,6 +35,13 @@ WINDOWS = [
     (3, 2),
     (1, 1),
 ]
+ZONES = {  # days to begin at, around which clocks change
+    "Europe/Berlin": ["2024-03-30", "2024-10-27", "2020-01-01"],
+    "America/Sao_Paulo": ["2018-11-04", "2018-02-17"],
+    "America/Havana": ["2024-03-10", "2024-11-03"],
+    "Pacific/Apia": ["2011-12-29"],
+    "Asia/Kathmandu": ["2020-01-01"],
+}
 TICKS = [100, 0, 1, 30, 250]
 FUNCTIONS = ["sum", "count", "avg", "min", "max", "median", "quantile"]
 QUANTILES = [0.9, 0.5, 0.25, 0.1, 1 / 3, 0.001, 0.999999]
@@ -62,6 +71,7 @@ def disordered(
     ticks: list[int] | None = None,
     functions: list[str] | None = None,
     skews: bool = False,
+    placed: bool = False,
 ) -> tuple[list[Tuple], Settings]:
     """A stream in order of position, and a query over it.
 
@@ -69,8 +79,19 @@ def disordered(
     changes: the policy may change once or twice in the course of the stream.
     ticks, functions: to draw from these only.
     skews: event times may be bounded for t_max by their arrival.
+    placed: windows may have an offset, or be the days of a time zone.
     """
     size, slide = draw(st.sampled_from(WINDOWS))
+    begin, shape = EPOCH, Settings(size, slide, 0)
+    if placed:
+        zone = draw(st.sampled_from([None, None, *ZONES]))
+        if zone is None:
+            shape = replace(shape, offset=draw(st.integers(1 - slide, slide - 1)))
+        else:
+            size = slide = DAY
+            shape = Settings(size, slide, 0, days_of=zone)
+            first_day = datetime.fromisoformat(draw(st.sampled_from(ZONES[zone]))).replace(tzinfo=UTC)
+            begin = int(first_day.timestamp()) * 1000 + draw(st.integers(0, DAY))
     tick = draw(st.sampled_from(ticks or TICKS))
     function = draw(st.sampled_from(functions or FUNCTIONS))
     q = draw(st.sampled_from(QUANTILES)) if function == "quantile" else None
@@ -98,11 +119,11 @@ def disordered(
     rows = draw(st.lists(row, min_size=max(min_tuples, min(least, max_tuples)), max_size=max_tuples))
 
     tuples: list[Tuple] = []
-    arrival = EPOCH + draw(st.one_of(st.just(0), st.integers(-500, 500)))
+    arrival = begin + draw(st.one_of(st.just(0), st.integers(-500, 500)))
     for position, (gap, (kind, number, side, beside), key, value) in enumerate(rows):
         arrival += gap
-        border = (arrival // slide + number) * slide + side + beside
-        event = arrival - number if kind == "delay" else border
+        event = arrival - number if kind == "delay" else _border(shape, arrival, number, side) + beside
+        event = min(event, arrival + DAY - 1)
         tuples.append(Tuple(event, arrival, f"t{position}", keys[key], value))
 
     if tuples and draw(st.booleans()):  # one far outlier, behind or ahead
@@ -129,7 +150,13 @@ def disordered(
             number = position if tick == 0 else largest // tick
             facts.append((number, draw(policies(size))))
     skew = draw(st.sampled_from([None, 0, 1, 100, 60_000])) if skews else None
-    return tuples, Settings(size, slide, tick, function, policy, tuple(facts), q, skew)
+    return tuples, replace(shape, tick=tick, function=function, policy=policy, changes=tuple(facts), q=q, skew=skew)
+
+
+def _border(shape: Settings, arrival: int, number: int, side: int) -> int:
+    """The start of a window some windows from the one that an arrival is in; or its end, if `side` is not 0."""
+    start, end = shape.windows_of(arrival + number * shape.slide)[-1]
+    return end if side else start
 
 
 def cuts(n: int, max_cuts: int = 6) -> st.SearchStrategy[list[int]]:

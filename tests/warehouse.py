@@ -60,6 +60,13 @@ def even(n: int, parts: int) -> list[int]:
     return [n * i // parts for i in range(parts + 1)]
 
 
+def window_of(settings: Settings) -> dict[str, str]:
+    """The windows of the oracle's settings as a file declares them."""
+    if settings.days_of is not None:
+        return {"size": "1 d", "timezone": settings.days_of}
+    return {"size": f"{settings.size} ms", "slide": f"{settings.slide} ms", "offset": f"{settings.offset} ms"}
+
+
 def make_query(
     path: Path,
     settings: Settings,
@@ -85,7 +92,7 @@ def make_query(
         {
             "name": "readings",
             "streams": {"readings": {"source": {"format": source, "path": str(path)} | rate} | columns},
-            "window": {"size": f"{settings.size} ms", "slide": f"{settings.slide} ms"},
+            "window": window_of(settings),
             "disorder": disorder,
             "parallelism": parallelism,
         }

@@ -14,7 +14,7 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Kind
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
-from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
+from tailrace.query.windowed import AggregateQuery, TopKQuery
 from tailrace.spatial_join.interval_join import SpatialIntervalJoin
 from tailrace.spatial_join.planning import explanation_of, input_of, stream_join_of, table_lookup_of
 from tailrace.spatial_join.table_join import SpatialTableJoin
@@ -27,19 +27,18 @@ def _aggregate(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, AggregateQuery)
     section = query.aggregate
     if isinstance(section, NamedAggregatesSection):
-        return named_aggregates(_sliding(query), section, types[0])
+        return named_aggregates(query.window.windows, section, types[0], types[0].of_keys(query.key_names))
     columns = {"value": section.column} if section.column else {}
-    keys = types[0].key, types[0].id
-    return Aggregate(_sliding(query), columns, *keys, function=section.function, parameters=section.parameters)
+    keys = types[0].key, types[0].id, types[0].of_keys(query.key_names)
+    return Aggregate(query.window.windows, columns, *keys, function=section.function, parameters=section.parameters)
 
 
 def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, TopKQuery)
     section = query.topk
     descending, columns = section.order == "descending", {"score": section.score}
-    return TopK(
-        _sliding(query), columns, types[0].key, types[0].id, k=section.k, descending=descending, method=section.method
-    )
+    keys = types[0].key, types[0].id, types[0].of_keys(query.key_names)
+    return TopK(query.window.windows, columns, *keys, k=section.k, descending=descending, method=section.method)
 
 
 def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
@@ -77,10 +76,6 @@ def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert query.window is not None
     sliding = Sliding(query.window.size_ms, query.window.slide_ms)
     return SpatialWindowJoin(sliding.size_ms - 1, (left, right), sliding=sliding, **parts)
-
-
-def _sliding(query: WindowedQuery) -> Sliding:
-    return Sliding(query.window.size_ms, query.window.slide_ms)
 
 
 KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join, "spatial_join": _spatial_join}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness import again, stamp_settings
+from policy_ticks import Arrival, slacks, statistics_of
+from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Clock
@@ -22,7 +25,9 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, TickContents
 from tailrace.disorder.ticks import Ticks
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.windows.calendar import Calendar
 from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 PROMISE = {"error": 0.1, "risk": 0.2}
 SAMPLES = {
@@ -35,6 +40,7 @@ SAMPLES = {
 }
 SAMPLES |= {"cache_duration": {"initial": "4 s"}}
 WINDOWS = Sliding(200, 100)
+DAY = 86_400_000
 every_policy = pytest.mark.parametrize("name", SAMPLES)
 # (distance to the tick before, number of tuples, smallest event time, range of event times)
 TICKS = st.lists(
@@ -209,3 +215,31 @@ def test_mp_k_slack_has_the_largest_delay_so_far(rows: list) -> None:
         largest = max(largest, t_max - low)
         expected.append(largest)
     assert slack("mp_k_slack", ticks, []) == expected == sorted(expected)
+
+
+@every_policy
+@pytest.mark.parametrize(
+    ("windows", "moved", "by", "scale"),
+    [
+        (Sliding(200, 100), Sliding(200, 100, 37), 37, 1),
+        (Sliding(300, 200), Sliding(300, 200, -150), -150, 1),
+        (Sliding(DAY, DAY), Calendar("day", "UTC"), 0, DAY // 200),
+    ],
+    ids=["moved", "moved back", "days"],
+)
+def test_the_slack_does_not_depend_on_where_windows_lie(
+    name: str, windows: Windows, moved: Windows, by: int, scale: int
+) -> None:
+    draw, came = random.Random(1), []
+    for number in range(3000):
+        delay = draw.choice([0, 0, 0, 10, 50, 400])
+        came.append(Arrival((5 * number + delay) // 10, 5 * number * scale, draw.randrange(30), draw.random()))
+    came.sort(key=lambda each: each.tick)
+    there = [each._replace(event=each.event + by) for each in came]
+    model = AggregateErrorModel("sum")
+    found = [
+        slacks(policy(name), statistics_of(rows, where, model), [100, 700])[0]
+        for rows, where in ((came, windows), (there, moved))
+    ]
+    assert found[0] == found[1]
+    assert name in ("none", "k_slack", "cache_duration") or len(set(found[0])) > 1

@@ -105,6 +105,13 @@ def test_a_trigger_keeps_its_identity_through_serialization(tmp_path):
     assert GapTrigger.of(query, 1).serialize()[1] != arguments
 
 
+def test_panes_of_a_calendar_count_as_the_longest_day(tmp_path):
+    """So no late tuples are further apart than the span that is told."""
+    days = QUERY.replace("{{size: 2 h, slide: 1 h}}", "{{size: 1 d, timezone: Europe/Berlin}}")
+    query = load(declare(tmp_path, "readings", days))
+    assert GapTrigger.of(query, 1).pane_ms == 25 * 3_600_000
+
+
 def test_a_trigger_fires_once_with_the_range_of_the_late_tuples(late_tables, make_trigger, wait_for_looks):
     assert run(make_trigger(), wait_for_looks(20)) == [EXPECTED_RANGE]
 

@@ -17,7 +17,7 @@ FAR = 1 << 60
 
 
 @SOME
-@given(st.data(), disordered(min_tuples=1, duplicates=True))
+@given(st.data(), disordered(min_tuples=1, duplicates=True, placed=True))
 def test_evaluated_history_is_the_batch_answer_at_any_cut_off(data, case):
     tuples, query = case
     desk = MemoryTables(tuples, query, data.draw(cuts(len(tuples)), label="cuts"))
@@ -33,7 +33,7 @@ def test_evaluated_history_is_the_batch_answer_at_any_cut_off(data, case):
 
 
 @SOME
-@given(st.data(), disordered(min_tuples=1, duplicates=True))
+@given(st.data(), disordered(min_tuples=1, duplicates=True, placed=True))
 def test_repeats_are_found_wherever_the_first_tuple_is(data, case):
     tuples, query = case
     desk = MemoryTables(tuples, query, data.draw(cuts(len(tuples)), label="cuts"))
@@ -49,7 +49,7 @@ def test_repeats_are_found_wherever_the_first_tuple_is(data, case):
 
 
 @SOME
-@given(st.data(), disordered(min_tuples=1))
+@given(st.data(), disordered(min_tuples=1, placed=True))
 def test_the_windows_an_interval_touches_are_those_its_late_tuples_missed(data, case):
     tuples, query = case
     desk, outcome = MemoryTables(tuples, query, []), stream(tuples, query)

@@ -23,7 +23,7 @@ SUMS = ["sum", "count", "avg"]
 @st.composite
 def case(draw: st.DrawFn, functions: list[str] | None = None):
     """A stream with repeats, a query, where its log is cut, and the points of arrival that intervals may begin at."""
-    tuples, query = draw(disordered(min_tuples=1, duplicates=True, functions=functions))
+    tuples, query = draw(disordered(min_tuples=1, duplicates=True, functions=functions, placed=True))
     at = draw(cuts(len(tuples), max_cuts=20))
     outcome = stream(tuples, query)
     ends = [tick.end for tick in outcome.trace]

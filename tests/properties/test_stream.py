@@ -14,7 +14,7 @@ MANY = settings(max_examples=300, deadline=None)
 
 
 @MANY
-@given(disordered(skews=True), st.booleans())
+@given(disordered(skews=True, placed=True), st.booleans())
 def test_the_answers_of_one_batch_are_the_oracles(case, flush):
     tuples, query = case
     rows, outcome = run(tuples, query, flush=flush), stream(tuples, query, flush=flush)
@@ -24,7 +24,7 @@ def test_the_answers_of_one_batch_are_the_oracles(case, flush):
 
 
 @MANY
-@given(st.data(), disordered(min_tuples=1, skews=True), st.integers(1, 3), st.booleans())
+@given(st.data(), disordered(min_tuples=1, skews=True, placed=True), st.integers(1, 3), st.booleans())
 def test_answers_do_not_depend_on_cuts_restarts_and_parallelism(data, case, tasks, flush):
     tuples, query = case
     at = data.draw(cuts(len(tuples)), label="cuts")

@@ -10,19 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import run
+from harness import run, windows_of
 from oracle import stream
 from oracle_assertions import assert_late
 from rankings import contents, ranked, rankings_of, streamed
 from streams import cuts, disordered
 from tailrace.topk import best, methods
 from tailrace.topk.kind import TopK
-from tailrace.windows.sliding import Sliding
 
 ANSWER = ("k_ms", "as_of", "facts_version", "tuples")
 EXACT = ["adaptive", "list", "gstopk"]
 SOME = settings(max_examples=60, deadline=None)
-CASE = disordered(functions=["median"])  # of the oracle's answers only `ANSWER` is used
+CASE = disordered(functions=["median"], placed=True)  # of the oracle's answers only `ANSWER` is used
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -32,8 +31,7 @@ def paper_list_and_small_bounds():
 
 
 def kind_of(query, k: int, method: str, descending: bool = True) -> TopK:
-    windows = Sliding(query.size, query.slide)
-    return TopK(windows, {"score": "value"}, pa.string(), k=k, descending=descending, method=method)
+    return TopK(windows_of(query), {"score": "value"}, pa.string(), k=k, descending=descending, method=method)
 
 
 @pytest.mark.parametrize("method", EXACT)

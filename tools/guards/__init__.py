@@ -29,6 +29,7 @@ from guards import (
     storage,
     stream,
     terminal,
+    windows,
 )
 from guards.mutation import Mutation
 
@@ -56,6 +57,7 @@ ROOMS = (
     storage,
     stream,
     terminal,
+    windows,
 )
 MUTATIONS: tuple[Mutation, ...] = tuple(mutation for room in ROOMS for mutation in room.MUTATIONS)
 

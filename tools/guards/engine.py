@@ -7,6 +7,13 @@ from guards.shared_tests import COST, WAREHOUSE
 
 MUTATIONS = (
     Mutation(
+        "a key may be called as a column beside those of answers",
+        "engine/output_tables.py",
+        '_ANSWERED_AT = "answered at"',
+        '_ANSWERED_AT = "answered"',
+        ("tests/contract/test_named_keys.py::test_a_list_of_one_names_its_column_whatever_it_is_called[answered]",),
+    ),
+    Mutation(
         "a state whose bytes have changed on the disk is refused",
         "engine/task_states.py",
         "if content[4:_HEADER_BYTES] != _checksum(state):",

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from guards.mutation import Mutation
 
+KEYS = "tests/unit/ground/test_key_lists.py"
 ROOTS = "tests/unit/ground/test_source_roots.py"
 
 MUTATIONS = (
+    Mutation(
+        "lists of keys: quotes and control characters are escaped",
+        "ground/key_lists.py",
+        "if not pc.any(escaped, min_count=0).as_py():",
+        "if True:",
+        (KEYS,),
+    ),
+    Mutation(
+        "lists of keys: nulls take no code of another value",
+        "ground/key_lists.py",
+        "encode(part.fill_null(_any_value(part.type)))",
+        "encode(part)",
+        (KEYS,),
+    ),
     Mutation(
         "INT96 times in microseconds",
         "ground/times.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from guards.mutation import Mutation
 
 LOADING = "tests/unit/query/test_loading.py"
+WINDOW = "tests/unit/query/test_window_section.py"
 
 MUTATIONS = (
     Mutation(
@@ -20,6 +21,34 @@ MUTATIONS = (
         "if self.slide_ms * _MOST_WINDOWS < self.size_ms:",
         "if False:",
         ("tests/unit/query/test_loading.py",),
+    ),
+    Mutation(
+        "weeks and months need a time zone",
+        "query/window_section.py",
+        "if unit is not None:",
+        "if False:",
+        (WINDOW,),
+    ),
+    Mutation(
+        "windows of a time zone are its days, weeks or months",
+        "query/window_section.py",
+        "if self.timezone is not None and self.size not in _UNITS:",
+        "if False:",
+        (WINDOW,),
+    ),
+    Mutation(
+        "an offset is less than a slide",
+        "query/window_section.py",
+        "if abs(self.offset) >= self.slide:",
+        "if False:",
+        (WINDOW,),
+    ),
+    Mutation(
+        "no key is called as another column of answers",
+        "query/key_section.py",
+        "if name.lower() in taken:",
+        "if False:",
+        ("tests/unit/query/test_key_section.py",),
     ),
     Mutation(
         "a checkpoint fixes how far event times may be ahead",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from guards.mutation import Mutation
+from guards.shared_tests import NAMED_KEYS
 
 TOPIC = "tests/kafka/test_source.py"
 PARTITIONS = "tests/unit/sources/test_partitions.py"
@@ -14,6 +15,20 @@ MUTATIONS = (
         "chunk.has_dictionary_page and chunk.total_uncompressed_size <= _CODE_BYTES * chunk.num_values",
         "chunk.has_dictionary_page",
         ("tests/unit/sources/test_parquet_files.py",),
+    ),
+    Mutation(
+        "a null in a list of keys is rejected",
+        "sources/check.py",
+        'verdict.reject(nulls(keys), f"{name} is null")',
+        "pass",
+        ("tests/contract/test_named_keys.py::test_records_with_a_null_in_a_key_go_to_quarantine",),
+    ),
+    Mutation(
+        "history has the columns of a list of keys",
+        "sources/history.py",
+        "if part.startswith(KEY_PART):",
+        "if False:",
+        (f"{NAMED_KEYS}[json-sum]",),
     ),
     Mutation(
         "coded keys: each once in the dictionary, none null",

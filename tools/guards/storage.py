@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guards.mutation import Mutation
-from guards.shared_tests import REBUILD, SINK, WAREHOUSE
+from guards.shared_tests import NAMED_KEYS, REBUILD, SINK, WAREHOUSE
 
 MERGED = "tests/properties/test_merged_batches.py"
 CHECKPOINT = "tests/unit/storage/test_checkpoint.py"
@@ -14,6 +14,20 @@ BACKUP = "tests/unit/storage/test_backup.py"
 LEASE = tuple(f"tests/{place}/test_lease.py" for place in ("unit/storage", "properties"))
 
 MUTATIONS = (
+    Mutation(
+        "results of a key: however its list is written",
+        "storage/answer_range.py",
+        "return replace(self, key=key)",
+        "return self",
+        (f"{NAMED_KEYS}[parquet-sum]",),
+    ),
+    Mutation(
+        "results by a list of keys have its columns in place of the text",
+        "storage/results.py",
+        'not (query.key_names and name == "key")',
+        "True",
+        (f"{NAMED_KEYS}[parquet-sum]",),
+    ),
     Mutation(
         "app transactions: the check",
         "storage/tables.py",

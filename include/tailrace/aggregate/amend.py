@@ -8,10 +8,10 @@ import pyarrow as pa
 from tailrace.aggregate.function import Function
 from tailrace.ground.columns import unify
 from tailrace.windows.panes import Rows, evaluate_windows
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
-def amend(windows: Sliding, function: Function, answers: pa.Table, late: pa.Table) -> pa.RecordBatch | None:
+def amend(windows: Windows, function: Function, answers: pa.Table, late: pa.Table) -> pa.RecordBatch | None:
     """Add the late tuples to the streamed answers.
 
     Parameters

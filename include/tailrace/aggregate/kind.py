@@ -17,7 +17,6 @@ from tailrace.aggregate.functions import function_of
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.duration import format_duration
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
@@ -50,9 +49,7 @@ class Aggregate(KeyedWindows):
 
     @property
     def explanation(self) -> Explanation:
-        windows = self.windows
-        pane, share = format_duration(windows.pane_ms), windows.size_ms // windows.pane_ms
-        method = f"{self.function} of panes of {pane}, {share} to a window"
+        method = f"{self.function} of {self.windows.description}"
         return Explanation("by the hash of the key", method, "tuples are combined before they go to the tasks")
 
     @property

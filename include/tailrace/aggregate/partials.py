@@ -13,10 +13,10 @@ from tailrace.aggregate.tick_groups import TickGroups, group_by_tick
 from tailrace.ground.columns import encode
 from tailrace.ground.grouping import How
 from tailrace.windows.panes import Columns
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
-def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
+def combine(windows: Windows, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
     """Combine tuples into one row for each key, pane and tick; fold `keep`: one row a tuple.
 
     Parameters
@@ -40,7 +40,7 @@ def combine(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.
     return _rows(groups, folded, function.types)
 
 
-def combine_all(windows: Sliding, aggregates: Aggregates, tuples: pa.RecordBatch) -> pa.RecordBatch:
+def combine_all(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) -> pa.RecordBatch:
     """Do the same as `combine` for several aggregates, each of a column of its own name in the tuples."""
     columns = aggregates.of(tuples)
     if aggregates.keeps:
@@ -49,7 +49,7 @@ def combine_all(windows: Sliding, aggregates: Aggregates, tuples: pa.RecordBatch
     return _rows(groups, aggregates.merge_rows(groups.rows, columns), aggregates.types)
 
 
-def _each(windows: Sliding, tuples: pa.RecordBatch, columns: Columns, types: dict[str, pa.DataType]) -> pa.RecordBatch:
+def _each(windows: Windows, tuples: pa.RecordBatch, columns: Columns, types: dict[str, pa.DataType]) -> pa.RecordBatch:
     """Return a row for each tuple."""
     keys, key = encode(tuples.column("key"))
     pane, ones = windows.pane(np.asarray(tuples.column("event_time"))), np.ones(len(tuples), np.int64)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pyarrow as pa
+
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.aggregate.named_section import NamedAggregatesSection
 from tailrace.aggregate.typed import Values
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 _PREFIX = "value_"
 """Stands before the name of a source's column in tuples, which have columns of their own."""
 
 
-def named_aggregates(windows: Sliding, section: NamedAggregatesSection, types: ColumnTypes) -> NamedAggregates:
-    """Build the kind, given the types of the tuples' columns."""
+def named_aggregates(
+    windows: Windows, section: NamedAggregatesSection, types: ColumnTypes, keys: Mapping[str, pa.DataType] | None = None
+) -> NamedAggregates:
+    """Build the kind, given the types of the tuples' columns, and those of a list of keys."""
     names = dict.fromkeys(each.column for each in section.each.values() if each.column is not None)
     columns = {_PREFIX + name: name for name in names}
     column_types = types.of_carried(columns)
@@ -32,6 +38,7 @@ def named_aggregates(windows: Sliding, section: NamedAggregatesSection, types: C
         columns,
         types.key,
         types.id,
+        keys or {},
         aggregates=tuple(aggregates),
         column_types=column_types,
         names=tuple(section.each),

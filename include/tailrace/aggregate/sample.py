@@ -17,10 +17,10 @@ from tailrace.disorder.quantile.key_sketch import GROUPS, KeySketch, stretch_of
 from tailrace.disorder.tick_statistics import SAMPLE
 from tailrace.ground.columns import group, pair, unify
 from tailrace.partition.by_key import hash_of
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
-def _in_sample(windows: Sliding, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
+def _in_sample(windows: Windows, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
     """Mask of the tuples whose key is in the sample at their tick; shape (n,) for n tuples."""
     keys, (key,) = unify([tuples.column("key")])
     if len(keys) <= GROUPS:
@@ -33,7 +33,7 @@ def _in_sample(windows: Sliding, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
     return tick < groups.until[place][np.searchsorted(distinct, code)]
 
 
-def sample(windows: Sliding, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
+def sample(windows: Windows, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
     """Combine the tuples of at most `GROUPS` keys at a time in each stretch into partials; `group` is the key's hash.
 
     Parameters

@@ -12,7 +12,7 @@ from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.kernels.library import compiled
 from tailrace.kernels.signature import Codes
 from tailrace.kernels.tick_partials import CELLS, CELLS_PER_TUPLE, number_cells
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 class TickGroups(NamedTuple):
@@ -33,7 +33,7 @@ class TickGroups(NamedTuple):
     tuples: Ints
 
 
-def group_by_tick(windows: Sliding, tuples: pa.RecordBatch) -> TickGroups:
+def group_by_tick(windows: Windows, tuples: pa.RecordBatch) -> TickGroups:
     """Group tuples with the columns `key`, `event_time` (ms) and `tick`."""
     keys, key = encode(tuples.column("key"))
     event, tick = np.asarray(tuples.column("event_time")), np.asarray(tuples.column("tick"))
@@ -42,17 +42,17 @@ def group_by_tick(windows: Sliding, tuples: pa.RecordBatch) -> TickGroups:
     return TickGroups(rows, pa.DictionaryArray.from_arrays(pa.array(key_code, pa.int32()), keys), *columns)
 
 
-def _by_code(windows: Sliding, key: Codes, event: Ints, tick: Ints) -> tuple[Any, ...]:
-    tick_and_pane, split_time = pair(tick, event // windows.pane_ms)
+def _by_code(windows: Windows, key: Codes, event: Ints, tick: Ints) -> tuple[Any, ...]:
+    tick_and_pane, split_time = pair(tick, windows.to_scale(event) // windows.scale_step)
     code, split = pair(tick_and_pane, key.astype(np.int64))
     codes, rows = GroupedRows.of(code)
     tick_and_pane, key_code = split(codes)
     tick, pane = split_time(tick_and_pane)
     counts = rows.fold(np.ones(len(key), np.int64), "sum")
-    return rows, key_code, pane * windows.pane_ms, tick, counts
+    return rows, key_code, windows.from_scale(pane * windows.scale_step), tick, counts
 
 
-def _by_cell(windows: Sliding, keys: int, key: Codes, event: Ints, tick: Ints) -> tuple[Any, ...] | None:
+def _by_cell(windows: Windows, keys: int, key: Codes, event: Ints, tick: Ints) -> tuple[Any, ...] | None:
     """Do the same as `_by_code` by compiled code; None where there is none, or it is not for these tuples."""
     n = len(key)
     number = compiled(number_cells, n)
@@ -63,8 +63,8 @@ def _by_cell(windows: Sliding, keys: int, key: Codes, event: Ints, tick: Ints) -
     used, key_code = np.empty((2, n), np.int32)
     pane, ticks, tuples = np.empty((3, n), np.int64)
     columns = used, key_code, pane, ticks, tuples
-    m = number(n, keys, windows.pane_ms, tick, event, key, cells, counts, cell, *columns)
+    m = number(n, keys, windows.scale_step, tick, windows.to_scale(event), key, cells, counts, cell, *columns)
     if m <= 0:
         return None
-    found: tuple[Any, ...] = tuple(column[:m] for column in columns)
-    return GroupedRows(cell, int(used[m - 1]) + 1, found[0]), *found[1:]
+    groups = GroupedRows(cell, int(used[m - 1]) + 1, used[:m])
+    return groups, key_code[:m], windows.from_scale(pane[:m]), ticks[:m], tuples[:m]

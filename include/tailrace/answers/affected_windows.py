@@ -12,7 +12,7 @@ from tailrace.answers.identity import WINDOW
 from tailrace.answers.model import Content
 from tailrace.ground.matching import Rows
 from tailrace.ground.ranges import Ranges, merge_ranges
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -20,19 +20,20 @@ class ClosedWindows:
     """Every answer of a window that closed (end ≤ frontier) and overlaps the event times [low, high)."""
 
     event_times: tuple[int, int]
-    sliding: Sliding
+    shape: Windows
     frontier: int
 
     def ranges(self) -> Ranges:
         low, high = self.event_times
-        low, high = low - self.sliding.size_ms, min(high + self.sliding.size_ms, self.frontier)
+        low, high = self.shape.start(self.shape.end_after(low)), int(self.shape.last_end(np.array([high - 1]))[0])
+        high = min(high, self.frontier)
         some = slice(0, int(low < high))
         return np.array([low])[some], np.array([high])[some]
 
     def contains(self, answers: Rows) -> NDArray[np.bool_]:
         low, high = self.event_times
         end = np.asarray(answers.column("window_end"))
-        return np.asarray((end > low) & (end - self.sliding.size_ms < high) & (end <= self.frontier))
+        return np.asarray((end > low) & (self.shape.start(end) < high) & (end <= self.frontier))
 
     def parts(self, content: Content) -> list[Content]:
         return [content]
@@ -43,16 +44,16 @@ class MissedWindows:
     """Windows one by one: each `key` and `window_end` once."""
 
     windows: pa.Table
-    sliding: Sliding
+    shape: Windows
 
     @staticmethod
-    def of(rows: Rows, sliding: Sliding) -> MissedWindows:
+    def of(rows: Rows, shape: Windows) -> MissedWindows:
         """The windows of these rows."""
-        return MissedWindows(WINDOW.first_rows(rows.select(WINDOW.determining)), sliding)
+        return MissedWindows(WINDOW.first_rows(rows.select(WINDOW.determining)), shape)
 
     def ranges(self) -> Ranges:
         end = np.unique(np.asarray(self.windows.column("window_end")))
-        return merge_ranges(end - self.sliding.size_ms, end)
+        return merge_ranges(self.shape.start(end), end)
 
     def contains(self, answers: Rows) -> NDArray[np.bool_]:
         return np.asarray(WINDOW.find(answers, self.windows) >= 0)

@@ -16,7 +16,7 @@ from tailrace.answers.revision import Revision
 from tailrace.answers.window_revision import revise_windows
 from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.matching import Rows, select
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ByWindow:
         The columns of a late row by which answers are amended.
     """
 
-    windows: Sliding
+    windows: Windows
     row_key: tuple[str, ...] = ()
     amounts: Mapping[str, pa.DataType] = field(default_factory=lambda: {"total": pa.float64()})
 
@@ -125,4 +125,4 @@ class ByWindow:
 
     def _windows(self, keys: pa.Table, row: Ints, end: Ints) -> pa.Table:
         """The identity of the windows with these ends, each with the key of a row."""
-        return pa.table([keys.column("key").take(pa.array(row)), end - self.windows.size_ms, end], list(WINDOW.columns))
+        return pa.table([keys.column("key").take(pa.array(row)), self.windows.start(end), end], list(WINDOW.columns))

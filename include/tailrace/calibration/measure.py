@@ -22,7 +22,7 @@ from tailrace.ground.matching import Rows
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kind.capabilities import combined
 from tailrace.kind.protocol import WindowedKind
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ class Accuracies:
         By the delays of the tuples.
     """
 
-    windows: Sliding
+    windows: Windows
     durations: Ints
     ends: Ints
     quality: Floats

@@ -93,7 +93,7 @@ class RecentWindows:
             settling = settling_ms(recent.delays, longest_wait, self.accuracy) if len(recent.delays) else longest_wait
             exact = pa.Table.from_batches([kind.evaluate(recent.tuples)])
             end, until = kind.answers.horizon(exact), recent.course.last - settling
-            exact = exact.filter(pa.array((end >= recent.low + kind.windows.size_ms) & (end <= until)))
+            exact = exact.filter(pa.array((kind.windows.start(end) >= recent.low) & (end <= until)))
             complete = len(np.unique(kind.answers.horizon(exact)))
             if complete >= self.n:
                 break
@@ -110,8 +110,8 @@ class RecentWindows:
         Returned with it: True if no tuple of history is older.
         """
         windows, (earliest, newest) = self.kind.windows, self.history.span()
-        last = (newest - wait - windows.size_ms) // windows.slide_ms
-        low = (last - count + 1) * windows.slide_ms
+        last = windows.number(windows.end_until(newest - wait))
+        low = windows.start(windows.end_of(last - count + 1))
         return low, low <= earliest
 
     def _tuples_since(self, low: int) -> RecentTuples:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -76,7 +76,7 @@ class LossOverlap:
         return np.asarray((sums[below] + limit * (len(self.delays) - below)) / max(len(self.delays), 1))
 
 
-def standard_errors(windows: Sliding, durations: Ints, ends: Ints, quality: Floats, overlap: LossOverlap) -> Floats:
+def standard_errors(windows: Windows, durations: Ints, ends: Ints, quality: Floats, overlap: LossOverlap) -> Floats:
     """The standard error of the mean quality with each duration, shape (m,).
 
     Parameters
@@ -94,9 +94,10 @@ def standard_errors(windows: Sliding, durations: Ints, ends: Ints, quality: Floa
     spread = ((means - quality.mean(axis=1, keepdims=True)) ** 2).mean(axis=1)
 
     alike = overlap.shares(durations, np.arange(over + 1) * windows.slide_ms, windows.size_ms)
+    number = windows.number(ends)
     of_mean, of_block = np.full(len(quality), 1 / n), np.full(len(quality), 1 / block)
     for lag in range(1, min(over + 1, n)):
-        steps = np.minimum((ends[lag:] - ends[:-lag]) // windows.slide_ms, over)
+        steps = np.minimum(number[lag:] - number[:-lag], over)
         common = 2 * (alike @ np.bincount(steps, minlength=over + 1)) / n
         of_mean += common / n
         of_block += common * max(block - lag, 0) / block**2

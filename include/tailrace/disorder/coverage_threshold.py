@@ -13,6 +13,7 @@ from tailrace.disorder.quantile.key_sketch import STRETCH, KeySketch
 from tailrace.disorder.tick_statistics import Floats, TickRows, TickStatistics
 from tailrace.ground.columns import group_sums, pair
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.windows.windows import Windows
 
 _MAX_WINDOWS, _MAX_VALUES = 512, 2_000  # only the newest count
 _MIN_VALUES = 1_000  # fewer say too little of a skewed population
@@ -27,13 +28,13 @@ def thresholds(stats: TickStatistics, error: float, risk: float, state: PolicySt
     population = _RecentWindows.restore(state)
     groups, in_use = KeySketch.restore(stats.windows, state, stats.sample)
     sample = TickRows(stats.sample.at[in_use], {name: column[in_use] for name, column in stats.sample.columns.items()})
-    block = stats.t_max // stats.windows.size_ms
+    block = stats.windows.block(stats.t_max)
     share, first = np.empty(len(stats)), 0
     while first < len(stats):
         # Each tick takes over the λ_thr of the tick before, up to one at which it is measured again.
         due = first + int(np.searchsorted(block[first:], population.measured + _MEASURE_EVERY))
         upto = min(due + 1, len(stats))
-        population.add(sample.between(first, upto), stats.windows.size_ms)
+        population.add(sample.between(first, upto), stats.windows)
         share[first:upto] = population.share
         if due < len(stats) and (sums := population.full_windows(int(block[due]))) is not None:
             assert stats.error_model is not None  # other kinds are refused with such a policy
@@ -74,9 +75,9 @@ class _RecentWindows:
         arrays = {f"population_{name}": column for name, column in self.columns.items()}
         return arrays | {"share": self.share, "measured": self.measured, "oldest": self.oldest}
 
-    def add(self, rows: TickRows, size_ms: int) -> None:
+    def add(self, rows: TickRows, windows: Windows) -> None:
         """Add the part of the sample that belongs to some ticks."""
-        block = rows["pane"] // size_ms
+        block = windows.block(rows["pane"])
         is_stored = block >= self.oldest  # the rest of an older block is no longer stored
         new = {"block": block[is_stored]} | {name: rows[name][is_stored] for name in ("group", *_SUMS)}
         columns = {name: np.concatenate([self.columns[name], column]) for name, column in new.items()}

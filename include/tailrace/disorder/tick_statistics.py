@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tailrace.disorder.ticks import Ticks
 from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -63,7 +64,7 @@ class ErrorModel(Protocol):
 class TickContents:
     """Contents of ticks: tables of `COUNTS` and `SAMPLE`, in any order, and the windows that they belong to."""
 
-    windows: Sliding
+    windows: Windows
     counts: pa.Table
     sample: pa.Table
     error_model: ErrorModel | None
@@ -117,7 +118,7 @@ class TickStatistics:
     largest: Ints
     before: int
     frontier: int
-    windows: Sliding
+    windows: Windows
     counts: TickRows
     sample: TickRows
     error_model: ErrorModel | None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import group_sums
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 Ints = NDArray[np.int64]
 
@@ -38,20 +38,22 @@ class TotalCoverage:
     ends: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
-    def observe(self, windows: Sliding, counts: pa.Table, frontier: Frontier) -> None:
+    def observe(self, windows: Windows, counts: pa.Table, frontier: Frontier) -> None:
         """Add the tuple counts of complete ticks, and close the windows that the frontier (the watermark) has passed.
 
         `counts` has the columns `pane`, `tick` and `count`.
         """
         pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
         before = frontier.before(frontier.index(tick))
-        first, last, slide = windows.first_end(pane), windows.last_end(pane), windows.slide_ms
-        is_late = first <= before
-        until = np.minimum(last[is_late], windows.end_until(before[is_late]))
-        self.missed += int((count[is_late] * ((until - first[is_late]) // slide + 1)).sum())
-        first[is_late] = until + slide
-        ends, sums = _spread(first, last, count, slide)
-        ends, (sums,) = group_sums(np.concatenate([self.ends, ends]), np.concatenate([self.counts, sums]))
+        first_end = windows.first_end(pane)
+        first, last = windows.number(first_end), windows.number(windows.last_end(pane))
+        is_late = first_end <= before
+        until = np.minimum(last[is_late], windows.number(windows.end_until(before[is_late])))
+        self.missed += int((count[is_late] * (until - first[is_late] + 1)).sum())
+        first[is_late] = until + 1
+        numbers, sums = _spread(first, last, count)
+        ends = np.concatenate([self.ends, windows.end_of(numbers)])
+        ends, (sums,) = group_sums(ends, np.concatenate([self.counts, sums]))
         closed = ends <= frontier.last
         self.received += int(sums[closed].sum())
         self.ends, self.counts = ends[~closed], sums[~closed]
@@ -70,19 +72,19 @@ class TotalCoverage:
         return TotalCoverage(**state | arrays)
 
 
-def _spread(first: Ints, last: Ints, count: Ints, slide: int) -> tuple[Ints, Ints]:
-    """The window ends in the runs [first, last] of n rows, and the tuples that the rows bring to each of them.
+def _spread(first: Ints, last: Ints, count: Ints) -> tuple[Ints, Ints]:
+    """Return the numbers of windows in the runs [first, last] of n rows, and the tuples that the rows bring to each.
 
     The runs are never written out: of long windows many rows lie in many.
     """
     some = first <= last
-    first, after, count = first[some], last[some] + slide, count[some]
+    first, after, count = first[some], last[some] + 1, count[some]
     at, (rows, tuples) = group_sums(
         np.concatenate([first, after]),
         np.concatenate([np.ones_like(first), -np.ones_like(after)]),
         np.concatenate([count, -count]),
     )
-    steps = np.where(np.cumsum(rows) > 0, np.diff(at, append=at[-1:]) // slide, 0)
+    steps = np.where(np.cumsum(rows) > 0, np.diff(at, append=at[-1:]), 0)
     run = np.repeat(np.arange(len(at)), steps)
     place = np.arange(len(run)) - np.repeat(np.cumsum(steps) - steps, steps)
-    return at[run] + place * slide, np.cumsum(tuples)[run]
+    return at[run] + place, np.cumsum(tuples)[run]

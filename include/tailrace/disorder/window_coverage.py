@@ -12,7 +12,7 @@ import numpy as np
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import Floats, Ints, TickStatistics
 from tailrace.ground.columns import group_sums
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 _NAMES = ("ends", "received", "late")
 
@@ -33,7 +33,7 @@ class WindowCoverage:
         Windows that end at or before this time do not count: they began before the first tick.
     """
 
-    windows: Sliding
+    windows: Windows
     ends: Ints
     received: Ints
     late: Ints

@@ -20,7 +20,10 @@ from tailrace.ground.facts import Fact
 from tailrace.ground.time_limits import BEFORE_ALL, EARLIEST_MS
 from tailrace.kind.step import Step
 from tailrace.partition.feedback_balancing import load_imbalance
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
+
+_ANSWERED_AT = "answered at"
+"""A column beside those of answers, whatever these are called: none of theirs has a space in its name."""
 
 _COUNTS = ("rows", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
@@ -108,8 +111,8 @@ def task_counts(
     to the answer. `load` is the work of the task as its kind measures it; else its share of the batch's tuples.
     """
     rows = sum(map(total, partials))
-    answers = model.first_rows(step.answers.append_column("answered", pa.array(frontier.end[step.decided_at])))
-    waited_ms = int((np.asarray(answers.column("answered")) - model.horizon(answers)).sum())
+    answers = model.first_rows(step.answers.append_column(_ANSWERED_AT, pa.array(frontier.end[step.decided_at])))
+    waited_ms = int((np.asarray(answers.column(_ANSWERED_AT)) - model.horizon(answers)).sum())
     counts: dict[str, Any] = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
     counts |= {"answers": answers.num_rows, "latency_ms": _mean(waited_ms, answers.num_rows)}
     share = rows / accepted if accepted else None
@@ -131,7 +134,7 @@ def _mean(total_ms: int, count: int) -> float | None:
     return total_ms / count if count else None
 
 
-def arrival_classes(windows: Sliding, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
+def arrival_classes(windows: Windows, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
     """Count the tuples of all keys by arrival class: before the frontier had reached their pane (`buffered`), while a
     window of theirs was open (`in_process`), and later (`expired`). Paper 002, section 1.3; F is t_max − K.
 

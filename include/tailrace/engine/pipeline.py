@@ -28,6 +28,7 @@ from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.sources import history
 from tailrace.sources.segments import Segment, Types
+from tailrace.windows.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class Pipeline:
             all_rows = with_positions(all_rows, tuples) if self.deduplicates else combined(kind, all_rows)
             routes = kind.partition.assign(side, all_rows, header.plans(self.plans_from), self.tasks)
             rows = tuple(routes.rows_of(all_rows, task) for task in range(self.tasks))
-            statistics["counts"] = _counts(all_rows, kind.windows.pane_ms)
+            statistics["counts"] = _counts(all_rows, kind.windows)
         some = {name: batch for name, batch in tables.items() if batch.num_rows}
         return PreparedSegment(record, side, statistics, rows, some)
 
@@ -167,11 +168,12 @@ class Pipeline:
         return files.write(kind, tuples, version, segment.ordinal, self.tick_ms)
 
 
-def _counts(rows: pa.RecordBatch, pane_ms: int) -> pa.RecordBatch:
+def _counts(rows: pa.RecordBatch, windows: Windows) -> pa.RecordBatch:
     """Count the tuples of each tick in each pane, over all keys; coverage is computed from it."""
     time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
     tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
-    group_id, split = pair(tick, pane // pane_ms)
+    group_id, split = pair(tick, windows.to_scale(pane) // windows.scale_step)
     group_id, (count,) = group_sums(group_id, tuples)
     tick, pane = split(group_id)
-    return pa.RecordBatch.from_arrays([pa.array(each) for each in (tick, pane * pane_ms, count)], schema=COUNTS)
+    pane = windows.from_scale(pane * windows.scale_step)
+    return pa.RecordBatch.from_arrays([pa.array(each) for each in (tick, pane, count)], schema=COUNTS)

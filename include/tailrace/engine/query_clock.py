@@ -25,7 +25,7 @@ from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import tick_contents
 from tailrace.kind.protocol import Enrichment, Kind, windowed
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 SegmentStatistics = tuple[dict[str, Any], Batches]
 """The record of a segment, and its statistics: `ticks`, `counts`, `sample` and `ids`."""
@@ -145,7 +145,7 @@ class QueryClock:
         return ClockState(header.batch, clock, coverage, pending, repeats), batch
 
     @property
-    def _windows(self) -> Sliding | None:
+    def _windows(self) -> Windows | None:
         """The windows that tuples wait in; None of an enrichment, whose tuples wait for nothing."""
         return None if isinstance(self.kind, Enrichment) else windowed(self.kind).windows
 

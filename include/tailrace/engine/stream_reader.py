@@ -149,14 +149,14 @@ def columns_of(query: Query) -> dict[str, Columns]:
 def column_types_of(columns: Columns, types: Types) -> ColumnTypes:
     """The types of a stream's tuples.
 
-    Key and id are int64 for integers of any width, and string for all else, also for no key.
+    Key and id are int64 for integers of any width, and string for all else, also for no key and for a list of keys.
     """
-    key, id_ = (
-        pa.int64() if name is not None and is_integer(types[name]) else pa.string()
-        for name in (columns.key, columns.id)
-    )
+    names = {name: pa.int64() if is_integer(types[name]) else pa.string() for name in columns.key_parts.values()}
+    is_list = isinstance(columns.key, tuple)
+    key, keys = (pa.string(), names) if is_list else (next(iter(names.values()), pa.string()), {})
+    id_ = pa.int64() if is_integer(types[columns.id]) else pa.string()
     carried = {part: carried_type(types[name]) for part, name in columns.carried.items()}
-    return ColumnTypes(key, id_, carried)
+    return ColumnTypes(key, id_, carried, keys)
 
 
 TABLE = "table"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from tailrace.ground.duration import Duration, parse_time_ms
@@ -33,6 +35,16 @@ def _parse_time(text: Any) -> datetime:
     except (ValueError, OverflowError):
         remedy = "an ISO 8601 date or time, in UTC unless it says otherwise: 2000-01-01 or 2000-01-01T06:30:00Z"
         raise field_error(f"{str(text)!r} is no time", remedy) from None
+
+
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        near = get_close_matches(name, available_timezones(), 3)
+        remedy = f"{' or '.join(near) or 'UTC'}: a name of the IANA time zone database"
+        raise field_error(f"{name!r} is no time zone", remedy) from None
+    return name
 
 
 def resolve_path(path: Any, info: ValidationInfo) -> Any:
@@ -82,6 +94,8 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Column = Annotated[str, Field(min_length=1)]
 Time = Annotated[datetime, BeforeValidator(_parse_time)]
 NonNegativeDuration = Annotated[Duration, Field(ge=timedelta(0))]
+TimeZone = Annotated[str, AfterValidator(_known_zone)]
+"""Pydantic field type of a name of the IANA time zone database."""
 PositiveDuration = Annotated[Duration, Field(gt=timedelta(0))]
 Tasks = Annotated[int, Field(ge=1, le=64)]
 

@@ -12,7 +12,7 @@ from tailrace.ground.columns import Floats
 from tailrace.ground.errors import Problem
 from tailrace.kind.protocol import WindowedKind
 from tailrace.partition.routes import TaskSlot
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 @runtime_checkable
@@ -115,6 +115,6 @@ def sample_of(kind: object, tuples: pa.RecordBatch) -> pa.RecordBatch:
     return kind.sample(tuples) if isinstance(kind, Promises) else pa.RecordBatch.from_pylist([], SAMPLE)
 
 
-def tick_contents(kind: object, windows: Sliding, counts: pa.Table, sample: pa.Table) -> TickContents:
+def tick_contents(kind: object, windows: Windows, counts: pa.Table, sample: pa.Table) -> TickContents:
     """Return the contents of ticks with the kind's error model, if it has one."""
     return TickContents(windows, counts, sample, kind.error_model if isinstance(kind, Promises) else None)

@@ -27,15 +27,22 @@ class ColumnTypes(NamedTuple):
         string or int64.
     carried : dict
         Of the columns that are carried along, by name in the tuple.
+    keys : dict
+        Of the columns of which a list of keys is made, string or int64, by the source's name.
     """
 
     key: pa.DataType = pa.string()
     id: pa.DataType = pa.string()
     carried: Mapping[str, pa.DataType] = {}
+    keys: Mapping[str, pa.DataType] = {}
 
     def of_carried(self, names: Iterable[str]) -> dict[str, pa.DataType]:
         """The types of carried columns; string where a type is not known, as before the source is opened."""
         return {name: self.carried.get(name, pa.string()) for name in names}
+
+    def of_keys(self, names: Iterable[str]) -> dict[str, pa.DataType]:
+        """Return the types of the columns of a list of keys; string where a type is not known."""
+        return {name: self.keys.get(name, pa.string()) for name in names}
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.key_lists import key_columns
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.step import Step
 from tailrace.partition.by_key import ByKey
 from tailrace.windows.panes import Rows, Summary, evaluate_windows
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,17 @@ class KeyedWindows(ABC):
         The columns of a tuple that the kind needs beyond its key and times, and the source's column for each.
     key_type, id_type : DataType
         string or int64, as in the stream.
+    keys : dict
+        The columns of answers with the values of a list of keys, string or int64; empty where the key is no list.
     row_key : tuple of str
         The columns by which the rows of an answer differ, see `ByWindow`.
     """
 
-    windows: Sliding
+    windows: Windows
     columns: dict[str, str]
     key_type: pa.DataType
     id_type: pa.DataType = pa.string()  # noqa: RUF009 (frozen)
+    keys: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     row_key: ClassVar[tuple[str, ...]] = ()
     row_weight: ClassVar[int] = 1
@@ -69,7 +73,8 @@ class KeyedWindows(ABC):
 
     @property
     def answer(self) -> pa.Schema:
-        return pa.schema([*self.answers.fields(self.key_type), *self.values.items(), ("tuples", pa.int64())])
+        key, *times = self.answers.fields(self.key_type)
+        return pa.schema([key, *self.keys.items(), *times, *self.values.items(), ("tuples", pa.int64())])
 
     @property
     def late(self) -> pa.Schema:
@@ -97,6 +102,8 @@ class KeyedWindows(ABC):
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Convert closed windows (`key`, `time`, the summary's answers) to answers."""
         end = rows.column("time")
-        start = pc.subtract(end, self.windows.size_ms)
+        start = pa.array(self.windows.start(np.asarray(end)))
         columns = [rows.column(name).cast(kind) for name, kind in (*self.values.items(), ("tuples", pa.int64()))]
-        return pa.RecordBatch.from_arrays([rows.column("key"), start, end, *columns], schema=self.answer)
+        key = rows.column("key")
+        keys = key_columns(key, dict(enumerate(self.keys.values()))) if self.keys else []
+        return pa.RecordBatch.from_arrays([key, *keys, start, end, *columns], schema=self.answer)

@@ -15,7 +15,7 @@ from tailrace.kind.inputs import Input
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import Chunks
 from tailrace.partition.routes import Partition
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 class State(Protocol):
@@ -75,7 +75,7 @@ class WindowedKind(Kind, Protocol):
     """A kind whose answers wait in tasks until the frontier (the watermark) has passed their windows."""
 
     @property
-    def windows(self) -> Sliding:
+    def windows(self) -> Windows:
         """The sliding windows; of a kind that has none, windows as long as its reach, by which coverage is counted."""
 
     @property

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import pair, unify
 from tailrace.windows.panes import AT_ONCE, Ints, Rows, Summary, evaluate_windows
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PaneState:
 
 
 def step(
-    windows: Sliding, summary: Summary, state: PaneState, partials: pa.Table, frontier: Frontier
+    windows: Windows, summary: Summary, state: PaneState, partials: pa.Table, frontier: Frontier
 ) -> tuple[PaneState, pa.RecordBatch, pa.RecordBatch]:
     """Add the partials of complete ticks, and close the windows that the frontier has passed.
 
@@ -67,7 +67,7 @@ def step(
     before = frontier.before(frontier.index(tick))
     is_late = windows.first_end(rows.time) <= before
 
-    panes = Rows.merge([state.panes, rows[~is_late]], summary, windows.pane_ms)
+    panes = Rows.merge([state.panes, rows[~is_late]], summary, windows.pane_step_ms)
     late, late_before = rows[is_late], before[is_late]
     strays = _add_strays(windows, summary, state.strays, late, late_before)
 
@@ -79,16 +79,16 @@ def step(
     return state, closed.with_keys(keys), late_partials(summary, keys, late, tick[is_late], late_before)
 
 
-def _add_strays(windows: Sliding, summary: Summary, strays: Rows, late: Rows, before: Ints) -> Rows:
+def _add_strays(windows: Windows, summary: Summary, strays: Rows, late: Rows, before: Ints) -> Rows:
     """Merge late rows into the strays, once for each window still open; `before` is F before each row's tick."""
-    first = np.maximum(windows.first_end(late.time), windows.end_until(before) + windows.slide_ms)
-    counts = np.maximum((windows.last_end(late.time) - first) // windows.slide_ms + 1, 0)
+    first = np.maximum(windows.first_end(late.time), windows.end_after(before))
+    counts = np.maximum(windows.number(windows.last_end(late.time)) - windows.number(first) + 1, 0)
     part = np.cumsum(counts) // AT_ONCE
     for number in np.unique(part):
         in_part = part == number
         row, end = windows.ends(late.time[in_part], before[in_part], None)
         copies = late[in_part][row]
-        strays = Rows.merge([strays, Rows(copies.key, end, copies.columns)], summary, windows.slide_ms)
+        strays = Rows.merge([strays, Rows(copies.key, end, copies.columns)], summary, windows.end_step_ms)
     return strays
 
 

@@ -98,7 +98,7 @@ def step(
     row, end = _closing(windows, due, frontier)
     answered = due.take(pa.array(row)).drop_columns(["event_time", FIRST_END, OPEN_AFTER])
 
-    bound = ((frontier.last - windows.size_ms) // windows.slide_ms + 1) * windows.slide_ms  # all windows before closed
+    bound = windows.start(windows.end_after(frontier.last))  # all windows before closed
     left, right = (side.append(part, bound, None) for side, part in zip((state.left, state.right), live, strict=True))
     late = tuple(_late(windows, rows) for rows in new)
     return (

@@ -16,7 +16,6 @@ from tailrace.orchestration.triggers import TELL_S
 from tailrace.query.query import Query
 from tailrace.query.windowed import WindowedQuery
 from tailrace.storage.layout import Layout
-from tailrace.windows.sliding import Sliding
 
 RANGE = ("arrived_from", "arrived_to")
 """Keys of an event: [from, to) of arrival time, as ISO 8601, in which all tuples to be corrected arrived."""
@@ -52,7 +51,7 @@ class GapTrigger(BaseEventTrigger):
     def of(query: Query, gap_ms: int) -> GapTrigger:
         pane_ms = _NO_PANE_MS
         if isinstance(query, WindowedQuery):
-            pane_ms = Sliding(query.window.size_ms, query.window.slide_ms).pane_ms
+            pane_ms = query.window.windows.pane_ms
         return GapTrigger(query.name, gap_ms, query.tick_ms, pane_ms)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:

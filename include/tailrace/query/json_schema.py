@@ -27,6 +27,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # Patterns of the number of a duration, by its lower bound of zero: at least (ge), more than (gt), or no bound.
 NUMBERS = {"ge": r"(\d+(\.\d+)?|-0+(\.0+)?)", "gt": r"(?=[0.]*[1-9])\d+(\.\d+)?", "": r"-?\d+(\.\d+)?"}
 UNITS = "|".join("".join(f"[{letter}{letter.upper()}]" for letter in unit) for unit in sorted(_UNIT_OF))
+CALENDAR_LENGTH = r"1\s*([wW][eE][eE][kK]|[mM][oO][nN][tT][hH])"
 TIME = r"^\s*\d{4}(-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|-?W\d{2}(-?[1-7])?)(.\d{2}[\d:.,+\-Z ]*)?\s*$"
 FIRST_DAY, LAST_DAY = 1_01_01, 9999_12_31  # 2000-01-01 may be written 20000101, which YAML reads as a number
 QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # a number that YAML parsers read as text: quoted, or 1_000
@@ -116,9 +117,10 @@ def _in_file(node: Json) -> Json:
 
 def _leaf(node: Json, form: str | None) -> Json:
     match node.get("type"), form:
-        case "string", "duration":
+        case "string" | ["object", "string"], "duration" | "window length":
             number = NUMBERS["gt" if node.pop("gt", None) else "ge" if node.pop("ge", None) else ""]
-            return {"pattern": rf"^\s*{number}\s*({UNITS})\s*$"}
+            length = rf"{number}\s*({UNITS})"
+            return {"pattern": rf"^\s*{length if form == 'duration' else f'({length}|{CALENDAR_LENGTH})'}\s*$"}
         case "string", "date-time":
             return {"type": ["string", "integer"], "pattern": TIME, "minimum": FIRST_DAY, "maximum": LAST_DAY}
         case "string", "path":

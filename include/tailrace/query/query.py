@@ -105,6 +105,11 @@ class Query(Section):
         return stream
 
     @property
+    def key_names(self) -> tuple[str, ...]:
+        """The columns of answers with the values of a list of keys; none where its key is no list."""
+        return next((stream.key for stream in self.streams.values() if isinstance(stream.key, tuple)), ())
+
+    @property
     def connections(self) -> list[str]:
         """The names of the connections to its sources, and to the topic of its answers."""
         places = [*(stream.source for stream in self.streams.values()), self.answers.kafka]

@@ -6,12 +6,10 @@ Each field's description ends in a colon and an example: error messages and the 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Self, get_args
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policies import AnyPolicy
@@ -24,8 +22,10 @@ from tailrace.ground.fields import (
     PositiveDuration,
     Section,
     Time,
+    TimeZone,
     field_error,
 )
+from tailrace.query.key_section import Key
 from tailrace.sources.kafka_source import KafkaSource
 from tailrace.sources.path_sources import DeltaSource, FileSource, ReplaySource
 
@@ -85,24 +85,11 @@ class Stream(Section):
     event_time: Column = Field(description="column of the time when it happened: event_time")
     arrival_time: Column | None = Field(default=None, description="column of the time of arrival: arrival_time")
     id: Column | None = Field(default=None, description="column that names the tuple: id")
-    key: Column | None = Field(default=None, description="column to group by: sensor")
+    key: Key | None = Field(default=None, description="column to group by, or a list of columns: sensor")
     bounds: Bounds = Field(default=Bounds(), description="times accepted: {earliest: 2000-01-01, ahead: 1 d}")
-    timezone: str | None = Field(
+    timezone: TimeZone | None = Field(
         default=None, description="what times without a zone mean, UTC if it is not given: Europe/Berlin"
     )
-
-    @field_validator("timezone")
-    @classmethod
-    def _validate_timezone(cls, timezone: str | None) -> str | None:
-        if timezone is None:  # null, which is as if it were not given
-            return None
-        try:
-            ZoneInfo(timezone)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            near = get_close_matches(timezone, available_timezones(), 3)
-            remedy = f"{' or '.join(near) or 'UTC'}: a name of the IANA time zone database"
-            raise field_error(f"{timezone!r} is no time zone", remedy) from None
-        return timezone
 
     @model_validator(mode="after")
     def _validate_id(self) -> Self:
@@ -154,12 +141,17 @@ _AS_SIZE = timedelta(0)
 """The default of `slide`, which no file can state: windows lie side by side."""
 
 
+def as_size() -> timedelta:
+    """Return the default of `slide`."""
+    return _AS_SIZE
+
+
 class Window(Section):
     """Sliding windows over event time, half-open and aligned to the epoch; without a slide they lie side by side."""
 
     size: PositiveDuration = Field(description="the span of a window, more than 0 ms and not less than slide: 500 ms")
     slide: PositiveDuration = Field(
-        default_factory=lambda: _AS_SIZE,  # a factory: the JSON Schema shows no default
+        default_factory=as_size,  # a factory: the JSON Schema shows no default
         description="from one window's start to the next's, at most size, which is the default: 100 ms",
     )
 

@@ -13,15 +13,30 @@ from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.fields import field_error
+from tailrace.query.key_section import check_key_names
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
-from tailrace.query.sections import Window
+from tailrace.query.window_section import KeyedWindow
 from tailrace.topk.section import TopKSection
 
 
 class WindowedQuery(Query):
-    """A query over sliding windows of one stream."""
+    """A query over windows of one stream.
 
-    window: Window = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
+    Attributes
+    ----------
+    value_names : frozenset of str
+        The columns of its answers between their identity and `tuples`.
+    """
+
+    value_names: ClassVar[frozenset[str]]
+
+    window: KeyedWindow = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
+
+    @model_validator(mode="after")
+    def _validate_key_names(self) -> Self:
+        name, _ = self.stream
+        check_key_names(self.key_names, self.value_names, f"streams.{name}.key")
+        return self
 
     @property
     def span(self) -> timedelta:
@@ -36,6 +51,7 @@ class AggregateQuery(WindowedQuery):
     """An aggregate function over the sliding windows of each key."""
 
     promises_errors: ClassVar[bool] = True
+    value_names: ClassVar[frozenset[str]] = frozenset({"value"})
 
     kind: Literal["aggregate"] = Field(description=KIND)
     aggregate: AggregateSection = Field(description="what is computed: {function: sum, column: speed}")
@@ -63,6 +79,8 @@ class AggregateQuery(WindowedQuery):
 
 class TopKQuery(WindowedQuery):
     """The k best tuples in the sliding windows of each key."""
+
+    value_names: ClassVar[frozenset[str]] = frozenset({"rank", "id", "score"})
 
     kind: Literal["topk"] = Field(description=KIND)
     topk: TopKSection = Field(description="what is found: {k: 5, score: price}")

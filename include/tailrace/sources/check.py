@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailrace.ground.key_lists import KEY_PART, key_texts
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
 from tailrace.kind.inputs import ColumnTypes, RowCheck
 from tailrace.sources.carried_columns import carried_values
@@ -29,6 +30,8 @@ class Columns:
 
     Attributes
     ----------
+    key : str, tuple of str or None
+        Of several columns the tuple's key is the text of their values, see `ground.key_lists`.
     values : dict
         Columns of the kind's own: name in the tuple → column of the source.
     types : dict
@@ -53,7 +56,7 @@ class Columns:
     event_time: str
     arrival_time: str | None
     id: str
-    key: str | None
+    key: str | tuple[str, ...] | None
     values: Mapping[str, str]
     earliest_ms: int
     ahead_ms: int
@@ -82,8 +85,20 @@ class Columns:
 
     def named(self) -> dict[str, str]:
         """Return the columns that the source must have, by the part of the tuple that they hold."""
-        parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id, "key": self.key}
-        return {part: name for part, name in parts.items() if name is not None} | dict(self.values) | dict(self.carried)
+        parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id}
+        named = {part: name for part, name in parts.items() if name is not None} | self.key_parts
+        return named | dict(self.values) | dict(self.carried)
+
+    @property
+    def key_parts(self) -> dict[str, str]:
+        """The columns of the key by the part of the tuple: `key`, or of a list `key 1`, `key 2`, …"""
+        if isinstance(self.key, tuple):
+            return {f"{KEY_PART}{number}": name for number, name in enumerate(self.key, 1)}
+        return {} if self.key is None else {"key": self.key}
+
+    def is_name(self, part: str) -> bool:
+        """Test whether a part of the tuple is its id, or the key or a part of it: a text or an integer."""
+        return part == "id" or part in self.key_parts
 
 
 @dataclass(frozen=True)
@@ -135,14 +150,10 @@ def check(
         arrival = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
     _check_bounds(verdict, columns, event, arrival, ingested_ms)
     parts: dict[str, pa.Array] = {}
-    for part, name, dtype in (("id", columns.id, types.id), ("key", columns.key, types.key)):
-        if name is None:
-            parts[part] = pa.nulls(raw.num_rows, types.key)
-            continue
-        is_id = part == "id" and not pa.types.is_null(raw.column(name).type)
-        coded = coded_keys and part == "key" and pa.types.is_dictionary(raw.column(name).type)
-        parts[part] = _coded(raw.column(name), dtype) if coded else _cast(raw.column(name), None if is_id else dtype)
-        verdict.reject(nulls(parts[part]), f"{name} is null")
+    id_type = types.id if pa.types.is_null(raw.column(columns.id).type) else None
+    parts["id"] = _cast(raw.column(columns.id), id_type)
+    verdict.reject(nulls(parts["id"]), f"{columns.id} is null")
+    parts["key"] = _keys(verdict, raw, columns.key, types, coded_keys)
     values = {part: _value(verdict, raw, columns.values[part], dtype) for part, dtype in columns.value_types().items()}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
         verdict.reject(mask, reason)
@@ -158,11 +169,29 @@ def check(
     if len(rejected):
         tuples = tuples.filter(pa.array(verdict.code == 0))
     reasons = [verdict.reasons[code - 1] for code in verdict.code[rejected].tolist()]
-    for name in (columns.event_time, columns.arrival_time):
-        if name is not None and len(rejected):
-            reasons = with_units(reasons, raw.column(name).take(pa.array(rejected)), name)
-    arrivals = [time if 0 < time <= LATEST_MS else None for time in arrival[rejected].tolist()]
+    for time in (columns.event_time, columns.arrival_time):
+        if time is not None and len(rejected):
+            reasons = with_units(reasons, raw.column(time).take(pa.array(rejected)), time)
+    arrivals = [each if 0 < each <= LATEST_MS else None for each in arrival[rejected].tolist()]
     return Checked(tuples, rejected, reasons, arrivals)
+
+
+def _keys(
+    verdict: RecordVerdict, raw: pa.Table, key: str | tuple[str, ...] | None, types: ColumnTypes, coded: bool
+) -> pa.Array:
+    """Return the tuples' keys; `coded` is `coded_keys` of `check`."""
+    if isinstance(key, tuple):
+        parts = (_key(verdict, raw, name, dtype, True) for name, dtype in types.of_keys(key).items())
+        texts = key_texts([*parts])
+        return texts if coded else texts.dictionary_decode()
+    return pa.nulls(raw.num_rows, types.key) if key is None else _key(verdict, raw, key, types.key, coded)
+
+
+def _key(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType, coded: bool) -> pa.Array:
+    column = raw.column(name)
+    keys = _coded(column, dtype) if coded and pa.types.is_dictionary(column.type) else _cast(column, dtype)
+    verdict.reject(nulls(keys), f"{name} is null")
+    return keys
 
 
 def _check_bounds(

@@ -29,7 +29,7 @@ _TIME = r"^\s*\d{4}-?\d\d"
 _PATTERNS = {"bool": _TRUTH, "int64": _INTEGER, "double": _NUMBER}
 _WORDS = {"bool": "true or false", "int64": "integer of at most 18 digits", "double": "number"}
 Mask = NDArray[np.bool_]
-_TIMES, _NAMES = ("event_time", "arrival_time"), ("id", "key")
+_TIMES = ("event_time", "arrival_time")
 
 
 def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | None:
@@ -43,7 +43,7 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | No
     for part, name in columns.named().items():
         texts = _present(sample.column(name))
         dtype = _shown_type(part, texts, columns)
-        if part in (*_NAMES, *columns.carried) and name in before:
+        if (columns.is_name(part) or part in columns.carried) and name in before:
             has_any = len(texts) and not _wrong(texts, before[name], part in columns.carried).all()
             dtype = before[name] if has_any else dtype
         if dtype is None:
@@ -116,7 +116,7 @@ def _shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | No
         return ("int64" if _all(texts, _INTEGER) else type_of_text(texts[0].as_py())) if len(texts) else None
     if part in columns.carried:
         return _narrowest_type(texts) if len(texts) else NULL
-    if part in _NAMES or not pa.types.is_float64(columns.value_types()[part]):
+    if columns.is_name(part) or not pa.types.is_float64(columns.value_types()[part]):
         return "string" if len(texts) else None
     return "double" if pc.any(pc.match_substring_regex(texts, _NUMBER), min_count=0).as_py() else None
 

@@ -70,9 +70,8 @@ def merge_types(
     """
     file_types = FORMATS[format_name].types(file, columns, OtherFiles(types, newest)) or types
     known = {name: dtype for name, dtype in types.items() if NULL not in (dtype, file_types.get(name))}
-    for part in ("id", "key"):
-        name = columns.named().get(part)
-        if name in known and is_integer(types[name]) != is_integer(file_types[name]):
+    for part, name in columns.named().items():
+        if columns.is_name(part) and name in known and is_integer(types[name]) != is_integer(file_types[name]):
             raise refuse(
                 f"{file}: column {name}",
                 f"its type is {file_types[name]}, in files before it {types[name]}",

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from tailrace.ground import written_files
 from tailrace.ground.files import new_file
+from tailrace.ground.key_lists import KEY_PART, key_columns
 from tailrace.ground.object_path import Location
 from tailrace.ground.times import TIME
 
@@ -32,6 +33,14 @@ def schema(id_type: pa.DataType, key_type: pa.DataType, values: Mapping[str, pa.
     columns = dict.fromkeys(_TIMES, TIME) | {"id": id_type, "key": key_type} | dict(values)
     columns |= dict.fromkeys(("position", "tick", "end"), number)
     return pa.schema([*columns.items(), ("event_date", pa.string()), ("event_hour", number)])
+
+
+def stored_part(tuples: pa.Table, part: str, dtype: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """Return a part of stored tuples, see `sources.check.Columns.named`; one of a list of keys from the key's text."""
+    if part.startswith(KEY_PART):
+        (column,) = key_columns(tuples.column("key"), {int(part.removeprefix(KEY_PART)) - 1: dtype})
+        return column
+    return tuples.column(part).cast(dtype)  # a compacted file may name a list's elements otherwise
 
 
 def write(tuples: pa.RecordBatch, ordinal: int, directory: Location) -> pa.RecordBatch:

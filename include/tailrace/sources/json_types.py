@@ -21,7 +21,6 @@ CARRIABLE_VALUES = "texts, numbers, true and false"
 _JSON_TYPES = {dtype: name for name, dtype in ARROW_TYPES.items()} | dict.fromkeys((pa.binary(), pa.string()), "string")
 """The type of a value in JSON, where binary is the UTF-8 of a text, by the type that the kind takes."""
 
-_PART_TYPES = {"event_time": (str, int), "arrival_time": (str, int), "id": (str, int), "key": (str, int)}
 _TIMES = ("event_time", "arrival_time")
 _NUMBER = (int, float)
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = dict.fromkeys(("string", WITH_ZONE, WITHOUT_ZONE), (str,))
@@ -98,8 +97,9 @@ def _types_of(record: Mapping[str, Any], parts: Mapping[str, str], columns: Colu
 
 def _type(part: str, value: Any, columns: Columns) -> str | None:
     """Return the type of a part of the tuple, by a record's value of it; None where none can come from this value."""
-    dtype = None if part in _PART_TYPES else _JSON_TYPES[columns.value_types()[part]]
-    if not _is_of(value, _PART_TYPES[part] if dtype is None else _PYTHON_TYPES[dtype]):
+    is_own = part in _TIMES or columns.is_name(part)
+    dtype = None if is_own else _JSON_TYPES[columns.value_types()[part]]
+    if not _is_of(value, (str, int) if dtype is None else _PYTHON_TYPES[dtype]):
         return None
     if dtype is None and isinstance(value, str):
         return type_of_text(value) if part in _TIMES else "string"

@@ -229,9 +229,8 @@ Rule = tuple[Callable[[pa.DataType], bool], str]
 _PART_RULES: dict[str, Rule] = {
     "event_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
     "arrival_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
-    "id": (_is_name, "a string or an integer up to int64"),
-    "key": (_is_name, "a string or an integer up to int64"),
 }
+_NAME_RULE: Rule = (_is_name, "a string or an integer up to int64")
 _VALUE_RULES: dict[pa.DataType, Rule] = {
     pa.float64(): (_is_number, "an integer, float or decimal"),
     pa.list_(pa.float64()): (_is_list_of_numbers, "a list of integers, floats or decimals"),
@@ -246,4 +245,6 @@ _CARRIED_RULE: Rule = (_is_carried, CARRIABLE)
 def _rule(part: str, columns: Columns) -> Rule:
     if part in columns.carried:
         return _CARRIED_RULE
+    if columns.is_name(part):
+        return _NAME_RULE
     return _PART_RULES.get(part) or _VALUE_RULES[columns.value_types()[part]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_, or_
 from typing import Any
@@ -18,6 +18,7 @@ from tailrace.answers.by_pair import ByPair
 from tailrace.answers.model import AnswerModel
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
+from tailrace.ground.key_lists import canonical_key
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.query.query import Query
 from tailrace.storage.tables import within
@@ -32,15 +33,15 @@ class AnswerRange:
     start, end : int
         In ms.
     key : str or None
-        The key as text; None for all keys.
+        The key as text, of a list of keys a JSON array; None for all keys.
     """
 
     start: int = BEFORE_ALL
     end: int = AFTER_ALL
     key: str | None = None
 
-    def check(self, query: Query) -> None:
-        """Refuse an empty range, and a key of a query that has none.
+    def of(self, query: Query) -> AnswerRange:
+        """Return the range with its key as the query's tables have it; refuse an empty one, and a key that none has.
 
         Raises
         ------
@@ -52,6 +53,13 @@ class AnswerRange:
             raise refuse("--from, --to", fault, "an end after the start")
         if self.key is not None and all(stream.key is None for stream in query.streams.values()):
             raise refuse(f"--key {self.key}", "the query's answers have no key", "none")
+        if self.key is None or not query.key_names:
+            return self
+        key = canonical_key(self.key, len(query.key_names))
+        if key is None:
+            fault = f"the query's keys are lists of {', '.join(query.key_names)}"
+            raise refuse(f"--key {self.key}", fault, "a JSON array of their values, as '[\"DE\", 5]'")
+        return replace(self, key=key)
 
     def condition(self, model: AnswerModel, schema: pa.Schema) -> Any:
         """Return the condition on rows of `results` or `corrections` with this schema; None where all are in the range.

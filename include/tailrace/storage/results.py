@@ -131,11 +131,12 @@ def read_answers(
     Damaged
         When a table, or a file of it, is lost.
     """
-    part.check(query)
+    part = part.of(query)
     layout = Layout.of(warehouse, query.name)
     kind, tables = build(query), Tables(layout)
     require_begun(layout, query)
-    columns = [name for name in kind.answer.names if name != "tuples"] + ["tuples", "coverage", "k_ms", "as_of"]
+    shown = [name for name in kind.answer.names if name != "tuples" and not (query.key_names and name == "key")]
+    columns = [*shown, "tuples", "coverage", "k_ms", "as_of"]
     if not tables.has("metrics"):  # the table that is created last: no batch has begun
         empty = in_ms(schemas(kind)["results"].empty_table())
         return empty.append_column("coverage", pa.array([], pa.float64())), columns

@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 
 from tailrace.ground.object_path import on_disk
 from tailrace.ground.times import in_ms
+from tailrace.sources import history
 from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types
 from tailrace.storage.log import ordinals_of
@@ -153,8 +154,7 @@ class StoredSegments:
         if tuples is None:
             return pa.schema(list(kinds.items())).empty_table()
         parts = {name: column.part for name, column in self.columns.items()} | {"position": "position"}
-        # A compacted file may name a list's elements otherwise.
-        return pa.table({name: tuples.column(part).cast(kinds[name]) for name, part in parts.items()})
+        return pa.table({name: history.stored_part(tuples, part, kinds[name]) for name, part in parts.items()})
 
 
 @lru_cache(maxsize=_FILES_IN_MEMORY)

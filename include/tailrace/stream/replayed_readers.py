@@ -80,6 +80,8 @@ def _stored_columns(reader: StreamReader, before: Mapping[str, str]) -> dict[str
         return None
     times = dict.fromkeys(("event_time", "arrival_time"), pa.int64())
     kinds = reader.value_types | times | {"id": reader.column_types.id, "key": reader.column_types.key}
+    if isinstance(reader.columns.key, tuple):
+        kinds |= {part: reader.column_types.keys[name] for part, name in reader.columns.key_parts.items()}
     order = [part for part in parts if part not in reader.columns.carried] + list(reader.columns.carried)
-    order.sort(key=lambda part: part in ("id", "key") or 2 * (part in reader.columns.carried))  # stable
+    order.sort(key=lambda part: reader.columns.is_name(part) or 2 * (part in reader.columns.carried))  # stable
     return {parts[part]: (part, kinds[part]) for part in order}

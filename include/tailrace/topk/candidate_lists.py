@@ -15,7 +15,7 @@ from tailrace.operators.window import encode_keys, late_partials
 from tailrace.topk.best import Best
 from tailrace.topk.candidates import Candidate, RankKey
 from tailrace.windows.panes import Ints
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 class Ranking(Protocol):
@@ -78,7 +78,7 @@ class CandidateLists:
         True if these may be other panes than the tuples' own.
     """
 
-    windows: Sliding
+    windows: Windows
     best: Best
     key_type: pa.DataType
     ranking: Callable[[int], Ranking]
@@ -106,8 +106,8 @@ class CandidateLists:
         is_late = windows.first_end(rows.time) <= before
         late = late_partials(self.best, keys, rows[is_late], tick[is_late], before[is_late])
         target = np.where(is_late, self.late(rows.time, windows.pane(before)), rows.time)
-        first = np.maximum(windows.first_end(target), windows.end_until(before) + windows.slide_ms)
-        last = windows.last_end(target)
+        first = windows.number(np.maximum(windows.first_end(target), windows.end_after(before)))
+        last = windows.number(windows.last_end(target))
         score = -rows.columns["score"] if self.best.descending else rows.columns["score"]
         names, answers = keys.to_pylist(), list[tuple[Any, ...]]()
         columns = (at, rows.key, target, rows.columns["tuples"], score, rows.columns["id"], first, last)
@@ -116,11 +116,11 @@ class CandidateLists:
         )
         for index in range(len(frontier)):
             while pending and pending[-1][0] == index:
-                _, key, pane, count, worse, name, begin, end = pending.pop()
-                if begin <= end:
+                _, key, pane, count, worse, name, begin, until = pending.pop()
+                if begin <= until:
                     key_state = self._key_state(state, names[key])
                     key_state.counts[pane] += count
-                    key_state.ranking.insert((worse, name), self._window_number(begin), self._window_number(end))
+                    key_state.ranking.insert((worse, name), begin, until)
             f_before, f_after = int(frontier.after[index - 1]) if index else frontier.start, int(frontier.after[index])
             if f_after > f_before:
                 answers += self._close(state, f_before, f_after)
@@ -131,20 +131,17 @@ class CandidateLists:
             state.keys[key] = KeyState(self.ranking(self.best.k))
         return state.keys[key]
 
-    def _window_number(self, end: int) -> int:
-        """The number of the window that ends at `end`."""
-        return (end - self.windows.size_ms) // self.windows.slide_ms
-
     def _close(self, state: CandidateState, after: int, until: int) -> list[tuple[Any, ...]]:
         """Return the rankings of the windows that end in (after, until], and drop these windows from the state."""
         rows, windows = [], self.windows
         for key, key_state in list(state.keys.items()):
             panes = np.array(sorted(key_state.counts), np.int64)
             for end in np.unique(windows.ends(panes, after, until)[1]).tolist():
-                top = key_state.ranking.top(self._window_number(end))
-                count = sum(key_state.counts[pane] for pane in panes.tolist() if end - windows.size_ms <= pane < end)
+                start = windows.start(end)
+                top = key_state.ranking.top(windows.number(end))
+                count = sum(key_state.counts[pane] for pane in panes.tolist() if start <= pane < end)
                 rows += [(key, end, rank, name, worse, count) for rank, (worse, name) in enumerate(top, start=1)]
-            key_state.ranking.slide(self._window_number(windows.end_until(until)))
+            key_state.ranking.slide(windows.number(windows.end_until(until)))
             for pane in panes[windows.last_end(panes) <= until].tolist():
                 del key_state.counts[pane]
             if not key_state.counts:

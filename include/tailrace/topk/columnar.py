@@ -13,7 +13,7 @@ from tailrace.disorder.clock import Frontier
 from tailrace.operators import window
 from tailrace.operators.window import PaneState
 from tailrace.topk.best import Best
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Columnar:
     are many panes, and more candidates.
     """
 
-    windows: Sliding
+    windows: Windows
     best: Best
     key_type: pa.DataType
 

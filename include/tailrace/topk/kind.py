@@ -51,7 +51,9 @@ class TopK(KeyedWindows):
         reason = "a baseline, as declared"
         if self.method == "adaptive":
             reason = "candidates that k others dominate are dropped, before tuples go to the tasks and after"
-        return Explanation("by the hash of the key", f"{self.method}: the {self.k} best of each window", reason)
+        return Explanation(
+            "by the hash of the key", f"{self.method}: the {self.k} best of {self.windows.description}", reason
+        )
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.summary, rows, across=not self.implementation.moves)

@@ -37,7 +37,7 @@ from tailrace.topk.candidates import CandidateList, Waiting
 from tailrace.topk.columnar import Columnar
 from tailrace.topk.skyband import Skyband
 from tailrace.windows.panes import Ints
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 
 class RankingMethod(Protocol):
@@ -81,7 +81,7 @@ of the next one; tuples expire by the numbers of their windows; the answers unde
 measured from history.
 """
 
-METHODS: dict[str, Callable[[Sliding, Best, pa.DataType], RankingMethod]] = {
+METHODS: dict[str, Callable[[Windows, Best, pa.DataType], RankingMethod]] = {
     "adaptive": Columnar,
     "sma": partial(CandidateLists, ranking=Skyband, late=_current_pane, moves=True),
     "mintopk": partial(CandidateLists, ranking=CandidateList, late=_no_pane),

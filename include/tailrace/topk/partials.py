@@ -8,12 +8,12 @@ import pyarrow as pa
 from tailrace.ground.columns import group_sums, pair, unify
 from tailrace.topk.best import Best, order_of
 from tailrace.windows.panes import Ints
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 _TABLE = 4  # a table of all codes is cheaper than a search, up to this many entries for each row
 
 
-def combine(windows: Sliding, best: Best, tuples: pa.RecordBatch, across: bool) -> pa.RecordBatch:
+def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) -> pa.RecordBatch:
     """Combine tuples into at most the k best of each key, pane and tick, best first; the first counts all in `tuples`.
 
     With `across`, drop a tuple dominated by k tuples of the same pane that arrived no later: these count in every
@@ -37,7 +37,9 @@ def combine(windows: Sliding, best: Best, tuples: pa.RecordBatch, across: bool) 
         tuples = tuples.take(pa.array(np.argsort(tick, kind="stable")))
         tick = np.asarray(tuples.column("tick"))
     keys, (key,) = unify([tuples.column("key")])
-    pane_and_key, split_pane = pair(np.asarray(tuples.column("event_time")) // windows.pane_ms, key)
+    pane_and_key, split_pane = pair(
+        windows.to_scale(np.asarray(tuples.column("event_time"))) // windows.scale_step, key
+    )
     group_id, split = pair(tick, pane_and_key)
     score, ids = np.asarray(tuples.column("score")), tuples.column("id")
     groups, (group_counts,) = group_sums(group_id, np.ones(len(group_id), np.int64))
@@ -49,7 +51,7 @@ def combine(windows: Sliding, best: Best, tuples: pa.RecordBatch, across: bool) 
     pane, key = split_pane(pane_and_key)
     count = np.zeros(len(index), np.int64)
     count[np.flatnonzero(np.diff(group_id[index], prepend=group_id[index][:1] - 1))] = group_counts
-    columns = [pane * windows.pane_ms, tick, count, score[index]]
+    columns = [windows.from_scale(pane * windows.scale_step), tick, count, score[index]]
     key_column = pa.DictionaryArray.from_arrays(pa.array(key, pa.int32()), keys)
     return pa.RecordBatch.from_arrays(
         [key_column, *map(pa.array, columns), ids.take(pa.array(index))],

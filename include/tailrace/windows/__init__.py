@@ -1,1 +1,1 @@
-"""Sliding windows in integer arithmetic, and the rows of their panes."""
+"""Windows over event time, sliding or of a calendar, and the rows of their panes."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.ground.columns import group_sums, pair
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 Ints = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
@@ -96,14 +96,13 @@ class Rows:
         """Merge the rows of equal key and time; all times must be congruent modulo `step`."""
         rows = Rows.concat(parts)
         group_id, split = pair(rows.time // step, rows.key)
-        remainder = int(rows.time[0]) % step if len(rows) else 0
         group_id, columns = summary.merge(group_id, rows.columns)
-        time, key = split(group_id)
-        return Rows(key, time * step + remainder, columns)
+        steps, key = split(group_id)
+        return Rows(key, steps * step + _remainder(rows.time, step), columns)
 
 
 def evaluate_windows(
-    windows: Sliding, summary: Summary, panes: Rows, strays: Rows, after: int | None, until: int | None
+    windows: Windows, summary: Summary, panes: Rows, strays: Rows, after: int | None, until: int | None
 ) -> Rows:
     """Evaluate the windows whose end is in (after, until]; None is unbounded.
 
@@ -123,36 +122,46 @@ def evaluate_windows(
         return _close(windows, summary, panes, strays, 0, 0)
     first = np.concatenate([windows.first_end(panes.time), strays.time])
     last = np.concatenate([windows.last_end(panes.time), strays.time])
-    low, high = int(first.min()) - windows.slide_ms, int(last.max())
-    low = low if after is None else max(low, windows.end_until(after))
-    high = high if until is None else min(high, windows.end_until(until))
-    ranges = _ranges(first - windows.slide_ms, last, low, high, windows.slide_ms)
-    return Rows.concat([_close(windows, summary, panes, strays, *ends) for ends in ranges])
+    low, high = windows.number(int(first.min())) - 1, windows.number(int(last.max()))
+    low = low if after is None else max(low, windows.number(windows.end_until(after)))
+    high = high if until is None else min(high, windows.number(windows.end_until(until)))
+    ranges = [(low, high)]
+    if len(first) * max(high - low, 1) > AT_ONCE:
+        ranges = _ranges(windows.number(first) - 1, windows.number(last), low, high)
+    bounds = [(windows.end_of(before), windows.end_of(number)) for before, number in ranges]
+    return Rows.concat([_close(windows, summary, panes, strays, *ends) for ends in bounds])
 
 
-def _close(windows: Sliding, summary: Summary, panes: Rows, strays: Rows, low: int, high: int) -> Rows:
+def _close(windows: Windows, summary: Summary, panes: Rows, strays: Rows, low: int, high: int) -> Rows:
     within = (windows.last_end(panes.time) > low) & (windows.first_end(panes.time) <= high)
     panes, strays = panes[within], strays[(strays.time > low) & (strays.time <= high)]
     row, end = windows.ends(panes.time, low, high)
     row, end = np.concatenate([row, len(panes) + np.arange(len(strays))]), np.concatenate([end, strays.time])
     rows = Rows.concat([panes, strays])
-    group_id, split = pair((end - windows.size_ms) // windows.slide_ms, rows.key[row])
+    step = windows.end_step_ms
+    group_id, split = pair(end // step, rows.key[row])
     group_id, columns = summary.answer(group_id, row, rows.columns)
-    number, key = split(group_id)
-    return Rows(key, number * windows.slide_ms + windows.size_ms, columns)
+    steps, key = split(group_id)
+    return Rows(key, steps * step + _remainder(end, step), columns)
 
 
-def _ranges(before: Ints, last: Ints, low: int, high: int, slide: int) -> list[tuple[int, int]]:
-    """Split (low, high] into ranges of window ends that hold at most `AT_ONCE` rows each, or a single end.
+def _remainder(time: Ints, step: int) -> int:
+    """Return what times that are congruent modulo `step` are modulo it."""
+    return int(time[0]) % step if len(time) else 0
+
+
+def _ranges(before: Ints, last: Ints, low: int, high: int) -> list[tuple[int, int]]:
+    """Split (low, high] into ranges of windows that hold at most `AT_ONCE` rows each, or a single window.
 
     Parameters
     ----------
     before, last : ndarray, shape (n,)
-        For each row, the window end before the first one it is in, and the last one; congruent to `low` and `high`
-        modulo `slide`.
+        For each row, the number of the window before the first one it is in, and of the last one.
+    low, high : int
+        Numbers of windows, too.
     """
-    counts = (np.clip(last, low, high) - np.clip(before, low, high)) // slide
-    if low + slide >= high or counts.sum() <= AT_ONCE:
+    counts = np.clip(last, low, high) - np.clip(before, low, high)
+    if low + 1 >= high or counts.sum() <= AT_ONCE:
         return [(low, high)]
-    middle = low + (high - low) // slide // 2 * slide
-    return [part for ends in ((low, middle), (middle, high)) for part in _ranges(before, last, *ends, slide)]
+    middle = (low + high) // 2
+    return [part for bounds in ((low, middle), (middle, high)) for part in _ranges(before, last, *bounds)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -42,9 +43,9 @@ def expected(tuples: list[Tuple], query: Settings, duration: int, ends: list[int
     return accuracies
 
 
-@pytest.mark.parametrize("tick", [100, 0])
-def test_the_newest_whole_windows_are_measured(tick):
-    query = replace(QUERY, tick=tick)
+@pytest.mark.parametrize(("tick", "offset"), [(100, 0), (0, 0), (100, 130)])
+def test_the_newest_whole_windows_are_measured(tick, offset):
+    query = replace(QUERY, tick=tick, offset=offset)
     desk = MemoryTables(TUPLES, query, CUTS)
     result = recent(desk, 12, accuracy=0.5).measure(np.array([0, 200, 900]))
     t_max = max(item.event_time for item in TUPLES)
@@ -57,6 +58,20 @@ def test_the_newest_whole_windows_are_measured(tick):
         assert result.measured.quality[i] == pytest.approx(expected(TUPLES, query, duration, ends), abs=1e-9)
     inside = [delay for delay, item in zip(delays, TUPLES, strict=True) if ends[0] - 700 <= item.event_time < ends[-1]]
     assert max(inside) <= result.longest_ms <= max(delays)
+
+
+def test_the_newest_days_of_a_time_zone_are_measured():
+    begin, hour = 1_709_251_200_000, 3_600_000  # 2024-03-01: the day of 23 hours is the 31st
+    arrivals = [begin + number * hour for number in range(24 * 36)]
+    tuples = [Tuple(at - number % 5 * hour, at, f"t{number}", "k", 1.0) for number, at in enumerate(arrivals)]
+    query = Settings(24 * hour, 24 * hour, 60_000, "count", days_of="Europe/Berlin")
+    result = recent(MemoryTables(tuples, query, []), 12, accuracy=0.5).measure(np.array([0, 5 * hour]))
+    whole = {end for _, _, end in batch(tuples, query) if end <= tuples[-1].event_time - 5 * hour}
+    ends = result.measured.ends.tolist()
+    assert ends == sorted(whole)[-12:]
+    assert {later - end for end, later in pairwise(ends)} == {23 * hour, 24 * hour}
+    for i, duration in enumerate((0, 5 * hour)):
+        assert result.measured.quality[i] == pytest.approx(expected(tuples, query, duration, ends), abs=1e-9)
 
 
 def _delays(tuples, query):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from harness import windows_of
 from oracle import Settings, Tuple, batch, stream, ticks_of
 from streams import disordered
 from tailrace.aggregate.kind import Aggregate
@@ -26,7 +29,7 @@ NO_DELAYS = np.zeros(1, np.int64)
 
 def kind_of(query: Settings) -> Aggregate:
     return Aggregate(
-        Sliding(query.size, query.slide),
+        windows_of(query),
         {"value": "value"},
         pa.string(),
         function=query.function,
@@ -49,7 +52,7 @@ def columns(tuples: list[Tuple], query: Settings) -> tuple[pa.RecordBatch, Event
 def accuracy(tuples: list[Tuple], query: Settings, duration: int, ends: list[int]) -> list[float]:
     """The accuracy of each window, computed by the oracle: 1 − the mean relative error over its keys."""
     policy = ("k_slack", duration) if duration else "none"
-    streamed = stream(tuples, Settings(query.size, query.slide, query.tick, query.function, policy, q=query.q)).answers
+    streamed = stream(tuples, replace(query, policy=policy, changes=(), skew=None)).answers
     accuracies = []
     for end in ends:
         errors = []
@@ -62,7 +65,7 @@ def accuracy(tuples: list[Tuple], query: Settings, duration: int, ends: list[int
 
 
 @settings(max_examples=60, deadline=None)
-@given(disordered(min_tuples=2), st.data())
+@given(disordered(min_tuples=2, placed=True), st.data())
 def test_the_accuracy_is_that_of_the_stream_with_each_duration_as_slack(case, data):
     tuples, query = case
     tuples = [item._replace(value=float(round(item.value) % 1000)) for item in tuples]

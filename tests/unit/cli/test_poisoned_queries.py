@@ -140,9 +140,9 @@ CASES = [
     ("tasks in words", changed("parallelism: 2", "parallelism: two"), "14: parallelism", "'two' does not fit"),
     (
         "a section as a word",
-        changed("window: {size: 1 h, slide: 15 min}", "window: 1 h"),
-        "10: window",
-        "'1 h' does not fit",
+        changed("disorder: {policy: k_slack, k: 30 min, tick: 1 min}", "disorder: k_slack"),
+        "11: disorder",
+        "'k_slack' does not fit",
     ),
     (
         "a section as a list",

@@ -133,12 +133,19 @@ WRONG = [
     Wrong(
         "slide: 15 min", "slide: 1 ms", 10, "window.slide", "in 3,600,000 windows, more than 20,000", "180 ms or more"
     ),
-    Wrong("slide: 15 min", "slid: 15 min", 10, "window.slid", "'slid' is no field", "slide (of size, slide)"),
+    Wrong(
+        "slide: 15 min",
+        "slid: 15 min",
+        10,
+        "window.slid",
+        "'slid' is no field",
+        "slide (of size, slide, offset, timezone)",
+    ),
     Wrong("kind: aggregate", "knd: aggregate", 1, "kind", "is missing, and 'knd' is no field", "kind in place of knd"),
     Wrong("format: ", "fromat: ", 5, "streams.departures.source.format", "'fromat' is no", "format in place of fromat"),
     Wrong("policy: ", "polcy: ", 11, "disorder.policy", "missing, and 'polcy' is no", "policy in place of polcy"),
     Wrong("function: ", "fuction: ", 12, "aggregate.function", "and 'fuction' is no", "function in place of fuction"),
-    Wrong("window: {size: 1 h, slide: 15 min}", "window: 1 h", 10, "window", "'1 h' does not fit", "{size: 500 ms,"),
+    Wrong("window: {size: 1 h, slide: 15 min}", "window: [1 h]", 10, "window", "does not fit", "{size: 500 ms,"),
     Wrong("window: {size: 1 h, slide: 15 min}\n", "", 1, "window", "missing", "{size: 500 ms, slide: 100 ms}"),
     Wrong(PLAIN, "hybrid, risk: 0.05", 11, "disorder.error", "missing", "error: 0.05 (an"),
     Wrong(PLAIN, "quantile, error: 5, risk: 0.05", 11, "disorder.error", "'5' does not fit", "at most 1.0, as in"),

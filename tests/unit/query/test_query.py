@@ -155,6 +155,8 @@ def test_the_structure_maps_field_names_to_json_values() -> None:
         "streams.readings.bounds.skew": "1 min",
         "window.size": "1 s",
         "window.slide": "1 s",
+        "window.offset": None,
+        "window.timezone": None,
         "aggregate.function": "count",
         "aggregate.column": None,
         "aggregate.q": None,

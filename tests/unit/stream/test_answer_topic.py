@@ -49,6 +49,14 @@ def test_an_answer_by_window_is_identified_by_its_key_and_end():
     assert value == key | same, "without emitted_at, which another attempt would change"
 
 
+def test_an_answer_by_a_list_of_keys_has_its_columns_in_the_value():
+    text = json.dumps(['D"E', 2**53 + 1], separators=(",", ":"))
+    rows = pa.table({"key": [text], "country": ['D"E'], "code": [2**53 + 1], "window_end": times(1), "as_of": times(1)})
+    ((key, value),) = records(ByWindow(WINDOWS), rows)
+    assert key == {"key": text, "window_end": TEXT}
+    assert (value["country"], value["code"]) == ('D"E', 2**53 + 1)
+
+
 def test_the_rows_of_a_ranking_have_keys_of_their_own():
     rows = pa.table({"key": ["a", "a"], "window_end": times(2), "rank": [1, 2], "as_of": times(2)})
     assert [key["rank"] for key, _ in records(ByWindow(WINDOWS, ("rank",)), rows)] == [1, 2]

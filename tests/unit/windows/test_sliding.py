@@ -120,3 +120,28 @@ def test_within_gives_the_times_whose_windows_all_lie_within_bounds(
         ends = ends_of_windows(*length, time, 1)
         whole = all(low <= end - windows.size_ms and end <= high for end in ends)
         assert whole == (first <= time <= last)
+
+
+@SOME
+@given(lengths, st.integers(-60, 60), panes, st.integers(-90, 90), st.integers(0, 90))
+def test_an_offset_moves_every_boundary(
+    size_slide: tuple[int, int], offset: int, numbers: list[int], low: int, span: int
+) -> None:
+    still, moved = Sliding(*size_slide), Sliding(*size_slide, offset)
+    time = np.array(numbers, np.int64)
+    for method in ("pane", "end_until", "end_after", "last_end"):
+        assert (getattr(moved, method)(time + offset) == getattr(still, method)(time) + offset).all()
+    pane = still.pane(time)
+    assert (moved.first_end(pane + offset) == still.first_end(pane) + offset).all()
+    assert (moved.pane_end(pane + offset) == still.pane_end(pane) + offset).all()
+    assert (moved.number(time + offset) == still.number(time)).all()
+    assert (moved.end_of(time) == still.end_of(time) + offset).all()
+    assert (moved.block(time + offset) == still.block(time)).all()
+    scaled = moved.to_scale(time + offset) // moved.scale_step * moved.scale_step
+    assert (moved.from_scale(scaled) == pane + offset).all()
+    row, end = moved.ends(pane + offset, low + offset, low + span + offset)
+    still_row, still_end = still.ends(pane, low, low + span)
+    assert (row.tolist(), end.tolist()) == (still_row.tolist(), (still_end + offset).tolist())
+    assert moved.within(low + offset, low + span + offset) == tuple(
+        bound + offset for bound in still.within(low, low + span)
+    )

@@ -22,7 +22,7 @@ from tailrace.generators.replay import START_MS
 from tailrace.topk.kind import TopK
 from tailrace.topk.methods import LIST, METHODS
 from tailrace.topk.partials import combine
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 TAU_MS, WAIT = 1_000, {"policy": "k_slack", "k": "2 s"}
 CASES = {
@@ -131,7 +131,7 @@ def _pass(method: str, stream: _Batches) -> Row:
     }
 
 
-def _open_windows(windows: Sliding, frontier: Frontier) -> int:
+def _open_windows(windows: Windows, frontier: Frontier) -> int:
     """Return the number of open windows of one key that hold tuples."""
     last = int(windows.last_end(np.array([int(frontier.t_max[-1])]))[0])
-    return (last - int(windows.end_until(frontier.last))) // windows.slide_ms
+    return windows.number(last) - windows.number(windows.end_until(frontier.last))

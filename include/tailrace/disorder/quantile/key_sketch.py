@@ -18,7 +18,7 @@ from tailrace.disorder.tick_statistics import Ints, TickRows
 from tailrace.ground.columns import group as grouped
 from tailrace.ground.columns import pair
 from tailrace.ground.time_limits import AFTER_ALL
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 GROUPS = 16
 """Number of keys in the sketch of a stretch: those with the smallest hashes of all that have occurred in it so far."""
@@ -29,9 +29,9 @@ STRETCH = 8
 Hashes = NDArray[np.uint64]
 
 
-def stretch_of(windows: Sliding, time: Ints) -> Ints:
+def stretch_of(windows: Windows, time: Ints) -> Ints:
     """Return the number of the stretch that each time or pane is in."""
-    return time // (STRETCH * windows.size_ms)
+    return windows.block(time) // STRETCH
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class KeySketch:
         return groups, np.searchsorted(distinct, code)
 
     @staticmethod
-    def restore(windows: Sliding, state: PolicyState, sample: TickRows) -> tuple[KeySketch, NDArray[np.bool_]]:
+    def restore(windows: Windows, state: PolicyState, sample: TickRows) -> tuple[KeySketch, NDArray[np.bool_]]:
         """Restore the sketch, add the keys of this call's sample, and return which of its rows count, shape (r,)."""
         new = {"group_stretch": stretch_of(windows, sample["pane"]), "group_hash": sample["group"]}
         columns = (np.concatenate([state.get(name, column[:0]), column]) for name, column in new.items())

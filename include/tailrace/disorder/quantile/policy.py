@@ -53,7 +53,7 @@ class Quantile(PromisingPolicy):
         run = _Run.restore(self, stats, before, state)
         counts, wait = (
             stats.counts,
-            before[stats.counts.at] - stats.counts["pane"] - stats.windows.pane_ms + 1,
+            before[stats.counts.at] - stats.windows.pane_end(stats.counts["pane"]) + 1,
         )
         counts = TickRows(counts.at, counts.columns | {"cell": cells(np.maximum(wait, 0))})
         elapsed = np.diff(stats.ticks.end, prepend=state.get("tick_end", stats.ticks.end[0])) / stats.windows.size_ms

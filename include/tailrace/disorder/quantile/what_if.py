@@ -9,7 +9,7 @@ import numpy as np
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import Ints
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 LEVELS = np.concatenate([[1.0], 0.5 / 1.4 ** np.arange(30)])
 """Levels: shares of tuples that are not waited for, from all (K = 0) down to 3 in 100,000; shape (s,)."""
@@ -33,13 +33,13 @@ class WhatIf:
         closed it, and not t_max, the tuples of that tick count as missed, which is on the safe side.
     """
 
-    windows: Sliding
+    windows: Windows
     frontier: Ints
     end: Ints
     held: Ints
 
     @staticmethod
-    def restore(windows: Sliding, state: PolicyState) -> WhatIf:
+    def restore(windows: Windows, state: PolicyState) -> WhatIf:
         empty, width = np.zeros(0, np.int64), len(LEVELS) + 1
         frontier = state.get("frontier", np.full(width, BEFORE_ALL)).copy()
         return WhatIf(windows, frontier, state.get("end", empty), state.get("held", empty).reshape(-1, width).copy())
@@ -55,13 +55,15 @@ class WhatIf:
         more than `_MAX_OPEN` wait to be judged at this `horizon`; and none that ends `_MAX_OPEN` steps of n slides, or
         more, before t_max.
         """
-        size, slide = self.windows.size_ms, self.windows.slide_ms
-        step = slide * max(1, size // (_OVERLAP * slide))
-        while horizon > _MAX_OPEN * step:
-            step *= 2
-        after = max(before, t_max - _MAX_OPEN * step)
-        end = np.arange(((after - size) // step + 1) * step + size, t_max + 1, step)
-        if len(end):
+        windows, slide = self.windows, self.windows.slide_ms
+        every = max(1, windows.size_ms // (_OVERLAP * slide))
+        while horizon > _MAX_OPEN * every * slide:
+            every *= 2
+        after = max(before, t_max - _MAX_OPEN * every * slide)
+        low, high = windows.number(windows.end_until(after)), windows.number(windows.end_until(t_max))
+        number = np.arange((low // every + 1) * every, high + 1, every)
+        if len(number):
+            end = windows.end_of(number)
             self.end = np.concatenate([self.end, end])
             self.held = np.concatenate([self.held, np.full((len(end), len(self.frontier)), AFTER_ALL)])
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.key_sketch import KeySketch, stretch_of
 from tailrace.disorder.tick_statistics import ErrorModel, Ints, TickRows
-from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
 
 _NAMES = ("pane", "group", "before", "tuples", "total")
 _MAX_CELLS, _MIN_WAITS = 2_000_000, 64  # partials times distinct waits evaluated at once; waits allowed in any case
@@ -32,13 +32,13 @@ class WindowSample:
         The keys that count.
     """
 
-    windows: Sliding
+    windows: Windows
     columns: dict[str, NDArray[Any]]
     at: Ints
     groups: KeySketch
 
     @staticmethod
-    def restore(windows: Sliding, state: PolicyState, sample: TickRows, before: Ints) -> WindowSample:
+    def restore(windows: Windows, state: PolicyState, sample: TickRows, before: Ints) -> WindowSample:
         """Restore the partials of earlier calls and add this call's, with t_max before each as `before`, shape (m,)."""
         new = sample.columns | {"before": before}
         earlier = {name: state.get(f"row_{name}", new[name][:0]) for name in _NAMES}
@@ -52,10 +52,10 @@ class WindowSample:
         """Return as state the partials of windows that end after t_max or at one of the given ends, which ascend."""
         pane = self.columns["pane"]
         place = np.searchsorted(end, pane, side="right")  # the first given end after the pane's start
-        covered = np.append(end, pane.max(initial=0) + 2 * self.windows.size_ms)[place] - self.windows.size_ms <= pane
-        is_needed = covered | (self.windows.last_end(pane) > t_max)
+        next_end = np.append(end, pane.max(initial=0) + 2 * self.windows.size_ms)[place]
+        is_needed = (self.windows.start(next_end) <= pane) | (self.windows.last_end(pane) > t_max)
         rows: PolicyState = {f"row_{name}": column[is_needed] for name, column in self.columns.items()}
-        oldest = end.min(initial=t_max, keepdims=True) - self.windows.size_ms
+        oldest = self.windows.start(end.min(initial=t_max, keepdims=True))
         return rows | self.groups.checkpoint(int(stretch_of(self.windows, oldest)[0]))
 
     def required_slack(self, end: int, tick: int, error: float, error_model: ErrorModel) -> Ints:
@@ -68,8 +68,9 @@ class WindowSample:
         ndarray, shape (m,)
             For each answer the least K, in ms, with which it is off by less than `error`.
         """
-        rows = slice(*np.searchsorted(self.columns["pane"], [end - self.windows.size_ms, end]))
-        first, last = stretch_of(self.windows, np.array([end - self.windows.size_ms, end - 1])).tolist()
+        start = self.windows.start(end)
+        rows = slice(*np.searchsorted(self.columns["pane"], [start, end]))
+        first, last = stretch_of(self.windows, np.array([start, end - 1])).tolist()
         groups = self.groups.at(tick, first)
         if first != last:
             groups = np.intersect1d(groups, self.groups.at(tick, last))

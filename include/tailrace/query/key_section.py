@@ -1,0 +1,66 @@
+"""The field `key` of a stream: a column, or a list of columns by which answers have columns of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Annotated, Any
+
+from pydantic import Field, PlainSerializer, PlainValidator
+from pydantic_core import PydanticKnownError
+
+from tailrace.ground.fields import Column, field_error
+from tailrace.ground.times import TIMES
+
+_MOST_KEYS = 16
+_LIST = "a list of columns: [country, platform]"
+_OWN = TIMES | {"key", "tuples", "coverage", "k_ms", "facts_version", "interval", "retracted", "corrected"}
+"""Names of columns that answers, or tables with them, have in any case."""
+
+_SEPARATORS = " ,;{}()\n\t="  # Delta tables have no column with one of them in its name
+
+
+def _parse_key(key: Any) -> str | tuple[str, ...]:
+    names = tuple(key) if isinstance(key, list | tuple) else (key,)
+    if not all(isinstance(name, str) for name in names):
+        raise PydanticKnownError("string_type")
+    if not all(names):
+        raise PydanticKnownError("string_too_short", {"min_length": 1})
+    if not 1 <= len(names) <= _MOST_KEYS:
+        raise field_error(f"{len(names)} columns are no key", f"1 to {_MOST_KEYS} columns, or no key: one group")
+    return key if isinstance(key, str) else names
+
+
+def _as_written(key: str | tuple[str, ...] | None) -> str | list[str] | None:
+    return [*key] if isinstance(key, tuple) else key
+
+
+Key = Annotated[
+    str | tuple[str, ...],
+    PlainValidator(
+        _parse_key,
+        json_schema_input_type=Column | Annotated[list[Column], Field(min_length=1, max_length=_MOST_KEYS)],
+    ),
+    PlainSerializer(_as_written),
+]
+"""Pydantic field type of a key: a column, or a list of columns."""
+
+
+def check_key_names(names: Collection[str], values: Collection[str], field: str) -> None:
+    """Refuse a list of keys of which a name can't be the name of a column of answers.
+
+    Tables take names that differ only in case for the same.
+
+    Parameters
+    ----------
+    values : collection of str
+        The other columns of the kind's answers.
+    """
+    taken = {*_OWN, *(name.lower() for name in values)}
+    for name in names:
+        if name.lower() in taken:
+            fault = f"answers have a column {name} already"
+            raise field_error(fault, f"{_LIST}, each once; or {name} alone, not in a list", field)
+        if separators := set(name) & set(_SEPARATORS):
+            fault = f"tables have no column {name!r}, for {min(separators)!r} in its name"
+            raise field_error(fault, f"{_LIST}, by other names; or {name!r} alone, not in a list", field)
+        taken.add(name.lower())

@@ -1,0 +1,113 @@
+"""The section `window` of a query over windows of each key: sliding ones, or days, weeks or months of a time zone."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PlainSerializer, model_validator
+from pydantic_core import CoreSchema
+
+from tailrace.ground.duration import Duration, format_duration, ms, parse_duration
+from tailrace.ground.fields import TimeZone, field_error
+from tailrace.query.sections import Window, as_size
+from tailrace.windows.calendar import LENGTHS_MS, Calendar, Unit
+from tailrace.windows.sliding import Sliding
+from tailrace.windows.windows import Windows
+
+_UNITS: dict[timedelta, Unit] = {timedelta(milliseconds=length): unit for unit, length in LENGTHS_MS.items()}
+_MONTH = timedelta(milliseconds=LENGTHS_MS["month"])
+_NAMED = {"week": timedelta(days=7), "month": _MONTH}
+_SIZES = "size: 1 d, 1 week or 1 month"
+
+
+def _calendar_unit(text: Any) -> str | None:
+    """Return the unit of a length that is written as `1 week` or `1 month`; None of other lengths."""
+    match = re.fullmatch(r"1\s*(week|month)", text.strip().lower()) if isinstance(text, str) else None
+    return match[1] if match else None
+
+
+def _parse_length(text: Any) -> Any:
+    """Parse a duration, or `1 week` or `1 month`, of which the length is the mean one."""
+    unit = _calendar_unit(text)
+    return parse_duration(text) if unit is None else _NAMED[unit]
+
+
+def _format_length(length: timedelta) -> str:
+    return "1 month" if length == _MONTH else format_duration(ms(length))
+
+
+Length = Annotated[
+    timedelta,
+    BeforeValidator(_parse_length),
+    PlainSerializer(_format_length, return_type=str),
+    Field(gt=timedelta(0), json_schema_extra={"format": "window length"}),
+]
+"""Pydantic field type of a window's length: as a duration, and also `1 week` and `1 month`."""
+
+
+class KeyedWindow(Window):
+    """Windows over event time, half-open and side by side unless they slide; a length alone is their size."""
+
+    size: Length = Field(
+        description="the span of a window, more than 0 ms and not less than slide; "
+        "of a timezone 1 d, 1 week or 1 month: 500 ms"
+    )
+    slide: Length = Field(
+        default_factory=as_size,
+        description="from one window's start to the next's, at most size, which is the default: 100 ms",
+    )
+    offset: Duration | None = Field(
+        default=None, description="by which all boundaries are moved, less than slide either way: 6 h"
+    )
+    timezone: TimeZone | None = Field(
+        default=None, description="days, weeks from Monday or months from midnight there: Europe/Berlin"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_length(cls, section: Any) -> Any:
+        section = {"size": section} if isinstance(section, str) else section
+        if isinstance(section, dict) and not section.get("timezone"):
+            for field in ("size", "slide"):
+                unit = _calendar_unit(section.get(field))
+                if unit is not None:
+                    remedy = "timezone: UTC, or another zone" + (f"; or {field}: 7 d" if unit == "week" else "")
+                    raise field_error(f"a {unit} begins by a calendar, and there is no timezone", remedy, field)
+        return section
+
+    @model_validator(mode="after")
+    def _validate_calendar(self) -> Self:
+        if self.timezone is not None and self.slide != self.size:
+            raise field_error("windows of a time zone lie side by side", "no slide, or no timezone", "slide")
+        if self.timezone is not None and self.size not in _UNITS:
+            fault = f"windows of a time zone are its days, weeks or months, and {_format_length(self.size)} is none"
+            raise field_error(fault, f"{_SIZES}; or no timezone", "size")
+        return self
+
+    @model_validator(mode="after")
+    def _validate_offset(self) -> Self:
+        if not self.offset:
+            object.__setattr__(self, "offset", None)
+            return self
+        if abs(self.offset) >= self.slide:
+            fault = f"offset is {format_duration(ms(self.offset))}, which is not less than slide"
+            raise field_error(fault, "less than slide: by whole slides the same windows come again", "offset")
+        if self.timezone is not None and self.offset % timedelta(seconds=1):
+            raise field_error("clocks of a time zone step by seconds", "an offset in whole seconds", "offset")
+        return self
+
+    @property
+    def windows(self) -> Windows:
+        """The windows."""
+        offset_ms = 0 if self.offset is None else ms(self.offset)
+        if self.timezone is None:
+            return Sliding(self.size_ms, self.slide_ms, offset_ms)
+        return Calendar(_UNITS[self.size], self.timezone, offset_ms)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        declared = handler.resolve_ref_schema(handler(schema))
+        declared |= {"type": ["object", "string"], "format": "window length", "gt": "PT0S"}
+        return declared

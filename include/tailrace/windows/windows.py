@@ -1,0 +1,105 @@
+"""The protocol of windows over event time: `Sliding` ones of one length, and those of a `Calendar`."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Time = TypeVar("Time", int, NDArray[np.int64])
+
+
+class Windows(Protocol):
+    """Windows over event time, in integer milliseconds.
+
+    Every tuple belongs to one pane and every window is made of whole panes. A window is named by its end, a pane by its
+    start. Windows are numbered in the order of their ends; a number may be left out, and then has the end
+    of the window before it. Methods are elementwise.
+    """
+
+    @property
+    def size_ms(self) -> int:
+        """The length of a window; where lengths differ, their mean: a scale, which no boundary follows from."""
+
+    @property
+    def slide_ms(self) -> int:
+        """The time from one window's start to the next one's; a scale, as `size_ms`."""
+
+    @property
+    def pane_ms(self) -> int:
+        """The length of a pane; where lengths differ, that of a long one."""
+
+    @property
+    def pane_step_ms(self) -> int:
+        """A length that divides the time between the starts of any two panes."""
+
+    @property
+    def end_step_ms(self) -> int:
+        """A length that divides the time between the ends of any two windows."""
+
+    @property
+    def description(self) -> str:
+        """The windows in words, as a query is computed by them."""
+
+    def pane(self, event_ms: Ints) -> Ints:
+        """Return the start of the pane that contains each event time."""
+
+    def pane_end(self, pane: Ints) -> Ints:
+        """Return the end of each pane."""
+
+    @property
+    def scale_step(self) -> int:
+        """The length of every pane on the scale of `to_scale`, where pane i is [i·step, (i + 1)·step)."""
+
+    def to_scale(self, event_ms: Ints) -> Ints:
+        """Map event times to a scale on which all panes are equally long; the order of panes stays."""
+
+    def from_scale(self, pane: Ints) -> Ints:
+        """Return the starts of panes by their starts on the scale."""
+
+    def first_end(self, pane: Ints) -> Ints:
+        """Return the end of the earliest window over each pane."""
+
+    def last_end(self, pane: Ints) -> Ints:
+        """Return the end of the latest window over each pane, or over each event time."""
+
+    def share(self, one: Ints, other: Ints) -> NDArray[np.bool_]:
+        """Test which pairs of event times have a window that holds both."""
+
+    def start(self, end: Time) -> Time:
+        """Return the starts of the windows with these ends."""
+
+    def end_until(self, time: Time) -> Time:
+        """Return the latest window end at or before `time`."""
+
+    def end_after(self, time: Time) -> Time:
+        """Return the earliest window end after `time`."""
+
+    def number(self, end: Time) -> Time:
+        """Return the numbers of the windows with these ends."""
+
+    def end_of(self, number: Time) -> Time:
+        """Return the ends of the windows with these numbers."""
+
+    def block(self, time: Ints) -> Ints:
+        """Number the stretch that contains each time, of stretches side by side, each as long as a window."""
+
+    def within(self, low: int, high: int) -> tuple[int, int]:
+        """Return the first and the last event time all of whose windows start at or after `low` and end by `high`."""
+
+    def ends(self, pane: Ints, after: Ints | int | None, until: Ints | int | None) -> tuple[Ints, Ints]:
+        """Enumerate, for each pane, the windows over it that end in (after, until].
+
+        Parameters
+        ----------
+        pane : ndarray, shape (n,)
+        after, until : ndarray of shape (n,), int or None
+            Exclusive lower and inclusive upper bound of the ends; None: unbounded.
+
+        Returns
+        -------
+        row, end : ndarray, shape (m,)
+            Pairs of an index into `pane` and the end of a window over it, by row and then by end.
+        """

@@ -1,0 +1,104 @@
+"""Lists of keys as one text: against Python's own JSON, value by value, and back."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailrace.ground.key_lists import canonical_key, key_columns, key_texts
+
+SOME = settings(max_examples=100, deadline=None)
+ODD = [
+    "",
+    '"',
+    "\\",
+    ",",
+    '","',
+    "[",
+    "a\0b",
+    "\n\t\x1f\x7f",
+    "\u2028",
+    "clé",
+    "🎲",
+    "a" * 5_000,
+    "null",
+    "1",
+    "DE",
+    "web",
+]
+TYPES = {"int": pa.int64(), "text": pa.string()}
+
+texts = st.one_of(st.sampled_from(ODD), st.text(st.characters(exclude_categories=["Cs"]), max_size=4))
+integers = st.one_of(st.sampled_from([0, -1, 2**53 + 1, -(2**63), 2**63 - 1]), st.integers(-3, 3))
+shapes = st.lists(st.sampled_from(["int", "text"]), min_size=1, max_size=3)
+
+
+def rows_of(shape: list[str]) -> st.SearchStrategy[list[tuple]]:
+    return st.lists(st.tuples(*(integers if part == "int" else texts for part in shape)), max_size=12)
+
+
+def columns_of(rows: list[tuple], shape: list[str], coded: list[bool]) -> list[pa.Array]:
+    columns = [pa.array([row[i] for row in rows], TYPES[part]) for i, part in enumerate(shape)]
+    return [column.dictionary_encode() if code else column for column, code in zip(columns, coded, strict=True)]
+
+
+@SOME
+@given(st.data(), shapes)
+def test_a_text_is_the_json_of_its_values_and_reads_back(data, shape: list[str]) -> None:
+    rows = data.draw(rows_of(shape))
+    coded = data.draw(st.lists(st.booleans(), min_size=len(shape), max_size=len(shape)))
+    keys = key_texts(columns_of(rows, shape, coded))
+    decoded = keys.dictionary_decode()
+    assert decoded.to_pylist() == [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
+    assert len(set(keys.dictionary.to_pylist())) == len(keys.dictionary) == len(set(rows))
+    for form in (decoded, pa.chunked_array([decoded, decoded[:0]]), keys):
+        types = {place: TYPES[shape[place]] for place in reversed(range(len(shape)))}
+        for place, column in zip(types, key_columns(form, types), strict=True):
+            assert column.to_pylist() == [row[place] for row in rows]
+
+
+@SOME
+@given(st.data(), shapes)
+def test_any_way_to_write_a_key_names_the_same_one(data, shape: list[str]) -> None:
+    (row,) = data.draw(rows_of(shape).filter(bool))[:1]
+    for text in (json.dumps(row), json.dumps(row, indent=1), json.dumps(row, ensure_ascii=False)):
+        assert canonical_key(text, len(shape)) == json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DE",
+        "[",
+        '["DE"]',
+        '["DE","web",1]',
+        '["DE",null]',
+        '{"a":1,"b":2}',
+        "5",
+        '[1.5,"web"]',
+        '[true,"web"]',
+        "[9223372036854775808,1]",
+        '["\\ud800",1]',
+    ],
+)
+def test_what_is_no_list_of_such_values_is_no_key(text: str) -> None:
+    assert canonical_key(text, 2) is None
+
+
+def test_nulls_stand_for_any_value_and_take_no_code_from_others() -> None:
+    parts = [pa.array(["a", None, "b"]), pa.array([1, 2, None]), pa.array([None] * 3, pa.string()).dictionary_encode()]
+    keys = key_texts(parts)
+    assert keys.null_count == keys.dictionary.null_count == 0
+    assert keys.dictionary_decode().to_pylist()[0] == '["a",1,""]'
+
+
+def test_many_combinations_are_numbered_as_few_are() -> None:
+    number = np.random.default_rng(0).permutation(50_000)
+    keys = key_texts([pa.array(number), pa.array(number[::-1].astype(str))])
+    assert len(keys.dictionary) == 50_000
+    assert keys.dictionary_decode()[7].as_py() == f'[{number[7]},"{number[-8]}"]'
