@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
-from tailrace.kind.inputs import ColumnTypes, RowCheck
+from tailrace.expressions.projection import Projection
+from tailrace.ground.time_limits import LATEST_MS
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import carried_values
+from tailrace.sources.columns import Columns
 from tailrace.sources.record_times import read_times
 from tailrace.sources.time_units import with_units
 from tailrace.sources.utf_8 import not_utf_8, without
@@ -23,67 +25,15 @@ Ints = NDArray[np.int64]
 _LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Columns of a source that hold the parts of a tuple, and the bounds of the accepted event times.
+class Times(NamedTuple):
+    """The times (ms) of m records, and their positions in the segment; each of shape (m,)."""
 
-    Attributes
-    ----------
-    values : dict
-        Columns of the kind's own: name in the tuple → column of the source.
-    types : dict
-        The Arrow types of these, by name in the tuple: list<double>, binary or string; float64 where none is given.
-    row_check : callable or None
-        The kind's check of its values, beyond that they are there and, if doubles, finite.
-    carried : dict
-        Columns that are carried along as they are, null or not: name in the tuple → column of the source.
-    earliest_ms, ahead_ms, latest_ms : int
-        An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and up to `latest_ms`: the
-        last one whose windows all end at a time that a calendar can print.
-    skew_ms : int
-        How far clocks may differ. An arrival time is accepted up to so long after the record was read; and for t_max an
-        event time counts up to so long after its arrival.
-    timezone : str or None
-        The time zone of times that state none; None: UTC.
-    zones : dict
-        Whether the texts of a column of times state their zone, by the first record. Without a `timezone` a record
-        whose text does otherwise is rejected: what it means can't be known.
-    """
+    event: Ints
+    arrival: Ints
+    row: Ints
 
-    event_time: str
-    arrival_time: str | None
-    id: str
-    key: str | None
-    values: Mapping[str, str]
-    earliest_ms: int
-    ahead_ms: int
-    latest_ms: int = LATEST_MS
-    skew_ms: int = AFTER_ALL
-    types: Mapping[str, pa.DataType] = field(default_factory=dict)
-    row_check: RowCheck | None = None
-    carried: Mapping[str, str] = field(default_factory=dict)
-    timezone: str | None = None
-    zones: Mapping[str, bool] = field(default_factory=dict)
 
-    def value_types(self) -> dict[str, pa.DataType]:
-        """Return the Arrow type of each column of the kind's own, by name in the tuple."""
-        return {part: self.types.get(part, pa.float64()) for part in self.values}
-
-    @property
-    def exact(self) -> frozenset[str]:
-        """The source's columns that are carried along, and not computed with in doubles."""
-        return frozenset(self.carried.values()) - set(self.values.values())
-
-    def counted_events(self, event_ms: Ints, arrival_ms: Ints) -> Ints:
-        """Return the event times as far as they count for t_max, from event and arrival times of tuples, shape (n,)."""
-        if not len(event_ms) or int(event_ms.max()) - int(arrival_ms.min()) <= self.skew_ms:
-            return event_ms
-        return np.minimum(event_ms, arrival_ms + self.skew_ms)
-
-    def named(self) -> dict[str, str]:
-        """Return the columns that the source must have, by the part of the tuple that they hold."""
-        parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id, "key": self.key}
-        return {part: name for part, name in parts.items() if name is not None} | dict(self.values) | dict(self.carried)
+_NO_TIMES = Times(*np.zeros((3, 0), np.int64))
 
 
 @dataclass(frozen=True)
@@ -100,12 +50,18 @@ class Checked:
         The reason against each rejected record.
     arrivals : list, length m
         Arrival time of each rejected record in ms; None where it could not be read or is out of range.
+    filtered : int
+        The number of records that are left out by the stream's `where`.
+    passing : Times
+        The filtered records whose times are sound: these move ticks and t_max.
     """
 
     tuples: pa.RecordBatch
     rejected: Ints
     reasons: list[str]
     arrivals: list[int | None]
+    filtered: int
+    passing: Times
 
 
 def check(
@@ -128,12 +84,22 @@ def check(
     """
     verdict = RecordVerdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
+    filtered = None
+    if columns.projection is not None:
+        raw, filtered = _project(verdict, raw, columns.projection)
     event = read_times(verdict, raw, columns.event_time, columns.timezone, columns.zones)
     if columns.arrival_time is None:
         arrival = np.full(raw.num_rows, ingested_ms, np.int64)
     else:
         arrival = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
     _check_bounds(verdict, columns, event, arrival, ingested_ms)
+    number, passing = np.arange(raw.num_rows), _NO_TIMES
+    if filtered is not None:
+        is_passing = filtered & (verdict.code == 0)
+        passing = Times(event[is_passing], arrival[is_passing], row[is_passing])
+        number = np.flatnonzero(~filtered)
+        event, arrival, row = event[number], arrival[number], row[number]
+        raw, verdict.code = raw.filter(pa.array(~filtered)), verdict.code[number]
     parts: dict[str, pa.Array] = {}
     for part, name, dtype in (("id", columns.id, types.id), ("key", columns.key, types.key)):
         if name is None:
@@ -162,7 +128,26 @@ def check(
         if name is not None and len(rejected):
             reasons = with_units(reasons, raw.column(name).take(pa.array(rejected)), name)
     arrivals = [time if 0 < time <= LATEST_MS else None for time in arrival[rejected].tolist()]
-    return Checked(tuples, rejected, reasons, arrivals)
+    left_out = 0 if filtered is None else int(filtered.sum())
+    return Checked(tuples, number[rejected], reasons, arrivals, left_out, passing)
+
+
+def _project(
+    verdict: RecordVerdict, raw: pa.Table, projection: Projection
+) -> tuple[pa.Table, NDArray[np.bool_] | None]:
+    """Derive columns, and reject the records for which an expression fails.
+
+    Returns
+    -------
+    raw : Table
+    filtered : ndarray, shape (n,), or None
+        The records that the condition leaves out; None where it leaves out none.
+    """
+    projected = projection.run(raw)
+    for failure in projected.failures:
+        verdict.reject(failure.mask, failure.reason)
+    filtered = ~projected.kept & (verdict.code == 0)
+    return projected.table, filtered if filtered.any() else None
 
 
 def _check_bounds(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tailrace.ground.errors import Problem, Refused, SourceChanged, Unfit, refuse
 from tailrace.ground.files import is_url
 from tailrace.ground.regular_files import NotRegularError, open_regular, regular_status
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.object_files import ObjectFile, find_object
 
 SourceFile = Path | ObjectFile

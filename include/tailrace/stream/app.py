@@ -9,6 +9,7 @@ from functools import partial
 from tailrace.engine.executor import Executor
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.pipeline import Pipeline
+from tailrace.engine.stream_reader import require_expressions
 from tailrace.engine.task_states import TaskStates
 from tailrace.query.query import Query
 from tailrace.storage import checkpoint
@@ -85,7 +86,9 @@ def run(
             return 0
         table = table if manifest is None else open_table(query, layout, manifest, options.live)
         if manifest is None:
-            require_zones(query, {name: feed.types for name, feed in sources.feeds.items()})
+            types = {name: feed.types for name, feed in sources.feeds.items()}
+            require_zones(query, types)
+            require_expressions(query, types)
             query = require_bins(query)
         manifest = manifest or create_checkpoint(query, layout, sources.feeds, table)
         query = query.fixed_by(manifest.structure)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tailrace.engine.stream_reader import columns_of, readers_of
+from tailrace.engine.stream_reader import columns_of, readers_of, require_expressions
 from tailrace.ground.errors import Unfit
 from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
 from tailrace.query.query import Query
 from tailrace.query.sections import Stream
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.declared_source import Opening
 from tailrace.sources.segments import Segment, Types
 from tailrace.sources.time_zones import zone_problems
@@ -80,7 +80,9 @@ def sample_sources(query: Query) -> dict[str, SourceSample]:
     """
     columns = columns_of(query)
     samples = {name: _sample(query, name, stream, columns[name]) for name, stream in query.streams.items()}
-    require_zones(query, {name: sample.types for name, sample in samples.items()})
+    types = {name: sample.types for name, sample in samples.items()}
+    require_zones(query, types)
+    require_expressions(query, types)
     return samples
 
 
