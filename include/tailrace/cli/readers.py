@@ -75,13 +75,21 @@ def validate(
         raise Refused(problems)
 
 
-def explain(file: File) -> None:
+def explain(
+    file: File,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Read a sample of the sources: what each step keeps, and the first rows.")
+    ] = False,
+) -> None:
     """Tell how a query is run: its kind, partition and method, and the reason for it."""
-    from tailrace.cli.explanation import explanation
+    from tailrace.cli.explanation import explanation, print_sample
     from tailrace.query.loading import load
     from tailrace.terminal.tables import print_named_texts
 
-    print_named_texts(explanation(load(file)))
+    query = load(file)
+    print_named_texts(explanation(query))
+    if sample:
+        print_sample(query)
 
 
 def results(

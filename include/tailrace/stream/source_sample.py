@@ -48,12 +48,21 @@ class SourceSample:
 
 @dataclass(frozen=True)
 class SampleReport:
-    """What the records of a sample would come to: how many were read and accepted, and why the others were not."""
+    """What the records of a sample would come to: how many were read and accepted, and why the others were not.
+
+    `filtered` is the number of those that the stream's `where` leaves out.
+    """
 
     sample: SourceSample
     read: int
     accepted: int
     rejections: Rejections
+    filtered: int = 0
+
+    @property
+    def is_unfit(self) -> bool:
+        """True if no record fits, though there are some that `where` does not leave out."""
+        return self.read > self.filtered and not self.accepted
 
     def lines(self) -> Iterator[str]:
         """Yield the report in lines."""
@@ -62,8 +71,10 @@ class SampleReport:
             yield f"{head}: no record yet, so its types are not known"
             return
         yield f"{head}: {', '.join(f'{name} {dtype}' for name, dtype in self.sample.types.items())}"
-        rejected = self.read - self.accepted
-        yield f"  of {counted(self.read, 'record')} that were looked at {self.accepted:,} fit, {rejected:,} do not"
+        rejected = self.read - self.accepted - self.filtered
+        filtered = f"{self.filtered:,} are left out by where, " if self.filtered else ""
+        looked_at = counted(self.read, "record")
+        yield f"  of {looked_at} that were looked at {self.accepted:,} fit, {filtered}{rejected:,} do not"
         for line in self.rejections.lines():
             yield f"  {line}"
 
@@ -112,7 +123,10 @@ def report_of(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleR
             content = reader.read(replace(segment, ingested_ms=wall_ms()))
             report.rejections.add(pa.Table.from_batches([content.quarantine]))
             report = replace(
-                report, read=report.read + segment.rows, accepted=report.accepted + content.tuples.num_rows
+                report,
+                read=report.read + segment.rows,
+                accepted=report.accepted + content.tuples.num_rows,
+                filtered=report.filtered + content.filtered,
             )
         reports.append(report)
     return reports

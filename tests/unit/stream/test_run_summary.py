@@ -23,7 +23,9 @@ def quarantine(*reasons: str) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def summary_of(accepted: int, *reasons: str, filtered: int = 0, delays: list[int] | None = None, **metrics: object) -> RunSummary:
+def summary_of(
+    accepted: int, *reasons: str, filtered: int = 0, delays: list[int] | None = None, **metrics: object
+) -> RunSummary:
     """The summary of a run of one batch; `delays` are those of late tuples behind t_max, ms."""
     summary, late = RunSummary(), delays or []
     read = accepted + filtered + len(reasons)

@@ -34,6 +34,7 @@ METRICS |= {
     "newest_event": 9_050,
     "loads": None,
     "counts": None,
+    "filtered": 0,
     "frontier": 8_700,
     "committed": 9_100,
     "newest_tick": 91,
