@@ -130,7 +130,9 @@ def test_a_stream_is_answered_as_its_derived_and_filtered_records_are(data, case
 
 
 @FEW
-@given(st.data(), disordered(min_tuples=3, max_tuples=25, duplicates=True), SHAPES, st.sampled_from(["parquet", "json"]))
+@given(
+    st.data(), disordered(min_tuples=3, max_tuples=25, duplicates=True), SHAPES, st.sampled_from(["parquet", "json"])
+)
 def test_after_a_correction_answers_are_those_of_the_batch(tmp_path_factory, data, case, shape, source):
     tuples, query = labelled(case)
     directory = tmp_path_factory.mktemp("expressions")
@@ -173,7 +175,9 @@ def test_a_join_of_filtered_streams_gives_the_pairs_of_those_that_are_kept(left,
             content = [CONTENT[kind][letter] if is_filtered or kept else far for _, letter, kept in items]
             tables[side] = pa.table(
                 {
-                    "at": pa.array([epoch + 37 * number - delay for number, (delay, *_) in enumerate(items)], pa.int64()),
+                    "at": pa.array(
+                        [epoch + 37 * number - delay for number, (delay, *_) in enumerate(items)], pa.int64()
+                    ),
                     "arrival_time": pa.array([epoch + 37 * number for number in range(len(items))], pa.int64()),
                     "id": pa.array([f"{side}{number}" for number in range(len(items))], pa.string()),
                     "content": pa.array(content, value_type),
@@ -189,7 +193,12 @@ def test_a_join_of_filtered_streams_gives_the_pairs_of_those_that_are_kept(left,
         }
         rows = streamed(query.model_copy(update={"streams": streams}), tables)
         pairs = {(row["left_id"], row["right_id"]): row["as_of"] for row in rows.get("results", [])}
-        kept = {f"{side}{n}" for side, items in (("left", left), ("right", right)) for n, item in enumerate(items) if item[2]}
+        kept = {
+            f"{side}{n}"
+            for side, items in (("left", left), ("right", right))
+            for n, item in enumerate(items)
+            if item[2]
+        }
         found.append({pair: as_of for pair, as_of in pairs.items() if set(pair) <= kept})
         assert not is_filtered or pairs == found[-1]
     assert found[0] == found[1]

@@ -51,7 +51,7 @@ def validate(
     ] = False,
 ) -> None:
     """Check query files: what is wrong, in which file, line and field, and what would be right."""
-    from tailrace.query.loading import load
+    from tailrace.query.loading import load, located
 
     problems: list[Problem] = []
     first_files: dict[str, Path] = {}
@@ -61,7 +61,8 @@ def validate(
             if source:
                 from tailrace.cli.source_report import print_source_reports
 
-                print_source_reports(query)
+                with located(file):
+                    print_source_reports(query)
         except Refused as refused:
             problems += refused.problems
             continue
@@ -83,13 +84,14 @@ def explain(
 ) -> None:
     """Tell how a query is run: its kind, partition and method, and the reason for it."""
     from tailrace.cli.explanation import explanation, print_sample
-    from tailrace.query.loading import load
+    from tailrace.query.loading import load, located
     from tailrace.terminal.tables import print_named_texts
 
     query = load(file)
     print_named_texts(explanation(query))
     if sample:
-        print_sample(query)
+        with located(file):
+            print_sample(query)
 
 
 def results(

@@ -71,6 +71,8 @@ def run(
         sources = open_sources(manifest)
         if not sources.have_types and not options.live:  # a stream has no record yet, so its types are not known
             return 0
+        if sources.have_types:
+            _require_types(query, sources)
     with only_driver(layout, waits=options.live and manifest is not None) as require_held:
         manifest = checkpoint.resumable(layout, query)
         reporter = StatusReporter(layout, options.grace_s)
@@ -86,9 +88,7 @@ def run(
             return 0
         table = table if manifest is None else open_table(query, layout, manifest, options.live)
         if manifest is None:
-            types = {name: feed.types for name, feed in sources.feeds.items()}
-            require_zones(query, types)
-            require_expressions(query, types)
+            _require_types(query, sources)
             query = require_bins(query)
         manifest = manifest or create_checkpoint(query, layout, sources.feeds, table)
         query = query.fixed_by(manifest.structure)
@@ -106,6 +106,13 @@ def run(
             table=table,
         )
         return _run_batches(query, layout, manifest, pipeline, planner, reporter, on_batch, open_executor)
+
+
+def _require_types(query: Query, sources: OpenSources) -> None:
+    """Refuse a query whose times or expressions don't fit the types of the sources' columns."""
+    types = {name: feed.types for name, feed in sources.feeds.items()}
+    require_zones(query, types)
+    require_expressions(query, types)
 
 
 def _run_batches(
