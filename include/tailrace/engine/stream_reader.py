@@ -92,20 +92,14 @@ class StreamReader:
         """Read and check a segment; `coded_keys` as in `check`."""
         raw = self.format.read(segment, self.types)
         checked = check(raw.table, self.columns, raw.row, self.column_types, segment.ingested_ms, coded_keys)
-        arrival, row, event = (np.asarray(checked.tuples.column(n)) for n in ("arrival_time", "row", "event_time"))
-        is_tuple = None
-        if len(checked.passing.row):
-            passing, order = checked.passing, np.argsort(np.concatenate([row, checked.passing.row]), kind="stable")
-            is_tuple = order < len(row)
-            arrival, row, event = (
-                np.concatenate(each)[order]
-                for each in ((arrival, passing.arrival), (row, passing.row), (event, passing.event))
-            )
+        (event, arrival, row), is_tuple = checked.sound, checked.is_tuple
         position = segment.position + row
         tick, end = ticks.number(arrival, position, self.tick_ms)
         tuples = checked.tuples
         for name, column in (("position", position), ("tick", tick), ("end", end)):
-            tuples = tuples.append_column(name, pa.array(column if is_tuple is None else column[is_tuple]))
+            tuples = tuples.append_column(
+                name, pa.array(column) if is_tuple is None else pa.array(column).filter(is_tuple)
+            )
         quarantine = self._quarantine(segment, checked, raw.row, raw.malformed)
         counted = self.columns.counted_events(event, arrival)
         return SegmentContent(tuples, ticks.summarise(tick, end, event, counted), quarantine, checked.filtered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from tailrace.sources.utf_8 import not_utf_8, without
 from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
 
 _LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
 
@@ -33,7 +34,26 @@ class Times(NamedTuple):
     row: Ints
 
 
-_NO_TIMES = Times(*np.zeros((3, 0), np.int64))
+class Sound(NamedTuple):
+    """The times of the tuples and of the filtered records whose times are sound, and which of them are tuples."""
+
+    times: Times
+    is_tuple: pa.BooleanArray
+
+    @staticmethod
+    def of(times: Times, filtered: NDArray[np.bool_], by_times: Codes, in_all: Codes) -> Sound:
+        """Return those of n records, given the verdicts by their times, and by all else of those not filtered."""
+        if not by_times.any() and not in_all.any():
+            return Sound(times, pa.array(~filtered))
+        code = by_times.copy()
+        code[~filtered] = in_all
+        is_sound = pa.array(code == 0)
+        return Sound(Times(*(select(each, is_sound) for each in times)), pa.array(~filtered).filter(is_sound))
+
+
+def select(column: NDArray[Any], mask: pa.BooleanArray) -> NDArray[Any]:
+    """Return the values of a mask, by Arrow, which is quicker at it than numpy."""
+    return np.asarray(pa.array(column).filter(mask))
 
 
 @dataclass(frozen=True)
@@ -52,8 +72,10 @@ class Checked:
         Arrival time of each rejected record in ms; None where it could not be read or is out of range.
     filtered : int
         The number of records that are left out by the stream's `where`.
-    passing : Times
-        The filtered records whose times are sound: these move ticks and t_max.
+    sound : Times
+        Of the tuples and of the filtered records whose times are sound, which move ticks and t_max, too.
+    is_tuple : BooleanArray or None
+        Which of these are tuples; None: all.
     """
 
     tuples: pa.RecordBatch
@@ -61,7 +83,8 @@ class Checked:
     reasons: list[str]
     arrivals: list[int | None]
     filtered: int
-    passing: Times
+    sound: Times
+    is_tuple: pa.BooleanArray | None
 
 
 def check(
@@ -93,13 +116,13 @@ def check(
     else:
         arrival = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
     _check_bounds(verdict, columns, event, arrival, ingested_ms)
-    number, passing = np.arange(raw.num_rows), _NO_TIMES
+    times, code = Times(event, arrival, row), verdict.code
     if filtered is not None:
-        is_passing = filtered & (verdict.code == 0)
-        passing = Times(event[is_passing], arrival[is_passing], row[is_passing])
-        number = np.flatnonzero(~filtered)
-        event, arrival, row = event[number], arrival[number], row[number]
-        raw, verdict.code = raw.filter(pa.array(~filtered)), verdict.code[number]
+        stays = pa.array(~filtered)
+        event, arrival, row = (select(each, stays) for each in times)
+        verdict.code = code[~filtered]
+        needed = [name for name in raw.column_names if name in set(columns.parts().values())]
+        raw = raw.select(needed).filter(stays)
     parts: dict[str, pa.Array] = {}
     for part, name, dtype in (("id", columns.id, types.id), ("key", columns.key, types.key)):
         if name is None:
@@ -128,8 +151,12 @@ def check(
         if name is not None and len(rejected):
             reasons = with_units(reasons, raw.column(name).take(pa.array(rejected)), name)
     arrivals = [time if 0 < time <= LATEST_MS else None for time in arrival[rejected].tolist()]
-    left_out = 0 if filtered is None else int(filtered.sum())
-    return Checked(tuples, number[rejected], reasons, arrivals, left_out, passing)
+    if filtered is None:
+        accepted = Times(*(np.asarray(tuples.column(name)) for name in ("event_time", "arrival_time", "row")))
+        return Checked(tuples, rejected, reasons, arrivals, 0, accepted, None)
+    sound = Sound.of(times, filtered, code, verdict.code)
+    left_out = int(np.count_nonzero(filtered))
+    return Checked(tuples, np.flatnonzero(~filtered)[rejected], reasons, arrivals, left_out, *sound)
 
 
 def _project(
