@@ -7,6 +7,13 @@ from guards.shared_tests import COST, WAREHOUSE
 
 MUTATIONS = (
     Mutation(
+        "columns: a derived column that its part of a tuple can't come from",
+        "engine/derived_columns.py",
+        'require_fit(f"streams.{stream}.columns.{name}", part, derived[name], columns)',
+        "pass",
+        ("tests/unit/cli/test_expressions.py",),
+    ),
+    Mutation(
         "a state whose bytes have changed on the disk is refused",
         "engine/task_states.py",
         "if content[4:_HEADER_BYTES] != _checksum(state):",
