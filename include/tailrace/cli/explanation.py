@@ -5,6 +5,26 @@ from __future__ import annotations
 from tailrace.ground.duration import format_duration
 from tailrace.kinds import build
 from tailrace.query.query import Query
+from tailrace.stream.sample_steps import FIRST_ROWS, sample_steps
+from tailrace.stream.source_sample import sample_sources
+from tailrace.terminal import screen
+from tailrace.terminal.answers import write_answers
+
+
+def print_sample(query: Query) -> None:
+    """Print how many records of a sample each step of a stream keeps, and the first rows after `columns` and `where`.
+
+    Raises
+    ------
+    Refused
+        When a source is not there, or does not fit the query.
+    """
+    for steps in sample_steps(query, sample_sources(query)):
+        screen.out.print()
+        for line in steps.lines():
+            screen.out.print(line, markup=False, soft_wrap=True)
+        if steps.rows.num_rows:
+            write_answers(steps.rows, steps.rows.column_names, "table", None, FIRST_ROWS, wide=True)
 
 
 def explanation(query: Query) -> dict[str, str]:
@@ -15,8 +35,21 @@ def explanation(query: Query) -> dict[str, str]:
         "query": query.name,
         "kind": query.kind,
         "streams": ", ".join(query.streams),
+        **_expressions(query),
         "partition": f"{plan.partition}{spread}",
         "method": plan.method,
         "why": plan.reason,
         "policy": f"{query.policy.policy}, decided at the end of each tick of {format_duration(query.tick_ms)}",
     }
+
+
+def _expressions(query: Query) -> dict[str, str]:
+    """Return the derived columns and the condition of each stream; of several streams with their names."""
+    parts: dict[str, str] = {}
+    for name, stream in query.streams.items():
+        of_stream = "" if len(query.streams) == 1 else f" of {name}"
+        if stream.columns:
+            parts[f"columns{of_stream}"] = "; ".join(f"{column}: {text}" for column, text in stream.columns.items())
+        if stream.where is not None:
+            parts[f"where{of_stream}"] = stream.where
+    return parts

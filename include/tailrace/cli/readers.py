@@ -51,7 +51,7 @@ def validate(
     ] = False,
 ) -> None:
     """Check query files: what is wrong, in which file, line and field, and what would be right."""
-    from tailrace.query.loading import load
+    from tailrace.query.loading import load, located
 
     problems: list[Problem] = []
     first_files: dict[str, Path] = {}
@@ -61,7 +61,8 @@ def validate(
             if source:
                 from tailrace.cli.source_report import print_source_reports
 
-                print_source_reports(query)
+                with located(file):
+                    print_source_reports(query)
         except Refused as refused:
             problems += refused.problems
             continue
@@ -75,13 +76,22 @@ def validate(
         raise Refused(problems)
 
 
-def explain(file: File) -> None:
+def explain(
+    file: File,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Read a sample of the sources: what each step keeps, and the first rows.")
+    ] = False,
+) -> None:
     """Tell how a query is run: its kind, partition and method, and the reason for it."""
-    from tailrace.cli.explanation import explanation
-    from tailrace.query.loading import load
+    from tailrace.cli.explanation import explanation, print_sample
+    from tailrace.query.loading import load, located
     from tailrace.terminal.tables import print_named_texts
 
-    print_named_texts(explanation(load(file)))
+    query = load(file)
+    print_named_texts(explanation(query))
+    if sample:
+        with located(file):
+            print_sample(query)
 
 
 def results(
