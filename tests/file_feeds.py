@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.reading_progress import read_files

@@ -20,7 +20,7 @@ from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground import wire
 from tailrace.ground.facts import Fact, stamp
 from tailrace.kind.protocol import Kind
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.segments import Segment
 from tailrace.windows.calendar import Calendar
 from tailrace.windows.sliding import Sliding

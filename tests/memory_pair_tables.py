@@ -24,7 +24,7 @@ from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms, with_times
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
 from toy_join import ToyJoin
@@ -148,7 +148,7 @@ class MemoryPairTables:
             content = reader.read(segment)
             text = self.kind.column_types[0].id != self.kind.column_types[1].id
             about = {"before_tick": newest[0], "before_end": newest[1], "accepted": content.tuples.num_rows}
-            rows.append(segment.to_json() | about | {"quarantined": 0} | content.ranges(as_text=text))
+            rows.append(segment.to_json() | about | {"quarantined": 0, "filtered": 0} | content.ranges(as_text=text))
             newest = max(newest, (int(content.ticks.tick[-1]), int(content.ticks.end[-1])))
         return self._table("segments", rows).to_pandas()
 

@@ -19,7 +19,7 @@ from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.kind.protocol import Kind
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.segments import Segment
 from toy_join import ToyJoin
 

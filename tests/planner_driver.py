@@ -29,7 +29,15 @@ IDLE, TICK = 1_000, 50
 STREAM = "readings"
 METRICS = {"rows": 1, "partials": 1, "answers": 1, "repeats": 0, "late": 0, "k_ms": 0, "coverage": 1.0}
 METRICS |= dict.fromkeys(("committed", "frontier", "t_max", "newest_tick", "complete_tick"), 5)
-METRICS |= {"flushed": False, "reached": [5], "newest_event": 5, "imbalance": None, "loads": None, "counts": None}
+METRICS |= {
+    "flushed": False,
+    "reached": [5],
+    "newest_event": 5,
+    "imbalance": None,
+    "loads": None,
+    "counts": None,
+    "filtered": 0,
+}
 NONE, WAITING = '{"policy": "none"}', '{"policy": "k_slack", "k": "1 ms"}'
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.segments import (
     RawSegment,

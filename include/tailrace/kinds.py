@@ -27,7 +27,7 @@ def _aggregate(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, AggregateQuery)
     section = query.aggregate
     if isinstance(section, NamedAggregatesSection):
-        return named_aggregates(query.window.windows, section, types[0], query.key_names)
+        return named_aggregates(query.window.windows, section, types[0], types[0].of_keys(query.key_names))
     columns = {"value": section.column} if section.column else {}
     keys = types[0].key, types[0].id, types[0].of_keys(query.key_names)
     return Aggregate(query.window.windows, columns, *keys, function=section.function, parameters=section.parameters)

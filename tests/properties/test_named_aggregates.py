@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import harness
 import memory_tables
 import oracle
-from harness import run
+from harness import run, windows_of
 from memory_tables import MemoryTables
 from named_oracle import TYPES, Values, answer
 from oracle import Truth, batch, latest, stream
@@ -27,7 +27,6 @@ from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import named_aggregates
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.windows.sliding import Sliding
 
 SOME = settings(max_examples=100, deadline=None)
 
@@ -47,8 +46,8 @@ def typed_values() -> Iterator[None]:
         answers = {name: answer(*parts, values) for name, *parts in sections}
         return Truth(answers, len(values), {name: size(part, values) for name, *part in sections})
 
-    def raw_table(tuples: list[oracle.Tuple], keys: object = None) -> pa.Table:
-        rows = plain([each._replace(value=0.0) for each in tuples]).drop_columns(["value"])
+    def raw_table(tuples: list[oracle.Tuple], keys: dict[str, pa.DataType] | None = None) -> pa.Table:
+        rows = plain([each._replace(value=0.0) for each in tuples], keys).drop_columns(["value"])
         for name, dtype in TYPES.items():
             rows = rows.append_column(name, pa.array([getattr(each.value, name) for each in tuples], dtype))
         return rows
@@ -121,7 +120,7 @@ def case(draw: st.DrawFn, functions: list[str] | None = None, duplicates: bool =
 def kind_of(named: dict[str, Section], query: oracle.Settings) -> NamedAggregates:
     section = NamedAggregatesSection.model_validate({"function": NAMED, "each": named})
     types = ColumnTypes(carried={f"value_{name}": dtype for name, dtype in TYPES.items()})
-    return named_aggregates(Sliding(query.size, query.slide), section, types)
+    return named_aggregates(windows_of(query), section, types)
 
 
 def assert_right(found: dict[str, Any], truth: dict[str, Any], sizes: dict[str, float], asked: Any) -> None:

@@ -14,6 +14,13 @@ MUTATIONS = (
         ("tests/contract/test_named_keys.py::test_a_list_of_one_names_its_column_whatever_it_is_called[answered]",),
     ),
     Mutation(
+        "columns: a derived column that its part of a tuple can't come from",
+        "engine/derived_columns.py",
+        'require_fit(f"streams.{stream}.columns.{name}", part, derived[name], columns)',
+        "pass",
+        ("tests/unit/cli/test_expressions.py",),
+    ),
+    Mutation(
         "a state whose bytes have changed on the disk is refused",
         "engine/task_states.py",
         "if content[4:_HEADER_BYTES] != _checksum(state):",

@@ -9,6 +9,13 @@ WINDOW = "tests/unit/query/test_window_section.py"
 
 MUTATIONS = (
     Mutation(
+        "columns: their order is structure",
+        "query/query.py",
+        "if len(stream.columns) > 1:",
+        "if False:",
+        ("tests/unit/engine/test_stream_expressions.py",),
+    ),
+    Mutation(
         "a random schedule is refused",
         "query/correction_section.py",
         "if any(_RANDOM.match(field) for field in schedule.split()):",

@@ -10,6 +10,34 @@ PARTITIONS = "tests/unit/sources/test_partitions.py"
 
 MUTATIONS = (
     Mutation(
+        "expressions: a record for which where fails is not left out",
+        "sources/check.py",
+        "filtered = ~projected.kept & (verdict.code == 0)",
+        "filtered = ~projected.kept",
+        ("tests/unit/engine/test_stream_expressions.py",),
+    ),
+    Mutation(
+        "where: a filtered record moves ticks",
+        "sources/check.py",
+        "sound = Sound.of(times, filtered, code, verdict.code)",
+        "sound = Sound.of(times, filtered, np.where(filtered, 1, code), verdict.code)",
+        ("tests/unit/engine/test_stream_expressions.py",),
+    ),
+    Mutation(
+        "where: a filtered record whose times are not sound moves nothing",
+        "sources/check.py",
+        "code = by_times.copy()\n",
+        "code = np.zeros_like(by_times)\n",
+        ("tests/unit/engine/test_stream_expressions.py",),
+    ),
+    Mutation(
+        "columns: what nothing needs is not read",
+        "sources/columns.py",
+        "projection = self.projection.pruned(self.parts().values())",
+        "projection = self.projection",
+        ("tests/unit/engine/test_stream_expressions.py",),
+    ),
+    Mutation(
         "coded texts: not where the writer gave up its dictionary",
         "sources/parquet_rows.py",
         "chunk.has_dictionary_page and chunk.total_uncompressed_size <= _CODE_BYTES * chunk.num_values",

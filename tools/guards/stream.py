@@ -11,6 +11,27 @@ PAIRS = "tests/unit/stream/test_rebuild_of_pairs.py"
 
 MUTATIONS = (
     Mutation(
+        "where: history can't be read again in the place of the source",
+        "stream/replayed_readers.py",
+        "if reader.columns.projection is not None:\n        return None\n",
+        "",
+        ("tests/unit/engine/test_stream_expressions.py",),
+    ),
+    Mutation(
+        "where: history of a query that had one",
+        "stream/rebuild.py",
+        "if name not in had_expressions",
+        "if True",
+        ("tests/unit/engine/test_stream_expressions.py",),
+    ),
+    Mutation(
+        "columns: what does not fit the source is refused before the first write",
+        "stream/app.py",
+        "        if sources.have_types:\n            _require_types(query, sources)\n",
+        "",
+        ("tests/unit/cli/test_expressions.py",),
+    ),
+    Mutation(
         "rebuild: no double in a table that an older batch wrote last",
         "stream/sink.py",
         "if name in rows and batch >= self.entries.get(name, 0)",

@@ -18,7 +18,6 @@ from tailrace.aggregate.value_column import Ints
 from tailrace.ground.columns import pair, unify
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
-from tailrace.windows.windows import Windows
 
 AMOUNTS = "values"
 """The column of late rows: the answers over their tuples, a field for each aggregate."""
@@ -46,9 +45,7 @@ class AmendedAggregates(Aggregates):
         return codes, late
 
 
-def amend_all(
-    windows: Windows, aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Table
-) -> pa.RecordBatch | None:
+def amend_all(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Table) -> pa.RecordBatch | None:
     """Add the late tuples to the streamed answers.
 
     Parameters
@@ -61,8 +58,8 @@ def amend_all(
     Returns
     -------
     RecordBatch or None
-        The answers, whose window ends are `time`, without windows of which an aggregate is not known from these: its
-        streamed sum is null, or the new one overflows. None where a function can't be amended.
+        `key`, `time` (the window's end), the aggregates and `tuples`, without windows of which an aggregate is not
+        known from these: its streamed sum is null, or the new one overflows. None where a function can't be amended.
     """
     amounts = amounts_of(aggregates).get(AMOUNTS)
     if amounts is None:

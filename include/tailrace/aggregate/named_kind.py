@@ -19,7 +19,6 @@ from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.columns import single_batch
-from tailrace.ground.duration import format_duration
 from tailrace.ground.errors import Problem
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import ColumnTypes, Input
@@ -74,18 +73,16 @@ class NamedAggregates(KeyedWindows):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        types = ColumnTypes(self.key_type, self.id_type, self.column_types, keys=self.keys)
+        types = ColumnTypes(self.key_type, self.id_type, self.column_types)
         return (Input({}, types, carried=self.columns),)
 
     @property
     def explanation(self) -> Explanation:
-        windows = self.windows
-        pane, share = format_duration(windows.pane_ms), windows.size_ms // windows.pane_ms
         names = ", ".join(f"{each.function} as {each.name}" for each in self.aggregates)
         reason = "tuples are combined before they go to the tasks"
         if self.summary.keeps:
             reason = "a function needs all values of a window: tuples go to the tasks one by one"
-        return Explanation("by the hash of the key", f"{names}; of panes of {pane}, {share} to a window", reason)
+        return Explanation("by the hash of the key", f"{names}; of {self.windows.description}", reason)
 
     def type_problems(self) -> list[Problem]:
         problems = []
@@ -127,7 +124,7 @@ class NamedAggregates(KeyedWindows):
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
         """Add late tuples to answers; where a function can't be amended, there are no rows."""
-        rows = amend_all(self.windows, self.aggregates, answers, late)
+        rows = amend_all(self.aggregates, answers, late)
         if rows is None:
             return pa.RecordBatch.from_pylist([], self.answer)
         return super()._answers(self._with_expressions(rows))

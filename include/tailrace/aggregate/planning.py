@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+
+import pyarrow as pa
 
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.named_kind import NamedAggregates
@@ -16,9 +18,9 @@ _PREFIX = "value_"
 
 
 def named_aggregates(
-    windows: Windows, section: NamedAggregatesSection, types: ColumnTypes, keys: Iterable[str] = ()
+    windows: Windows, section: NamedAggregatesSection, types: ColumnTypes, keys: Mapping[str, pa.DataType] | None = None
 ) -> NamedAggregates:
-    """Build the kind, given the types of the tuples' columns, and the columns of a list of keys."""
+    """Build the kind, given the types of the tuples' columns, and those of a list of keys."""
     names = dict.fromkeys(each.column for each in section.each.values() if each.column is not None)
     columns = {_PREFIX + name: name for name in names}
     column_types = types.of_carried(columns)
@@ -36,7 +38,7 @@ def named_aggregates(
         columns,
         types.key,
         types.id,
-        keys=types.of_keys(keys),
+        keys or {},
         aggregates=tuple(aggregates),
         column_types=column_types,
         names=tuple(section.each),

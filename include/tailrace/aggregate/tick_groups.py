@@ -66,6 +66,5 @@ def _by_cell(windows: Windows, keys: int, key: Codes, event: Ints, tick: Ints) -
     m = number(n, keys, windows.scale_step, tick, windows.to_scale(event), key, cells, counts, cell, *columns)
     if m <= 0:
         return None
-    found: list[Any] = [column[:m] for column in columns]
-    used, key_code, pane, *rest = found
-    return GroupedRows(cell, int(used[-1]) + 1, used), key_code, windows.from_scale(pane), *rest
+    groups = GroupedRows(cell, int(used[m - 1]) + 1, used[:m])
+    return groups, key_code[:m], windows.from_scale(pane[:m]), ticks[:m], tuples[:m]

@@ -88,7 +88,7 @@ def run(
 ) -> None:
     """Run a query in the foreground: live, or --bounded. Ctrl-C stops it; the next run goes on, on either engine."""
     from tailrace.cli.run_report import fail_if_none_was_accepted, print_summary
-    from tailrace.query.loading import load
+    from tailrace.query.loading import load, located
     from tailrace.query.query import require_late_tuples
     from tailrace.storage.deployed import DeployedQuery
     from tailrace.storage.deployment import await_deployment
@@ -109,7 +109,7 @@ def run(
         require_late_tuples(query)
     Layout.of(warehouse, query.name).require_deployable(query, file)
     summary = RunSummary()
-    with StreamProgress() as progress:
+    with located(file, streams), StreamProgress() as progress:
         options = RunOptions(batch_rows, live=not bounded, flush=not keep_open)
         batches = run_on(engine)(query, warehouse, options, all_of(progress, summary))
     if not Layout.of(warehouse, query.name).manifest():

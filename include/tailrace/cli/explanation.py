@@ -8,10 +8,30 @@ from tailrace.ground.duration import format_duration
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.query.sql_form import sections_of, sql_of
+from tailrace.stream.sample_steps import FIRST_ROWS, sample_steps
+from tailrace.stream.source_sample import sample_sources
+from tailrace.terminal import screen
+from tailrace.terminal.answers import write_answers
 
 _BESIDE_SQL = ("event_time", "id")
 _NO_SQL = "none: a join has no such form"
 _NO_SQL_OF_TEXTS = "none: an expression or a name in it is no part of a SELECT"
+
+
+def print_sample(query: Query) -> None:
+    """Print how many records of a sample each step of a stream keeps, and the first rows after `columns` and `where`.
+
+    Raises
+    ------
+    Refused
+        When a source is not there, or does not fit the query.
+    """
+    for steps in sample_steps(query, sample_sources(query)):
+        screen.out.print()
+        for line in steps.lines():
+            screen.out.print(line, markup=False, soft_wrap=True)
+        if steps.rows.num_rows:
+            write_answers(steps.rows, steps.rows.column_names, "table", None, FIRST_ROWS, wide=True)
 
 
 def explanation(query: Query) -> dict[str, str]:
@@ -22,6 +42,7 @@ def explanation(query: Query) -> dict[str, str]:
         "query": query.name,
         "kind": query.kind,
         "streams": ", ".join(query.streams),
+        **_expressions(query),
         "partition": f"{plan.partition}{spread}",
         "method": plan.method,
         "why": plan.reason,
@@ -40,3 +61,15 @@ def forms(query: Query) -> dict[str, str]:
     shown = {"streams": {name: said}, **shown} if said else shown
     text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120).rstrip()
     return {"sections": text, "sql": sql_of(query) or _NO_SQL_OF_TEXTS}
+
+
+def _expressions(query: Query) -> dict[str, str]:
+    """Return the derived columns and the condition of each stream; of several streams with their names."""
+    parts: dict[str, str] = {}
+    for name, stream in query.streams.items():
+        of_stream = "" if len(query.streams) == 1 else f" of {name}"
+        if stream.columns:
+            parts[f"columns{of_stream}"] = "; ".join(f"{column}: {text}" for column, text in stream.columns.items())
+        if stream.where is not None:
+            parts[f"where{of_stream}"] = stream.where
+    return parts

@@ -58,7 +58,7 @@ def validate(
     ] = False,
 ) -> None:
     """Check query files: what is wrong, in which file, line and field, and what would be right."""
-    from tailrace.query.loading import load
+    from tailrace.query.loading import load, located
 
     problems: list[Problem] = []
     first_files: dict[str, Path] = {}
@@ -68,7 +68,8 @@ def validate(
             if source:
                 from tailrace.cli.source_report import print_source_reports
 
-                print_source_reports(query)
+                with located(file, streams):
+                    print_source_reports(query)
         except Refused as refused:
             problems += refused.problems
             continue
@@ -82,10 +83,16 @@ def validate(
         raise Refused(problems)
 
 
-def explain(file: File, streams: Streams = None) -> None:
+def explain(
+    file: File,
+    streams: Streams = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Read a sample of the sources: what each step keeps, and the first rows.")
+    ] = False,
+) -> None:
     """Explain how a query is run: its kind, partition and method, the reason for it; and its sections and SQL text."""
-    from tailrace.cli.explanation import explanation, forms
-    from tailrace.query.loading import load
+    from tailrace.cli.explanation import explanation, forms, print_sample
+    from tailrace.query.loading import load, located
     from tailrace.terminal.tables import print_named_texts
 
     query = load(file, streams)
@@ -93,6 +100,9 @@ def explain(file: File, streams: Streams = None) -> None:
     for name, text in forms(query).items():
         screen.out.print(f"\n{name}:", markup=False)
         screen.out.print(text, markup=False, highlight=False, soft_wrap=True)
+    if sample:
+        with located(file, streams):
+            print_sample(query)
 
 
 def results(

@@ -25,6 +25,6 @@ def print_source_reports(query: Query) -> None:
         for line in report.lines():
             screen.out.print(line, markup=False, soft_wrap=True)
     for report in reports:
-        if report.read and not report.accepted:
+        if report.is_unfit:
             reason = next(report.rejections.lines())
             raise refuse(report.sample.where, f"none of its records fits: {reason}", "records that the query can take")

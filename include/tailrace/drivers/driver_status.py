@@ -76,6 +76,8 @@ class DriverStatus:
             f"{status.late:,} late",
             f"{status.rows:,} accepted",
         ]
+        if status.filtered:
+            parts += [f"{status.filtered:,} filtered"]
         if status.quarantined:
             reasons = "" if status.rejected is None else f": {status.rejected}"
             parts += [f"{status.quarantined:,} rejected{reasons}"]

@@ -32,7 +32,7 @@ from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground.facts import Facts
 from tailrace.ground.regular_files import read_regular
 from tailrace.query.query import Query
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.segments import RawSegment, Segment, Types
 
 

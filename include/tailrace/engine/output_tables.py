@@ -25,7 +25,7 @@ from tailrace.windows.windows import Windows
 _ANSWERED_AT = "answered at"
 """A column beside those of answers, whatever these are called: none of theirs has a space in its name."""
 
-_COUNTS = ("rows", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
+_COUNTS = ("rows", "filtered", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
     dict.fromkeys(("batch", "task", *_COUNTS), pa.int64())
     | dict.fromkeys(
@@ -88,7 +88,7 @@ def segments(batch: int, segment_rows: list[dict[str, Any]]) -> pa.RecordBatch:
     """Rows of the table `segments`: each segment read, and the newest tick before it."""
     id_type = pa.string() if any(isinstance(segment_row["min_id"], str) for segment_row in segment_rows) else pa.int64()
     names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "mtime_ns", "ingested_ms"]
-    names += ["accepted", "quarantined", "before_tick", "before_end", "min_event", "max_event"]
+    names += ["accepted", "quarantined", "filtered", "before_tick", "before_end", "min_event", "max_event"]
     types = dict.fromkeys(names, pa.int64()) | {
         "stream": pa.string(),
         "path": pa.string(),
@@ -127,6 +127,7 @@ def enrichment_counts(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         sum(record.get(name, 0) for record in records) for name in ("accepted", "answers", "waited_ms")
     )
     none = dict.fromkeys(("partials", "repeats", "late", "buffered", "in_process", "expired"), 0)
+    none["filtered"] = sum(record["filtered"] for record in records)
     return none | {"rows": rows, "answers": answers, "latency_ms": _mean(waited_ms, answers)}
 
 

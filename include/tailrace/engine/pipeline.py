@@ -130,6 +130,7 @@ class Pipeline:
         content = reader.read(segment, coded_keys=combines and not self.deduplicates and reader.history is None)
         tuples = content.tuples
         record = segment.to_json() | {"accepted": tuples.num_rows, "quarantined": content.quarantine.num_rows}
+        record |= {"filtered": content.filtered}
         record |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
         record["distinct_ids"] = reader.has_generated_ids or are_distinct(tuples.column("id"))
         tables = {"quarantine": content.quarantine}

@@ -64,8 +64,8 @@ class ClockBatch(NamedTuple):
         Where the complete ticks end in each stream.
     repeats : tuple of ndarray, or None
         Of each stream, the positions of repeats among the tuples of complete ticks; None where repeats are not dropped.
-    accepted : int
-        The tuples of the batch's segments.
+    accepted, filtered : int
+        The tuples of the batch's segments, and the records that `where` leaves out.
     columns : dict
         The values in `metrics` that are the query's, and so alike in all rows of a batch.
     output : Batches
@@ -77,6 +77,7 @@ class ClockBatch(NamedTuple):
     cuts: tuple[Cut, ...]
     repeats: tuple[Ints, ...] | None
     accepted: int
+    filtered: int
     columns: Mapping[str, Any]
     output: Batches
 
@@ -139,6 +140,7 @@ class QueryClock:
             complete.cuts,
             positions,
             sum(record["accepted"] for record in records),
+            sum(record["filtered"] for record in records),
             columns,
             output,
         )

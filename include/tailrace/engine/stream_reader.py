@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
+from tailrace.engine.derived_columns import bound, with_derived
 from tailrace.ground.object_path import Location
 from tailrace.ground.sortable import to_sortable_text
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
@@ -19,7 +20,8 @@ from tailrace.kind.protocol import Enrichment, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.sources.carried_columns import carried_type
-from tailrace.sources.check import Checked, Columns, check
+from tailrace.sources.check import Checked, check
+from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.kafka_topic import ID
 from tailrace.sources.segments import MalformedRecord, Segment, Types, is_integer
@@ -31,12 +33,14 @@ class SegmentContent:
     """A segment as it was read: its tuples with the ticks that follow from the segment alone, and its rejects.
 
     `tuples` has, beside what `check` gives, `position` (in the log), `tick` and `end` (of the tick); `ticks` is the
-    statistics of these ticks.
+    statistics of these ticks, of filtered records too: what a filter leaves out holds no tick and no window open.
+    `filtered` is the number of these records; those whose times are not sound move nothing.
     """
 
     tuples: pa.RecordBatch
     ticks: ticks.Ticks
     quarantine: pa.RecordBatch
+    filtered: int = 0
 
     def ranges(self, as_text: bool = False) -> dict[str, Any]:
         """The least and the greatest event time and id; by these a correction decides whether to read it again.
@@ -88,19 +92,21 @@ class StreamReader:
         """Read and check a segment; `coded_keys` as in `check`."""
         raw = self.format.read(segment, self.types)
         checked = check(raw.table, self.columns, raw.row, self.column_types, segment.ingested_ms, coded_keys)
-        arrival, row, event = (np.asarray(checked.tuples.column(n)) for n in ("arrival_time", "row", "event_time"))
+        (event, arrival, row), is_tuple = checked.sound, checked.is_tuple
         position = segment.position + row
         tick, end = ticks.number(arrival, position, self.tick_ms)
         tuples = checked.tuples
         for name, column in (("position", position), ("tick", tick), ("end", end)):
-            tuples = tuples.append_column(name, pa.array(column))
+            tuples = tuples.append_column(
+                name, pa.array(column) if is_tuple is None else pa.array(column).filter(is_tuple)
+            )
         quarantine = self._quarantine(segment, checked, raw.row, raw.malformed)
         counted = self.columns.counted_events(event, arrival)
-        return SegmentContent(tuples, ticks.summarise(tick, end, event, counted), quarantine)
+        return SegmentContent(tuples, ticks.summarise(tick, end, event, counted), quarantine, checked.filtered)
 
     def without_values(self) -> StreamReader:
-        """The reader of event time, arrival time, id and key alone."""
-        columns = replace(self.columns, values={}, types={}, row_check=None, carried={})
+        """The reader of event time, arrival time, id and key alone; it leaves out the same records."""
+        columns = replace(self.columns, values={}, types={}, row_check=None, carried={}).pruned()
         names = set(columns.named().values())
         types = {name: dtype for name, dtype in self.types.items() if name in names}
         return replace(self, columns=columns, types=types)
@@ -142,7 +148,9 @@ def columns_of(query: Query) -> dict[str, Columns]:
         parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
         read = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
-        columns[name] = replace(read, timezone=stream.timezone)
+        projection = stream.projection
+        inputs = () if projection is None else projection.inputs
+        columns[name] = replace(read, timezone=stream.timezone, projection=projection, inputs=inputs)
     return columns
 
 
@@ -189,9 +197,14 @@ def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str,
         columns = replace(declared, zones=_zones(declared, types[name]))
         source = query.streams[name].source
         history = None if source.is_history(columns) else histories[name]
-        tuple_types = column_types_of(columns, types[name])
+        tuple_types = column_types_of(columns, with_derived(name, columns, types[name]))
+        read = types[name]
+        if columns.projection is not None:
+            columns = replace(columns, projection=bound(columns.projection, read)).pruned()
+            names = set(columns.named().values())
+            read = {column: dtype for column, dtype in read.items() if column in names}
         format_ = source.reader(columns)
-        readers.append(StreamReader(name, format_, columns, types[name], tuple_types, query.tick_ms, history))
+        readers.append(StreamReader(name, format_, columns, read, tuple_types, query.tick_ms, history))
     return tuple(readers)
 
 

@@ -110,7 +110,8 @@ class Task:
         measured = output_tables.task_counts(
             self.kind.answers, [segment.rows for segment in rows], clock.accepted, step, frontier
         )
-        measured |= {"repeats": repeated, **clock.columns}
+        filtered = 0 if self.index else clock.filtered  # no task's: the first one counts those of the query
+        measured |= {"repeats": repeated, "filtered": filtered, **clock.columns}
         output: Batches = {"metrics": output_tables.metrics(header, self.index, measured)}
         if step.answers.num_rows:
             output["results"] = output_tables.results(step, frontier)

@@ -29,7 +29,7 @@ def choose(plan: Plan, conditions: Sequence[Term], values: Sequence[Term], defau
     return replace(value, faults=tuple(faults))
 
 
-@function("if(condition, any, any)", "the second where the condition is true, else the third", "iff")
+@function("if(condition, any, any)", "the second where the condition is true, else the third")
 def _if(plan: Plan, terms: Sequence[Term]) -> Term:
     return choose(plan, terms[:1], terms[1:2], terms[2])
 

@@ -112,7 +112,8 @@ def parse_tree(text: str) -> exp.Expr:
         raise ExpressionError(Position(), f"it is no expression: {reason}", _BY_GRAMMAR) from None
     if len(trees) != 1 or trees[0] is None:
         fault = "it is empty" if not trees or trees[0] is None else "it has several statements"
-        raise ExpressionError(Position(), fault, "one expression")
+        second = [tree for tree in trees[1:] if tree is not None]
+        raise ExpressionError(position_of(text, second[0]) if second else Position(), fault, "one expression")
     _check(text, trees[0])
     return trees[0]
 

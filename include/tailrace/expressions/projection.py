@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -102,6 +102,23 @@ class Projection:
             except ExpressionError as error:
                 raise NamedError(name, error) from None
         return projection
+
+    def over(self, types: Mapping[str, pa.DataType]) -> Projection:
+        """Return it with the types of the source columns that its expressions read."""
+        return replace(self, types=tuple(types.items()))
+
+    def pruned(self, names: Iterable[str]) -> Projection | None:
+        """Return it with the expressions alone that some columns, or the condition, need; None where that is none."""
+        needed = set(names) | set(() if self.where is None else Expression(self.where).columns)
+        kept = list[tuple[str, str]]()
+        for name, text in reversed(self.columns):
+            if name in needed:
+                kept.append((name, text))
+                needed = (needed - {name}) | set(Expression(text).columns)
+        if not kept and self.where is None:
+            return None
+        pruned = Projection(tuple(reversed(kept)), self.where)
+        return pruned.over({name: dtype for name, dtype in self.types if name in pruned.inputs})
 
     def named(self) -> list[tuple[str, str]]:
         """Return the names and texts of all expressions; the condition's is `where`."""

@@ -35,7 +35,7 @@ class Rows:
         Where it fails, the records are halved, down to the ones that make it fail.
         """
         parts: list[pa.Table] = []
-        reasons: list[str | None] = []
+        failed: dict[str, list[int]] = {}
         pending = [records]
         while pending:
             part = pending.pop()
@@ -48,14 +48,11 @@ class Rows:
                     continue
                 computed = parts[0].slice(0, 0) if parts else self._execute(part.slice(0, 0))
                 computed = pa.table([pa.nulls(1, field.type) for field in computed.schema], schema=computed.schema)
-                reasons.append(str(error).splitlines()[0])
-            else:
-                reasons += [None] * part.num_rows
+                row = sum(each.num_rows for each in parts)
+                failed.setdefault(str(error).splitlines()[0], []).append(row)
             parts.append(computed)
-        failed = {reason for reason in reasons if reason is not None}
-        if failed:
-            found = np.array(reasons, object)
-        return pa.concat_tables(parts), {reason: found == reason for reason in sorted(failed)}
+        numbers = np.arange(records.num_rows)
+        return pa.concat_tables(parts), {reason: np.isin(numbers, rows) for reason, rows in failed.items()}
 
     def _execute(self, records: pa.Table) -> pa.Table:
         opened = with_functions(self.plan.functions)

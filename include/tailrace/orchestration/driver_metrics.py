@@ -44,6 +44,7 @@ GAUGES = {
     "late": Gauge("late", "rows, a total", lambda _, of: of.late),
     "repeats": Gauge("whose id had come before", "rows, a total", lambda _, of: of.repeats),
     "quarantined": Gauge("refused", "rows, a total", lambda _, of: of.quarantined),
+    "filtered": Gauge("left out by where", "rows, a total", lambda _, of: of.filtered),
     "answers": Gauge("answered", "rows, a total", lambda _, of: of.answers),
 }
 """The gauges, by their names. Totals count the life of the stream, also over restarts."""

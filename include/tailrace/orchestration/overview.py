@@ -48,7 +48,8 @@ def _notes(name: str, status: DriverStatus) -> Iterator[str]:
         yield f"{name}: {reported.problem}"
     if reported.quarantined:
         most = "most" if reported.quarantined > reported.rows else f"{reported.quarantined:,}"
-        yield f"{name}: {most} of {reported.rows + reported.quarantined:,} records were rejected: {reported.rejected}"
+        read = reported.rows + reported.filtered + reported.quarantined
+        yield f"{name}: {most} of {read:,} records were rejected: {reported.rejected}"
 
 
 def is_begun(host: DriverHost, name: str) -> bool:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from tailrace.expressions.errors import ExpressionError
-from tailrace.ground.errors import refuse
+from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.locales import NAME_REMEDY, name_fault
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.query.refusals import explain
 from tailrace.query.sql_form import SQL, SqlText, field_fault, require_streams_file
-from tailrace.query.yaml_file import YamlFile, read
+from tailrace.query.yaml_file import FieldPath, YamlFile, read
 from tailrace.sql.beside import BesideError
 from tailrace.sql.translate import translate
+
+_FIELD = re.compile(r"(streams\.[^:]+?)(: |\Z)")
 
 
 def load(path: Path, streams: Path | None = None) -> Query:
@@ -31,24 +37,63 @@ def load(path: Path, streams: Path | None = None) -> Query:
     Refused
         With all problems, in the order of the file.
     """
-    for file in (path, streams):
-        if file is not None and (fault := name_fault(file.absolute())) is not None:  # tables hold its sources' paths
-            raise refuse(ascii(str(file)), fault, NAME_REMEDY)
-    require_streams_file(path, streams)
-    if streams is None:
-        return parse(path, read(path))
-    sql, tree = SqlText(read(path), path), YamlFile(streams, read(streams))
-    if SQL in tree.data:
-        tree.add((SQL,), f"stands beside {path}, which has the SQL text", f"no {SQL} here, or {streams} alone")
-        tree.refuse()
-    tree.data.setdefault("name", path.stem)
-    return _declare(tree, sql)
+    return _declare(*_read(path, streams))
 
 
 def parse(path: Path, text: str) -> Query:
     """Return the query that the text of a file declares, as `load` does."""
     tree = YamlFile(path, text)
     return _declare(tree, SqlText.among(tree, text))
+
+
+@contextmanager
+def located(path: Path, streams: Path | None = None) -> Iterator[None]:
+    """Add the file and the line to refusals that name a field of a query alone, as those of its expressions do.
+
+    Parameters
+    ----------
+    path, streams : Path
+        As of `load`.
+    """
+    try:
+        yield
+    except Refused as refused:
+        if not any(_FIELD.match(problem.where) for problem in refused.problems):
+            raise
+        tree, sql = _read(path, streams)
+        positions = {} if sql is None else translate(sql.text, tree.data).positions
+        raise type(refused)([_located(tree, sql, positions, problem) for problem in refused.problems]) from refused
+
+
+def _located(tree: YamlFile, sql: SqlText | None, positions: Mapping[FieldPath, Position], problem: Problem) -> Problem:
+    field = _FIELD.match(problem.where)
+    if field is None:
+        return problem
+    said = [path for path in positions if ".".join(path) == field[1]]
+    if sql is not None and said:
+        where = f"{sql.place(positions[said[0]])[1]}: {problem.where}"
+    else:
+        named = [path for path in tree.lines if ".".join(path) == field[1]]
+        where = f"{tree.file}:{tree.lines[named[0]]}: {problem.where}" if named else f"{tree.file}: {problem.where}"
+    return replace(problem, where=where)
+
+
+def _read(path: Path, streams: Path | None) -> tuple[YamlFile, SqlText | None]:
+    """Read the fields of a query file, and SQL text if there is some."""
+    for file in (path, streams):
+        if file is not None and (fault := name_fault(file.absolute())) is not None:  # tables hold its sources' paths
+            raise refuse(ascii(str(file)), fault, NAME_REMEDY)
+    require_streams_file(path, streams)
+    if streams is None:
+        text = read(path)
+        tree = YamlFile(path, text)
+        return tree, SqlText.among(tree, text)
+    sql, tree = SqlText(read(path), path), YamlFile(streams, read(streams))
+    if SQL in tree.data:
+        tree.add((SQL,), f"stands beside {path}, which has the SQL text", f"no {SQL} here, or {streams} alone")
+        tree.refuse()
+    tree.data.setdefault("name", path.stem)
+    return tree, sql
 
 
 def _declare(tree: YamlFile, sql: SqlText | None) -> Query:

@@ -201,6 +201,8 @@ class Query(Section):
         declaration |= {"disorder": {"tick": self.tick_ms, "deduplicate": self.disorder.deduplicate}}
         for name, stream in self.streams.items():
             declaration["streams"][name]["bounds"]["ahead"] = format_duration(self.ahead_ms(stream))
+            if len(stream.columns) > 1:  # an expression sees those above it
+                declaration["streams"][name]["column_order"] = list(stream.columns)
         return dict(_flatten(declaration))
 
 

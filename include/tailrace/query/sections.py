@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policies import AnyPolicy
 from tailrace.disorder.policy import SlackPolicy
+from tailrace.expressions.projection import WHERE, NamedError, Projection
 from tailrace.ground.duration import format_duration, ms, parse_duration
 from tailrace.ground.fields import (
     EPOCH,
@@ -85,11 +86,31 @@ class Stream(Section):
     event_time: Column = Field(description="column of the time when it happened: event_time")
     arrival_time: Column | None = Field(default=None, description="column of the time of arrival: arrival_time")
     id: Column | None = Field(default=None, description="column that names the tuple: id")
+    columns: dict[Column, Column] = Field(
+        default={}, description="derived columns, by Spark SQL's scalar expressions: {net: amount / 1.19}"
+    )
+    where: Column | None = Field(
+        default=None, description="condition of the records that are tuples, by such an expression: status = 'paid'"
+    )
     key: Key | None = Field(default=None, description="column to group by, or a list of columns: sensor")
     bounds: Bounds = Field(default=Bounds(), description="times accepted: {earliest: 2000-01-01, ahead: 1 d}")
     timezone: TimeZone | None = Field(
         default=None, description="what times without a zone mean, UTC if it is not given: Europe/Berlin"
     )
+
+    @model_validator(mode="after")
+    def _validate_expressions(self) -> Self:
+        try:
+            _ = self.projection
+        except NamedError as error:
+            field = error.name if error.name == WHERE else f"columns.{error.name}"
+            raise field_error(f"{error.position}: {error.fault}", error.remedy, field) from None
+        return self
+
+    @property
+    def projection(self) -> Projection | None:
+        """The derived columns and the condition, not bound to types yet; None where there are none."""
+        return Projection.of(self.columns, self.where) if self.columns or self.where else None
 
     @model_validator(mode="after")
     def _validate_id(self) -> Self:

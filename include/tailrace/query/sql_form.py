@@ -56,13 +56,16 @@ class SqlText:
         below = text.split("\n")[line : line + 1]
         return SqlText(sql, tree.file, line, [part.strip() for part in below] == [sql.split("\n")[0].strip()])
 
+    def place(self, position: Position) -> tuple[int, str]:
+        """Return the line of a position in the file, and the position in words."""
+        if self.line is None:
+            return position.line, f"{self.file}:{position}"
+        line = self.line + (position.line if self.is_block else 0)
+        return line, f"{self.file}:{line}: sql, at {position}"
+
     def problem(self, position: Position, fault: str, remedy: str) -> tuple[int, Problem]:
         """Return a problem at a position of the text, and the line of its file."""
-        if self.line is None:
-            line, where = position.line, f"{self.file}:{position}"
-        else:
-            line = self.line + (position.line if self.is_block else 0)
-            where = f"{self.file}:{line}: sql, at {position}"
+        line, where = self.place(position)
         return line, Problem(where, fault[:MAX_MESSAGE], remedy[:MAX_MESSAGE])
 
 

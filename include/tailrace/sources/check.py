@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.ground.key_lists import KEY_PART
-from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
-from tailrace.kind.inputs import ColumnTypes, RowCheck
+from tailrace.expressions.projection import Projection
+from tailrace.ground.time_limits import LATEST_MS
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import carried_values
+from tailrace.sources.columns import Columns
 from tailrace.sources.ids_and_keys import read_ids, read_keys
 from tailrace.sources.record_times import read_times
 from tailrace.sources.time_units import with_units
@@ -20,85 +21,39 @@ from tailrace.sources.utf_8 import not_utf_8, without
 from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
 
 _LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Columns of a source that hold the parts of a tuple, and the bounds of the accepted event times.
+class Times(NamedTuple):
+    """The times (ms) of m records, and their positions in the segment; each of shape (m,)."""
 
-    Attributes
-    ----------
-    key : str, tuple of str or None
-        Of several columns the tuple's key is the text of their values, see `ground.key_lists`.
-    values : dict
-        Columns of the kind's own: name in the tuple → column of the source.
-    types : dict
-        The Arrow types of these, by name in the tuple: list<double>, binary or string; float64 where none is given.
-    row_check : callable or None
-        The kind's check of its values, beyond that they are there and, if doubles, finite.
-    carried : dict
-        Columns that are carried along as they are, null or not: name in the tuple → column of the source.
-    earliest_ms, ahead_ms, latest_ms : int
-        An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and up to `latest_ms`: the
-        last one whose windows all end at a time that a calendar can print.
-    skew_ms : int
-        How far clocks may differ. An arrival time is accepted up to so long after the record was read; and for t_max an
-        event time counts up to so long after its arrival.
-    timezone : str or None
-        The time zone of times that state none; None: UTC.
-    zones : dict
-        Whether the texts of a column of times state their zone, by the first record. Without a `timezone` a record
-        whose text does otherwise is rejected: what it means can't be known.
-    """
+    event: Ints
+    arrival: Ints
+    row: Ints
 
-    event_time: str
-    arrival_time: str | None
-    id: str
-    key: str | tuple[str, ...] | None
-    values: Mapping[str, str]
-    earliest_ms: int
-    ahead_ms: int
-    latest_ms: int = LATEST_MS
-    skew_ms: int = AFTER_ALL
-    types: Mapping[str, pa.DataType] = field(default_factory=dict)
-    row_check: RowCheck | None = None
-    carried: Mapping[str, str] = field(default_factory=dict)
-    timezone: str | None = None
-    zones: Mapping[str, bool] = field(default_factory=dict)
 
-    def value_types(self) -> dict[str, pa.DataType]:
-        """Return the Arrow type of each column of the kind's own, by name in the tuple."""
-        return {part: self.types.get(part, pa.float64()) for part in self.values}
+class Sound(NamedTuple):
+    """The times of the tuples and of the filtered records whose times are sound, and which of them are tuples."""
 
-    @property
-    def exact(self) -> frozenset[str]:
-        """The source's columns that are carried along, and not computed with in doubles."""
-        return frozenset(self.carried.values()) - set(self.values.values())
+    times: Times
+    is_tuple: pa.BooleanArray
 
-    def counted_events(self, event_ms: Ints, arrival_ms: Ints) -> Ints:
-        """Return the event times as far as they count for t_max, from event and arrival times of tuples, shape (n,)."""
-        if not len(event_ms) or int(event_ms.max()) - int(arrival_ms.min()) <= self.skew_ms:
-            return event_ms
-        return np.minimum(event_ms, arrival_ms + self.skew_ms)
+    @staticmethod
+    def of(times: Times, filtered: NDArray[np.bool_], by_times: Codes, in_all: Codes) -> Sound:
+        """Return those of n records, given the verdicts by their times, and by all else of those not filtered."""
+        if not by_times.any() and not in_all.any():
+            return Sound(times, pa.array(~filtered))
+        code = by_times.copy()
+        code[~filtered] = in_all
+        is_sound = pa.array(code == 0)
+        return Sound(Times(*(select(each, is_sound) for each in times)), pa.array(~filtered).filter(is_sound))
 
-    def named(self) -> dict[str, str]:
-        """Return the columns that the source must have, by the part of the tuple that they hold."""
-        parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id}
-        named = {part: name for part, name in parts.items() if name is not None} | self.key_parts
-        return named | dict(self.values) | dict(self.carried)
 
-    @property
-    def key_parts(self) -> dict[str, str]:
-        """The columns of the key by the part of the tuple: `key`, or of a list `key 1`, `key 2`, …"""
-        if isinstance(self.key, tuple):
-            return {f"{KEY_PART}{number}": name for number, name in enumerate(self.key, 1)}
-        return {} if self.key is None else {"key": self.key}
-
-    def is_name(self, part: str) -> bool:
-        """Test whether a part of the tuple is its id, or the key or a part of it: a text or an integer."""
-        return part == "id" or part in self.key_parts
+def select(column: NDArray[Any], mask: pa.BooleanArray) -> NDArray[Any]:
+    """Return the values of a mask, by Arrow, which is quicker at it than numpy."""
+    return np.asarray(pa.array(column).filter(mask))
 
 
 @dataclass(frozen=True)
@@ -115,12 +70,21 @@ class Checked:
         The reason against each rejected record.
     arrivals : list, length m
         Arrival time of each rejected record in ms; None where it could not be read or is out of range.
+    filtered : int
+        The number of records that are left out by the stream's `where`.
+    sound : Times
+        Of the tuples and of the filtered records whose times are sound, which move ticks and t_max, too.
+    is_tuple : BooleanArray or None
+        Which of these are tuples; None: all.
     """
 
     tuples: pa.RecordBatch
     rejected: Ints
     reasons: list[str]
     arrivals: list[int | None]
+    filtered: int
+    sound: Times
+    is_tuple: pa.BooleanArray | None
 
 
 def check(
@@ -143,12 +107,22 @@ def check(
     """
     verdict = RecordVerdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
+    filtered = None
+    if columns.projection is not None:
+        raw, filtered = _project(verdict, raw, columns.projection)
     event = read_times(verdict, raw, columns.event_time, columns.timezone, columns.zones)
     if columns.arrival_time is None:
         arrival = np.full(raw.num_rows, ingested_ms, np.int64)
     else:
         arrival = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
     _check_bounds(verdict, columns, event, arrival, ingested_ms)
+    times, code = Times(event, arrival, row), verdict.code
+    if filtered is not None:
+        stays = pa.array(~filtered)
+        event, arrival, row = (select(each, stays) for each in times)
+        verdict.code = code[~filtered]
+        needed = [name for name in raw.column_names if name in set(columns.parts().values())]
+        raw = raw.select(needed).filter(stays)
     parts: dict[str, pa.Array] = {}
     parts["id"] = read_ids(verdict, raw, columns.id, types.id)
     parts["key"] = read_keys(verdict, raw, columns.key, types, coded_keys)
@@ -171,7 +145,30 @@ def check(
         if time is not None and len(rejected):
             reasons = with_units(reasons, raw.column(time).take(pa.array(rejected)), time)
     arrivals = [each if 0 < each <= LATEST_MS else None for each in arrival[rejected].tolist()]
-    return Checked(tuples, rejected, reasons, arrivals)
+    if filtered is None:
+        accepted = Times(*(np.asarray(tuples.column(name)) for name in ("event_time", "arrival_time", "row")))
+        return Checked(tuples, rejected, reasons, arrivals, 0, accepted, None)
+    sound = Sound.of(times, filtered, code, verdict.code)
+    left_out = int(np.count_nonzero(filtered))
+    return Checked(tuples, np.flatnonzero(~filtered)[rejected], reasons, arrivals, left_out, *sound)
+
+
+def _project(
+    verdict: RecordVerdict, raw: pa.Table, projection: Projection
+) -> tuple[pa.Table, NDArray[np.bool_] | None]:
+    """Derive columns, and reject the records for which an expression fails.
+
+    Returns
+    -------
+    raw : Table
+    filtered : ndarray, shape (n,), or None
+        The records that the condition leaves out; None where it leaves out none.
+    """
+    projected = projection.run(raw)
+    for failure in projected.failures:
+        verdict.reject(failure.mask, failure.reason)
+    filtered = ~projected.kept & (verdict.code == 0)
+    return projected.table, filtered if filtered.any() else None
 
 
 def _check_bounds(

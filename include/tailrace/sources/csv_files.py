@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from tailrace.ground.errors import refuse
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.csv_records import BOM, LONGEST_BYTES, blocks, records
 from tailrace.sources.csv_types import read_column, shown_types, wrong_value
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader

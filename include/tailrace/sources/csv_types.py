@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.json_types import ARROW_TYPES
 from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import type_of_text
@@ -43,12 +43,12 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | No
     for part, name in columns.named().items():
         texts = _present(sample.column(name))
         dtype = _shown_type(part, texts, columns)
-        if (columns.is_name(part) or part in columns.carried) and name in before:
-            has_any = len(texts) and not _wrong(texts, before[name], part in columns.carried).all()
+        if (columns.is_name(part) or part in columns.free) and name in before:
+            has_any = len(texts) and not _wrong(texts, before[name], part in columns.free).all()
             dtype = before[name] if has_any else dtype
         if dtype is None:
             return None
-        if part not in columns.carried or name not in types:
+        if part not in columns.free or name not in types:
             types[name] = dtype
     return types
 
@@ -114,7 +114,7 @@ def _shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | No
         fits = pc.or_(pc.match_substring_regex(texts, _INTEGER), pc.match_substring_regex(texts, _TIME))
         texts = texts.filter(fits).slice(0, 1)
         return ("int64" if _all(texts, _INTEGER) else type_of_text(texts[0].as_py())) if len(texts) else None
-    if part in columns.carried:
+    if part in columns.free:
         return _narrowest_type(texts) if len(texts) else NULL
     if columns.is_name(part) or not pa.types.is_float64(columns.value_types()[part]):
         return "string" if len(texts) else None

@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol, Self
 
 from tailrace.ground.fields import Name, Section
 from tailrace.ground.object_path import Location
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.kafka_topic import KafkaTopic

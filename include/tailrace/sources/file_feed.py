@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.ground.source_roots import outside_roots
-from tailrace.sources.check import Columns
 from tailrace.sources.closed_partitions import ClosedPartitions
+from tailrace.sources.columns import Columns
 from tailrace.sources.formats import FORMATS, is_history, merge_types, no_types, settled_types
 from tailrace.sources.new_files import NewFiles
 from tailrace.sources.object_files import ObjectFile

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tailrace.ground.errors import Problem, Unfit, as_unfit, refuse
 from tailrace.sources.carried_columns import carried_type, holds_all
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.file_format import Format, OtherFiles
 from tailrace.sources.json_files import JsonFiles
@@ -77,8 +77,12 @@ def merge_types(
                 f"its type is {file_types[name]}, in files before it {types[name]}",
                 "one of them",
             )
-    for name in columns.carried.values():
-        if name in known and not _is_carried_on(types[name], file_types[name], format_name):
+    for name in columns.free.values():
+        if (
+            name in known
+            and types[name] != file_types[name]
+            and not _is_carried_on(types[name], file_types[name], format_name)
+        ):
             raise refuse(
                 f"{file}: column {name}",
                 f"its type is {file_types[name]}, in files before it {types[name]}, which answers have",
@@ -95,7 +99,7 @@ def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | N
     """
     if NULL not in types.values():
         return types
-    if any(types[name] == NULL for part, name in columns.named().items() if part not in columns.carried):
+    if any(types[name] == NULL for part, name in columns.named().items() if part not in columns.free):
         return {}
     later = newest() or {}
     dtypes = {name: later.get(name, NULL) if dtype == NULL else dtype for name, dtype in types.items()}

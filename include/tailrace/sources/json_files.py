@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, ClassVar
 
 from tailrace.ground.errors import refuse
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.json_lines import parse
 from tailrace.sources.json_types import CARRIABLE_VALUES, shown_types
@@ -50,7 +50,7 @@ class JsonFiles:
         """
         types, names, nested = shown_types(_records(path), columns)
         if types is None and names:
-            require(path, replace(columns, carried={}), sorted(names))  # records may leave out what is null
+            require(path, columns.fixed, sorted(names))  # records may leave out what is null
             for name in sorted(nested):
                 raise refuse(f"{path}: column {name}", "its values are objects or lists", CARRIABLE_VALUES)
         return types

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.segments import Types
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE, type_of_text
 
@@ -56,10 +56,8 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
     The first record with a value of a fitting type in every column gives them. For carried columns some records are
     looked at, and numbers are integers if all of them are.
     """
-    parts = {part: name for part, name in columns.named().items() if part not in columns.carried}
-    carried: dict[str, str | None] = dict.fromkeys(
-        name for name in columns.carried.values() if name not in parts.values()
-    )
+    parts = {part: name for part, name in columns.named().items() if part not in columns.free}
+    carried: dict[str, str | None] = dict.fromkeys(name for name in columns.free.values() if name not in parts.values())
     types: Types | None = None
     names, nested = set[str](), set[str]()
     for number, record in enumerate(records, 1):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
 
 from tailrace.ground.errors import as_unfit, refuse
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.json_types import shown_types
 from tailrace.sources.kafka_cuts import Offsets, TopicCut, ends_known, known_until, split
 from tailrace.sources.kafka_fetch import gone, overtaken
@@ -187,7 +186,7 @@ class KafkaFeed:
         names = ", ".join(sorted(set(own.values())))
         if shown.names:
             with as_unfit():
-                require(f"topic {self.topic.name}", replace(self.columns, carried={}), sorted(shown.names))
+                require(f"topic {self.topic.name}", self.columns.fixed, sorted(shown.names))
         fault = f"no record has a value of a fitting type in each of {names}"
         if not self._live:
             remedy = "JSON objects with times as ISO 8601 text or epoch milliseconds, and values as numbers"

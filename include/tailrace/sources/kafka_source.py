@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Opening
 from tailrace.sources.feed import Feed
 from tailrace.sources.kafka_servers import Servers

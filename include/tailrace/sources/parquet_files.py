@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.ground.times import INT96_UNIT
-from tailrace.sources.carried_columns import CARRIABLE, carried_type
-from tailrace.sources.check import Columns
+from tailrace.sources.column_rules import require_fit, value_type
+from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.parquet_rows import read_rows, repeated_texts, rows_of_segment, take_rows
 from tailrace.sources.raw_records import raw_records
@@ -153,10 +153,8 @@ def schema_types(where: SourceFile | str, schema: pa.Schema, columns: Columns, e
         if name not in names:
             types[name] = elsewhere[name]
             continue
-        dtype, (accepts, remedy) = _value_type(schema.field(name).type), _rule(part, columns)
-        if not accepts(dtype) and not pa.types.is_null(dtype):
-            role = "answers can't have such a column" if part in columns.carried else f"it is the query's {part}"
-            raise refuse(f"{where}: column {name}", f"its type is {dtype}, but {role}", remedy)
+        dtype = value_type(schema.field(name).type)
+        require_fit(f"{where}: column {name}", part, dtype, columns)
         types[name] = str(dtype)
     return types
 
@@ -185,66 +183,3 @@ def _named(path: SourceFile, *faults: int) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in (None, *faults):
             raise  # the fault is not the file's but on the way to it, and may pass
         raise refuse(str(path), f"it can't be read as Parquet ({error})", "a whole Parquet file") from error
-
-
-def _value_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the value type of a dictionary type; any other type as it is."""
-    return dtype.value_type if isinstance(dtype, pa.DictionaryType) else dtype
-
-
-def _is_time(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(dtype) or pa.types.is_int64(dtype))
-
-
-def _is_name(dtype: pa.DataType) -> bool:
-    if pa.types.is_integer(dtype):
-        return bool(not pa.types.is_uint64(dtype))
-    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
-
-
-def _is_number(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
-
-
-def _is_list_of_numbers(dtype: pa.DataType) -> bool:
-    is_list = pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype)
-    return bool(is_list and (_is_number(dtype.value_type) or pa.types.is_null(dtype.value_type)))  # null: all are empty
-
-
-def _is_carried(dtype: pa.DataType) -> bool:
-    return carried_type(str(dtype)) is not None
-
-
-def _is_binary(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype))
-
-
-def _is_text(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
-
-
-Rule = tuple[Callable[[pa.DataType], bool], str]
-"""Predicate on the types of column that may hold a part of a tuple, and those types in words."""
-
-_PART_RULES: dict[str, Rule] = {
-    "event_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
-    "arrival_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
-}
-_NAME_RULE: Rule = (_is_name, "a string or an integer up to int64")
-_VALUE_RULES: dict[pa.DataType, Rule] = {
-    pa.float64(): (_is_number, "an integer, float or decimal"),
-    pa.list_(pa.float64()): (_is_list_of_numbers, "a list of integers, floats or decimals"),
-    pa.binary(): (_is_binary, "binary"),
-    pa.string(): (_is_text, "a string"),
-}
-
-
-_CARRIED_RULE: Rule = (_is_carried, CARRIABLE)
-
-
-def _rule(part: str, columns: Columns) -> Rule:
-    if part in columns.carried:
-        return _CARRIED_RULE
-    if columns.is_name(part):
-        return _NAME_RULE
-    return _PART_RULES.get(part) or _VALUE_RULES[columns.value_types()[part]]

@@ -17,8 +17,8 @@ from tailrace.ground.fields import Name, ResolvedPath, ResolvedPlace, field_erro
 from tailrace.ground.files import is_url
 from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.ground.object_urls import FORMS
-from tailrace.sources.check import Columns
 from tailrace.sources.closed_partitions import oldest_open
+from tailrace.sources.columns import Columns
 from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Opening
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed

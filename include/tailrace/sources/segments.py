@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.expressions.expression import Expression
 from tailrace.ground.errors import Problem, Refused, SourceChanged, Unfit, refuse
 from tailrace.ground.files import is_url
 from tailrace.ground.regular_files import NotRegularError, open_regular, regular_status
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.object_files import ObjectFile, find_object
 
 SourceFile = Path | ObjectFile
@@ -188,7 +190,19 @@ def require(where: SourceFile | str, columns: Columns, present: Sequence[str]) -
     """
     for part, name in columns.named().items():
         if name not in present:
-            fault = f"it has no column {name!r}, which the query names as {part}"
-            raise MissingColumn([Problem(str(where), fault, f"one of {', '.join(sorted(set(present)))}")])
+            raise MissingColumn([Problem(str(where), *_missing(part, name, columns, sorted(set(present))))])
         if present.count(name) > 1:
             raise refuse(str(where), f"it has the column {name} more than once", "a name for one column")
+
+
+def _missing(part: str, name: str, columns: Columns, present: Sequence[str]) -> tuple[str, str]:
+    """Return what is wrong with a column that is not there, and what would be right."""
+    among = f"one of {', '.join(present)}"
+    if part not in columns.free or part in columns.carried or columns.projection is None:
+        return f"it has no column {name!r}, which the query names as {part}", among
+    reader = next(each for each, text in columns.projection.named() if name in Expression(text).columns)
+    if name in columns.derived:
+        fault = f"it has no column {name!r}, and the expression {reader} is recursive: it reads "
+        return f"{fault}{'itself' if name == reader else 'what stands below it'}", among
+    near = get_close_matches(name, [*present, *columns.derived], 1)
+    return f"it has no column {name!r}, which the expression {reader} reads", near[0] if near else among

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from tailrace.ground.errors import refuse
 from tailrace.ground.object_path import Location
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.feed import Feed
 from tailrace.sources.reading_progress import ReadFile
 from tailrace.sources.segments import SourceFile, Types

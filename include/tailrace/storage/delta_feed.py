@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
 from tailrace.ground.object_path import Location
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.formats import FORMATS, merge_types, settled_types
 from tailrace.sources.parquet_files import schema_types
 from tailrace.sources.reading_progress import ReadFile, remaining

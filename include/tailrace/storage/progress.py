@@ -12,8 +12,8 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CLASSES
 from tailrace.storage.tables import Tables
 
-TOTALS = ("rows", "late", "answers", "repeats", "quarantined")
-"""Counters over a stream's life: `quarantined` is in the table `segments`, the others are in `metrics`."""
+TOTALS = {"metrics": ("rows", "late", "answers", "repeats"), "segments": ("quarantined", "filtered")}
+"""Counters over a stream's life, by the table that has them."""
 
 _COLUMNS = ["committed", "newest_tick", "complete_tick", "frontier", "flushed", "reached", "newest_event"]
 
@@ -41,11 +41,12 @@ def frontier_at(layout: Layout, until_ms: int) -> int:
 
 def read_totals(layout: Layout, batches: int) -> dict[str, int]:
     """Return the totals of `TOTALS` over the first batches of a stream."""
-    tables, totals = Tables(layout), dict.fromkeys(TOTALS, 0)
-    for table, names in (("metrics", TOTALS[:-1]), ("segments", TOTALS[-1:])):
+    tables, totals = Tables(layout), {name: 0 for names in TOTALS.values() for name in names}
+    for table, names in TOTALS.items():
         if tables.has(table):
-            counts = tables.read(table, names, ds.field("batch") < batches)
-            totals |= {name: pc.sum(counts.column(name), min_count=0).as_py() for name in names}
+            there = [name for name in names if name in tables.schema(table).names]  # an earlier release had fewer
+            counts = tables.read(table, there, ds.field("batch") < batches)
+            totals |= {name: pc.sum(counts.column(name), min_count=0).as_py() for name in there}
     return totals
 
 

@@ -44,9 +44,9 @@ class Status:
         The slack K (allowed lateness) in force.
     coverage : float or None
         The coverage λ over all closed windows.
-    rows, late, answers, repeats, quarantined : int
+    rows, late, answers, repeats, quarantined, filtered : int
         Totals over the life of the stream; 0 until the driver starts Spark. `rows` are the accepted ones, `repeats`
-        those among them whose id had come before.
+        those among them whose id had come before; `filtered` are the records that `where` leaves out.
     busy_ms : int or None
         The age of the batch under way; None between two batches.
     busy_rows : int
@@ -82,6 +82,7 @@ class Status:
     problem: str | None = None
     repeats: int = 0
     quarantined: int = 0
+    filtered: int = 0
     ahead: str | None = None
     rejected: str | None = None
 

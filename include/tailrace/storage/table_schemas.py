@@ -54,13 +54,13 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
             ),
             INT,
         )
-        | {"min_id": id_type, "max_id": id_type, "distinct_ids": pa.bool_()},
+        | {"min_id": id_type, "max_id": id_type, "distinct_ids": pa.bool_(), "filtered": INT},
         "metrics": dict.fromkeys(("batch", "task", "rows", "partials", "repeats", "late", "answers"), INT)
         | dict.fromkeys(("ticks", "newest_tick", "complete_tick", "k_ms", *CLASSES), INT)
         | dict.fromkeys(("t_max", "frontier", "committed", "newest_event"), TIME)
         | dict.fromkeys(("coverage", "latency_ms", "load", "imbalance"), REAL)
         | {"flushed": pa.bool_(), "reached": pa.list_(INT)}
-        | {"loads": pa.map_(TEXT, pa.list_(REAL)), "counts": pa.map_(TEXT, INT)},
+        | {"loads": pa.map_(TEXT, pa.list_(REAL)), "counts": pa.map_(TEXT, INT), "filtered": INT},
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
         "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}
         | {"arrived_from": TIME, "arrived_to": TIME}

@@ -13,7 +13,7 @@ from tailrace.engine.stream_reader import TABLE, columns_of, named_types
 from tailrace.ground.retries import Retries
 from tailrace.query.query import Query
 from tailrace.sources.feed import Feed
-from tailrace.sources.segments import Segment
+from tailrace.sources.segments import Segment, Types
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.table_schemas import schemas
@@ -45,6 +45,11 @@ class OpenSources:
         """Open the sources, and read what is new."""
         feeds = open_feeds(query, layout, manifest, is_live, on_progress)
         return cls(feeds, {name: feed.fresh() for name, feed in feeds.items()})
+
+    @property
+    def types(self) -> dict[str, Types]:
+        """The types of the sources' columns, by stream."""
+        return {name: feed.types for name, feed in self.feeds.items()}
 
     @property
     def have_types(self) -> bool:

@@ -172,11 +172,21 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
 
 
 def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str, Mapping[str, str]]:
-    """Return the source's columns in history, of streams whose times mean what they meant: by another time zone not."""
+    """Return the source's columns in history, of streams whose times mean what they meant: by another time zone not.
+
+    Of a stream that had a `where` or derived columns, history has no records of the source.
+    """
+    had_expressions = {
+        name
+        for name in manifest.columns
+        for field, value in manifest.structure.items()
+        if value is not None and field.startswith((f"streams.{name}.where", f"streams.{name}.columns."))
+    }
     return {
         name: columns
         for name, columns in manifest.columns.items()
-        if manifest.structure.get(f"streams.{name}.timezone") == query.streams[name].timezone
+        if name not in had_expressions
+        and manifest.structure.get(f"streams.{name}.timezone") == query.streams[name].timezone
     }
 
 

@@ -73,8 +73,11 @@ def require_readable(query: Query, readers: Iterable[StreamReader], entries: Ite
 def _stored_columns(reader: StreamReader, before: Mapping[str, str]) -> dict[str, tuple[str, pa.DataType]] | None:
     """The part of history's tuples, and its type, for each of the source's columns; None where it lacks one.
 
-    A column may be in several parts: the one that has the most of it counts, a carried one has all.
+    A column may be in several parts: the one that has the most of it counts, a carried one has all. History lacks the
+    records that a `where` left out, which move the clock, and columns that expressions alone read.
     """
+    if reader.columns.projection is not None:
+        return None
     parts = reader.columns.named()
     if any(before.get(part) != name for part, name in parts.items()):
         return None

@@ -36,13 +36,13 @@ class RunSummary:
 
     Attributes
     ----------
-    read, accepted, late : int
-        The numbers of records that were read, of those accepted, and of late tuples.
+    read, accepted, filtered, late : int
+        The numbers of records that were read, of those accepted, of those that `where` left out, and of late tuples.
     rejections : Rejections
     """
 
     def __init__(self) -> None:
-        self.read = self.accepted = self.late = 0
+        self.read = self.accepted = self.filtered = self.late = 0
         self.rejections = Rejections()
         self._last: dict[str, Any] = {}
         self._delays_ms: list[NDArray[np.int64]] = []
@@ -54,6 +54,7 @@ class RunSummary:
         if "segments" in written:
             self.read += sum(written["segments"]["rows"].to_pylist())
             self.accepted += sum(written["segments"]["accepted"].to_pylist())
+            self.filtered += sum(written["segments"]["filtered"].to_pylist())
         if "quarantine" in written:
             self.rejections.add(written["quarantine"])
         if "late" in written and sum(map(len, self._delays_ms)) < _SAMPLE:
@@ -61,22 +62,25 @@ class RunSummary:
 
     @property
     def failed(self) -> bool:
-        """True if no record was accepted, though some were read."""
-        return self.read > 0 and not self.accepted
+        """True if no record was accepted, though some were read; those that `where` leaves out are no fault."""
+        return self.read > self.filtered and not self.accepted
 
     def lines(self) -> Iterator[str]:
         """Yield what is to be said at the end of a run."""
         if not self.read:
             return
-        rejected = self.read - self.accepted
-        yield f"read {counted(self.read, 'record')}: {self.accepted:,} accepted, {rejected:,} rejected"
+        rejected = self.read - self.accepted - self.filtered
+        if self.filtered == self.read:
+            yield "no record is a tuple: where is false or null for all of them"
+        filtered = f"{self.filtered:,} filtered, " if self.filtered else ""
+        yield f"read {counted(self.read, 'record')}: {self.accepted:,} accepted, {filtered}{rejected:,} rejected"
         for line in self.rejections.lines():
             yield f"  {line}"
         yield from map("warning: {}".format, self._warnings(rejected))
 
     def _warnings(self, rejected: int) -> Iterator[str]:
-        if rejected > _MANY * self.read and self.accepted:
-            yield f"{rejected / self.read:.0%} of the records were rejected, for the reasons above"
+        if rejected > _MANY * (self.read - self.filtered) and self.accepted:
+            yield f"{rejected / (self.read - self.filtered):.0%} of the records were rejected, for the reasons above"
         coverage = self._last.get("coverage")
         if self.late > _MANY * self.accepted or (coverage is not None and coverage < _MANY):
             shown = "" if coverage is None else f", coverage is {coverage:.2%}"

@@ -65,7 +65,7 @@ class Sink:
 
 
 def require_balance(table_rows: Mapping[str, pa.Table]) -> None:
-    """Check that a batch drops nothing: read = accepted + quarantined, and the tasks took in all that was accepted.
+    """Check that a batch drops nothing: read = accepted + filtered + quarantined, and the tasks took in all accepted.
 
     An enrichment has no tasks: its `metrics` count what was accepted.
 
@@ -76,13 +76,14 @@ def require_balance(table_rows: Mapping[str, pa.Table]) -> None:
     """
     if "segments" not in table_rows:
         return
-    read, accepted, quarantined = (
-        sum(table_rows["segments"][name].to_pylist()) for name in ("rows", "accepted", "quarantined")
+    read, accepted, filtered, quarantined = (
+        sum(table_rows["segments"][name].to_pylist()) for name in ("rows", "accepted", "filtered", "quarantined")
     )
     in_tasks = sum(table_rows["metrics"]["rows"].to_pylist())
     in_quarantine = table_rows["quarantine"].num_rows if "quarantine" in table_rows else 0
-    if (read, accepted, quarantined) != (accepted + quarantined, in_tasks, in_quarantine):
+    if (read, accepted, quarantined) != (accepted + filtered + quarantined, in_tasks, in_quarantine):
         raise RuntimeError(
             f"a batch does not balance: {read} read, {accepted} accepted of which the tasks took {in_tasks}, "
+            f"{filtered} filtered, "
             f"{quarantined} rejected of which {in_quarantine} came to quarantine"
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tailrace.engine.derived_columns import with_derived
 from tailrace.engine.stream_reader import column_types_of, columns_of, readers_of
 from tailrace.ground.errors import Unfit
 from tailrace.ground.object_path import Location
@@ -16,7 +17,7 @@ from tailrace.kind.capabilities import TypedByColumns
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.query.sections import Stream
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.declared_source import Opening
 from tailrace.sources.segments import Segment, Types
 from tailrace.sources.time_zones import zone_problems
@@ -50,12 +51,21 @@ class SourceSample:
 
 @dataclass(frozen=True)
 class SampleReport:
-    """What the records of a sample would come to: how many were read and accepted, and why the others were not."""
+    """What the records of a sample would come to: how many were read and accepted, and why the others were not.
+
+    `filtered` is the number of those that the stream's `where` leaves out.
+    """
 
     sample: SourceSample
     read: int
     accepted: int
     rejections: Rejections
+    filtered: int = 0
+
+    @property
+    def is_unfit(self) -> bool:
+        """True if no record fits, though there are some that `where` does not leave out."""
+        return self.read > self.filtered and not self.accepted
 
     def lines(self) -> Iterator[str]:
         """Yield the report in lines."""
@@ -64,8 +74,10 @@ class SampleReport:
             yield f"{head}: no record yet, so its types are not known"
             return
         yield f"{head}: {', '.join(f'{name} {dtype}' for name, dtype in self.sample.types.items())}"
-        rejected = self.read - self.accepted
-        yield f"  of {counted(self.read, 'record')} that were looked at {self.accepted:,} fit, {rejected:,} do not"
+        rejected = self.read - self.accepted - self.filtered
+        filtered = f"{self.filtered:,} are left out by where, " if self.filtered else ""
+        looked_at = counted(self.read, "record")
+        yield f"  of {looked_at} that were looked at {self.accepted:,} fit, {filtered}{rejected:,} do not"
         for line in self.rejections.lines():
             yield f"  {line}"
 
@@ -89,8 +101,8 @@ def sample_sources(query: Query) -> dict[str, SourceSample]:
 def require_types(query: Query, types: Mapping[str, Types]) -> None:
     """Refuse what the types of the sources' columns show to be wrong.
 
-    That is times without a zone beside others that have one, where nothing says what they mean; and functions that do
-    not take the types of their columns.
+    That is times without a zone beside others that have one, where nothing says what they mean; expressions that can't
+    be bound; and functions that do not take the types of their columns.
 
     Raises
     ------
@@ -100,8 +112,9 @@ def require_types(query: Query, types: Mapping[str, Types]) -> None:
     timezones = {name: stream.timezone for name, stream in query.streams.items()}
     problems = [*zone_problems(names, types, timezones)]
     columns = columns_of(query)
-    if query.table is None and all(types.get(name) for name in columns):
-        kind = build(query, [column_types_of(each, types[name]) for name, each in columns.items()])
+    known = {name: with_derived(name, columns[name], shown) for name, shown in types.items() if shown}
+    if query.table is None and len(known) == len(columns):
+        kind = build(query, [column_types_of(each, known[name]) for name, each in columns.items()])
         found = kind.type_problems() if isinstance(kind, TypedByColumns) else []
         problems += [replace(problem, where=f"query {query.name}: {problem.where}") for problem in found]
     if problems:
@@ -121,7 +134,10 @@ def report_of(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleR
             content = reader.read(replace(segment, ingested_ms=wall_ms()))
             report.rejections.add(pa.Table.from_batches([content.quarantine]))
             report = replace(
-                report, read=report.read + segment.rows, accepted=report.accepted + content.tuples.num_rows
+                report,
+                read=report.read + segment.rows,
+                accepted=report.accepted + content.tuples.num_rows,
+                filtered=report.filtered + content.filtered,
             )
         reports.append(report)
     return reports

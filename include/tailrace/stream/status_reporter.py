@@ -152,8 +152,8 @@ class StatusReporter:
         metrics, old = in_ms(written["metrics"]).to_pylist(), self._status
         progress = {name: metrics[-1][name] for name in ("committed", "frontier", "t_max", "k_ms", "coverage")}
         ahead = self._event_ahead(metrics[-1], written.get("segments"))
-        counts = {name: [row[name] for row in metrics] for name in TOTALS[:-1]}
-        counts |= {name: written["segments"][name].to_pylist() for name in TOTALS[-1:] if "segments" in written}
+        counts = {name: [row[name] for row in metrics] for name in TOTALS["metrics"]}
+        counts |= {name: written["segments"][name].to_pylist() for name in TOTALS["segments"] if "segments" in written}
         totals: dict[str, Any] = {name: getattr(old, name) + sum(of_parts) for name, of_parts in counts.items()}
         if "quarantine" in written:
             self._rejections.add(written["quarantine"])

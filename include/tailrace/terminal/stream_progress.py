@@ -45,5 +45,7 @@ class StreamProgress:
         }
         for line in self._table.lines(texts):
             self._bar.console.print(line, markup=False, soft_wrap=True)
+        if filtered := sum(row.get("filtered") or 0 for row in metrics):
+            self._bar.console.print(f"       {counted(filtered, 'row')} filtered")
         if "quarantine" in written:
             self._bar.console.print(f"       {counted(written['quarantine'].num_rows, 'row')} quarantined")

@@ -126,7 +126,7 @@ def test_segments_as_they_were_read(first, last) -> None:
         "size": 77,
     }
     place |= {"mtime_ns": 1 << 60, "ingested_ms": None}
-    place |= {"accepted": 3, "quarantined": 1, "before_tick": 5, "before_end": 60}
+    place |= {"accepted": 3, "quarantined": 1, "filtered": 0, "before_tick": 5, "before_end": 60}
     place |= {"min_event": 11, "max_event": 12, "min_id": first, "max_id": last, "distinct_ids": True}
     assert output_tables.segments(9, [place]).to_pylist() == [{"batch": 9} | place]
     assert output_tables.segments(9, []).num_rows == 0
@@ -226,10 +226,11 @@ def test_a_tuple_is_of_the_class_that_the_frontier_finds_it_in(tick: int, pane: 
 
 def test_the_counts_of_an_enrichment_are_those_of_its_segments() -> None:
     records = [
-        {"accepted": 4, "answers": 3, "waited_ms": 60},
-        {"accepted": 2, "answers": 1, "waited_ms": 20},
-        {"accepted": 0},
+        {"accepted": 4, "filtered": 2, "answers": 3, "waited_ms": 60},
+        {"accepted": 2, "filtered": 0, "answers": 1, "waited_ms": 20},
+        {"accepted": 0, "filtered": 5},
     ]
-    counts = output_tables.enrichment_counts([*records, {"accepted": 0}])
+    counts = output_tables.enrichment_counts([*records, {"accepted": 0, "filtered": 0}])
+    assert counts["filtered"] == 7
     assert (counts["rows"], counts["answers"], counts["latency_ms"], counts["late"]) == (6, 4, 20, 0)
     assert output_tables.enrichment_counts([])["latency_ms"] is None

@@ -15,11 +15,13 @@ from tailrace.expressions.connection import connection
 
 STATEMENTS = [
     *("SELECT * FROM '{path}'", "SELECT * FROM read_csv('{path}')", "SELECT * FROM read_text('{path}')"),
-    *("SELECT content FROM read_blob('{path}')", "SELECT * FROM glob('{directory}/*')", "SELECT * FROM sniff_csv('{path}')"),
+    *("SELECT content FROM read_blob('{path}')", "SELECT * FROM glob('{directory}/*')"),
+    *("SELECT * FROM sniff_csv('{path}')", "SELECT nextval('{path}')"),
     *("COPY (SELECT 1) TO '{directory}/new.csv'", "ATTACH '{directory}/new.db'", "EXPORT DATABASE '{directory}/new'"),
     *("IMPORT DATABASE '{directory}'", "INSTALL httpfs", "LOAD httpfs", "LOAD '{path}'", "SELECT getenv('HOME')"),
     *("SET threads = 2", "SET enable_external_access = true", "PRAGMA threads = 2", "RESET lock_configuration"),
-    *("CREATE SECRET (TYPE s3)", "SELECT * FROM read_csv('https://example.invalid/x.csv')", "SELECT * FROM python_variable"),
+    *("CREATE SECRET (TYPE s3)", "SELECT * FROM read_csv('https://example.invalid/x.csv')"),
+    *("SELECT * FROM python_variable",),
 ]  # fmt: skip
 
 
@@ -33,6 +35,13 @@ def test_a_statement_that_leaves_the_process_is_refused(tmp_path, statement):
     assert os.listdir(tmp_path) == ["secret.csv"]
 
 
+def attempt(sql, failed):
+    try:
+        connection().execute(sql).fetchall()
+    except duckdb.Error:
+        failed.set()
+
+
 def test_nobody_opens_a_file_that_a_statement_names(tmp_path):
     """A FIFO's reader would be seen: to open it for writing waits until somebody has it open for reading."""
     fifo = tmp_path / "fifo.csv"
@@ -40,14 +49,8 @@ def test_nobody_opens_a_file_that_a_statement_names(tmp_path):
     for statement in (text for text in STATEMENTS if "{path}" in text):
         failed = threading.Event()
 
-        def attempt(sql=statement.format(path=fifo, directory=tmp_path), failed=failed):
-            try:
-                connection().execute(sql).fetchall()
-            except duckdb.Error:
-                failed.set()
-
-        thread = threading.Thread(target=attempt, daemon=True)
-        thread.start()
+        sql = statement.format(path=fifo, directory=tmp_path)
+        threading.Thread(target=attempt, args=(sql, failed), daemon=True).start()
         assert failed.wait(60)  # it has ended, without a reader that waits for a writer
         with pytest.raises(OSError, match="No such device or address"):  # nobody reads it
             os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)

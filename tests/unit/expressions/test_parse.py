@@ -62,7 +62,7 @@ REFUSED = {
     "pragma version": "pragma",
     "set threads = 2": "set",
     "a like any ('a', 'b')": "any",
-    "cast(a as date format 'x')": "to_date",
+    "cast(a as date format 'x')": "strtodate",
     "x'ab'": "hexstring",
     "a & b": "bitwiseand",
     "array(1, 2)[0]": "array",

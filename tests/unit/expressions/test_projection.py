@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import threading
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 import duckdb
 import numpy as np
@@ -129,8 +130,8 @@ def test_names_of_any_sort_are_columns():
 )  # fmt: skip
 def test_what_does_not_fit_the_types_is_refused_by_name(columns, where, name, fault, remedy):
     extra = ORDERS.append_column("amount2", ORDERS.column("amount"))
+    types = {field.name: column_type(field.type) for field in extra.schema}
     with pytest.raises(ExpressionError) as refused:
-        types = {field.name: column_type(field.type) for field in extra.schema}
         _ = Projection.of(columns, where, types).derived_types
     assert refused.value.name == name
     assert fault in refused.value.fault
@@ -212,7 +213,7 @@ def test_doubles_are_rounded_as_their_shortest_digits_are(values, digits):
     (column,) = [run({"r": f"round(x, {digits})"}, None, table).table.column("r").to_pylist()]
     unit = Decimal(1).scaleb(-digits)
     for value, rounded in zip(values, column, strict=True):
-        if value != value or value in (float("inf"), float("-inf")) or abs(value) >= 2**52:
+        if not math.isfinite(value) or abs(value) >= 2**52:
             assert repr(rounded) == repr(value)
         else:
             assert rounded == float(Decimal(repr(value)).quantize(unit, "ROUND_HALF_UP"))
@@ -227,8 +228,6 @@ def test_decimals_are_divided_exactly(one, other):
     if other == 0:
         assert reasons(projected) == {(0, "expression q: division by zero"), (0, "expression r: division by zero")}
     else:
-        from decimal import localcontext
-
         with localcontext() as context:
             context.prec = 60
             assert row["q"] == (one / other).quantize(Decimal("1e-8"), "ROUND_HALF_UP")

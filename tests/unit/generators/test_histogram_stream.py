@@ -17,7 +17,7 @@ from tailrace.generators.histogram_stream import SCHEMA, as_batches, as_stream, 
 from tailrace.generators.replay import disorder
 from tailrace.generators.replay import write as write_stream
 from tailrace.ground.errors import Refused
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.parquet_files import ParquetFiles
 from videos import count_pixels_one_by_one, random_frames, write_video
 

@@ -150,6 +150,7 @@ def test_the_structure_maps_field_names_to_json_values() -> None:
         "streams.readings.id": "id",
         "streams.readings.key": None,
         "streams.readings.timezone": None,
+        "streams.readings.where": None,
         "streams.readings.bounds.earliest": "2000-01-01T00:00:00Z",
         "streams.readings.bounds.ahead": "1 h",
         "streams.readings.bounds.skew": "1 min",

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.sources.check import Checked, Columns, check
+from tailrace.sources.check import Checked, check
+from tailrace.sources.columns import Columns
 
 NOW = 1_577_836_800_000  # 2020-01-01T00:00:00Z
 EARLIEST = 946_684_800_000  # 2000-01-01T00:00:00Z

@@ -11,7 +11,7 @@ import pytest
 
 from tailrace.ground.errors import Refused
 from tailrace.sources import csv_files, csv_records
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.segments import RawSegment, Segment

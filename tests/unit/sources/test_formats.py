@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.formats import FORMATS, list_files, merge_types
 
 

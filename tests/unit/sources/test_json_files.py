@@ -18,7 +18,8 @@ import pytest
 from tailrace.ground.errors import Refused
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources import json_files
-from tailrace.sources.check import Columns, check
+from tailrace.sources.check import check
+from tailrace.sources.columns import Columns
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.segments import RawSegment, Segment
 

@@ -11,7 +11,7 @@ import pytest
 
 from tailrace.ground.errors import Refused
 from tailrace.sources import json_types
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.json_types import shown_types, wrong_value
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from tailrace.query.sections import Source
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.declared_source import DeclaredSource
 from tailrace.sources.kafka_records import KafkaRecords
 from tailrace.sources.kafka_servers import Servers

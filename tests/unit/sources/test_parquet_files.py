@@ -17,7 +17,7 @@ from tailrace.engine.stream_reader import columns_of, readers_of
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.sources import parquet_files
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.parquet_files import ParquetFiles
 from tailrace.sources.segments import Segment

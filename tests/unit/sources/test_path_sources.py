@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from tailrace.ground.errors import Unfit
 from tailrace.query.sections import Source
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.declared_source import DeclaredSource, Opening
 from tailrace.sources.formats import FORMATS

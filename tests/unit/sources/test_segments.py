@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.ground.errors import Refused
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.segments import Segment, require
 
 

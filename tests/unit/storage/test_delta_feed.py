@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.sources import parquet_files
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.reading_progress import read_files
 from tailrace.sources.segments import Segment

@@ -74,7 +74,15 @@ def test_the_readers_files_are_the_history_of_each_stream(tables):
 
 
 def test_the_sink_writes_and_compacts_the_histories(tables, monkeypatch):
-    metrics = {"flushed": False, "reached": [1, None], "committed": 1, "rows": 3, "loads": None, "counts": None}
+    metrics = {
+        "flushed": False,
+        "reached": [1, None],
+        "committed": 1,
+        "rows": 3,
+        "loads": None,
+        "counts": None,
+        "filtered": 0,
+    }
     metrics = dict.fromkeys(SCHEMAS["metrics"].names, 0) | metrics
     rows = {"metrics": pa.Table.from_pylist([metrics])}
     for ordinal, name in enumerate(HISTORIES):

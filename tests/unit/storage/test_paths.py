@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tailrace.ground.errors import Refused
-from tailrace.sources.check import Columns
+from tailrace.sources.columns import Columns
 from tailrace.storage.delta_feed import DeltaFeed
 from tailrace.storage.layout import Layout
 

@@ -66,7 +66,11 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 def answers(warehouse: Path) -> dict[str, list[str]]:
-    return {name: sorted(map(str, rows)) for name, rows in rows_of(warehouse).items()}
+    """The rows of each table, but for a column that the tables of that version lack."""
+    return {
+        name: sorted(str({column: value for column, value in row.items() if column != "filtered"}) for row in rows)
+        for name, rows in rows_of(warehouse).items()
+    }
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -23,15 +23,17 @@ def quarantine(*reasons: str) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def summary_of(accepted: int, *reasons: str, delays: list[int] | None = None, **metrics: object) -> RunSummary:
+def summary_of(
+    accepted: int, *reasons: str, filtered: int = 0, delays: list[int] | None = None, **metrics: object
+) -> RunSummary:
     """The summary of a run of one batch; `delays` are those of late tuples behind t_max, ms."""
     summary, late = RunSummary(), delays or []
-    read = accepted + len(reasons)
+    read = accepted + filtered + len(reasons)
     newest = metrics.pop("newest_event", NOW)
     row = METRICS | {"late": len(late), "newest_event": datetime.fromtimestamp(newest / 1000, UTC)} | metrics
     written = {
         "metrics": pa.Table.from_pylist([row]),
-        "segments": pa.table({"rows": [read], "accepted": [accepted]}),
+        "segments": pa.table({"rows": [read], "accepted": [accepted], "filtered": [filtered]}),
         "late": pa.table(
             {
                 "frontier": pa.array([NOW - 2_000] * len(late), TIME),
@@ -61,6 +63,16 @@ def test_a_run_that_read_nothing_says_nothing():
 )
 def test_a_run_that_accepted_none_of_its_records_has_failed(accepted, rejected, failed):
     assert summary_of(accepted, *["v is NaN"] * rejected).failed is failed
+    assert summary_of(accepted, *["v is NaN"] * rejected, filtered=5).failed is failed
+
+
+def test_a_run_whose_records_are_all_filtered_has_not_failed_and_says_so_first():
+    summary = summary_of(0, filtered=7)
+    assert not summary.failed
+    assert [*summary.lines()] == [
+        "no record is a tuple: where is false or null for all of them",
+        "read 7 records: 0 accepted, 7 filtered, 0 rejected",
+    ]
 
 
 def test_most_records_rejected_is_a_warning():

@@ -36,7 +36,7 @@ METRICS = {"batch": 0, "task": 0, "rows": 1, "partials": 1, "repeats": 0, "late"
 METRICS |= {"k_ms": 0, "t_max": 5, "frontier": 5, "newest_tick": 0, "complete_tick": None, "reached": [5]}
 METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {"committed": 100, "coverage": 1.0, "latency_ms": 1.0, "load": 1.0, "flushed": False, "reached": [100]}
-METRICS |= {"newest_event": 5, "imbalance": None, "loads": None, "counts": None}
+METRICS |= {"newest_event": 5, "imbalance": None, "loads": None, "counts": None, "filtered": 0}
 RESULT = {"key": "k", "window_start": 0, "window_end": 100, "value": 1.0, "tuples": 1}
 RESULT |= {"k_ms": 0, "as_of": 100, "facts_version": 1}
 
@@ -197,10 +197,10 @@ def test_compaction_leaves_large_files_alone(tmp_path, monkeypatch):
     assert tables.read("quarantine").num_rows == 8 * 8 * 100
 
 
-@pytest.mark.parametrize("wrong", [{"rows": 2}, {"accepted": 0}, {"quarantined": 1}])
+@pytest.mark.parametrize("wrong", [{"rows": 2}, {"accepted": 0}, {"quarantined": 1}, {"filtered": 1}])
 def test_a_batch_that_does_not_balance_is_not_written(sink, wrong):
-    """Read = accepted + quarantined, and each of them came where it belongs."""
-    segment = {"rows": 1, "accepted": 1, "quarantined": 0} | wrong
+    """Read = accepted + filtered + quarantined, and each of them came where it belongs."""
+    segment = {"rows": 1, "accepted": 1, "filtered": 0, "quarantined": 0} | wrong
     with pytest.raises(RuntimeError, match="does not balance"):
         sink.write(ROWS | {"segments": pa.Table.from_pylist([segment])}, 0)
     assert sink.tables.tables.last_batch("results", "checkpoint") == -1

@@ -34,6 +34,7 @@ METRICS |= {
     "newest_event": 9_050,
     "loads": None,
     "counts": None,
+    "filtered": 0,
     "frontier": 8_700,
     "committed": 9_100,
     "newest_tick": 91,
@@ -270,7 +271,8 @@ def segments_read(*max_events: int | None) -> pa.Table:
         {"stream": "readings", "path": f"in/{i}", "first_row": 10 * i, "rows": 10, "max_event": max_event}
         for i, max_event in enumerate(max_events)
     ]
-    return pa.Table.from_pylist(rows).append_column("quarantined", pa.array([0] * len(rows)))
+    nothing = dict.fromkeys(("quarantined", "filtered"), 0)
+    return pa.Table.from_pylist([row | nothing for row in rows])
 
 
 # arrival has come to 9.1 s; 23 h beyond it

@@ -1,0 +1,97 @@
+"""The types of column that each part of a tuple can come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from tailrace.expressions.types import column_type
+from tailrace.ground.errors import refuse
+from tailrace.sources.carried_columns import CARRIABLE, carried_type
+from tailrace.sources.columns import Columns
+
+
+def value_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the value type of a dictionary type; any other type as it is."""
+    return dtype.value_type if isinstance(dtype, pa.DictionaryType) else dtype
+
+
+def _is_time(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(dtype) or pa.types.is_int64(dtype))
+
+
+def _is_name(dtype: pa.DataType) -> bool:
+    if pa.types.is_integer(dtype):
+        return bool(not pa.types.is_uint64(dtype))
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
+
+
+def _is_number(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
+
+
+def _is_list_of_numbers(dtype: pa.DataType) -> bool:
+    is_list = pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype)
+    return bool(is_list and (_is_number(dtype.value_type) or pa.types.is_null(dtype.value_type)))  # null: all are empty
+
+
+def _is_carried(dtype: pa.DataType) -> bool:
+    return carried_type(str(dtype)) is not None
+
+
+def _is_binary(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype))
+
+
+def _is_text(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
+
+
+Rule = tuple[Callable[[pa.DataType], bool], str]
+"""Predicate on the types of column that may hold a part of a tuple, and those types in words."""
+
+_PART_RULES: dict[str, Rule] = {
+    "event_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
+    "arrival_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
+}
+_NAME_RULE: Rule = (_is_name, "a string or an integer up to int64")
+_VALUE_RULES: dict[pa.DataType, Rule] = {
+    pa.float64(): (_is_number, "an integer, float or decimal"),
+    pa.list_(pa.float64()): (_is_list_of_numbers, "a list of integers, floats or decimals"),
+    pa.binary(): (_is_binary, "binary"),
+    pa.string(): (_is_text, "a string"),
+}
+
+
+_CARRIED_RULE: Rule = (_is_carried, CARRIABLE)
+_INPUT_RULE: Rule = (
+    lambda dtype: column_type(dtype) is not None,
+    f"{CARRIABLE}; or a struct, a list or a map of these",
+)
+
+
+def require_fit(where: str, part: str, dtype: pa.DataType, columns: Columns) -> None:
+    """Refuse a column of a type that its part of a tuple can't come from; null fits each part.
+
+    Raises
+    ------
+    Refused
+    """
+    accepts, remedy = _rule(part, columns)
+    if accepts(dtype) or pa.types.is_null(dtype):
+        return
+    role = f"it is the query's {part}"
+    if part in columns.free:
+        role = "answers can't have such a column" if part in columns.carried else "no expression reads such a column"
+    raise refuse(where, f"its type is {dtype}, but {role}", remedy)
+
+
+def _rule(part: str, columns: Columns) -> Rule:
+    if part in columns.carried:
+        return _CARRIED_RULE
+    if part in columns.free:
+        return _INPUT_RULE
+    if columns.is_name(part):
+        return _NAME_RULE
+    return _PART_RULES.get(part) or _VALUE_RULES[columns.value_types()[part]]

@@ -1,0 +1,129 @@
+"""The columns of a source that tuples come from, and the bounds of their times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.expressions.projection import Projection
+from tailrace.ground.key_lists import KEY_PART
+from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
+from tailrace.kind.inputs import RowCheck
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a source that hold the parts of a tuple, and the bounds of the accepted event times.
+
+    Attributes
+    ----------
+    key : str, tuple of str or None
+        Of several columns the tuple's key is the text of their values, see `ground.key_lists`.
+    values : dict
+        Columns of the kind's own: name in the tuple → column of the source.
+    types : dict
+        The Arrow types of these, by name in the tuple: list<double>, binary or string; float64 where none is given.
+    row_check : callable or None
+        The kind's check of its values, beyond that they are there and, if doubles, finite.
+    carried : dict
+        Columns that are carried along as they are, null or not: name in the tuple → column of the source.
+    earliest_ms, ahead_ms, latest_ms : int
+        An event time is accepted from `earliest_ms` up to its arrival time + `ahead_ms`, and up to `latest_ms`: the
+        last one whose windows all end at a time that a calendar can print.
+    skew_ms : int
+        How far clocks may differ. An arrival time is accepted up to so long after the record was read; and for t_max an
+        event time counts up to so long after its arrival.
+    timezone : str or None
+        The time zone of times that state none; None: UTC.
+    zones : dict
+        Whether the texts of a column of times state their zone, by the first record. Without a `timezone` a record
+        whose text does otherwise is rejected: what it means can't be known.
+    projection : Projection or None
+        Computes the derived columns, and which records are kept; None: there are none, and all are.
+    inputs : tuple of str
+        The columns of the source that its expressions read.
+    """
+
+    event_time: str
+    arrival_time: str | None
+    id: str
+    key: str | tuple[str, ...] | None
+    values: Mapping[str, str]
+    earliest_ms: int
+    ahead_ms: int
+    latest_ms: int = LATEST_MS
+    skew_ms: int = AFTER_ALL
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    row_check: RowCheck | None = None
+    carried: Mapping[str, str] = field(default_factory=dict)
+    timezone: str | None = None
+    zones: Mapping[str, bool] = field(default_factory=dict)
+    projection: Projection | None = None
+    inputs: tuple[str, ...] = ()
+
+    def value_types(self) -> dict[str, pa.DataType]:
+        """Return the Arrow type of each column of the kind's own, by name in the tuple."""
+        return {part: self.types.get(part, pa.float64()) for part in self.values}
+
+    @property
+    def exact(self) -> frozenset[str]:
+        """The source's columns that are carried along, and not computed with in doubles."""
+        return frozenset(self.free.values()) - set(self.values.values())
+
+    @property
+    def derived(self) -> frozenset[str]:
+        """The names of the columns that expressions give, which the source need not have."""
+        return frozenset(() if self.projection is None else dict(self.projection.columns))
+
+    @property
+    def free(self) -> dict[str, str]:
+        """The columns of the source whose types follow from it: carried ones, and those that expressions read."""
+        carried = {part: name for part, name in self.carried.items() if name not in self.derived}
+        return carried | {f"input of an expression, {name}": name for name in self.inputs}
+
+    @property
+    def fixed(self) -> Columns:
+        """The columns without the free ones."""
+        return replace(self, carried={}, inputs=())
+
+    def counted_events(self, event_ms: Ints, arrival_ms: Ints) -> Ints:
+        """Return the event times as far as they count for t_max, from event and arrival times of tuples, shape (n,)."""
+        if not len(event_ms) or int(event_ms.max()) - int(arrival_ms.min()) <= self.skew_ms:
+            return event_ms
+        return np.minimum(event_ms, arrival_ms + self.skew_ms)
+
+    def named(self) -> dict[str, str]:
+        """Return the columns that the source must have, by the part of the tuple that they hold."""
+        derived = self.derived
+        parts = {part: name for part, name in self.parts().items() if name not in derived}
+        return parts | {part: name for part, name in self.free.items() if part not in parts}
+
+    def pruned(self) -> Columns:
+        """Return the columns with the expressions alone that give a part of the tuple, or decide which records stay."""
+        if self.projection is None:
+            return self
+        projection = self.projection.pruned(self.parts().values())
+        return replace(self, projection=projection, inputs=() if projection is None else projection.inputs)
+
+    def parts(self) -> dict[str, str]:
+        """Return the columns, of the source or derived, by the part of the tuple that they hold."""
+        parts = {"event_time": self.event_time, "arrival_time": self.arrival_time, "id": self.id}
+        named = {part: name for part, name in parts.items() if name is not None} | self.key_parts
+        return named | dict(self.values) | dict(self.carried)
+
+    @property
+    def key_parts(self) -> dict[str, str]:
+        """The columns of the key by the part of the tuple: `key`, or of a list `key 1`, `key 2`, …"""
+        if isinstance(self.key, tuple):
+            return {f"{KEY_PART}{number}": name for number, name in enumerate(self.key, 1)}
+        return {} if self.key is None else {"key": self.key}
+
+    def is_name(self, part: str) -> bool:
+        """Test whether a part of the tuple is its id, or the key or a part of it: a text or an integer."""
+        return part == "id" or part in self.key_parts

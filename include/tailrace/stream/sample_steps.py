@@ -1,0 +1,87 @@
+"""What each step keeps of a sample of a stream: reading, `columns`, `where` and the check; and the first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.engine.derived_columns import bound
+from tailrace.engine.stream_reader import columns_of, readers_of
+from tailrace.ground.words import counted
+from tailrace.query.query import Query
+from tailrace.storage.rejections import Rejections
+from tailrace.storage.status import wall_ms
+from tailrace.stream.source_sample import SourceSample, histories_of
+
+FIRST_ROWS = 5
+
+
+@dataclass(frozen=True)
+class SampleSteps:
+    """The steps of a stream over a sample of its records.
+
+    Attributes
+    ----------
+    read, parsed, computed, kept, accepted : int
+        How many records were looked at; could be read; gave a value by each expression; were kept by `where`; and are
+        tuples in the end. A record that `where` leaves out need not give values.
+    rows : Table
+        The first rows after `columns` and `where`: the columns of the source that are read, and the derived ones.
+    """
+
+    stream: str
+    read: int
+    parsed: int
+    computed: int
+    kept: int
+    accepted: int
+    rejections: Rejections
+    rows: pa.Table
+
+    def lines(self) -> Iterator[str]:
+        """Yield the counts in lines."""
+        yield f"stream {self.stream}: {counted(self.read, 'record')} looked at"
+        yield f"  {self.parsed:,} could be read"
+        yield f"  {self.computed:,} gave their columns, or were left out by where"
+        yield f"  {self.kept:,} were kept by where"
+        yield f"  {self.accepted:,} are tuples"
+        for line in self.rejections.lines():
+            yield f"  {line}"
+
+
+def sample_steps(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleSteps]:
+    """Take samples of streams through their steps; those of which no record has shown the types give nothing."""
+    known = {name: sample.types for name, sample in samples.items() if sample.types}
+    if len(known) < len(samples):
+        return []
+    readers = readers_of(query, known, histories_of(known))
+    steps = []
+    for reader, (name, columns) in zip(readers, columns_of(query).items(), strict=True):
+        types = known[name]
+        projection = None if columns.projection is None else bound(columns.projection, types)
+        parsed = computed = kept = accepted = 0
+        tables, rejections = list[pa.Table](), Rejections()
+        for segment in samples[name].segments:
+            table = reader.format.read(segment, types).table
+            stays = np.ones(table.num_rows, bool)
+            parsed += table.num_rows
+            computed += table.num_rows
+            if projection is not None:
+                projected = projection.run(table)
+                failed = np.zeros(table.num_rows, bool)
+                for failure in projected.failures:
+                    failed |= failure.mask
+                computed -= int(failed.sum())
+                stays, table = projected.kept & ~failed, projected.table
+            kept += int(stays.sum())
+            tables.append(table.filter(pa.array(stays)).slice(0, FIRST_ROWS))
+            content = reader.read(replace(segment, ingested_ms=wall_ms()))
+            accepted += content.tuples.num_rows
+            rejections.add(pa.Table.from_batches([content.quarantine]))
+        rows = pa.concat_tables(tables, promote_options="default").slice(0, FIRST_ROWS) if tables else pa.table({})
+        read = sum(segment.rows for segment in samples[name].segments)
+        steps.append(SampleSteps(name, read, parsed, computed, kept, accepted, rejections, rows))
+    return steps

@@ -1,0 +1,151 @@
+"""Wrong expressions in a query file: exit 2, the file and line, the place in the expression, and the remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+EPOCH = 1_577_836_800_000
+QUERY = """\
+name: revenue
+kind: aggregate
+streams:
+  events:
+    source: {{format: {format}, path: in}}
+    event_time: ts
+    arrival_time: received
+    id: id
+    columns:
+      net: {net}
+      platform: {platform}
+    where: {where}
+    key: {key}
+window: {{size: 1 min}}
+aggregate: {{function: sum, column: {value}}}
+"""
+RIGHT = {"format": "parquet", "net": "amount / 1.19", "platform": "lower(coalesce(platform, 'unknown'))"}
+RIGHT |= {"where": "status = 'paid' and amount > 0", "key": "platform", "value": "net"}
+ROWS = {
+    "ts": [EPOCH, EPOCH + 1, EPOCH + 2, EPOCH + 90_000],
+    "received": [EPOCH, EPOCH + 1, EPOCH + 2, EPOCH + 90_000],
+    "id": ["a", "b", "c", "d"],
+    "amount": [119.0, 11.9, 5.0, 0.0],
+    "quantity": [1, 2, 0, 0],
+    "platform": ["IOS", None, "web", "web"],
+    "status": ["paid", "paid", "open", "paid"],
+    "items": pa.array([{"price": 1.5, "tags": ["x"]}] * 4),
+}
+OF_THE_FILE = [
+    ({"net": "amuont +"}, 10, "columns.net: 1:8: at '+' it is no expression", "expression over the record's own"),
+    ({"net": "sum(amount)"}, 10, "columns.net: 1:1: sum is an aggregate", "aggregate: {function: …}"),
+    ({"where": "amount > avg(amount)"}, 12, "where: 1:10: avg is an aggregate", "aggregate: {function: …}"),
+    ({"net": "amount * rand()"}, 10, "columns.net: 1:10: rand is chance", "a column of the source"),
+    ({"net": "now()"}, 10, "columns.net: 1:1: now is the clock", "the stream's own times"),
+    ({"net": "lwer(platform)"}, 10, "columns.net: 1:1: there is no function lwer", "lower"),
+    ({"net": "read_csv('/etc/passwd')"}, 10, "columns.net: 1:1: there is no function read_csv", "functions"),
+    ({"net": "getenv('HOME')"}, 10, "columns.net: 1:1: there is no function getenv", "functions"),
+    ({"where": "id in (select id from 'other.csv')"}, 12, "where: 1:1: in without a list", "in (…, …)"),
+    ({"where": "exists(select 1)"}, 12, "a subquery", "record's own columns"),
+    ({"net": "lag(amount) over (order by ts)"}, 10, "a window function", "aggregate of the query"),
+    ({"where": "amount > 0; drop table x"}, 12, "where: 1:24: it has several statements", "one expression"),
+    ({"net": "cast(amount as strng)"}, 10, "columns.net: 1:16: at 'strng'", "string"),
+    ({"where": "platform rlike '\\d'"}, 12, "where: 1:17: the escape \\d", "\\\\d, or r'…'"),
+    ({"where": ":limit"}, 12, "a parameter", "record's own columns"),
+]
+OF_THE_SOURCE = [
+    ({"net": "amuont / 2"}, None, "it has no column 'amuont', which the expression net reads", "amount"),
+    ({"net": "net / 2"}, None, "the expression net is recursive: it reads itself", "one of amount"),
+    ({"net": "later / 2", "platform": "net"}, None, "it has no column 'later'", "right would be"),
+    ({"net": "status / 2"}, 10, "columns.net: 1:1: an argument is string, and has to be a number", "double"),
+    ({"where": "amount"}, 12, "where: 1:1: the condition is double", "a boolean"),
+    ({"where": "status = 5"}, 12, "where: 1:1: string and int don't go together", "cast(… as int)"),
+    ({"net": "items.prise"}, 10, "columns.net: 1:1: there is no field prise", "price"),
+    ({"net": "items.tags"}, 10, "its type is list<item: string>, but it is the query's value", "an integer, float"),
+    ({"net": "upper(platform)"}, 10, "its type is string, but it is the query's value", "an integer, float"),
+    ({"key": "net"}, 10, "its type is double, but it is the query's key", "a string or an integer"),
+]
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table(ROWS), tmp_path / "in" / "part-0.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(directory: Path, **changes: str) -> Path:
+    quoted = {name: f"'{text.replace(chr(39), 2 * chr(39))}'" for name, text in (RIGHT | changes).items()}
+    plain = {name: (RIGHT | changes)[name] for name in ("format", "key", "value")}
+    path = directory / "revenue.yaml"
+    path.write_text(QUERY.format(**quoted | plain))
+    return path
+
+
+@pytest.mark.parametrize("case", OF_THE_FILE, ids=lambda case: next(iter(case[0].values()))[:40])
+def test_a_wrong_expression_is_refused_when_the_file_is_read(tailrace, directory, case):
+    changes, line, fault, remedy = case
+    for command in (("validate",), ("run", "--engine", "local", "--bounded", "--warehouse", "wh"), ("explain",)):
+        refused = tailrace(command[0], write(directory, **changes), *command[1:], code=2).stderr
+        assert f"revenue.yaml:{line}: streams.events.{fault}" in refused or fault in refused
+        assert f"revenue.yaml:{line}: streams.events." in refused
+        assert remedy in refused
+    assert not (directory / "wh").exists()
+
+
+@pytest.mark.parametrize("case", OF_THE_SOURCE, ids=lambda case: next(iter(case[0].values()))[:40])
+def test_an_expression_that_does_not_fit_the_source_is_refused_before_anything_is_written(tailrace, directory, case):
+    changes, line, fault, remedy = case
+    for command in (("validate", "--source"), ("run", "--engine", "local", "--bounded", "--warehouse", "wh")):
+        refused = tailrace(command[0], write(directory, **changes), *command[1:], code=2).stderr
+        assert fault in refused
+        assert remedy in refused
+        assert (
+            line is None or f"revenue.yaml:{line}: streams.events.columns" in refused or f":{line}: streams" in refused
+        )
+    assert not (directory / "wh").exists()
+
+
+def test_a_run_counts_what_where_leaves_out(tailrace, directory):
+    query = write(directory)
+    run = ("run", query, "--engine", "local", "--bounded", "--correct", "--warehouse", "wh")
+    assert "read 4 records: 2 accepted, 2 filtered, 0 rejected" in tailrace(*run).stderr
+    answers = tailrace("results", query, "--warehouse", "wh", "--format", "csv").stdout.splitlines()[1:]
+    assert [line.split(",")[:4:3] for line in answers] == [['"ios"', "100"], ['"unknown"', "10"]]
+
+
+def test_a_run_whose_records_are_all_left_out_ends_well_and_says_so_first(tailrace, directory):
+    done = tailrace("run", write(directory, where="false"), "--engine", "local", "--bounded", "--warehouse", "wh")
+    assert done.stderr.index("no record is a tuple") < done.stderr.index("read 4 records: 0 accepted, 4 filtered")
+
+
+def test_a_run_whose_records_all_fail_fails(tailrace, directory):
+    query = write(directory, net="amount / 0", where="true")
+    failed = tailrace("run", query, "--engine", "local", "--bounded", "--warehouse", "wh", code=1).stderr
+    assert "4 × expression net: division by zero" in failed
+
+
+def test_explain_shows_what_each_step_of_a_sample_keeps(tailrace, directory):
+    query = write(directory, net="amount / quantity", where="status = 'paid'")
+    shown = tailrace("explain", query, "--sample").stdout
+    assert "columns    net: amount / quantity; platform: lower(coalesce(" in shown
+    assert "where      status = 'paid'" in shown
+    steps = [line.strip() for line in shown.partition("stream events: 4 records looked at\n")[2].splitlines()[:4]]
+    assert steps == [
+        "4 could be read",
+        "3 gave their columns, or were left out by where",
+        "2 were kept by where",
+        "2 are tuples",
+    ]
+    assert "1 × expression net: division by zero" in shown
+    assert "│ ios" in shown
+    assert "│ web" not in shown
+
+
+def test_a_sample_says_how_many_records_where_leaves_out(tailrace, directory):
+    shown = tailrace("validate", "--source", write(directory)).stdout
+    assert "of 4 records that were looked at 2 fit, 2 are left out by where, 0 do not" in shown
+    assert "quantity" not in shown  # a column that nothing needs is not read

@@ -1,0 +1,140 @@
+"""Guards of the room `expressions`."""
+
+from __future__ import annotations
+
+from guards.mutation import Mutation
+
+PARSE = "tests/unit/expressions/test_parse.py"
+PROJECTION = "tests/unit/expressions/test_projection.py"
+CONNECTION = "tests/unit/expressions/test_connection.py"
+REGEX = "tests/unit/expressions/test_java_regex.py"
+READER = "tests/unit/engine/test_stream_expressions.py"
+
+MUTATIONS = (
+    Mutation(
+        "expressions: nodes on the list alone",
+        "expressions/parse.py",
+        "if type(node) not in _NODES:",
+        "if type(node) in _WHAT:",
+        (PARSE,),
+    ),
+    Mutation(
+        "expressions: no part of a node is passed over",
+        "expressions/parse.py",
+        "if part not in known and value:",
+        "if False:",
+        (PARSE,),
+    ),
+    Mutation(
+        "expressions: functions on the list alone",
+        "expressions/parse.py",
+        "return _call_fault(node)",
+        "return None",
+        (PARSE,),
+    ),
+    Mutation(
+        "expressions: a comparison beside a comparison",
+        "expressions/parse.py",
+        "if inner is not None and not isinstance(node, exp.In):",
+        "if False:",
+        (PARSE,),
+    ),
+    Mutation(
+        "expressions: an escape in a text that is not the same to all",
+        "expressions/literal_texts.py",
+        "if text[at + 1 : at + 2] not in _ESCAPES or at + 1 >= len(text):",
+        "if False:",
+        (PARSE,),
+    ),
+    Mutation(
+        "expressions: files are out of DuckDB's reach",
+        "expressions/connection.py",
+        '"enable_external_access": False,',
+        '"enable_external_access": True,',
+        (CONNECTION,),
+    ),
+    Mutation(
+        "expressions: no setting of DuckDB can be changed",
+        "expressions/connection.py",
+        'opened.execute("SET lock_configuration = true")',
+        "pass",
+        (CONNECTION,),
+    ),
+    Mutation(
+        "expressions: no variable of Python is a table",
+        "expressions/connection.py",
+        'opened.execute("SET python_enable_replacements = false")',
+        "pass",
+        (CONNECTION,),
+    ),
+    Mutation(
+        "expressions: a forked process opens a connection of its own",
+        "expressions/connection.py",
+        'if getattr(_local, "pid", None) != os.getpid():',
+        'if getattr(_local, "pid", None) is None:',
+        (CONNECTION,),
+    ),
+    Mutation(
+        "expressions: what is not evaluated does not fail",
+        "expressions/plan.py",
+        'return replace(self, condition=f"(({guard}) AND {self.condition})")',
+        "return self",
+        (PROJECTION,),
+    ),
+    Mutation(
+        "expressions: a null operand is no fault",
+        "expressions/plan.py",
+        'Fault(f"({value.sql} IS NULL{present})", reason)',
+        'Fault(f"({value.sql} IS NULL)", reason)',
+        (PROJECTION,),
+    ),
+    Mutation(
+        "expressions: a filtered record has not failed",
+        "expressions/projection.py",
+        "(numbers == number) & among",
+        "numbers == number",
+        (PROJECTION,),
+    ),
+    Mutation(
+        "expressions: a derived column does not see those below it",
+        "expressions/projection.py",
+        "self.require_order(plan.columns)",
+        "pass",
+        (PROJECTION,),
+    ),
+    Mutation(
+        "expressions: a decimal of more digits than there are",
+        "expressions/literals.py",
+        "if precision > MOST_DIGITS:\n        fault",
+        "if False:\n        fault",
+        (PROJECTION,),
+    ),
+    Mutation(
+        "expressions: doubles are rounded by plain digits",
+        "expressions/text_casts.py",
+        "CASE WHEN contains({text.sql}, 'e') THEN plain_number({text.sql}) ELSE {text.sql} END",
+        "{text.sql}",
+        (PROJECTION,),
+    ),
+    Mutation(
+        "expressions: a pattern that matches the empty text is not replaced",
+        "expressions/texts.py",
+        "if pattern.matches_empty:",
+        "if False:",
+        (PROJECTION,),
+    ),
+    Mutation(
+        "expressions: a repetition of what can be empty",
+        "expressions/java_regex.py",
+        "if suffix and (not can_repeat or can_be_empty):",
+        "if suffix and not can_repeat:",
+        (REGEX,),
+    ),
+    Mutation(
+        "where: the reader without values leaves the same records out",
+        "expressions/projection.py",
+        "set(() if self.where is None else Expression(self.where).columns)",
+        "set()",
+        (READER,),
+    ),
+)
