@@ -17,6 +17,7 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
+from tailrace.expressions.projection import Projection
 from tailrace.ground import wire
 from tailrace.ground.facts import Fact, stamp
 from tailrace.kind.protocol import Kind
@@ -88,6 +89,11 @@ def make_pipeline(
     names = NAMES | ({} if keyed else {"key": None}) | ({"key": tuple(keys)} if keys else {})
     needed = kind.inputs[0]
     columns = Columns(**names, values=needed.columns, earliest_ms=-(10**15), ahead_ms=10**15, carried=needed.carried)
+    if needed.derived and tables:
+        schema = next(iter(tables.values())).schema
+        projection = Projection.of(needed.derived, None)
+        projection = projection.over({name: schema.field(name).type for name in projection.inputs})
+        columns = replace(columns, projection=projection, inputs=projection.inputs)
     columns = columns if settings.skew is None else replace(columns, skew_ms=settings.skew)
     column_types = kind.inputs[0].column_types._replace(keys=keys or {})
     reader = StreamReader("readings", MemoryFormat(tables or {}), columns, {}, column_types, settings.tick)

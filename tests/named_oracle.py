@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -38,8 +38,17 @@ TYPES: dict[str, pa.DataType] = {
 }
 
 
-def answer(function: str, column: str | None, q: float | None, tuples: Sequence[Values]) -> Any:
+CONDITIONS: dict[str, Callable[[Values], bool]] = {
+    "is_paid": lambda each: each.is_paid is True,
+    "count > 0 and not is_paid": lambda each: each.count is not None and each.count > 0 and each.is_paid is False,
+    "user <> 'a' or day is null": lambda each: each.day is None or (each.user is not None and each.user != "a"),
+}
+"""Expressions of Spark SQL, and when they hold: null is no."""
+
+
+def answer(function: str, column: str | None, q: float | None, where: str | None, tuples: Sequence[Values]) -> Any:
     """The answer of one aggregate over the tuples of a window."""
+    tuples = [each for each in tuples if where is None or CONDITIONS[where](each)]
     there = [each for each in tuples if column is None or getattr(each, column) is not None]
     if function == "count":
         return len(there)

@@ -20,7 +20,7 @@ import memory_tables
 import oracle
 from harness import run, windows_of
 from memory_tables import MemoryTables
-from named_oracle import TYPES, Values, answer
+from named_oracle import CONDITIONS, TYPES, Values, answer
 from oracle import Truth, batch, latest, stream
 from streams import cuts, disordered
 from tailrace.aggregate.named_kind import NamedAggregates
@@ -91,6 +91,8 @@ def sections(draw: st.DrawFn, functions: list[str] | None = None) -> dict[str, S
         function = draw(st.sampled_from(functions or [*NUMBERS, "quantile", *ANY]))
         columns = NUMERIC if function in (*NUMBERS, "quantile") else [*TYPES]
         section: Section = {"function": function, "column": draw(st.sampled_from(columns))}
+        if draw(st.integers(0, 2)) == 0:
+            section["where"] = draw(st.sampled_from([*CONDITIONS]))
         if function == "quantile":
             section["q"] = draw(st.sampled_from([0.9, 0.5, 0.001]))
         if function == "count_distinct" and draw(st.booleans()):
@@ -112,20 +114,23 @@ def case(draw: st.DrawFn, functions: list[str] | None = None, duplicates: bool =
         values = [None if null_share and draw(st.integers(0, 4)) < null_share else draw(strategy) for strategy in parts]
         rows.append(each._replace(value=Values((each.event_time, each.arrival_time, each.id), *values)))
     named = draw(sections(functions))
-    asked = tuple((name, each["function"], each.get("column"), each.get("q")) for name, each in named.items())
+    asked = tuple(
+        (name, each["function"], each.get("column"), each.get("q"), each.get("where")) for name, each in named.items()
+    )
     query = replace(query, function=asked, q=None, policy=draw(st.sampled_from(["none", ("k_slack", 50)])))
     return rows, query, kind_of(named, query)
 
 
 def kind_of(named: dict[str, Section], query: oracle.Settings) -> NamedAggregates:
     section = NamedAggregatesSection.model_validate({"function": NAMED, "each": named})
-    types = ColumnTypes(carried={f"value_{name}": dtype for name, dtype in TYPES.items()})
+    carried = {f"value_{name}": dtype for name, dtype in TYPES.items()}
+    types = ColumnTypes(carried=carried | {f"condition_{name}": pa.bool_() for name in named})
     return named_aggregates(windows_of(query), section, types)
 
 
 def assert_right(found: dict[str, Any], truth: dict[str, Any], sizes: dict[str, float], asked: Any) -> None:
     """Each answer is plain Python's: to the last digit but for doubles."""
-    for name, function, column, _ in asked:
+    for name, function, column, *_ in asked:
         right, value = truth[name], found[name]
         if not isinstance(right, float) or value is None:
             assert (value, type(value)) == (right, type(right)), (name, function, column, truth)
@@ -201,5 +206,5 @@ def test_what_is_amended_is_what_would_be_read_again(case):
 
 
 def vars_of(kind: NamedAggregates) -> dict[str, Any]:
-    names = ("windows", "columns", "key_type", "id_type", "aggregates", "column_types", "names")
+    names = ("windows", "columns", "key_type", "id_type", "aggregates", "column_types", "names", "conditions")
     return {name: getattr(kind, name) for name in names}

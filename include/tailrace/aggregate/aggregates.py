@@ -14,7 +14,7 @@ from tailrace.aggregate.accumulators import Accumulator
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.typed import Typed, Values
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
-from tailrace.aggregate.value_column import Ints, ValueColumn
+from tailrace.aggregate.value_column import Ints
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
 
@@ -82,8 +82,8 @@ class Aggregates:
 
     def of(self, tuples: pa.RecordBatch) -> Columns:
         """Return the columns of the accumulators for single tuples, shape (n,)."""
-        names = dict.fromkeys(accumulator.column for accumulator in self.accumulators)
-        values = {name: ValueColumn(tuples.column(name)) for name in names}
+        bound = {each.values.column: each.values for each in self.aggregates if each.values is not None}
+        values = {name: each.of(tuples) for name, each in bound.items()}
         columns: Columns = {}
         for accumulator in self.accumulators:
             columns |= accumulator.of(values[accumulator.column], tuples)

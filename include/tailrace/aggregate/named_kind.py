@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,12 +44,16 @@ class NamedAggregates(KeyedWindows):
         The columns of answers in their order: aggregates, and expressions over these.
     expressions : tuple of (str, str)
         Names and texts. One that fails for an answer gives null.
+    conditions : dict
+        Of aggregates that take some tuples alone: the expressions by their fields in the query file, as
+        `aggregate.failures.where`, which name derived columns of the tuples.
     """
 
     aggregates: tuple[NamedAggregate, ...]
     column_types: Mapping[str, pa.DataType]
     names: tuple[str, ...]
     expressions: tuple[tuple[str, str], ...] = ()
+    conditions: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def summary(self) -> AmendedAggregates:
@@ -74,7 +78,7 @@ class NamedAggregates(KeyedWindows):
     @property
     def inputs(self) -> tuple[Input, ...]:
         types = ColumnTypes(self.key_type, self.id_type, self.column_types)
-        return (Input({}, types, carried=self.columns),)
+        return (Input({}, types, carried=self.columns, finite=True, derived=self.conditions),)
 
     @property
     def explanation(self) -> Explanation:
@@ -89,9 +93,14 @@ class NamedAggregates(KeyedWindows):
         takes_any = ", ".join(name for name, function in TYPED_FUNCTIONS.items() if not function.of_numbers)
         for each in self.aggregates:
             if each.values is not None and not TYPED_FUNCTIONS[each.function].takes(each.values.dtype):
-                source = self.columns[each.values.column]
+                assert each.values.source is not None
+                source = self.columns[each.values.source]
                 fault = f"function {each.function} takes numbers, and column {source} is of type {each.values.dtype}"
                 problems.append(Problem(f"aggregate.{each.name}", fault, f"a column of numbers, or {takes_any}"))
+        for column, dtype in self.column_types.items():
+            if self.columns[column] in self.conditions and not pa.types.is_boolean(dtype):
+                remedy = "a boolean: a comparison, or several with and, or, not"
+                problems.append(Problem(self.columns[column], f"the condition is of type {dtype}", remedy))
         try:
             assert problems or self.values
         except NamedError as error:

@@ -40,6 +40,9 @@ class NamedAggregateSection(Section):
     function: FunctionName | None = Field(default=None, description="what is computed of each window: sum")
     column: Column | None = Field(default=None, description="column of the values: speed")
     q: SHARE | None = Field(default=None, description=QUANTILE)
+    where: str | None = Field(
+        default=None, description="condition of the tuples whose values it takes, by Spark SQL: code >= 500"
+    )
     approximate: bool = Field(
         default=False,
         description="whether a sketch counts, exact up to 4,096 values and off by some 2 % then: true",
@@ -59,11 +62,16 @@ class NamedAggregateSection(Section):
     @model_validator(mode="after")
     def _validate_fields(self) -> Self:
         if self.expression is not None:
-            if surplus := [name for name in ("function", "column", "q") if getattr(self, name) is not None]:
+            if surplus := [name for name in ("function", "column", "q", "where") if getattr(self, name) is not None]:
                 raise field_error(f"an expression takes no {surplus[0]}", "a function, or an expression", surplus[0])
             return self
         if self.function is None:
             raise field_error("is missing", "function: sum, or expression: failures / purchases", "function")
+        if self.where is not None:
+            try:
+                parse(self.where)
+            except ExpressionError as error:
+                raise field_error(f"at {error.position}: {error.fault}", error.remedy, "where") from None
         function = TYPED_FUNCTIONS[self.function]
         if function.needs_column and self.column is None:
             raise field_error("is missing", "column: speed (column of the values)", "column")

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, Moments, Total
 from tailrace.aggregate.chosen import Choice, Chosen
 from tailrace.aggregate.distinct_sketch import DistinctSketch
 from tailrace.aggregate.functions import quantiles
 from tailrace.aggregate.kept import Kept
-from tailrace.aggregate.value_column import decimals, is_exact, is_of_64_bits, restored
+from tailrace.aggregate.value_column import ValueColumn, decimals, is_exact, is_of_64_bits, restored
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
 
@@ -28,17 +29,33 @@ class Values(NamedTuple):
 
     Attributes
     ----------
-    column : str
-        The column of the tuples.
+    source : str or None
+        The column of the tuples; None: the condition itself, null where it does not hold.
     dtype : DataType
         Its type.
     id_type : DataType
         The type of the tuples' ids.
+    condition : str or None
+        A boolean column of the tuples: where it does not hold, the value is null.
     """
 
-    column: str
+    source: str | None
     dtype: pa.DataType
     id_type: pa.DataType = pa.string()
+    condition: str | None = None
+
+    @property
+    def column(self) -> str:
+        """The name of the values among those of all aggregates."""
+        return (self.source or "") if self.condition is None else f"{self.source or ''} if {self.condition}"
+
+    def of(self, tuples: pa.RecordBatch) -> ValueColumn:
+        """Return the values of tuples."""
+        if self.condition is None:
+            return ValueColumn(tuples.column(self.source))
+        holds = tuples.column(self.condition)
+        values = holds if self.source is None else tuples.column(self.source)
+        return ValueColumn(pc.if_else(holds.fill_null(False), values, pa.scalar(None, values.type)))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ def with_derived(stream: str, columns: Columns, types: Types) -> Types:
         derived = bound(columns.projection, types).derived_types
     except NamedError as error:
         place = error.name if error.name == WHERE else f"columns.{error.name}"
-        where = f"streams.{stream}.{place}: {error.position}"
+        place = error.name if error.name in columns.fields else f"streams.{stream}.{place}"
+        where = f"{place}: {error.position}"
         raise Unfit([Problem(where, error.fault, error.remedy)]) from None
     for part, name in columns.parts().items():
         if name in derived:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
 from tailrace.engine.derived_columns import bound, with_derived
+from tailrace.expressions.projection import Projection
 from tailrace.ground.object_path import Location
 from tailrace.ground.sortable import to_sortable_text
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
@@ -149,7 +150,10 @@ def columns_of(query: Query) -> dict[str, Columns]:
         bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
         read = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
         projection = stream.projection
+        if needed.derived:
+            projection = Projection.of({**stream.columns, **needed.derived}, stream.where)
         inputs = () if projection is None else projection.inputs
+        read = replace(read, finite=needed.finite, fields=frozenset(needed.derived))
         columns[name] = replace(read, timezone=stream.timezone, projection=projection, inputs=inputs)
     return columns
 

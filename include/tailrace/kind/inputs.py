@@ -61,6 +61,11 @@ class Input:
     carried : dict
         Columns that are carried along as they are, null or not, such as for answers: name in the tuple → the source's
         column. Their types follow from the source.
+    finite : bool
+        Whether carried doubles must be finite, as they are computed with.
+    derived : dict
+        Further columns that the kind needs, by the expressions that give them; the stream's own stand before them.
+        Their names are the fields of the query file that have the expressions.
     """
 
     columns: Mapping[str, str]
@@ -68,6 +73,8 @@ class Input:
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     row_check: RowCheck | None = None
     carried: Mapping[str, str] = field(default_factory=dict)
+    finite: bool = False
+    derived: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tuple_columns(self) -> list[str]:

@@ -134,6 +134,8 @@ def check(
         name = columns.carried[part]
         parts[part], outside = carried_values(raw.column(name).combine_chunks(), dtype)
         verdict.reject(outside, f"{name} out of bounds: a date or a timestamp lies in the years 1 to 9999")
+        if columns.finite and pa.types.is_floating(dtype):
+            _reject_infinite(verdict, without_nulls(parts[part], 0.0), name)
     tuples = pa.RecordBatch.from_pydict(
         {"event_time": pa.array(event), "arrival_time": pa.array(arrival), "row": pa.array(row), **parts}
     )
@@ -214,7 +216,11 @@ def _value(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType)
     if not pa.types.is_float64(dtype):
         return value
     numbers = without_nulls(value, 0.0)
+    _reject_infinite(verdict, numbers, name)
+    return pa.array(numbers)
+
+
+def _reject_infinite(verdict: RecordVerdict, numbers: NDArray[np.floating[Any]], name: str) -> None:
     if not np.isfinite(numbers).all():
         verdict.reject(np.isnan(numbers), f"{name} is NaN")
         verdict.reject(np.isinf(numbers), f"{name} is infinite")
-    return pa.array(numbers)

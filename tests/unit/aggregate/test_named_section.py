@@ -63,6 +63,8 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
         ("  r: {expression: r + 1}\n", "aggregate.r.expression: at 1:1: it is recursive", "derived ones above it"),
         ("  r: {expression: 1, column: x}\n", "r.column: an expression takes no column", "or an expression"),
         ("  n: {function: count, approximate: true}\n", "function count is never approximate", "count_distinct"),
+        ("  n: {function: count, where: code >}\n", "aggregate.n.where: at 1:6", ""),
+        ("  n: {function: count, where: count(*) > 1}\n", "aggregate.n.where: at 1:1: count is an aggregate", ""),
         ("  Total: {function: count}\n", "aggregate.Total", "a letter"),
         ("  tuples: {function: count}\n", "answers have a column tuples already", "another name"),
         ("  total: {function: count}\n  more: count\n", "aggregate.more", "{function: sum, column: speed}"),
