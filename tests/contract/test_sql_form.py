@@ -13,6 +13,7 @@ import pytest
 from local_driver import Driver, correct_here
 from tailrace.query.loading import parse
 from tailrace.query.query import Query
+from tailrace.sql.derived import generated_name
 from tailrace.storage.results import read_answers
 
 MINUTE = 60_000
@@ -26,27 +27,32 @@ streams:
     arrival_time: came
     id: id
 """
+NET = generated_name("value / 1.19")
 TAIL = "disorder: {policy: k_slack, k: 2 min, tick: 10 s}\n"
 FORMS = {
     "aggregate": (
         """
-    key: [country, code]
+    columns: {land: lower(country), NET: value / 1.19}
+    where: value > 3 and buyer is not null
+    key: [land, code]
 kind: aggregate
 window: {size: 10 min, slide: 5 min, offset: 1 min}
 aggregate:
-  revenue: {function: sum, column: value}
+  revenue: {function: sum, column: NET}
   number: {function: count}
+  large: {function: count, where: value >= 50}
   p90: {function: quantile, q: 0.9, column: value}
   buyers: {function: count_distinct, column: buyer}
   mean: {expression: revenue / number}
 """,
         """
 sql: |
-  SELECT country, code, window.start AS window_start, window.end AS window_end,
-    sum(value) AS revenue, count(*) AS number, percentile(value, 0.9) AS p90,
-    count(DISTINCT buyer) AS buyers, sum(value) / number AS mean
+  SELECT lower(country) AS land, code, window.start AS window_start, window.end AS window_end,
+    sum(value / 1.19) AS revenue, count(*) AS number, count(*) FILTER (WHERE value >= 50) AS large,
+    percentile(value, 0.9) AS p90, count(DISTINCT buyer) AS buyers, revenue / number AS mean
   FROM sales
-  GROUP BY window(at, '10 minutes', '5 minutes', '1 minute'), country, code
+  WHERE value > 3 and buyer is not null
+  GROUP BY window(at, '10 minutes', '5 minutes', '1 minute'), lower(country), code
 """,
     ),
     "one aggregate": (
@@ -99,7 +105,9 @@ def answers(query: Query, warehouse: Path, streamed: bool = False) -> list[dict[
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_stream_goes_on_from_sections_to_sql_text_and_gives_the_same_answers(tmp_path: Path, form: str) -> None:
-    by_sections, by_sql = (parse(tmp_path / "sales.yaml", HEAD.rstrip() + text + TAIL) for text in FORMS[form])
+    by_sections, by_sql = (
+        parse(tmp_path / "sales.yaml", HEAD.rstrip() + text.replace("NET", NET) + TAIL) for text in FORMS[form]
+    )
     assert by_sql.structure() == by_sections.structure()
     assert by_sql == by_sections
     drivers = [Driver(by_sections, tmp_path / "one"), Driver(by_sections, tmp_path / "two")]

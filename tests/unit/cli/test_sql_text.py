@@ -73,3 +73,24 @@ def test_what_sql_text_cannot_say_is_refused_with_exit_code_2_and_nothing_is_wri
     assert "right would be" in output.stderr
     assert not (tmp_path / "one").exists()
     assert "--streams" in tailrace("run", "volume.sql", "--warehouse", "one", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "fault"),
+    [
+        ("\nGROUP", "\nWHERE price\nGROUP", "3:7", "where"),
+        ("count(*)", "sum(abs(venue))", "1:66", "abs_venue"),
+    ],
+)
+def test_an_expression_that_does_not_fit_the_source_is_refused_at_its_place(
+    tailrace, files, tmp_path, old, new, place, fault
+):
+    (tmp_path / "volume.sql").write_text(SQL.replace(old, new, 1))
+    output = tailrace("run", *files, "--warehouse", "one", "--bounded", "--engine", "local", code=2)
+    assert f"volume.sql:{place}: streams.trades." in output.stderr
+    assert fault in output.stderr
+
+
+def test_a_sample_of_the_source_shows_what_sql_text_keeps(tailrace, files, tmp_path):
+    (tmp_path / "volume.sql").write_text(SQL.replace("\nGROUP", "\nWHERE price >= 40\nGROUP"))
+    assert "40" in tailrace("explain", *files, "--sample").stdout

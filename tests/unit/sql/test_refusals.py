@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tailrace.expressions.errors import ExpressionError
 from tailrace.sql.beside import BesideError
@@ -175,3 +179,40 @@ def test_a_field_that_says_what_the_text_says_is_refused_by_its_path(changes, pa
 @pytest.mark.parametrize("streams", [None, "events", {}, {"a": {}, "b": {}}, {"events": None}, {"events": {}}])
 def test_wrong_streams_are_left_to_the_models(streams):
     assert translate(COUNT, {"streams": streams}).fields["kind"] == "aggregate"
+
+
+RIGHT = [
+    f"SELECT lower(a) AS b, window_start, sum(x / 2) AS n, count(DISTINCT y) FILTER (WHERE z > 1) AS m, n / m AS r "
+    f"FROM {TUMBLE} WHERE u = 'v' GROUP BY {BOUNDS}, lower(a)",
+    "SELECT window.start, key, percentile(x, 0.5) FROM events "
+    "GROUP BY window(event_ts, '1 h', INTERVAL '5' MINUTES), `key`;",
+    f"SELECT * FROM (SELECT *, {OVER} FROM TABLE({TUMBLE}) WHERE x[0] > 1) AS t WHERE rank <= 3",
+]
+TOKENS = [re.findall(r"'[^']*'|`[^`]*`|\w+|\S", sql) for sql in RIGHT]
+STRAYS = [*"(),;.*[]'`-", "AS", "FROM", "OVER", "FILTER", "INTERVAL", "window", "x", "1", "--", "/*", "DISTINCT", "key"]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.data())
+def test_a_text_with_a_slip_is_taken_or_refused_in_it_and_never_fails(data: st.DataObject) -> None:
+    tokens = [*data.draw(st.sampled_from(TOKENS))]
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(tokens) - 1))
+        tokens[place : place + data.draw(st.integers(0, 2))] = data.draw(
+            st.lists(st.sampled_from(STRAYS), min_size=1, max_size=2)
+        )
+    sql = " ".join(tokens)
+    error = refusal(sql)
+    if error is not None:
+        assert error.position.line == 1
+        assert 1 <= error.position.column <= len(sql) + 1
+        assert error.fault
+        assert error.remedy
+
+
+def refusal(sql: str) -> ExpressionError | None:
+    try:
+        translate(sql, FIELDS)
+    except ExpressionError as error:
+        return error
+    return None
