@@ -28,6 +28,7 @@ _OTHERS = {
     "JOIN": ("a join", "one stream; a join is a query of kind emd_join or spatial_join, in sections"),
 }
 _OWN = ("FROM", "WHERE", "GROUP BY")
+_GROUPINGS = ("ROLLUP", "CUBE", "GROUPING SETS", "WITH", "ALL")
 _ONE_SELECT = "SELECT … FROM … GROUP BY …"
 _OPERAND_ENDS = (TokenType.R_PAREN, TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
 
@@ -72,6 +73,8 @@ def clauses_of(select: Piece) -> Clauses:
     if select.word(1) in ("DISTINCT", "ALL"):
         remedy = "no such word: an answer is once for each key and window; count(DISTINCT …) counts values"
         raise select[1:2].error(f"SELECT {select.word(1)}, which no query is", remedy)
+    if select.word(1).startswith("/*"):
+        raise select[1:2].error("a hint, which changes no answer and no query has", "no hint")
     begin = (select.find(lambda word: word == "FROM") or [0])[0]
     if begin == 0:
         raise select[len(select) :].error("FROM is missing", "SELECT … FROM stream GROUP BY window(…)")
@@ -82,11 +85,14 @@ def clauses_of(select: Piece) -> Clauses:
     for word, piece in parts.items():
         if not len(piece):
             raise piece.error(f"nothing stands after {word}", f"{word} …, or no {word}")
+    groups = parts["GROUP BY"] if "GROUP BY" in parts else body[:0]
+    for index in groups.find(lambda word: word in _GROUPINGS):
+        raise groups[index:].error("several groupings at once, which no query has", "GROUP BY and columns, once")
     return Clauses(
         [_item(piece) for piece in select[1:begin].split()],
         parts["FROM"],
         parts.get("WHERE"),
-        parts["GROUP BY"].split() if "GROUP BY" in parts else [],
+        groups.split() if len(groups) else [],
     )
 
 

@@ -74,14 +74,18 @@ class DerivedColumns:
 
     def read(self, value: Piece) -> None:
         """Check an expression, and note the columns that it reads."""
+        self.refuse_table_names(value)
+        names = [value.name] if value.name is not None else value.expression().columns
+        for name in names:
+            self._read.setdefault(name, []).append(value)
+
+    def refuse_table_names(self, value: Piece) -> None:
+        """Refuse a column by the name of its table, which would be taken for a field of a column."""
         for index in range(len(value) - 1):
             is_path = value.word(index + 1) == "." and value.word(index - 1 if index else -len(value) - 1) != "."
             if is_path and value[index : index + 1].name == self._stream:
                 after = value[index + 2 : index + 3].text
                 raise value[index:].error(f"a column by the name of its table: {self._stream}.{after}", after)
-        names = [value.name] if value.name is not None else value.expression().columns
-        for name in names:
-            self._read.setdefault(name, []).append(value)
 
     def check(self) -> None:
         """Refuse a derived column that takes the name of a column which something else reads.

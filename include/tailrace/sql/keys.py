@@ -93,6 +93,7 @@ def _name(group: Piece, item: Item | None, columns: DerivedColumns) -> str:
     alias = None if item is None else _alias(item)
     if group.name is not None and (item is None or item.value.name == group.name) and alias in (None, group.name, KEY):
         return columns.column(group)
+    columns.refuse_table_names(group)
     if item is None or alias is None:
         place, text = (group if item is None else item.value), group.text[:60]
         raise place.error("a group that is an expression has no name", f"SELECT {text} AS name, … GROUP BY {text}")

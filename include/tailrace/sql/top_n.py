@@ -63,8 +63,7 @@ def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
     name = number.alias.name
     if outer.where is None:
         raise end.error(f"no WHERE bounds {name}", f"WHERE {name} <= 5")
-    over = number.value
-    groups, order = _over(over[over.close(1) + 1 :])
+    groups, order = _over(number.value)
     if len(order) > 2:  # noqa: PLR2004  the score, and ties
         raise order[2].error("a third column of an order", "the score, and perhaps the id, by which ties are ordered")
     score, descending = _ordered(order[0])
@@ -98,8 +97,11 @@ def _is_over(value: Piece) -> bool:
     return value.word(0) == "ROW_NUMBER" and value.word(1) == "("
 
 
-def _over(over: Piece) -> tuple[list[Piece], list[Piece]]:
+def _over(number: Piece) -> tuple[list[Piece], list[Piece]]:
     """Return what PARTITION BY and ORDER BY have."""
+    if number.word(2) != ")":
+        raise number.error("row_number() takes no argument", "row_number()")
+    over = number[3:]
     if over.word(0) != "OVER" or over.word(1) != "(" or over.close(1) != len(over) - 1:
         raise over.error("row_number() without its OVER (…)", RIGHT)
     body = over[2:-1]

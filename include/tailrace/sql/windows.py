@@ -82,6 +82,8 @@ def source_of(piece: Piece) -> Source:
         return Source(piece[:0], subquery=piece[1:end])
     if piece[:1].name is None:
         raise piece.error(f"{piece[:1].text} is no stream", "the name of the query's stream")
+    if piece.word(1) == ".":
+        raise piece.error(f"{piece.text} is no stream: streams are in no schema", "the name of the query's stream")
     _refuse_alias(piece[1:])
     return Source(piece[:1])
 

@@ -44,6 +44,7 @@ SOURCES = [
     ("SELECT count(*) AS n FROM events ¦JOIN users ON 1 GROUP BY window(event_ts, '5 min')", "a join", "emd_join"),
     ("SELECT count(*) AS n FROM ¦event GROUP BY window(event_ts, '5 min')", "event is no stream", "events"),
     ("SELECT count(*) AS n FROM events ¦e GROUP BY window(event_ts, '5 min')", "a name for the stream", "country"),
+    ("SELECT count(*) AS n FROM ¦db.events GROUP BY window(event_ts, '5 min')", "in no schema", "the name of"),
     ("SELECT count(*) AS n FROM ¦'events' GROUP BY window(event_ts, '5 min')", "is no stream", "the name of"),
     (f"SELECT count(*) AS n FROM ¦CUMULATE(TABLE events) GROUP BY {BOUNDS}", "windows that grow", "TUMBLE"),
     (f"SELECT count(*) AS n FROM ¦TUMBEL(TABLE events) GROUP BY {BOUNDS}", "no function of windows", "TUMBLE"),
@@ -97,6 +98,11 @@ LISTS = [
     (f"SELECT count(*) AS n {GROUPED}, ¦1", "a group by its number", "a column"),
     (f"SELECT count(*) AS n {GROUPED}, ¦'country'", "a group by a text", "`in backquotes`"),
     (f"SELECT count(*) AS n {GROUPED}, ¦lower(x)", "has no name", "SELECT lower(x) AS name"),
+    (f"SELECT count(*) AS n {GROUPED}, ¦events.x", "by the name of its table: events.x", "x"),
+    (f"SELECT count(*) AS n {GROUPED} ¦WITH ROLLUP", "several groupings", "once"),
+    (f"SELECT count(*) AS n FROM {TUMBLE} GROUP BY ¦CUBE(a, b)", "several groupings", "once"),
+    (f"SELECT count(*) AS n {GROUPED}, ¦GROUPING SETS ((a))", "several groupings", "once"),
+    (f"SELECT ¦/*+ COALESCE(1) */ count(*) AS n {GROUPED}", "a hint", "no hint"),
     (f"SELECT count(*) AS n {GROUPED}, x, ¦x", "stands twice", "once"),
     (f"SELECT lower(x) AS x, count(*) AS n {GROUPED}, ¦x", "GROUP BY x is the stream's column", "GROUP BY lower(x)"),
     (f"SELECT lower(x) AS x, count(¦x) AS n {GROUPED}, lower(x)", "x reads x", "another name than x"),
@@ -116,6 +122,11 @@ TOP_N = [
         f"SELECT * FROM (SELECT *, ¦dense_rank() OVER (PARTITION BY {BOUNDS} ORDER BY x) AS r FROM {TUMBLE}) "
         "WHERE r < 2",
         "which of equal tuples",
+        "row_number()",
+    ),
+    (
+        f"SELECT * FROM (SELECT *, ¦row_number(1) OVER (PARTITION BY x ORDER BY x) AS r FROM {TUMBLE}) WHERE r < 2",
+        "takes no argument",
         "row_number()",
     ),
     (
