@@ -6,6 +6,7 @@ from guards.mutation import Mutation
 
 LOADING = "tests/unit/query/test_loading.py"
 WINDOW = "tests/unit/query/test_window_section.py"
+SQL_FORM = "tests/unit/query/test_sql_form.py"
 
 MUTATIONS = (
     Mutation(
@@ -105,6 +106,34 @@ MUTATIONS = (
         "[choice for choice in choices if choice not in present]",
         "choices",
         (LOADING,),
+    ),
+    Mutation(
+        "SQL text: what its sections refuse has its place in the text",
+        "query/loading.py",
+        "if sql is None or position is None:",
+        "if True:",
+        (f"{SQL_FORM}::test_what_the_sections_of_sql_text_refuse_has_its_place_in_the_text",),
+    ),
+    Mutation(
+        "SQL text: an expression that does not fit the source has its place in the text",
+        "query/loading.py",
+        "if sql is not None and said:",
+        "if False:",
+        ("tests/unit/cli/test_sql_text.py::test_an_expression_that_does_not_fit_the_source_is_refused_at_its_place",),
+    ),
+    Mutation(
+        "SQL text of its own file stands once",
+        "query/loading.py",
+        "    if SQL in tree.data:\n",
+        "    if False:\n",
+        (f"{SQL_FORM}::test_each_sort_of_file_is_refused_where_the_other_one_belongs",),
+    ),
+    Mutation(
+        "the schema: no section that says the same beside SQL text",
+        "query/sql_schema.py",
+        'beside |= dict.fromkeys(("aggregate", "emd_join", "spatial_join"), False)',
+        "pass",
+        ("tests/unit/query/test_sql_schema.py",),
     ),
     Mutation(
         "query file: a missing slide is the size",

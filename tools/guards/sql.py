@@ -5,7 +5,6 @@ from __future__ import annotations
 from guards.mutation import Mutation
 
 FORMS, REFUSALS, WRITTEN = (f"tests/unit/sql/test_{name}.py" for name in ("translate", "refusals", "write"))
-LOADED = "tests/unit/query/test_sql_form.py"
 REFUSED = f"{REFUSALS}::test_what_a_query_cannot_say_is_refused_at_its_place"
 
 MUTATIONS = (
@@ -87,38 +86,10 @@ MUTATIONS = (
         (WRITTEN,),
     ),
     Mutation(
-        "SQL text: what its sections refuse has its place in the text",
-        "query/loading.py",
-        "if sql is None or position is None:",
-        "if True:",
-        (f"{LOADED}::test_what_the_sections_of_sql_text_refuse_has_its_place_in_the_text",),
-    ),
-    Mutation(
-        "SQL text: an expression that does not fit the source has its place in the text",
-        "query/loading.py",
-        "if sql is not None and said:",
-        "if False:",
-        ("tests/unit/cli/test_sql_text.py::test_an_expression_that_does_not_fit_the_source_is_refused_at_its_place",),
-    ),
-    Mutation(
-        "SQL text of its own file stands once",
-        "query/loading.py",
-        "    if SQL in tree.data:\n",
-        "    if False:\n",
-        (f"{LOADED}::test_each_sort_of_file_is_refused_where_the_other_one_belongs",),
-    ),
-    Mutation(
         "SQL text: a parenthesis is closed by one of its sort",
         "sql/tokens.py",
         "if not opened or _OPENING.index(opened[-1].tokens[0].token_type) != _CLOSING.index(token.token_type):",
         "if not opened:",
         (REFUSED,),
-    ),
-    Mutation(
-        "the schema: no section that says the same beside SQL text",
-        "query/sql_schema.py",
-        'beside |= dict.fromkeys(("aggregate", "emd_join", "spatial_join"), False)',
-        "pass",
-        ("tests/unit/query/test_sql_schema.py",),
     ),
 )

@@ -127,7 +127,9 @@ def test_each_sort_of_file_is_refused_where_the_other_one_belongs(tmp_path):
     assert "--streams STREAMS.yaml" in problems(sql)[0].remedy
     assert problems(streams, streams)[0].where == f"--streams {streams}"
     streams.write_text(STREAMS + block(SQL))
-    assert problems(sql, streams)[0].where == f"{streams}:8: sql"
+    (problem,) = problems(sql, streams)
+    assert problem.where == f"{streams}:8: sql"
+    assert f"stands beside {sql}" in problem.fault
     streams.unlink()
     assert problems(sql, streams)[0].where == str(streams)
     sql.write_bytes(b"SELECT '\xff'")
