@@ -81,8 +81,8 @@ MUTATIONS = (
     Mutation(
         "SQL text is written only where it is read as the same",
         "sql/write.py",
-        "return sql if plain(declared) == plain(fields) else None",
-        "return sql",
+        "return plain(declared) == plain(fields) and orders[0] == orders[1]",
+        "return True",
         (WRITTEN,),
     ),
     Mutation(

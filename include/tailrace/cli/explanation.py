@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import yaml
 
 from tailrace.ground.duration import format_duration
@@ -13,7 +15,7 @@ from tailrace.stream.source_sample import sample_sources
 from tailrace.terminal import screen
 from tailrace.terminal.answers import write_answers
 
-_BESIDE_SQL = ("event_time", "id")
+_IN_BOTH = ("event_time", "id")
 _NO_SQL = "none: a join has no such form"
 _NO_SQL_OF_TEXTS = "none: an expression or a name in it is no part of a SELECT"
 
@@ -55,12 +57,21 @@ def forms(query: Query) -> dict[str, str]:
     sections = sections_of(query)
     if sections is None:
         return {"sql": _NO_SQL}
+    written = sql_of(query)
+    if written is None:
+        return {"sections": _yaml(sections), "sql": _NO_SQL_OF_TEXTS}
+    beside = _yaml(written.beside)
+    return {"sections": _yaml(sections)} | ({"beside sql": beside} if beside else {}) | {"sql": written.sql}
+
+
+def _yaml(sections: dict[str, Any]) -> str:
+    """Return sections as YAML, without what stands in both forms; empty where there is nothing else."""
     ((name, stream),) = sections["streams"].items()
-    said = {field: value for field, value in stream.items() if field not in _BESIDE_SQL}
-    shown = {field: value for field, value in sections.items() if field != "streams"}
-    shown = {"streams": {name: said}, **shown} if said else shown
-    text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120).rstrip()
-    return {"sections": text, "sql": sql_of(query) or _NO_SQL_OF_TEXTS}
+    said = {field: value for field, value in stream.items() if field not in _IN_BOTH}
+    shown = {"streams": {name: said}} if said else {}
+    shown |= {field: value for field, value in sections.items() if field != "streams"}
+    text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    return text.rstrip() if shown else ""
 
 
 def _expressions(query: Query) -> dict[str, str]:

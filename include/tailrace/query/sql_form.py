@@ -12,7 +12,7 @@ from tailrace.ground.errors import Problem, refuse
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery, TopKQuery
 from tailrace.query.yaml_file import MAX_MESSAGE, FieldPath, YamlFile
-from tailrace.sql.write import write
+from tailrace.sql.write import Written, write
 from tailrace.topk.section import TopKSection
 
 SQL = "sql"
@@ -90,8 +90,8 @@ def sections_of(query: Query) -> dict[str, Any] | None:
     return {"kind": query.kind, "streams": {name: stream}, "window": window, query.kind: section}
 
 
-def sql_of(query: Query) -> str | None:
-    """Return the SQL text of a query; None where it has none."""
+def sql_of(query: Query) -> Written | None:
+    """Return the SQL text of a query, and the sections beside it; None where it has none."""
     sections = sections_of(query)
     return None if sections is None else write(sections)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -23,7 +23,14 @@ _CALLS = {query: spark for spark, query in reversed(OF_COLUMN.items())}
 _RANK = "rank"
 
 
-def write(fields: Mapping[str, Any]) -> str | None:
+class Written(NamedTuple):
+    """SQL text, and the fields of the declaration that stand beside it."""
+
+    sql: str
+    beside: dict[str, Any]
+
+
+def write(fields: Mapping[str, Any]) -> Written | None:
     """Return the SQL text of a declaration; None where its kind, or something in it, has none.
 
     Parameters
@@ -33,23 +40,35 @@ def write(fields: Mapping[str, Any]) -> str | None:
     """
     if fields.get("kind") not in ("aggregate", "topk"):
         return None
-    sql = _Writer(fields).sql()
+    ((_, stream),) = fields["streams"].items()
+    columns = stream.get("columns") or {}
+    inline = {column for column, text in columns.items() if column == generated_name(text)}
+    for chosen in (inline, set()) if inline else (inline,):
+        written = Written(_Writer(fields, chosen).sql(), _beside(fields, chosen))
+        if _says(written, fields):
+            return written
+    return None
+
+
+def _says(written: Written, fields: Mapping[str, Any]) -> bool:
+    """Test whether SQL text says a declaration; the order of derived columns is a part of it."""
     try:
-        declared = translate(sql, beside(fields)).fields
+        declared = translate(*written).fields
     except ValueError:  # an expression that is no part of a SELECT, as one with a word of its own clauses
-        return None
-    return sql if plain(declared) == plain(fields) else None
+        return False
+    orders = [[*(stream.get("columns") or {})] for each in (declared, fields) for stream in each["streams"].values()]
+    return plain(declared) == plain(fields) and orders[0] == orders[1]
 
 
-def beside(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a declaration that stand beside its SQL text."""
+def _beside(fields: Mapping[str, Any], inline: Collection[str]) -> dict[str, Any]:
+    """Return the fields of a declaration that stand beside its SQL text, in which some derived columns are."""
     rest = {name: value for name, value in fields.items() if name not in ("kind", "aggregate")}
     for name, own in SETTINGS.items():
         section = rest.pop(name, None)
         if isinstance(section, Mapping) and section.get(own) is not None:
             rest[name] = {own: section[own]}
     ((name, stream),) = fields["streams"].items()
-    columns = {column: text for column, text in (stream.get("columns") or {}).items() if not _is_inline(column, text)}
+    columns = {column: text for column, text in (stream.get("columns") or {}).items() if column not in inline}
     kept = {key: value for key, value in stream.items() if key not in ("key", "where", "columns")}
     rest["streams"] = {name: kept | ({"columns": columns} if columns else {})}
     return rest
@@ -65,16 +84,12 @@ def plain(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
 
 
-def _is_inline(column: str, text: str) -> bool:
-    """Test whether a derived column has the name by which its expression is derived from SQL text."""
-    return column == generated_name(text)
-
-
 class _Writer:
     """The parts of a declaration as SQL text."""
 
-    def __init__(self, fields: Mapping[str, Any]) -> None:
+    def __init__(self, fields: Mapping[str, Any], inline: Collection[str]) -> None:
         self.fields = fields
+        self.inline = inline
         ((self.stream, self.declaration),) = fields["streams"].items()
         self.columns = self.declaration.get("columns") or {}
         key = self.declaration.get("key")
@@ -126,8 +141,7 @@ class _Writer:
 
     def _value(self, column: str) -> str:
         """Return a column, or the expression by which it is derived in place."""
-        text = self.columns.get(column)
-        return text if text is not None and _is_inline(column, text) else quoted(column)
+        return self.columns[column] if column in self.inline else quoted(column)
 
     def _where(self, indent: str = "") -> str:
         where = self.declaration.get("where")

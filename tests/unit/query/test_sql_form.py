@@ -145,15 +145,14 @@ def test_a_declared_query_has_both_forms(tmp_path):
         "window": {"size": "1 h", "slide": "15 min"},
         "aggregate": {"delay": {"function": "avg", "column": "minutes"}, "flights": {"function": "count"}},
     }
-    written = sql_of(query)
-    assert load(*files(tmp_path, written)) == query
+    assert load(*files(tmp_path, sql_of(query).sql)) == query
 
 
 def test_an_approximate_count_has_its_own_function_in_sql_text(tmp_path):
     query = load(*files(tmp_path, SQL.replace("avg(minutes) AS delay", "approx_count_distinct(tail) AS planes")))
     assert query.aggregate.each["planes"].approximate
-    assert "approx_count_distinct(tail) AS planes" in sql_of(query)
-    assert load(*files(tmp_path, sql_of(query))) == query
+    assert "approx_count_distinct(tail) AS planes" in sql_of(query).sql
+    assert load(*files(tmp_path, sql_of(query).sql)) == query
 
 
 def test_the_method_of_a_top_k_stays_beside_its_text_and_a_join_has_none():
@@ -162,7 +161,7 @@ def test_the_method_of_a_top_k_stays_beside_its_text_and_a_join_has_none():
     for method, said in [("adaptive", {}), ("sma", {"method": "sma"})]:
         query = declared_query(fields | {"topk": {"k": 2, "score": "price", "method": method}})
         assert sections_of(query)["topk"] == {"k": 2, "score": "price", "order": "descending"} | said
-        assert "WHERE rank <= 2" in sql_of(query)
+        assert "WHERE rank <= 2" in sql_of(query).sql
     emd = {"threshold": 0.5, "histogram": "hist", "ground_distance": "line", "span": 1, "feedback": "1 s"}
     join = {"kind": "emd_join", "streams": {"left": stream, "right": stream}, "window": {"size": "1 s"}}
     assert sql_of(declared_query({"name": "pairs", **join, "emd_join": emd})) is None

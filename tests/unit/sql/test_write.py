@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tailrace.sql.derived import generated_name
 from tailrace.sql.translate import translate
-from tailrace.sql.write import beside, plain, quoted, write
+from tailrace.sql.write import plain, quoted, write
 
 STREAM = {"event_time": "event_ts", "id": "event_id"}
 NAMES = ["country", "my code", "limit", "from", "window", "window_end", "a`b", "null", "Price", "größe", "user", "x"]
@@ -88,11 +88,12 @@ def calls(draw: st.DrawFn, values: st.SearchStrategy[str], functions: list[str],
 @settings(max_examples=400, deadline=None)
 @given(declarations())
 def test_sections_to_text_and_back_is_the_identity(declaration: dict[str, Any]) -> None:
-    sql = write(declaration)
-    assert sql is not None
-    assert translate(sql, beside(declaration)).fields == declaration
-    again = write(translate(sql, beside(declaration)).fields)
-    assert again == sql
+    written = write(declaration)
+    assert written is not None
+    again = translate(*written).fields
+    assert again == declaration
+    assert [*again["streams"]["events"].get("columns", {})] == [*declaration["streams"]["events"].get("columns", {})]
+    assert write(again) == written
 
 
 def named(**aggregate: Any) -> dict[str, Any]:
@@ -110,6 +111,18 @@ def test_a_query_whose_expression_ends_in_a_comment_has_no_text_that_the_comment
 def test_a_query_of_a_word_that_is_a_clause_has_no_text():
     assert write(named(n={"function": "count"}, m={"expression": "n + offset"})) is None
     assert write({"kind": "emd_join"}) is None
+
+
+def test_derived_columns_stand_in_the_text_where_their_order_allows_it():
+    texts = {generated_name(text): text for text in ("a / 2", "b / 2")}
+    first, second = texts
+    ordered = named(n={"function": "sum", "column": first}, m={"function": "sum", "column": second})
+    ordered["streams"] = {"events": STREAM | {"columns": texts}}
+    assert "sum(a / 2) AS n" in write(ordered).sql
+    assert write(ordered).beside["streams"] == {"events": STREAM}
+    ordered["streams"] = {"events": STREAM | {"columns": {name: texts[name] for name in (second, first)}}}
+    assert f"sum({first}) AS n" in write(ordered).sql
+    assert write(ordered).beside["streams"] == ordered["streams"]
 
 
 @pytest.mark.parametrize(
