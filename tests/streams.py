@@ -84,9 +84,9 @@ def disordered(
     size, slide = draw(st.sampled_from(WINDOWS))
     begin, shape = EPOCH, Settings(size, slide, 0)
     if placed:
-        zone = draw(st.sampled_from([None, None, *ZONES]))
+        zone = draw(st.sampled_from([None] * 9 + [*ZONES]))
         if zone is None:
-            shape = replace(shape, offset=draw(st.integers(1 - slide, slide - 1)))
+            shape = replace(shape, offset=draw(st.one_of(st.just(0), st.integers(1 - slide, slide - 1))))
         else:
             size = slide = DAY
             shape = Settings(size, slide, 0, days_of=zone)

@@ -106,7 +106,7 @@ def test_a_trigger_keeps_its_identity_through_serialization(tmp_path):
 
 
 def test_panes_of_a_calendar_count_as_the_longest_day(tmp_path):
-    """So no late tuples are further apart than the span that is told."""
+    """So no late tuples are further apart than the span that Γ is held against."""
     days = QUERY.replace("{{size: 2 h, slide: 1 h}}", "{{size: 1 d, timezone: Europe/Berlin}}")
     query = load(declare(tmp_path, "readings", days))
     assert GapTrigger.of(query, 1).pane_ms == 25 * 3_600_000

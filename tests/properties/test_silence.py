@@ -18,7 +18,7 @@ MANY = settings(max_examples=150, deadline=None)
 @st.composite
 def silent_stream(draw: st.DrawFn):
     """A stream, its cuts, and silences after some of the pieces: in the form of the harness, and in the oracle's."""
-    tuples, query = draw(disordered(min_tuples=1, skews=True))
+    tuples, query = draw(disordered(min_tuples=1, skews=True, placed=True))
     at = draw(cuts(len(tuples)))
     ends = [*at, len(tuples)]
     silences, passed = [], []
@@ -45,7 +45,7 @@ def test_silence_moves_the_frontier_as_in_the_oracle(case, tasks, flush):
 
 
 @MANY
-@given(disordered(min_tuples=1, skews=True))
+@given(disordered(min_tuples=1, skews=True, placed=True))
 def test_a_quiet_stream_has_the_answers_of_a_bounded_run(case):
     tuples, query = case
     quiet = run(tuples, query, flush=False, silences=[(0, None, True)])

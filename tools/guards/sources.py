@@ -46,7 +46,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a null in a list of keys is rejected",
-        "sources/check.py",
+        "sources/ids_and_keys.py",
         'verdict.reject(nulls(keys), f"{name} is null")',
         "pass",
         ("tests/contract/test_named_keys.py::test_records_with_a_null_in_a_key_go_to_quarantine",),
@@ -60,7 +60,7 @@ MUTATIONS = (
     ),
     Mutation(
         "coded keys: each once in the dictionary, none null",
-        "sources/check.py",
+        "sources/ids_and_keys.py",
         "if dictionary.null_count or len(dictionary.unique()) < len(dictionary):",
         "if False:",
         ("tests/unit/sources/test_check.py",),

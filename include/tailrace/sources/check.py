@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.expressions.projection import Projection
-from tailrace.ground.key_lists import key_texts
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import carried_values
 from tailrace.sources.columns import Columns
+from tailrace.sources.ids_and_keys import read_ids, read_keys
 from tailrace.sources.record_times import read_times
 from tailrace.sources.time_units import with_units
 from tailrace.sources.utf_8 import not_utf_8, without
@@ -125,10 +124,8 @@ def check(
         needed = [name for name in raw.column_names if name in set(columns.parts().values())]
         raw = raw.select(needed).filter(stays)
     parts: dict[str, pa.Array] = {}
-    id_type = types.id if pa.types.is_null(raw.column(columns.id).type) else None
-    parts["id"] = _cast(raw.column(columns.id), id_type)
-    verdict.reject(nulls(parts["id"]), f"{columns.id} is null")
-    parts["key"] = _keys(verdict, raw, columns.key, types, coded_keys)
+    parts["id"] = read_ids(verdict, raw, columns.id, types.id)
+    parts["key"] = read_keys(verdict, raw, columns.key, types, coded_keys)
     values = {part: _value(verdict, raw, columns.values[part], dtype) for part, dtype in columns.value_types().items()}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
         verdict.reject(mask, reason)
@@ -174,24 +171,6 @@ def _project(
         verdict.reject(failure.mask, failure.reason)
     filtered = ~projected.kept & (verdict.code == 0)
     return projected.table, filtered if filtered.any() else None
-
-
-def _keys(
-    verdict: RecordVerdict, raw: pa.Table, key: str | tuple[str, ...] | None, types: ColumnTypes, coded: bool
-) -> pa.Array:
-    """Return the tuples' keys; `coded` is `coded_keys` of `check`."""
-    if isinstance(key, tuple):
-        parts = (_key(verdict, raw, name, dtype, True) for name, dtype in types.of_keys(key).items())
-        texts = key_texts([*parts])
-        return texts if coded else texts.dictionary_decode()
-    return pa.nulls(raw.num_rows, types.key) if key is None else _key(verdict, raw, key, types.key, coded)
-
-
-def _key(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType, coded: bool) -> pa.Array:
-    column = raw.column(name)
-    keys = _coded(column, dtype) if coded and pa.types.is_dictionary(column.type) else _cast(column, dtype)
-    verdict.reject(nulls(keys), f"{name} is null")
-    return keys
 
 
 def _check_bounds(
@@ -245,19 +224,3 @@ def _reject_infinite(verdict: RecordVerdict, numbers: NDArray[np.floating[Any]],
     if not np.isfinite(numbers).all():
         verdict.reject(np.isnan(numbers), f"{name} is NaN")
         verdict.reject(np.isinf(numbers), f"{name} is infinite")
-
-
-def _coded(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.Array:
-    """Return dictionary-encoded keys as 32-bit codes into a dictionary of type `dtype` that has each key once."""
-    keys = column.combine_chunks()
-    dictionary = keys.dictionary.cast(dtype)
-    if dictionary.null_count or len(dictionary.unique()) < len(dictionary):
-        return _cast(column, dtype)
-    return pa.DictionaryArray.from_arrays(keys.indices.cast(pa.int32()), dictionary)
-
-
-def _cast(column: pa.ChunkedArray, dtype: pa.DataType | None) -> pa.Array:
-    """Cast ids or keys to `dtype`; None: integers to int64, all else to text."""
-    if dtype is None:
-        dtype = pa.int64() if pa.types.is_integer(column.type) else pa.string()
-    return pc.cast(column, dtype).combine_chunks()

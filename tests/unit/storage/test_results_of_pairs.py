@@ -65,7 +65,7 @@ def test_readers_get_pairs_with_their_times_in_order_and_without_those_taken_bac
 ):
     monkeypatch.setattr(results, "build", lambda query: desk.kind)
     monkeypatch.setattr(results, "require_begun", lambda layout, query: None)
-    query = SimpleNamespace(name="pairs", streams={})
+    query = SimpleNamespace(name="pairs", streams={}, key_names=())
     answers, columns = read_answers(query, tmp_path, streamed=False)
     assert columns == COLUMNS
     assert [tuple(row.values()) for row in answers.select(columns).to_pylist()] == [
@@ -82,7 +82,7 @@ def test_readers_get_pairs_with_their_times_in_order_and_without_those_taken_bac
     write_answers(answers, columns, "csv", None, 10)
     first = capsys.readouterr().out.splitlines()[1]
     assert first.count("1970-01-01T00:00:00.") == 3  # left_time, right_time, as_of
-    begun = SimpleNamespace(name="begun", streams={})  # its first batch has not come
+    begun = SimpleNamespace(name="begun", streams={}, key_names=())  # its first batch has not come
     assert read_answers(begun, tmp_path, streamed=False)[0].select(COLUMNS).num_rows == 0
 
 
