@@ -237,7 +237,7 @@ MUTATIONS = (
     Mutation(
         "a run that accepted no record has failed",
         "stream/run_summary.py",
-        "return self.read > 0 and not self.accepted",
+        "return self.read > self.filtered and not self.accepted",
         "return False",
         ("tests/unit/stream/test_run_summary.py",),
     ),
