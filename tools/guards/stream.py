@@ -13,7 +13,7 @@ MUTATIONS = (
     Mutation(
         "where: history can't be read again in the place of the source",
         "stream/replayed_readers.py",
-        "if reader.columns.projection is not None:\n        return None\n",
+        "    if reader.columns.projection is not None:\n        return None\n",
         "",
         ("tests/unit/engine/test_stream_expressions.py",),
     ),
