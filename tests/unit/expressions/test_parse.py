@@ -64,6 +64,7 @@ REFUSED = {
     "a like any ('a', 'b')": "any",
     "cast(a as date format 'x')": "strtodate",
     "x'ab'": "hexstring",
+    "a between symmetric 1 and 2": "symmetric",
     "a & b": "bitwiseand",
     "array(1, 2)[0]": "array",
     "a[0:1]": "slice",
