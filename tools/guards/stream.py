@@ -27,7 +27,7 @@ MUTATIONS = (
     Mutation(
         "columns: what does not fit the source is refused before the first write",
         "stream/app.py",
-        "        if sources.have_types:\n            _require_types(query, sources)\n",
+        "        if sources.have_types:\n            require_types(query, sources.types)\n",
         "",
         ("tests/unit/cli/test_expressions.py",),
     ),
