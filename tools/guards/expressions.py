@@ -61,13 +61,6 @@ MUTATIONS = (
         (CONNECTION,),
     ),
     Mutation(
-        "expressions: no variable of Python is a table",
-        "expressions/connection.py",
-        'opened.execute("SET python_enable_replacements = false")',
-        "pass",
-        (CONNECTION,),
-    ),
-    Mutation(
         "expressions: a forked process opens a connection of its own",
         "expressions/connection.py",
         'if getattr(_local, "pid", None) != os.getpid():',

@@ -131,7 +131,7 @@ MUTATIONS = (
     Mutation(
         "a column of values that is null throughout",
         "sources/formats.py",
-        "if any(types[name] == NULL for part, name in columns.named().items() if part not in columns.carried):",
+        "if any(types[name] == NULL for part, name in columns.named().items() if part not in columns.free):",
         "if False:",
         ("tests/unit/sources/test_file_feed.py",),
     ),
@@ -186,7 +186,7 @@ MUTATIONS = (
     ),
     Mutation(
         "t_max: no event time counts beyond the skew after its arrival",
-        "sources/check.py",
+        "sources/columns.py",
         "return np.minimum(event_ms, arrival_ms + self.skew_ms)",
         "return event_ms",
         ("tests/unit/sources/test_check.py", "tests/unit/engine/test_task.py"),

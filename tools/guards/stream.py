@@ -13,7 +13,7 @@ MUTATIONS = (
     Mutation(
         "where: history can't be read again in the place of the source",
         "stream/replayed_readers.py",
-        "if reader.columns.projection is not None:\n        return None\n",
+        "    if reader.columns.projection is not None:\n        return None\n",
         "",
         ("tests/unit/engine/test_stream_expressions.py",),
     ),
@@ -27,7 +27,7 @@ MUTATIONS = (
     Mutation(
         "columns: what does not fit the source is refused before the first write",
         "stream/app.py",
-        "        if sources.have_types:\n            _require_types(query, sources)\n",
+        "        if sources.have_types:\n            require_types(query, sources.types)\n",
         "",
         ("tests/unit/cli/test_expressions.py",),
     ),
@@ -237,7 +237,7 @@ MUTATIONS = (
     Mutation(
         "a run that accepted no record has failed",
         "stream/run_summary.py",
-        "return self.read > 0 and not self.accepted",
+        "return self.read > self.filtered and not self.accepted",
         "return False",
         ("tests/unit/stream/test_run_summary.py",),
     ),

@@ -27,7 +27,6 @@ def connection() -> duckdb.DuckDBPyConnection:
     """Return this thread's connection; a process that was forked opens its own."""
     if getattr(_local, "pid", None) != os.getpid():
         opened = duckdb.connect(":memory:", config=_CONFIGURATION)
-        opened.execute("SET python_enable_replacements = false")  # no variable of Python is a table
         opened.execute("SET lock_configuration = true")
         _local.connection, _local.pid, _local.functions = opened, os.getpid(), set()
     opened = _local.connection

@@ -20,15 +20,7 @@ from tailrace.topk.section import TopKSection
 
 
 class WindowedQuery(Query):
-    """A query over windows of one stream.
-
-    Attributes
-    ----------
-    value_names : frozenset of str
-        The columns of its answers between their identity and `tuples`.
-    """
-
-    value_names: ClassVar[frozenset[str]]
+    """A query over windows of one stream."""
 
     window: KeyedWindow = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
 
@@ -37,6 +29,11 @@ class WindowedQuery(Query):
         name, _ = self.stream
         check_key_names(self.key_names, self.value_names, f"streams.{name}.key")
         return self
+
+    @property
+    def value_names(self) -> frozenset[str]:
+        """The columns of its answers between their identity and `tuples`."""
+        return frozenset()
 
     @property
     def span(self) -> timedelta:
@@ -51,10 +48,13 @@ class AggregateQuery(WindowedQuery):
     """An aggregate function over the sliding windows of each key."""
 
     promises_errors: ClassVar[bool] = True
-    value_names: ClassVar[frozenset[str]] = frozenset({"value"})
 
     kind: Literal["aggregate"] = Field(description=KIND)
     aggregate: AggregateSection = Field(description="what is computed: {function: sum, column: speed}")
+
+    @property
+    def value_names(self) -> frozenset[str]:
+        return frozenset(self.aggregate.each if isinstance(self.aggregate, NamedAggregatesSection) else ("value",))
 
     @model_validator(mode="before")
     @classmethod
@@ -80,10 +80,12 @@ class AggregateQuery(WindowedQuery):
 class TopKQuery(WindowedQuery):
     """The k best tuples in the sliding windows of each key."""
 
-    value_names: ClassVar[frozenset[str]] = frozenset({"rank", "id", "score"})
-
     kind: Literal["topk"] = Field(description=KIND)
     topk: TopKSection = Field(description="what is found: {k: 5, score: price}")
+
+    @property
+    def value_names(self) -> frozenset[str]:
+        return frozenset({"rank", "id", "score"})
 
     @model_validator(mode="after")
     def _validate_method(self) -> Self:

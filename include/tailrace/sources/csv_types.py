@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.sources.columns import Columns
-from tailrace.sources.json_types import ARROW_TYPES
 from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import type_of_text
+from tailrace.sources.type_names import ARROW_TYPES
 
 _INTEGER = r"^(0|-?[1-9]\d{0,17})$"  # 007 is a text: as an integer it would be the same as 7
 _NUMBER = r"^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*-?(?i:inf|infinity|nan)\s*$"

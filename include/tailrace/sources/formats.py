@@ -127,7 +127,12 @@ def _is_carried_on(before: str, later: str, format_name: str) -> bool:
 
     Where the values show the types, each number is judged by its record: 2 may stand for 2.0.
     """
-    if not FORMATS[format_name].states_types and {before, later} == {"int64", "double"}:
+    if not FORMATS[format_name].states_types and ({before, later} == {"int64", "double"} or _are_nested(before, later)):
         return True
     dtype, other = carried_type(before), carried_type(later)
     return dtype is not None and other is not None and holds_all(dtype, other)
+
+
+def _are_nested(*names: str) -> bool:
+    """Return whether names are those of structs and lists: their records have the fields that they have."""
+    return all(name.startswith(("struct<", "list<")) for name in names)

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.json
 
 from tailrace.sources.csv_records import BOM
-from tailrace.sources.json_types import ARROW_TYPES, wrong_value
+from tailrace.sources.json_types import wrong_value
 from tailrace.sources.segments import MalformedRecord, RawSegment, Types
+from tailrace.sources.type_names import data_type
 
 _OBJECT = re.compile(rb"^[ \t\r]*\{.*\}[ \t\r]*$", re.MULTILINE)
 """A line that may be a record; no other reaches the parser, which crashes on a line `null`."""
@@ -32,7 +33,7 @@ def parse(lines: list[bytes], types: Types, exact: Collection[str] = ()) -> RawS
 
     An integer that the double of its column would round is malformed in the columns `exact`.
     """
-    schema = pa.schema([(name, ARROW_TYPES[dtype]) for name, dtype in types.items()])
+    schema = pa.schema([(name, data_type(dtype)) for name, dtype in types.items()])
     tables, rows, malformed = [schema.empty_table()], [np.zeros(0, np.int64)], list[MalformedRecord]()
     doubles = [name for name, dtype in types.items() if dtype == "double" and name in exact]
     for start, stop, table in _parse(lines, 0, len(lines), schema):

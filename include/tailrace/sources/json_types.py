@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tailrace.sources.columns import Columns
+from tailrace.sources.json_nested import merged_types, nested_type
 from tailrace.sources.segments import Types
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE, type_of_text
-
-ARROW_TYPES = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
-ARROW_TYPES |= {"list<double>": pa.list_(pa.float64()), WITH_ZONE: pa.string(), WITHOUT_ZONE: pa.string()}
-"""The types that columns can have, by name."""
+from tailrace.sources.type_names import ARROW_TYPES
 
 CARRIABLE_VALUES = "texts, numbers, true and false"
 """The values of a column that can be carried along, in words."""
@@ -59,17 +57,21 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
     parts = {part: name for part, name in columns.named().items() if part not in columns.free}
     carried: dict[str, str | None] = dict.fromkeys(name for name in columns.free.values() if name not in parts.values())
     types: Types | None = None
-    names, nested = set[str](), set[str]()
+    names, nested, shown = set[str](), set[str](), dict[str, pa.DataType | None]()
     for number, record in enumerate(records, 1):
         names |= record.keys()
         types = types or _types_of(record, parts, columns)
         for name, dtype in carried.items():
-            carried[name] = _with_value(dtype, record.get(name))
+            if name not in shown:
+                carried[name] = _with_value(dtype, record.get(name))
+            if name in columns.inputs and carried[name] is None and isinstance(record.get(name), dict | list):
+                shown[name] = merged_types(shown.get(name), nested_type(record[name]))
         nested |= {name for name in carried if isinstance(record.get(name), dict | list)}
-        enough = _SAMPLE if all(carried.values()) else _MOST_RECORDS
+        enough = _SAMPLE if all(dtype or shown.get(name) for name, dtype in carried.items()) else _MOST_RECORDS
         if types is not None and (not carried or number >= enough):
             break
-    known = {name: dtype for name, dtype in carried.items() if dtype is not None}
+    objects = {name: str(dtype) for name, dtype in shown.items() if dtype is not None}
+    known = objects | {name: dtype for name, dtype in carried.items() if dtype is not None}
     is_complete = types is not None and len(known) == len(carried)
     return ShownTypes((types or {}) | known if is_complete else None, names, nested - known.keys())
 
@@ -78,6 +80,10 @@ def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:
     """Return the fault of a record with a value that is not of its column's type; None where there is none."""
     for name, dtype in types.items():
         value = record.get(name)
+        if dtype not in _PYTHON_TYPES:  # objects and lists, whose parts no reason is given for
+            if value is not None and not isinstance(value, dict | list):
+                return f"{name} is of the wrong type: {type(value).__name__}, not {dtype}"
+            continue
         if value is not None and not _is_of(value, _PYTHON_TYPES[dtype]):
             return f"{name} is of the wrong type: {type(value).__name__}, not {dtype}"
         if dtype == "int64" and value is not None and not -_INT64 <= value < _INT64:

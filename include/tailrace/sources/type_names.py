@@ -6,7 +6,11 @@ import re
 
 import pyarrow as pa
 
-from tailrace.sources.json_types import ARROW_TYPES
+from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
+
+ARROW_TYPES = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
+ARROW_TYPES |= {"list<double>": pa.list_(pa.float64()), WITH_ZONE: pa.string(), WITHOUT_ZONE: pa.string()}
+"""The types that columns of JSON and CSV can have, by name."""
 
 _SIMPLE = {
     str(dtype): dtype

@@ -81,6 +81,12 @@ def test_what_is_wrong_is_refused_with_its_place_and_remedy(section: str, fault:
     assert "by name" not in text.partition("right would be")[2], "no file can state it"
 
 
+def test_a_key_and_an_aggregate_of_one_name_are_refused() -> None:
+    head = HEAD.replace("key: country", "key: [country]")
+    with pytest.raises(Refused, match="country"):
+        parse(Path("/queries/revenue.yaml"), f"{head}aggregate:\n  country: {{function: count}}\n")
+
+
 def test_a_policy_that_promises_takes_one_function() -> None:
     more = "disorder: {policy: quantile, error: 0.05, risk: 0.05}\n"
     with pytest.raises(Refused, match="here are named aggregates") as refused:

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from tailrace.expressions.connection import connection
@@ -29,10 +30,19 @@ STATEMENTS = [
 def test_a_statement_that_leaves_the_process_is_refused(tmp_path, statement):
     path = tmp_path / "secret.csv"
     path.write_text("a\n1\n")
-    python_variable = None  # noqa: F841  which DuckDB would take for a table
+    python_variable = pa.table({"a": [1]})  # noqa: F841  which DuckDB would take for a table
     with pytest.raises(duckdb.Error):
         connection().execute(statement.format(path=path, directory=tmp_path)).fetchall()
     assert os.listdir(tmp_path) == ["secret.csv"]
+
+
+def test_a_forked_process_has_a_connection_of_its_own():
+    before = connection()
+    pid = os.fork()
+    if not pid:
+        os._exit(0 if connection() is not before and connection() is connection() else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert connection() is before
 
 
 def attempt(sql, failed):

@@ -64,6 +64,7 @@ REFUSED = {
     "a like any ('a', 'b')": "any",
     "cast(a as date format 'x')": "strtodate",
     "x'ab'": "hexstring",
+    "a between symmetric 1 and 2": "symmetric",
     "a & b": "bitwiseand",
     "array(1, 2)[0]": "array",
     "a[0:1]": "slice",
@@ -110,3 +111,8 @@ def test_an_error_has_its_place_and_the_nearest_that_is_right(text, position, re
 )
 def test_the_columns_of_an_expression_are_those_of_the_source(text, columns):
     assert sorted(parse(text).columns) == sorted(columns)
+
+
+@pytest.mark.parametrize("name", ["count", "user", "first", "sum", "date", "timestamp", "rank", "year", "version"])
+def test_a_column_may_be_called_as_a_function(name: str) -> None:
+    assert parse(f"{name} = 1").columns == (name,)

@@ -123,6 +123,7 @@ def test_names_of_any_sort_are_columns():
         ({"a": "status.x"}, None, "a", "string has no fields", "struct"),
         ({"a": "status[0]"}, None, "a", "no elements", "array"),
         ({"a": "date_trunc('dya', '2020-01-01')"}, None, "a", "'dya' is no unit", "day"),
+        ({"a": "regexp_replace(status, 'x*', '-')"}, None, "a", "matches the empty text", "+ in place of *"),
         ({"a": "platform like status"}, None, "a", "the pattern is no literal", "literal"),
         ({}, "quantity", "where", "the condition is int", "boolean"),
         ({}, "status = 5", "where", "don't go together", "cast"),

@@ -165,8 +165,9 @@ def test_a_stream_may_write_between_any_two_copies(tmp_path, monkeypatch, how):
 
     if how == "runs":
         monkeypatch.setattr(backup, "only_driver", lambda layout: layout.lock("deploy"))
-    with driver.layout.lock("deploy"), at_each_copy(monkeypatch, go_on):
+    with driver.layout.lock("deploy"), at_each_copy(monkeypatch, go_on) as copies:
         made = back_up(driver.layout, tmp_path / "backup")
+    assert len({*copies}) == len(copies), "a version is whole at the first try"
     assert made.has_state is (how == "at rest")
     assert len(written) > 4
     assert_goes_on(tmp_path, tmp_path / "backup", has_state=how == "at rest")
