@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from tailrace.sql.clauses import Clauses, Item
@@ -77,7 +78,7 @@ def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
     return TopN(groups, score, descending, ties, _k(outer.where, str(name)), outer.where, items)
 
 
-def refuse_other_columns(items: list[Item], names: tuple[str | None, ...]) -> None:
+def refuse_other_columns(items: list[Item], names: Collection[str]) -> None:
     """Refuse items of select lists that answers don't have.
 
     Raises
@@ -86,8 +87,8 @@ def refuse_other_columns(items: list[Item], names: tuple[str | None, ...]) -> No
     """
     for item in items:
         if bound_name(item.value) is None and (item.value.name not in names or item.alias is not None):
-            had = ", ".join(name for name in names if name)
-            raise item.whole.error(f"{item.whole.text[:60]} is no column of the answers", f"*, or among {had}")
+            fault = f"{item.whole.text[:60]} is no column of the answers"
+            raise item.whole.error(fault, f"*, or among {', '.join(names)}")
 
 
 def _is_over(value: Piece) -> bool:

@@ -83,13 +83,13 @@ def _aggregate(beside: Beside, clauses: Clauses, source: Source, end: Piece) -> 
 
 def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source) -> Translation:
     windows, groups = windows_among(top_n.groups, source, top_n.groups[0])
-    event_time = _event_time(beside, source, windows)
+    _event_time(beside, source, windows)
     columns = DerivedColumns(beside.stream, beside.names)
     key, items = key_of(groups, _once(refuse_bounds_by_other_names(top_n.items)), columns)
     score = columns.column(top_n.score)
     if top_n.ties is not None and (beside.id is None or top_n.ties.name != beside.id):
         raise top_n.ties.error("ties by another column than the id", f"{beside.id or 'the id'}, or no second column")
-    refuse_other_columns(items, (score, beside.id, event_time if score == event_time else None))
+    refuse_other_columns(items, [score] if beside.id is None else [score, beside.id])
     section = {"k": str(top_n.k), "score": score, "order": "descending" if top_n.descending else "ascending"}
     places: dict[FieldPath, Position] = {("topk",): top_n.score.position, ("topk", "k"): top_n.bound.position}
     return _whole(

@@ -151,6 +151,7 @@ TOP_N = [
         "an order of nulls",
         "no NULLS",
     ),
+    (f"SELECT ¦price * 2 FROM (SELECT *, {OVER} FROM {TUMBLE}) WHERE rank <= 2", "no column of the answers", "price"),
     (f"SELECT ¦venue FROM (SELECT *, {OVER} FROM {TUMBLE}) WHERE rank <= 2", "no column of the answers", "*, or among"),
 ]
 
