@@ -192,6 +192,14 @@ def test_a_column_that_is_null_throughout_is_one_of_nulls():
     assert projected.table.select(["a", "b", "c"]).to_pylist() == [{"a": "none", "b": None, "c": None}] * 2
 
 
+@pytest.mark.parametrize("text", ["repeat(status, n)", "lpad(status, n, 'x')", "rpad(status, n)"])
+def test_a_number_in_a_record_asks_for_no_text_of_any_length(text):
+    table = pa.table({"status": ["ab", "ab", "ab"], "n": pa.array([3, 2**31 - 1, -1], pa.int32())})
+    projected = run({"a": text}, None, table)
+    assert reasons(projected) == {(1, "expression a: a text of more than 1 MB")}
+    assert projected.table.column("a").to_pylist()[1] is None
+
+
 def test_a_column_may_be_named_as_the_condition_is():
     with pytest.raises(ExpressionError) as refused:
         Projection.of({"where": "lwer(a)"}, "true")
