@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from math import inf, nan
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 
@@ -219,7 +220,40 @@ def _nested():
     )
 
 
-TABLES = {"numbers": _numbers(), "texts": _texts(), "times": _times(), "nested": _nested()}
+def _generated():
+    """Rows of random values of every size, for the expressions over numbers."""
+    rng, rows = Random(33), 60
+
+    def decimals(digits, scale):
+        return [
+            Decimal(rng.randrange(-(10 ** rng.randint(1, digits)) + 1, 10**digits)).scaleb(-scale) for _ in range(rows)
+        ]
+
+    doubles = [
+        [
+            rng.choice([rng.gauss(0, 1), rng.uniform(-1e4, 1e4), rng.gauss(0, 1) * 10 ** rng.randint(-9, 14)])
+            for _ in range(rows)
+        ]
+        for _ in "xy"
+    ]
+    return pa.table(
+        {
+            "t": pa.array([rng.randrange(-128, 128) for _ in range(rows)], pa.int8()),
+            "i": pa.array([rng.randrange(-(2 ** rng.randint(1, 31)), 2**31) for _ in range(rows)], pa.int32()),
+            "l": pa.array([rng.randrange(-(2 ** rng.randint(1, 63)), 2**63) for _ in range(rows)], pa.int64()),
+            "f": pa.array([rng.gauss(0, 100) for _ in range(rows)], pa.float32()),
+            "x": pa.array([round(each, rng.randint(0, 6)) for each in doubles[0]]),
+            "y": pa.array(doubles[1]),
+            "d": pa.array(decimals(18, 2), pa.decimal128(18, 2)),
+            "e": pa.array(decimals(5, 2), pa.decimal128(5, 2)),
+            "w": pa.array(decimals(38, 18), pa.decimal128(38, 18)),
+            "b": pa.array([rng.choice([True, False, None]) for _ in range(rows)]),
+        }
+    )
+
+
+TABLES = {"numbers": pa.concat_tables([_numbers(), _generated()]), "texts": _texts(), "times": _times()}
+TABLES |= {"nested": _nested()}
 
 EXPRESSIONS = {
     name: (Path(__file__).parent / "data/expressions" / f"{name}.txt").read_text().splitlines() for name in TABLES

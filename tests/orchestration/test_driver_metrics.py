@@ -38,6 +38,7 @@ REPORTED = Status(
     batch_ms=800,
     repeats=1,
     quarantined=5,
+    filtered=6,
 )
 VALUES = {
     "alive": 1,
@@ -55,6 +56,7 @@ VALUES = {
     "late": 2,
     "repeats": 1,
     "quarantined": 5,
+    "filtered": 6,
     "answers": 4,
     HOST_ANSWERS: 1,
 }

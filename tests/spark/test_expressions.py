@@ -78,9 +78,20 @@ def differences(spark, name):
                 yield f"{text} of {table.slice(row, 1).to_pylist()}: {one!r}, Spark's is {other!r}"
 
 
+@pytest.fixture
+def as_declared(spark):
+    """The session with Spark's defaults, in UTC; it computes no subexpression that may fail before all else."""
+    settings = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
+    settings |= {"spark.sql.subexpressionElimination.enabled": "false"}
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
 @pytest.mark.parametrize("name", TABLES)
-def test_each_expression_gives_what_spark_gives(spark, name):
-    spark.conf.set("spark.sql.ansi.enabled", "true")
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    spark.conf.set("spark.sql.subexpressionElimination.enabled", "false")  # else Spark computes what fails before all
+def test_each_expression_gives_what_spark_gives(as_declared, name):
+    spark = as_declared
     assert list(differences(spark, name)) == []

@@ -110,6 +110,13 @@ MUTATIONS = (
         (PROJECTION,),
     ),
     Mutation(
+        "expressions: a number in a record asks for no text of any length",
+        "expressions/texts.py",
+        "_LONGEST = 1 << 20",
+        "_LONGEST = 1 << 40",
+        (PROJECTION,),
+    ),
+    Mutation(
         "expressions: a pattern that matches the empty text is not replaced",
         "expressions/texts.py",
         "if pattern.matches_empty:",

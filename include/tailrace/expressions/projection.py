@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -60,9 +60,10 @@ class Projected(NamedTuple):
 class NamedError(ExpressionError):
     """The error of one of several expressions, by its name."""
 
-    def __init__(self, name: str, error: ExpressionError) -> None:
+    def __init__(self, name: str, error: ExpressionError, is_condition: bool = False) -> None:
         super().__init__(error.position, error.fault, error.remedy)
         self.name = name
+        self.field = WHERE if is_condition else f"columns.{name}"
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,16 @@ class Projection:
             With the attribute `name`: the column, or `where`.
         """
         projection = Projection(tuple(columns.items()), where, tuple((types or {}).items()))
-        for name, text in projection.named():
+        for number, (name, text) in enumerate(projection.named()):
             try:
                 parse(text)
             except ExpressionError as error:
-                raise NamedError(name, error) from None
+                raise NamedError(name, error, number == len(columns)) from None
         return projection
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the plan, which each process makes for itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "_bound"}
 
     def over(self, types: Mapping[str, pa.DataType]) -> Projection:
         """Return it with the types of the source columns that its expressions read."""
@@ -164,7 +169,7 @@ class Projection:
                     fault = f"the condition is {spark_name(term.dtype)}"
                     raise ExpressionError(Position(), fault, "a boolean: a comparison, or several with and, or, not")
             except ExpressionError as error:
-                raise NamedError(name, error) from None
+                raise NamedError(name, error, number == len(self.columns)) from None
             if number == len(self.columns):
                 condition = term
             else:

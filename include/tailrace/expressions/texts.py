@@ -14,6 +14,10 @@ from tailrace.expressions.plan import Plan, PythonFunction, Term
 from tailrace.expressions.registry import FUNCTIONS, constant_of, function, simple, take
 from tailrace.expressions.types import BOOLEAN, INT, TEXT, text_literal
 
+_LONGEST = 1 << 20
+_TOO_LONG = "a text of more than 1 MB"
+"""The longest text that a number in a record can ask for: one record must not take the memory of all."""
+
 
 def _cased(name: str, meaning: str, alias: str) -> None:
     @function(f"{name}(text)", meaning, alias)
@@ -66,13 +70,6 @@ simple("locate(search, text)", "as instr, with its arguments the other way round
 simple("startswith(text, search)", "whether it begins so", "starts_with({0}, {1})", [TEXT] * 2, BOOLEAN)
 simple("endswith(text, search)", "whether it ends so", "ends_with({0}, {1})", [TEXT] * 2, BOOLEAN)
 simple("contains(text, search)", "whether it holds that", "contains({0}, {1})", [TEXT] * 2, BOOLEAN)
-simple(
-    "repeat(text, times)",
-    "the text so many times",
-    "repeat({0}, CASE WHEN {1} < 0 THEN 0 ELSE {1} END)",
-    [TEXT, INT],
-    TEXT,
-)
 simple("md5(text)", "its MD5 digest in hexadecimal digits", "md5({0})", [TEXT], TEXT)
 
 
@@ -132,6 +129,14 @@ def _split_part(plan: Plan, terms: Sequence[Term]) -> Term:
     )
 
 
+@function("repeat(text, times)", "the text so many times")
+def _repeat(plan: Plan, terms: Sequence[Term]) -> Term:
+    source, times = take(plan, terms[0], TEXT), take(plan, terms[1], INT)
+    count = f"CASE WHEN {times.sql} < 0 THEN 0 ELSE {times.sql} END"
+    too_long = f"CAST({times.sql} AS BIGINT) * strlen({source.sql}) > {_LONGEST}"
+    return plan.checked(f"repeat({source.sql}, {count})", TEXT, too_long, _TOO_LONG, source, times)
+
+
 def _padded(name: str, side: str) -> None:
     @function(
         f"{name}(text, length[, pad])", f"the text of so many characters, filled on the {side} with blanks or the pad"
@@ -141,12 +146,9 @@ def _padded(name: str, side: str) -> None:
         pad = constant_of(terms[2], TEXT, "the pad") if terms[2:] else " "
         if not pad:
             raise TypeFault("the pad is empty", "a text of one character or more")
-        return plan.step(
-            f"{name}({source.sql}, CASE WHEN {length.sql} < 0 THEN 0 ELSE {length.sql} END, {text_literal(str(pad))})",
-            TEXT,
-            source,
-            length,
-        )
+        count = f"CASE WHEN {length.sql} < 0 THEN 0 ELSE {length.sql} END"
+        sql = f"{name}({source.sql}, {count}, {text_literal(str(pad))})"
+        return plan.checked(sql, TEXT, f"{length.sql} > {_LONGEST}", _TOO_LONG, source, length)
 
 
 _padded("lpad", "left")

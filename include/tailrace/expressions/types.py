@@ -33,6 +33,9 @@ _UNSIGNED = {pa.uint8(): SMALLINT, pa.uint16(): INT, pa.uint32(): BIGINT}
 _LARGE = {pa.large_string(): TEXT, pa.string_view(): TEXT, pa.date64(): DATE, pa.float16(): FLOAT}
 
 
+_LAST_MICROS = (1 << 63) - 1
+
+
 def decimal(precision: int, scale: int) -> pa.DataType:
     return pa.decimal128(precision, scale)
 
@@ -141,7 +144,17 @@ def to_computable(column: pa.ChunkedArray) -> pa.ChunkedArray:
         raise TypeError(f"no expression reads a column of type {dtype}")
     if pa.types.is_timestamp(dtype) and dtype.unit == "ns":
         column = _floored(column)
+    elif pa.types.is_timestamp(dtype) and dtype.unit != "us":
+        column = _within_micros(column)
     return column if column.type == naive(target) else column.cast(naive(target), safe=False)
+
+
+def _within_micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Set times to null that would wrap around as microseconds: those beyond the year 290,000."""
+    most = _LAST_MICROS // (1_000_000 if column.type.unit == "s" else 1000)
+    value = column.cast(pa.int64())
+    outside = pc.or_(pc.greater(value, most), pc.less(value, -most))
+    return pc.if_else(outside, None, column) if pc.any(outside).as_py() else column
 
 
 def _floored(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.policies import AnyPolicy
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.expressions.projection import WHERE, NamedError, Projection
+from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.duration import format_duration, ms, parse_duration
 from tailrace.ground.fields import (
     EPOCH,
@@ -103,8 +103,7 @@ class Stream(Section):
         try:
             _ = self.projection
         except NamedError as error:
-            field = error.name if error.name == WHERE else f"columns.{error.name}"
-            raise field_error(f"{error.position}: {error.fault}", error.remedy, field) from None
+            raise field_error(f"{error.position}: {error.fault}", error.remedy, error.field) from None
         return self
 
     @property

@@ -148,6 +148,7 @@ def test_an_expression_binds_to_a_type_of_spark():
 def test_it_is_sent_to_workers_and_runs_in_any_thread_and_process():
     sent = pickle.loads(pickle.dumps(projection({"net": "amount / 1.19", "name": "upper('ß' || status)"})))
     expected = sent.run(ORDERS).table
+    assert pickle.loads(pickle.dumps(sent)) == sent  # after it has run, too
     results = []
     thread = threading.Thread(target=lambda: results.append(sent.run(ORDERS).table))
     thread.start()
@@ -178,6 +179,31 @@ def test_times_of_every_unit_are_utc_and_floored():
     assert projected.table.column("ms").to_pylist() == [-1000, 0, 1000]
     assert projected.table.schema.field("same").type == pa.timestamp("us", "UTC")
     assert projected.table.column("hour").to_pylist() == [0, 0, 0]
+
+
+def test_a_time_that_microseconds_can_t_hold_is_null_and_no_other_one():
+    far = pa.table({"s": pa.array([0, 1 << 62, None, -(1 << 50)], pa.timestamp("s"))})
+    assert run({"n": "unix_seconds(s)"}, None, far).table.column("n").to_pylist() == [0, None, None, None]
+
+
+def test_a_column_that_is_null_throughout_is_one_of_nulls():
+    empty = pa.table({"x": pa.nulls(2), "v": [1.0, 2.0]})
+    projected = run({"a": "coalesce(x, 'none')", "b": "x + 1", "c": "lower(x)"}, "x is null", empty)
+    assert projected.table.select(["a", "b", "c"]).to_pylist() == [{"a": "none", "b": None, "c": None}] * 2
+
+
+@pytest.mark.parametrize("text", ["repeat(status, n)", "lpad(status, n, 'x')", "rpad(status, n)"])
+def test_a_number_in_a_record_asks_for_no_text_of_any_length(text):
+    table = pa.table({"status": ["ab", "ab", "ab"], "n": pa.array([3, 2**31 - 1, -1], pa.int32())})
+    projected = run({"a": text}, None, table)
+    assert reasons(projected) == {(1, "expression a: a text of more than 1 MB")}
+    assert projected.table.column("a").to_pylist()[1] is None
+
+
+def test_a_column_may_be_named_as_the_condition_is():
+    with pytest.raises(ExpressionError) as refused:
+        Projection.of({"where": "lwer(a)"}, "true")
+    assert refused.value.field == "columns.where"
 
 
 def test_texts_that_stay_coded_are_computed_with():
