@@ -87,7 +87,7 @@ def query_of(name: str, directory: Path) -> Query:
     """The query of a kind over streams in a directory; one of two streams drops repeats."""
     declared, sides = json.loads(json.dumps(KINDS[name])), sides_of(name)
     columns = {column: column for column in ("event_time", "arrival_time", "id")}
-    keys = {"aggregate": "key", "topk": ["area", "number"]}
+    keys = {"aggregate": "key", "named aggregates": "key", "topk": ["area", "number"]}
     columns |= {"key": keys[name]} if name in keys else {}
     if name == TABLE_JOIN:
         declared["spatial_join"]["table"]["path"] = str(write_zone(directory / "zones.geojson"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailrace.expressions.projection import WHERE, NamedError, Projection
+from tailrace.expressions.projection import NamedError, Projection
 from tailrace.expressions.types import column_type
 from tailrace.ground.errors import Problem, Unfit, as_unfit
 from tailrace.sources.column_rules import require_fit
@@ -25,8 +25,7 @@ def with_derived(stream: str, columns: Columns, types: Types) -> Types:
     try:
         derived = bound(columns.projection, types).derived_types
     except NamedError as error:
-        place = error.name if error.name == WHERE else f"columns.{error.name}"
-        place = error.name if error.name in columns.fields else f"streams.{stream}.{place}"
+        place = error.name if error.name in columns.fields else f"streams.{stream}.{error.field}"
         where = f"{place}: {error.position}"
         raise Unfit([Problem(where, error.fault, error.remedy)]) from None
     for part, name in columns.parts().items():
