@@ -56,7 +56,9 @@ _AGGREGATES = "sum count avg mean min max median stddev variance first last coll
 _CLOCKS = "now current_date current_timestamp current_time localtimestamp curdate unix_timestamp"
 _CHANCES = "rand random randn uuid shuffle monotonically_increasing_id spark_partition_id"
 _OUTSIDE = "input_file_name current_user user session_user current_catalog current_database version java_method reflect"
-_WITHOUT_PARENTHESES = {word for word in (*_CLOCKS.split(), *_OUTSIDE.split()) if word.startswith(("current_", "local"))}
+_WITHOUT_PARENTHESES = {
+    word for word in (*_CLOCKS.split(), *_OUTSIDE.split()) if word.startswith(("current_", "local"))
+}
 """Words that are calls where they stand alone. `user` is none of them here, as streams have columns of that name."""
 
 _FORBIDDEN = {
@@ -178,7 +180,11 @@ def _fault(node: exp.Expr) -> tuple[str, str] | None:  # noqa: PLR0911  a rule, 
     if isinstance(node, exp.Column):
         if not isinstance(node.this, exp.Identifier):
             return "*, which no expression of a record has", _SCALAR
-        if node.name.lower() in _WITHOUT_PARENTHESES and not node.this.args.get("quoted") and not node.args.get("table"):
+        if (
+            node.name.lower() in _WITHOUT_PARENTHESES
+            and not node.this.args.get("quoted")
+            and not node.args.get("table")
+        ):
             what, remedy = _FORBIDDEN[node.name.lower()]
             return f"{node.name} is {what}", remedy
     if isinstance(node, exp.Bracket) and len(node.expressions) != 1:
