@@ -62,15 +62,17 @@ class Chosen:
     def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
         is_value = np.flatnonzero(columns[self._has])
         group = rows.group[is_value]
-        keys = [ranks(columns[name][is_value], dtype) for name, dtype in self._order.items()]
+        order_types = self._order | {self.name: stored_type(self.dtype)}  # of like tuples the least value is first
+        keys = [ranks(columns[name][is_value], dtype) for name, dtype in order_types.items()]
         order = np.lexsort([*reversed(keys), group])
         group, place = group[order], is_value[order]
         if self.choice in ("first", "min"):
             is_chosen = np.diff(group, prepend=-1) != 0
         else:
             is_chosen = np.diff(group, append=len(rows)) != 0
-        chosen = np.zeros(len(rows), np.int64)  # the first row of all, where a group has no value
-        chosen[group[is_chosen]] = place[is_chosen]
-        merged = {name: columns[name][chosen] for name in self.types}
-        merged[self._has] = rows.fold(columns[self._has], "max")
+        merged: Columns = {}
+        for name in self.types:
+            column = columns[name]
+            merged[name] = np.full(len(rows), None if column.dtype == object else 0, column.dtype)
+            merged[name][group[is_chosen]] = column[place[is_chosen]]
         return merged

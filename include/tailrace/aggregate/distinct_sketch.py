@@ -58,11 +58,16 @@ class DistinctSketch:
             sketch.trim()
             unions[group] = theta_union(_LG_K)
             unions[group].update(sketch)
-        texts = columns[self.name]
-        for row in np.flatnonzero(texts != b"").tolist():
-            union = unions.setdefault(int(rows.group[row]), theta_union(_LG_K))
+        texts, merged = columns[self.name], np.full(len(rows), b"", object)
+        sketches = np.flatnonzero(texts != b"")
+        in_group = np.bincount(rows.group[sketches], minlength=len(rows))
+        for row in sketches.tolist():
+            group = int(rows.group[row])
+            if in_group[group] == 1 and group not in unions:
+                merged[group] = texts[row]
+                continue
+            union = unions.setdefault(group, theta_union(_LG_K))
             union.update(compact_theta_sketch.deserialize(texts[row]))
-        merged = np.full(len(rows), b"", object)
         for group, union in unions.items():
             merged[group] = union.get_result().serialize()
         nothing = np.zeros(len(rows), np.int64)

@@ -14,18 +14,15 @@ from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.expression import parse
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.fields import Column, Section, field_error
+from tailrace.ground.times import ANSWERED
 
 NAMED = "by name"
 """What stands in the model for the function of a section with names; no file can state it."""
 
 _NAME = re.compile("[a-z][a-z0-9_]{0,62}")
 
-RESERVED = frozenset(
-    {"key", "window_start", "window_end", "tuples", "coverage", "k_ms", "as_of", "emitted_at", "facts_version"}
-    | {"interval", "retracted", "event_time", "arrival_time", "arrived", "frontier", "committed", "t_max"}
-    | {"newest_event", "left_time", "right_time", "corrected_at"}
-)
-"""The columns that answers have already, or that tables take for times."""
+RESERVED = ANSWERED | {"time"}
+"""The columns that answers, or closed windows on the way to them, have already, or that tables take for times."""
 
 
 if TYPE_CHECKING:
@@ -108,7 +105,8 @@ class NamedAggregatesSection(Section):
     def _validate_expressions(self) -> Self:
         try:
             projection = Projection.of(self.expressions, None)
-            projection.require_order({name: section for name, section in self.each.items() if section.function})
+            functions = {name: section for name, section in self.each.items() if section.function}
+            projection.require_order(functions, "functions, and expressions that stand above it")
             for name, text in self.expressions.items():
                 for column in parse(text).columns:
                     if column not in self.each and column != "tuples":

@@ -47,7 +47,7 @@ class Values(NamedTuple):
     @property
     def column(self) -> str:
         """The name of the values among those of all aggregates."""
-        return (self.source or "") if self.condition is None else f"{self.source or ''} if {self.condition}"
+        return (self.source or "") if self.condition is None else f"{self.condition}:{self.source or ''}"
 
     def of(self, tuples: pa.RecordBatch) -> ValueColumn:
         """Return the values of tuples."""

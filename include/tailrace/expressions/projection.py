@@ -139,8 +139,12 @@ class Projection:
                 above.add(name)
         return tuple(needed)
 
-    def require_order(self, source: Mapping[str, object]) -> None:
+    def require_order(
+        self, source: Mapping[str, object], remedy: str = "columns of the source, and derived ones above it"
+    ) -> None:
         """Refuse an expression that reads a derived column which stands below it, and is no column of the source.
+
+        `remedy` says what it may read.
 
         Raises
         ------
@@ -153,7 +157,6 @@ class Projection:
                     continue
                 is_own = column == name
                 fault = f"it is recursive: it reads {'itself' if is_own else column + ', which stands below it'}"
-                remedy = "columns of the source, and derived ones above it"
                 raise NamedError(name, ExpressionError(Position(), fault, remedy))
 
     @cached_property

@@ -21,6 +21,10 @@ TIMES = frozenset(
 """The columns of tables with times of the tables' own, which readers get in ms; a carried one stays a timestamp."""
 
 
+ANSWERED = TIMES | {"key", "tuples", "coverage", "k_ms", "facts_version", "interval", "retracted", "corrected"}
+"""Names of columns that answers, or tables with them, have in any case."""
+
+
 def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Cast rows to a table's columns and types; times are given as int64 milliseconds."""
     return pa.table([_cast(rows.column(field.name), field.type) for field in schema], schema=schema)

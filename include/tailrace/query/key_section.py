@@ -9,13 +9,10 @@ from pydantic import Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticKnownError
 
 from tailrace.ground.fields import Column, field_error
-from tailrace.ground.times import TIMES
+from tailrace.ground.times import ANSWERED
 
 _MOST_KEYS = 16
 _LIST = "a list of columns: [country, platform]"
-_OWN = TIMES | {"key", "tuples", "coverage", "k_ms", "facts_version", "interval", "retracted", "corrected"}
-"""Names of columns that answers, or tables with them, have in any case."""
-
 _SEPARATORS = " ,;{}()\n\t="  # Delta tables have no column with one of them in its name
 
 
@@ -55,7 +52,7 @@ def check_key_names(names: Collection[str], values: Collection[str], field: str)
     values : collection of str
         The other columns of the kind's answers.
     """
-    taken = {*_OWN, *(name.lower() for name in values)}
+    taken = {*ANSWERED, *(name.lower() for name in values)}
     for name in names:
         if name.lower() in taken:
             fault = f"answers have a column {name} already"

@@ -199,7 +199,8 @@ def _missing(part: str, name: str, columns: Columns, present: Sequence[str]) -> 
     """Return what is wrong with a column that is not there, and what would be right."""
     among = f"one of {', '.join(present)}"
     if part not in columns.free or part in columns.carried or columns.projection is None:
-        return f"it has no column {name!r}, which the query names as {part}", among
+        role = "a column of aggregate" if columns.finite and part in columns.carried else part
+        return f"it has no column {name!r}, which the query names as {role}", among
     reader = next(each for each, text in columns.projection.named() if name in Expression(text).columns)
     if name in columns.derived:
         fault = f"it has no column {name!r}, and the expression {reader} is recursive: it reads "

@@ -122,6 +122,34 @@ def test_a_sum_that_leaves_its_type_is_null_and_counted() -> None:
     assert kind.summary.overflowed(windows, {"total": pa.array([None, None, 5])}) == 1
 
 
+def test_a_group_without_a_value_holds_nothing_of_another_group() -> None:
+    """Of texts and long decimals each group has one value; else one large text would be in the partials of all."""
+    kind = kind_of({"largest": {"function": "max", "column": "text"}, "newest": {"function": "last", "column": "text"}})
+    rows = tuples([{"text": "x" * 1000}, *({} for _ in range(50))])
+    keys = pa.array([f"k{number}" for number in range(51)])
+    partials = kind.combine(rows.set_column(rows.schema.get_field_index("key"), "key", keys))
+    for name in ("value_text:max", "value_text:last"):
+        assert partials.column(name).null_count == 50
+    found = kind.evaluate(rows.set_column(rows.schema.get_field_index("key"), "key", keys)).to_pylist()
+    assert {row["largest"] for row in found} == {None, "x" * 1000}
+    assert [row["newest"] for row in found if row["key"] != "k0"] == [None] * 50
+
+
+def test_values_under_a_condition_are_none_of_a_column_that_is_called_so() -> None:
+    types = {"n": pa.int64(), "n if condition_y": pa.int64()}
+    each: Each = {
+        "x": {"function": "sum", "column": "n if condition_y"},
+        "y": {"function": "sum", "column": "n", "where": "n > 0"},
+    }
+    kind = kind_of(each, types)
+    rows = tuples([{}])
+    columns = {"value_n": pa.array([7]), "value_n if condition_y": pa.array([100]), "condition_y": pa.array([False])}
+    for name, column in columns.items():
+        rows = rows.append_column(name, column)
+    (found,) = kind.evaluate(rows).to_pylist()
+    assert (found["x"], found["y"]) == (100, None)
+
+
 def test_functions_of_numbers_refuse_other_columns_with_what_would_be_right() -> None:
     kind = kind_of({"total": {"function": "sum", "column": "text"}, "least": {"function": "min", "column": "text"}})
     (problem,) = kind.type_problems()

@@ -11,6 +11,7 @@ import pytest
 from tailrace.aggregate.named_section import RESERVED
 from tailrace.answers.identity import WINDOW
 from tailrace.ground.errors import Refused
+from tailrace.ground.times import TIMES
 from tailrace.kinds import build
 from tailrace.query.loading import load, parse
 from tailrace.storage.table_schemas import schemas
@@ -57,10 +58,19 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
         ("  total: {function: quantile, column: net, q: 2}\n", "aggregate.total.q: '2' does not fit", "less than 1"),
         ("  total: {column: net}\n", "aggregate.total.function: is missing", "sum"),
         ("  total: {function: sum, colum: net}\n", "aggregate.total.colum: 'colum' is no field here", "column"),
+        *(
+            (f"  {name}: {{function: count}}\n", f"have a column {name} already", "another")
+            for name in ("time", "made_at")
+        ),
+        ("  corrected: {function: count}\n", "answers have a column corrected already", "another name"),
         ("  n: {function: count}\n  r: {expression: n / m}\n", "r.expression: at 1:1: no answer has a column m", "n"),
         ("  n: {function: count}\n  r: {expression: n +}\n", "aggregate.r.expression: at 1:", ""),
         ("  n: {function: count}\n  r: {expression: sum(n)}\n", "aggregate.r.expression: at 1:1: ", ""),
-        ("  r: {expression: r + 1}\n", "aggregate.r.expression: at 1:1: it is recursive", "derived ones above it"),
+        (
+            "  r: {expression: r + 1}\n",
+            "aggregate.r.expression: at 1:1: it is recursive",
+            "expressions that stand above it",
+        ),
         ("  r: {expression: 1, column: x}\n", "r.column: an expression takes no column", "or an expression"),
         ("  n: {function: count, approximate: true}\n", "function count is never approximate", "count_distinct"),
         ("  n: {function: count, where: code >}\n", "aggregate.n.where: at 1:6", ""),
@@ -98,7 +108,7 @@ def test_every_name_that_tables_have_is_reserved() -> None:
     """An aggregate of such a name would stand in place of a column, or be taken for a time."""
     kind = build(query_of("  total: {function: sum, column: net}\n"))
     taken = set(schemas(kind)["results"].names) - {"total"}
-    assert taken <= RESERVED
+    assert taken | TIMES <= RESERVED
 
 
 def test_files_load(tmp_path: Path) -> None:
