@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import named_aggregates
+from tailrace.aggregate.typed import takes
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
@@ -67,8 +68,8 @@ def pairs() -> list[tuple[str, str]]:
     """Each function with each column that it takes."""
     return [
         (function, column)
-        for (function, registered), (column, dtype) in itertools.product(TYPED_FUNCTIONS.items(), TYPES.items())
-        if registered.takes(dtype)
+        for function, (column, dtype) in itertools.product(TYPED_FUNCTIONS, TYPES.items())
+        if takes(function, dtype)
     ]
 
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from tailrace.aggregate.accumulators import Accumulator
 from tailrace.aggregate.kept import Kept
-from tailrace.aggregate.typed import Typed, Values
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
+from tailrace.aggregate.typed import BINDINGS, Typed, Values
 from tailrace.aggregate.value_column import Ints
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
@@ -45,7 +44,7 @@ class NamedAggregate:
         """The function, bound to its column; None: it counts tuples."""
         if self.values is None:
             return None
-        return TYPED_FUNCTIONS[self.function].bind(self.values, self.parameters)
+        return BINDINGS[self.function](self.values, self.parameters)
 
     @property
     def result(self) -> pa.DataType:

@@ -14,6 +14,7 @@ from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend_all import AmendedAggregates, amend_all, amounts_of
 from tailrace.aggregate.chosen import ORDER
 from tailrace.aggregate.partials import combine_all
+from tailrace.aggregate.typed import takes
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
@@ -92,7 +93,7 @@ class NamedAggregates(KeyedWindows):
         problems = []
         takes_any = ", ".join(name for name, function in TYPED_FUNCTIONS.items() if not function.of_numbers)
         for each in self.aggregates:
-            if each.values is not None and not TYPED_FUNCTIONS[each.function].takes(each.values.dtype):
+            if each.values is not None and not takes(each.function, each.values.dtype):
                 assert each.values.source is not None
                 source = self.columns[each.values.source]
                 fault = f"function {each.function} takes numbers, and column {source} is of type {each.values.dtype}"

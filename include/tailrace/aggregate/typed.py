@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,15 @@ import pyarrow.compute as pc
 
 from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, Moments, Total
 from tailrace.aggregate.chosen import Choice, Chosen
-from tailrace.aggregate.distinct_sketch import DistinctSketch
 from tailrace.aggregate.functions import quantiles
 from tailrace.aggregate.kept import Kept
-from tailrace.aggregate.value_column import ValueColumn, decimals, is_exact, is_of_64_bits, restored
+from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
+from tailrace.aggregate.value_column import ValueColumn, decimals, is_exact, is_number, is_of_64_bits, restored
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
+
+if TYPE_CHECKING:
+    from tailrace.aggregate.distinct_sketch import DistinctSketch
 
 MOST_DIGITS, _MORE_DIGITS = 38, 10
 """The digits of the longest decimal, and how many more a sum has than its values."""
@@ -142,6 +145,8 @@ def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None
 def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> Typed:
     """Bind the number of distinct values: exact, or with `approximate` the estimate of a sketch."""
     if parameters.get("approximate"):
+        from tailrace.aggregate.distinct_sketch import DistinctSketch
+
         sketch = DistinctSketch(values.column)
         return Typed(pa.int64(), (sketch,), partial(_estimates, sketch))
     kept = Kept(values.column, values.dtype, in_doubles=False)
@@ -207,3 +212,27 @@ def _estimates(sketch: DistinctSketch, columns: Columns) -> pa.Array:
 
 def _distinct(kept: Kept, rows: GroupedRows, columns: Columns) -> Columns:
     return {"distinct": kept.distinct(rows, columns)}
+
+
+BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], Typed]] = {
+    "sum": bind_sum,
+    "count": bind_count,
+    "avg": bind_avg,
+    "min": partial(bind_extreme, how="min"),
+    "max": partial(bind_extreme, how="max"),
+    "median": partial(bind_quantile, q=0.5),
+    "quantile": bind_quantile,
+    "stddev": partial(bind_spread, is_root=True, freedom=1),
+    "stddev_pop": partial(bind_spread, is_root=True, freedom=0),
+    "var": partial(bind_spread, is_root=False, freedom=1),
+    "var_pop": partial(bind_spread, is_root=False, freedom=0),
+    "count_distinct": bind_count_distinct,
+    "first": partial(bind_choice, choice="first"),
+    "last": partial(bind_choice, choice="last"),
+}
+"""What binds each function of `typed_functions.TYPED_FUNCTIONS` to the values of a column, with its parameters."""
+
+
+def takes(function: str, dtype: pa.DataType) -> bool:
+    """Test whether a function takes values of a type."""
+    return not TYPED_FUNCTIONS[function].of_numbers or is_number(dtype)

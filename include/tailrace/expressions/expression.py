@@ -1,4 +1,7 @@
-"""An expression as it is written, and as it is bound to the types of a source's columns."""
+"""An expression as it is written, and as it is bound to the types of a source's columns.
+
+The grammar is loaded with the first expression: most queries have none, and Airflow loads queries again and again.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
-from sqlglot import exp
 
-from tailrace.expressions.binding import bind_tree
 from tailrace.expressions.errors import ExpressionError, Position
-from tailrace.expressions.parse import parse_tree
 from tailrace.expressions.plan import Plan, Term
 from tailrace.expressions.types import NULL, spark_name
 
@@ -24,6 +24,10 @@ class Expression:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, in the order of its text; of a nested field the column that holds it."""
+        from sqlglot import exp
+
+        from tailrace.expressions.parse import parse_tree
+
         found = [node.parts[0].name for node in parse_tree(self.text).find_all(exp.Column, bfs=False)]
         return tuple(dict.fromkeys(found))
 
@@ -44,6 +48,9 @@ class Expression:
         ------
         ExpressionError
         """
+        from tailrace.expressions.binding import bind_tree
+        from tailrace.expressions.parse import parse_tree
+
         term = bind_tree(self.text, parse_tree(self.text), plan)
         if term.dtype == NULL:
             raise ExpressionError(Position(), "it is null, of no type", "cast(null as string), or another type")
@@ -71,5 +78,7 @@ def parse(text: str) -> Expression:
     ExpressionError
         At anything that is not on the list of nodes and functions.
     """
+    from tailrace.expressions.parse import parse_tree
+
     parse_tree(text)
     return Expression(text)

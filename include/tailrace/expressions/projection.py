@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.expression import Expression, parse
 from tailrace.expressions.plan import Plan, Term
-from tailrace.expressions.statement import Rows, fault_number
 from tailrace.expressions.types import BOOLEAN, NULL, spark_name, to_computable
 
 Mask = NDArray[np.bool_]
@@ -192,6 +191,8 @@ class Projection:
 
     def run(self, table: pa.Table) -> Projected:
         """Compute the derived columns of n records, and which of them are kept."""
+        from tailrace.expressions.statement import Rows, fault_number  # loads DuckDB, for those who compute
+
         plan, terms, condition = self._bound
         columns = {f"c{number}": to_computable(table.column(name)) for number, (name, _) in enumerate(self.types)}
         columns["row"] = pa.chunked_array([np.zeros(table.num_rows, np.int8)])  # constants alone have as many values

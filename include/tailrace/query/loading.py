@@ -19,7 +19,6 @@ from tailrace.query.refusals import explain
 from tailrace.query.sql_form import SQL, SqlText, field_fault, require_streams_file
 from tailrace.query.yaml_file import FieldPath, YamlFile, read
 from tailrace.sql.beside import BesideError
-from tailrace.sql.translate import translate
 
 _FIELD = re.compile(r"(streams\.[^:]+?)(: |\Z)")
 
@@ -61,7 +60,7 @@ def located(path: Path, streams: Path | None = None) -> Iterator[None]:
         if not any(_FIELD.match(problem.where) for problem in refused.problems):
             raise
         tree, sql = _read(path, streams)
-        positions = {} if sql is None else translate(sql.text, tree.data).positions
+        positions = {} if sql is None else sql.translate(tree.data).positions
         raise type(refused)([_located(tree, sql, positions, problem) for problem in refused.problems]) from refused
 
 
@@ -101,7 +100,7 @@ def _declare(tree: YamlFile, sql: SqlText | None) -> Query:
     fields, translation = tree.data, None
     try:
         if sql is not None:
-            translation = translate(sql.text, fields)
+            translation = sql.translate(fields)
             fields = translation.fields
         query = declared_query(fields, tree.file.parent)
     except ExpressionError as error:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailrace.expressions.errors import Position
 from tailrace.ground.errors import Problem, refuse
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery, TopKQuery
 from tailrace.query.yaml_file import MAX_MESSAGE, FieldPath, YamlFile
-from tailrace.sql.write import Written, write
 from tailrace.topk.section import TopKSection
+
+if TYPE_CHECKING:
+    from tailrace.sql.translate import Translation
+    from tailrace.sql.write import Written
 
 SQL = "sql"
 """The field of a query file with SQL text."""
@@ -56,6 +59,12 @@ class SqlText:
         below = text.split("\n")[line : line + 1]
         return SqlText(sql, tree.file, line, [part.strip() for part in below] == [sql.split("\n")[0].strip()])
 
+    def translate(self, fields: Mapping[str, Any]) -> Translation:
+        """Translate the text to sections, beside the fields of the file."""
+        from tailrace.sql.translate import translate  # loads a grammar that other queries do without
+
+        return translate(self.text, fields)
+
     def place(self, position: Position) -> tuple[int, str]:
         """Return the line of a position in the file, and the position in words."""
         if self.line is None:
@@ -93,7 +102,11 @@ def sections_of(query: Query) -> dict[str, Any] | None:
 def sql_of(query: Query) -> Written | None:
     """Return the SQL text of a query, and the sections beside it; None where it has none."""
     sections = sections_of(query)
-    return None if sections is None else write(sections)
+    if sections is None:
+        return None
+    from tailrace.sql.write import write
+
+    return write(sections)
 
 
 def _set(section: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from tailrace.aggregate.amend_all import AMOUNTS
 from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import named_aggregates
+from tailrace.aggregate.typed import BINDINGS
+from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
 
@@ -148,6 +150,10 @@ def test_values_under_a_condition_are_none_of_a_column_that_is_called_so() -> No
         rows = rows.append_column(name, column)
     (found,) = kind.evaluate(rows).to_pylist()
     assert (found["x"], found["y"]) == (100, None)
+
+
+def test_each_function_that_a_file_may_name_is_bound() -> None:
+    assert BINDINGS.keys() == TYPED_FUNCTIONS.keys()
 
 
 def test_functions_of_numbers_refuse_other_columns_with_what_would_be_right() -> None:
