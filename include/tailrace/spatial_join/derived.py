@@ -8,12 +8,9 @@ from tailrace.ground.columns import Floats
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometries import Geometries
 
-DERIVED = ("distance", "azimuth")
-"""The columns that can be selected of a pair, beside its identity."""
-
 
 def derived(names: Iterable[str], condition: Condition, left: Geometries, right: Geometries) -> dict[str, Floats]:
-    """Compute columns of pairs that fulfil the condition; NaN where a geometry has none; shapes (n,).
+    """Compute columns of `selection.DERIVED` of pairs that fulfil the condition, shapes (n,); NaN without a geometry.
 
     Distances are in metres or the coordinates' unit, azimuths in degrees from north clockwise.
     """

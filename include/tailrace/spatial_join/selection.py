@@ -10,7 +10,9 @@ import pyarrow as pa
 from tailrace.answers.identity import PAIR_IN_WINDOW, SIDES
 from tailrace.ground.fields import field_error
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.spatial_join.derived import DERIVED
+
+DERIVED = ("distance", "azimuth")
+"""The columns that can be selected of a pair, beside its identity; `derived.derived` computes them."""
 
 _RIGHT = "left.taxi or right.name, a column of that side, or distance or azimuth"
 
