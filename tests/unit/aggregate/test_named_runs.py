@@ -1,0 +1,54 @@
+"""Named aggregates over files: what is no number for a function, and what is checked before the first write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from local_driver import NOW, Driver
+from tailrace.ground.errors import Unfit
+from tailrace.query.declared import declared_query
+from tailrace.stream import local_stream
+from tailrace.stream.run_options import RunOptions
+
+
+def query_over(directory: Path, **each: dict[str, str]):
+    stream = {"source": {"format": "parquet", "path": str(directory / "in")}, "event_time": "at", "id": "id"}
+    fields = {"name": "readings", "kind": "aggregate", "streams": {"readings": stream}, "window": {"size": "1 s"}}
+    return declared_query(fields | {"aggregate": each})
+
+
+def write(directory: Path, values: list[float | None]) -> None:
+    (directory / "in").mkdir()
+    count = len(values)
+    columns = {"at": pa.array([NOW - 5000] * count), "id": [f"t{number}" for number in range(count)]}
+    pq.write_table(pa.table(columns | {"v": pa.array(values, pa.float64())}), directory / "in" / "part-0.parquet")
+
+
+def test_a_null_is_skipped_and_nan_and_infinity_go_to_quarantine(tmp_path: Path) -> None:
+    write(tmp_path, [1.5, None, float("nan"), float("inf"), -float("inf"), 2.5])
+    query = query_over(tmp_path, total={"function": "sum", "column": "v"}, some={"function": "count", "column": "v"})
+    driver = Driver(query, tmp_path / "wh")
+    driver.run(flush=True)
+    (answer,) = driver.tables.read("results", ["total", "some", "tuples"]).to_pylist()
+    assert answer == {"total": 4.0, "some": 2, "tuples": 3}
+    reasons = driver.tables.read("quarantine", ["reason"])["reason"].to_pylist()
+    assert sorted(reasons) == ["v is NaN", "v is infinite", "v is infinite"]
+
+
+def test_a_function_that_does_not_take_its_column_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    write(tmp_path, [1.0])
+    query = query_over(tmp_path, total={"function": "sum", "column": "id"})
+    with pytest.raises(Unfit, match="function sum takes numbers, and column id is of type string"):
+        local_stream.run(query, tmp_path / "wh", RunOptions(live=False))
+    assert not (tmp_path / "wh").exists() or not [*(tmp_path / "wh").rglob("*.parquet")]
+
+
+def test_a_column_that_is_not_there_is_named_as_one_of_the_section(tmp_path: Path) -> None:
+    write(tmp_path, [1.0])
+    query = query_over(tmp_path, total={"function": "sum", "column": "w"})
+    with pytest.raises(Unfit, match="it has no column 'w', which the query names as a column of aggregate"):
+        local_stream.run(query, tmp_path / "wh", RunOptions(live=False))
