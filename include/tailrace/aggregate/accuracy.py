@@ -24,6 +24,11 @@ def errors(identity: Identity, approximate: pa.Table, exact: pa.Table) -> pa.Rec
     return single_batch(exact.select(identity.columns).append_column("error", error))
 
 
+def share_right(error: pa.Array) -> float:
+    """Return 1 − the mean error; errors above 1, which a missing answer has, count as 1. Without an answer it is 1."""
+    return float(1 - np.minimum(np.asarray(error), 1.0).mean()) if len(error) else 1.0
+
+
 def errors_of_all(
     identity: Identity, values: Mapping[str, pa.DataType], approximate: pa.Table, exact: pa.Table
 ) -> pa.RecordBatch:

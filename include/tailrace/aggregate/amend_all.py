@@ -117,7 +117,7 @@ def _merging(aggregate: NamedAggregate, amounts: pa.StructType) -> NamedAggregat
 
 
 def _names(late: pa.Table) -> list[str]:
-    """Return the columns of late rows with those of the amounts in their place."""
+    """Return the columns of late rows, with the fields of the amounts in place of the struct."""
     names: list[str] = []
     for field in late.schema:
         names += [each.name for each in field.type] if field.name == AMOUNTS else [field.name]

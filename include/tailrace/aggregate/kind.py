@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate.accuracy import errors
+from tailrace.aggregate.accuracy import errors, share_right
 from tailrace.aggregate.amend import amend
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.function import Function
@@ -82,6 +81,5 @@ class Aggregate(KeyedWindows):
         return errors(self.answers.identity, approximate, exact)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """1 − the mean relative error over the exact answers; errors above 1, that of a missing answer, count as 1."""
-        error = np.asarray(errors(self.answers.identity, approximate, exact).column("error"))
-        return float(1 - np.minimum(error, 1.0).mean()) if len(error) else 1.0
+        """Return the share that is right of the exact answers, by relative errors, see `accuracy.share_right`."""
+        return share_right(self.errors(approximate, exact).column("error"))

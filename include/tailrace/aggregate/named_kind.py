@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate.accuracy import errors_of_all
+from tailrace.aggregate.accuracy import errors_of_all, share_right
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend_all import AmendedAggregates, amend_all, amounts_of
 from tailrace.aggregate.chosen import ORDER
@@ -144,9 +143,8 @@ class NamedAggregates(KeyedWindows):
         return errors_of_all(self.answers.identity, self.values, approximate, exact)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """1 − the mean error over the exact answers; errors above 1, that of a missing answer, count as 1."""
-        error = np.asarray(self.errors(approximate, exact).column("error"))
-        return float(1 - np.minimum(error, 1.0).mean()) if len(error) else 1.0
+        """Return the share that is right of the exact answers, see `accuracy.share_right`."""
+        return share_right(self.errors(approximate, exact).column("error"))
 
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Convert closed windows (`key`, `time`, the merged accumulators) to answers."""

@@ -14,13 +14,13 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.windows import Windows
 
 _VALUE, _CONDITION = "value_", "condition_"
-"""Stand before the names of a tuple's columns: tuples have columns of their own beside those of the aggregates."""
+"""Stand before the names of a tuple's columns: so no column of an aggregate is called as another column of tuples."""
 
 
 def named_aggregates(
     windows: Windows, section: NamedAggregatesSection, types: ColumnTypes, keys: Mapping[str, pa.DataType] | None = None
 ) -> NamedAggregates:
-    """Build the kind, given the types of the tuples' columns, and those of a list of keys."""
+    """Build the kind, given the types of the tuples' columns and of a list of keys."""
     functions = {name: each for name, each in section.each.items() if each.function is not None}
     conditions = {name: each.where for name, each in functions.items() if each.where is not None}
     fields = {name: f"aggregate.{name}.where" for name in conditions}

@@ -49,7 +49,7 @@ class Values(NamedTuple):
 
     @property
     def column(self) -> str:
-        """The name of the values among those of all aggregates."""
+        """The name of these values; no others of the query have it."""
         return (self.source or "") if self.condition is None else f"{self.condition}:{self.source or ''}"
 
     def of(self, tuples: pa.RecordBatch) -> ValueColumn:
@@ -106,7 +106,7 @@ def bind_sum(values: Values, parameters: Mapping[str, Any]) -> Typed:
 
 
 def bind_avg(values: Values, parameters: Mapping[str, Any]) -> Typed:
-    """Bind `avg`: the exact sum of integers and decimals, rounded once, through the number of values."""
+    """Bind `avg`: the exact sum of integers and decimals as a double, through the number of values."""
     count = Count(values.column)
     total = ExactTotal(values.column, values.dtype) if is_exact(values.dtype) else Total(values.column)
     scale = values.dtype.scale if pa.types.is_decimal(values.dtype) else 0

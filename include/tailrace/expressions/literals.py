@@ -82,7 +82,7 @@ def number(written: str) -> Term:
 
 
 def common_type(terms: Sequence[Term]) -> pa.DataType:
-    """Return the type to which Spark widens several terms, as those of `coalesce` or of a comparison."""
+    """Return the type to which Spark widens several terms: the arguments of a call, or the sides of a comparison."""
     dtype = NULL
     for term in terms:
         dtype = _wider(dtype, term.dtype)

@@ -19,7 +19,7 @@ from tailrace.expressions.types import BOOLEAN, NULL, spark_name, to_computable
 Mask = NDArray[np.bool_]
 
 WHERE = "where"
-"""The name of the condition beside those of the columns."""
+"""The name of the condition among the names of columns."""
 
 
 class Failure(NamedTuple):

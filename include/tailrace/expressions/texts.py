@@ -22,7 +22,7 @@ _TOO_LONG = "a text of more than 1 MB"
 def _cased(name: str, meaning: str, alias: str) -> None:
     @function(f"{name}(text)", meaning, alias)
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
-        """Leave all but ASCII to Python, whose full case mapping is that of Unicode, as Spark's."""
+        """Leave all but ASCII to Python, which maps case by Unicode's full rules, as Spark does."""
         term = take(plan, terms[0], TEXT)
         mapped = f"unicode_{name}"
         plan.functions[mapped] = _mapped(name)

@@ -82,7 +82,7 @@ def _nameless(value: Piece) -> ExpressionError:
 def _expression(
     value: Piece, names: Collection[str], sections: Mapping[str, Section], event_time: str
 ) -> dict[str, str]:
-    """Return the section of an expression over answers; aggregates in it are those of the list, by their names."""
+    """Return the section of an expression over answers; it reads the aggregates of the list by their names."""
     text, at = "", value.at
     for _, _, call in calls_in(value):
         section = section_of(call, DerivedColumns("", ()), event_time)

@@ -139,7 +139,7 @@ def _event_time(beside: Beside, source: Source, windows: Windows) -> str:
 
 
 def _once(items: list[Item]) -> list[Item]:
-    """Return the items of two select lists: those of the outer one that are names in the inner one stand once."""
+    """Return the items of two select lists: an item of the outer one that the inner one names stands once."""
     aliases = {item.alias.name for item in items if item.alias is not None}
     once: list[Item] = []
     for item in items:

@@ -1,4 +1,4 @@
-"""The protocol of windows over event time: `Sliding` ones of one length, and those of a `Calendar`."""
+"""The protocol of windows over event time: `Sliding` windows have one length, `Calendar` windows have several."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Windows(Protocol):
 
     @property
     def pane_ms(self) -> int:
-        """The length of a pane; where lengths differ, that of a long one."""
+        """The length of a pane; where lengths differ, a long one's."""
 
     @property
     def pane_step_ms(self) -> int:
