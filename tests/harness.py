@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tailrace.aggregate.kind import Aggregate
+from aggregates import kind_of
 from tailrace.disorder.clock import Clock
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
@@ -80,15 +80,17 @@ def make_pipeline(
     keys: dict[str, pa.DataType] | None = None,
 ) -> Pipeline:
     """A pipeline of the oracle's query, or of another kind over the same windows; `keys` as in `raw_table`."""
-    windows = windows_of(settings)
-    parameters = {} if settings.q is None else {"q": settings.q}
-    columns = {"value": "value"}
-    kind = kind or Aggregate(
-        windows, columns, pa.string(), keys=keys or {}, function=settings.function, parameters=parameters
-    )
+    kind = kind or kind_of(windows_of(settings), settings.function, settings.q, keys=keys)
     names = NAMES | ({} if keyed else {"key": None}) | ({"key": tuple(keys)} if keys else {})
     needed = kind.inputs[0]
-    columns = Columns(**names, values=needed.columns, earliest_ms=-(10**15), ahead_ms=10**15, carried=needed.carried)
+    columns = Columns(
+        **names,
+        values=needed.columns,
+        earliest_ms=-(10**15),
+        ahead_ms=10**15,
+        carried=needed.carried,
+        nullable=needed.nullable,
+    )
     if needed.derived and tables:
         schema = next(iter(tables.values())).schema
         projection = Projection.of(needed.derived, None)

@@ -8,14 +8,14 @@ from itertools import count
 
 import pyarrow as pa
 
-from tailrace.aggregate.kind import Aggregate
+from aggregates import kind_of
 from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.windows.sliding import Sliding
 
-SCHEMA = schemas(Aggregate(Sliding(10, 10), {"value": "value"}, pa.string(), function="sum"))
+SCHEMA = schemas(kind_of(Sliding(10, 10), "sum"))
 
 
 @dataclass

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tailrace.aggregate.kind import Aggregate
-from tailrace.aggregate.named_section import NamedAggregatesSection
-from tailrace.aggregate.planning import named_aggregates
+from tailrace.aggregate.planning import aggregate_of
 from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.planning import plan_of
 from tailrace.kind.inputs import ColumnTypes
@@ -25,12 +23,7 @@ from tailrace.windows.sliding import Sliding
 
 def _aggregate(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, AggregateQuery)
-    section = query.aggregate
-    if isinstance(section, NamedAggregatesSection):
-        return named_aggregates(query.window.windows, section, types[0], types[0].of_keys(query.key_names))
-    columns = {"value": section.column} if section.column else {}
-    keys = types[0].key, types[0].id, types[0].of_keys(query.key_names)
-    return Aggregate(query.window.windows, columns, *keys, function=section.function, parameters=section.parameters)
+    return aggregate_of(query.window.windows, query.aggregate, types[0], types[0].of_keys(query.key_names))
 
 
 def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:

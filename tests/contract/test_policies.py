@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from aggregates import kind_of, with_q
 from harness import again, stamp_settings
 from policy_ticks import Arrival, slacks, statistics_of
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.kind import Aggregate
+from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.disorder.clock import Clock
 from tailrace.disorder.policies import POLICIES, policy_from_json
 from tailrace.disorder.policy import SlackPolicy
@@ -60,13 +61,7 @@ def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
 
 def contents_of(ticks: Ticks, function: str) -> TickContents:
     """Tuples of twenty keys for these ticks, evenly between the smallest and the largest event time of each."""
-    kind = Aggregate(
-        WINDOWS,
-        {"value": "value"},
-        pa.string(),
-        function=function,
-        parameters=dict.fromkeys(FUNCTIONS[function].parameters, 0.5),
-    )
+    kind = kind_of(WINDOWS, function, **with_q(function))
     index = np.repeat(np.arange(len(ticks)), ticks.count)
     number = np.arange(len(index)) - np.repeat(np.cumsum(ticks.count) - ticks.count, ticks.count)
     share = number / np.maximum(ticks.count[index] - 1, 1)
@@ -126,7 +121,7 @@ def stream_of(n: int) -> dict[str, np.ndarray]:
     }
 
 
-def in_segments(kind: Aggregate, rows: dict[str, np.ndarray], segment_ends: list[int]) -> TickContents:
+def in_segments(kind: NamedAggregates, rows: dict[str, np.ndarray], segment_ends: list[int]) -> TickContents:
     """The tick contents of a log whose segments end at these rows, so possibly inside a tick."""
     n = len(rows["tick"])
     counts, sample = [], []
@@ -153,7 +148,7 @@ def test_k_does_not_depend_on_where_segments_end_while_keys_drift(name: str, fun
     number, first = np.unique(rows["tick"], return_index=True)
     low, high = (ufunc.reduceat(rows["event_time"], first) for ufunc in (np.minimum, np.maximum))
     ticks = Ticks(number, (number + 1) * 10, np.full(len(number), 20), low, high[None, :])
-    kind = Aggregate(WINDOWS, {"value": "value"}, pa.string(), function=function)
+    kind = kind_of(WINDOWS, function)
     ends = sorted(np.random.default_rng(3).choice(6000, 80, replace=False).tolist())
     runs = []
     for segments, calls in (([], []), (ends, [40, 41, 150, 222])):

@@ -25,7 +25,7 @@ from oracle import Truth, batch, latest, stream
 from streams import cuts, disordered
 from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
-from tailrace.aggregate.planning import named_aggregates
+from tailrace.aggregate.planning import aggregate_of
 from tailrace.kind.inputs import ColumnTypes
 
 SOME = settings(max_examples=100, deadline=None)
@@ -125,7 +125,7 @@ def kind_of(named: dict[str, Section], query: oracle.Settings) -> NamedAggregate
     section = NamedAggregatesSection.model_validate({"function": NAMED, "each": named})
     carried = {f"value_{name}": dtype for name, dtype in TYPES.items()}
     types = ColumnTypes(carried=carried | {f"condition_{name}": pa.bool_() for name in named})
-    return named_aggregates(windows_of(query), section, types)
+    return aggregate_of(windows_of(query), section, types)
 
 
 def assert_right(found: dict[str, Any], truth: dict[str, Any], sizes: dict[str, float], asked: Any) -> None:

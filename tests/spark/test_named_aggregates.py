@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
-from tailrace.aggregate.planning import named_aggregates
+from tailrace.aggregate.planning import aggregate_of
 from tailrace.aggregate.typed import takes
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
@@ -90,7 +90,7 @@ def ours(content: pa.Table) -> dict[str, dict]:
     }
     section = NamedAggregatesSection.model_validate({"function": NAMED, "each": each})
     types = ColumnTypes(carried={f"value_{name}": dtype for name, dtype in TYPES.items()})
-    kind = named_aggregates(Sliding(1000, 1000), section, types)
+    kind = aggregate_of(Sliding(1000, 1000), section, types)
     columns = {name: content[name].combine_chunks() for name in content.column_names}
     times = dict.fromkeys(("event_time", "arrival_time"), columns["place"])
     ids = {"id": columns["place"].cast(pa.string()), "key": columns["key"]}

@@ -32,12 +32,15 @@ class NamedAggregate:
         None: it counts tuples.
     parameters : dict
         Those that the function takes, as q.
+    in_doubles : bool
+        Whether its answers are doubles, as of a query whose one aggregate has no name.
     """
 
     name: str
     function: str
     values: Values | None
     parameters: Mapping[str, Any]
+    in_doubles: bool = False
 
     @cached_property
     def typed(self) -> Typed | None:
@@ -47,8 +50,15 @@ class NamedAggregate:
         return BINDINGS[self.function](self.values, self.parameters)
 
     @property
+    def description(self) -> str:
+        """What it is, in words."""
+        return self.function if self.in_doubles else f"{self.function} as {self.name}"
+
+    @property
     def result(self) -> pa.DataType:
         """The type of its answers."""
+        if self.in_doubles:
+            return pa.float64()
         return pa.int64() if self.typed is None else self.typed.result
 
 
@@ -124,11 +134,11 @@ class Aggregates:
             typed = aggregate.typed
             if typed is None:
                 answers[aggregate.name] = pa.array(columns["tuples"], pa.int64())
-                continue
-            prefix = f"{aggregate.name}="
-            own = {name.removeprefix(prefix): column for name, column in columns.items() if name.startswith(prefix)}
-            answers[aggregate.name] = typed.finish(columns if typed.measure is None else own)
-        return answers
+            else:
+                prefix = f"{aggregate.name}="
+                own = {name.removeprefix(prefix): column for name, column in columns.items() if name.startswith(prefix)}
+                answers[aggregate.name] = typed.finish(columns if typed.measure is None else own)
+        return {each.name: answers[each.name].cast(each.result) for each in self.aggregates}
 
     def overflowed(self, windows: pa.RecordBatch, answers: Mapping[str, pa.Array]) -> int:
         """Count the answers that are null as their type does not hold them."""

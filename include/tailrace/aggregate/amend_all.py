@@ -19,15 +19,20 @@ from tailrace.ground.columns import pair, unify
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
 
-AMOUNTS = "values"
-"""The column of late rows: the answers over their tuples, a field for each aggregate."""
+_IDENTITY = ("key", "window_end", "tuples")
+
+AMOUNTS, TOTAL = "values", "total"
+"""The column of late rows with the answers over their tuples, a field for each aggregate; of one in doubles, itself."""
 
 
 def amounts_of(aggregates: Sequence[NamedAggregate]) -> dict[str, pa.DataType]:
-    """Return the columns of a late row by which answers are amended; none where one of the aggregates can't be."""
-    if not all(_is_amended(aggregate) for aggregate in aggregates):
-        return {}
-    return {AMOUNTS: pa.struct([pa.field(aggregate.name, _part(aggregate).result) for aggregate in aggregates])}
+    """Return the columns of a late row by which answers are amended; none where one of the aggregates can't be.
+
+    Of an aggregate in doubles there is always one, null where it can't be amended.
+    """
+    if _in_doubles(aggregates):
+        return {TOTAL: pa.float64()}
+    return {AMOUNTS: pa.struct(_fields(aggregates))} if _are_amended(aggregates) else {}
 
 
 @dataclass(frozen=True)
@@ -38,11 +43,16 @@ class AmendedAggregates(Aggregates):
         codes, rows = GroupedRows.of(group_id)
         tuples = rows.fold(columns["tuples"], "sum")
         late = {"tuples": pa.array(tuples)}
-        for name, dtype in amounts_of(self.aggregates).items():
-            merged = pa.RecordBatch.from_pydict({"tuples": tuples} | self.merge_rows(rows, columns))
-            parts = Aggregates(tuple(map(_part, self.aggregates))).finish(merged)
-            late[name] = pa.StructArray.from_arrays([parts[each.name] for each in dtype], fields=[*dtype])
-        return codes, late
+        if not _are_amended(self.aggregates):
+            return codes, late | {
+                name: pa.nulls(len(rows), dtype) for name, dtype in amounts_of(self.aggregates).items()
+            }
+        merged = pa.RecordBatch.from_pydict({"tuples": tuples} | self.merge_rows(rows, columns))
+        parts = Aggregates(tuple(map(_part, self.aggregates))).finish(merged)
+        if _in_doubles(self.aggregates):
+            return codes, late | {TOTAL: parts[self.aggregates[0].name]}
+        fields = _fields(self.aggregates)
+        return codes, late | {AMOUNTS: pa.StructArray.from_arrays([parts[each.name] for each in fields], fields=fields)}
 
 
 def amend_all(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Table) -> pa.RecordBatch | None:
@@ -53,7 +63,7 @@ def amend_all(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.
     answers : Table
         `key`, `window_end`, `tuples` and the aggregates: each window at most once.
     late : Table
-        `key`, `window_end`, `tuples` and `AMOUNTS`: any number of rows a window.
+        `key`, `window_end`, `tuples` and the columns of `amounts_of`: any number of rows a window.
 
     Returns
     -------
@@ -61,16 +71,23 @@ def amend_all(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.
         `key`, `time` (the window's end), the aggregates and `tuples`, without windows of which an aggregate is not
         known from these: its streamed sum is null, or the new one overflows. None where a function can't be amended.
     """
-    amounts = amounts_of(aggregates).get(AMOUNTS)
-    if amounts is None:
+    if not _are_amended(aggregates):
         return None
-    parts = [_parts(answers, amounts), _parts(late.flatten().rename_columns(_names(late)), amounts)]
+    fields = _fields(aggregates)
+    late = pa.table({name: late.column(name) for name in _IDENTITY} | _amounts(aggregates, late))
+    parts = [
+        pa.table(
+            {name: rows.column(name) for name in _IDENTITY}
+            | {field.name: rows.column(field.name).cast(field.type) for field in fields}
+        )
+        for rows in (answers, late)
+    ]
     both = pa.concat_tables(parts).combine_chunks()
     keys, (key,) = unify([both.column("key")])
     end = both.column("window_end").to_numpy()
     code, split = pair(end, key)
     codes, rows = GroupedRows.of(code)
-    merging = Aggregates(tuple(_merging(each, amounts) for each in aggregates))
+    merging = Aggregates(tuple(_merging(each, field) for each, field in zip(aggregates, fields, strict=True)))
     batch = both.to_batches()[0] if both.num_rows else pa.RecordBatch.from_pylist([], both.schema)
     merged = {"tuples": rows.fold(np.asarray(batch.column("tuples")), "sum")}
     merged |= merging.merge_rows(rows, merging.of(batch))
@@ -96,12 +113,29 @@ def amend_all(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.
     return pa.RecordBatch.from_pydict(columns).filter(pa.array(is_known))
 
 
+def _are_amended(aggregates: Sequence[NamedAggregate]) -> bool:
+    return all(map(_is_amended, aggregates))
+
+
 def _is_amended(aggregate: NamedAggregate) -> bool:
-    """Test whether an aggregate's answers can be amended; a sum whose part could overflow can't."""
+    """Test whether an aggregate's answers can be amended; a sum whose part could overflow can't.
+
+    In doubles only sums can, and the number of tuples: late rows of earlier versions have sums alone.
+    """
     if TYPED_FUNCTIONS[aggregate.function].amended_as is None:
         return False
+    if aggregate.in_doubles:
+        return aggregate.function == "sum" or aggregate.values is None
     result = aggregate.result
     return not (aggregate.function == "sum" and pa.types.is_decimal(result) and result.precision == MOST_DIGITS)
+
+
+def _in_doubles(aggregates: Sequence[NamedAggregate]) -> bool:
+    return any(aggregate.in_doubles for aggregate in aggregates)
+
+
+def _fields(aggregates: Sequence[NamedAggregate]) -> list[pa.Field]:
+    return [pa.field(aggregate.name, _part(aggregate).result) for aggregate in aggregates]
 
 
 def _part(aggregate: NamedAggregate) -> NamedAggregate:
@@ -109,24 +143,19 @@ def _part(aggregate: NamedAggregate) -> NamedAggregate:
     return replace(aggregate, parameters={"wide": True}) if aggregate.function == "sum" else aggregate
 
 
-def _merging(aggregate: NamedAggregate, amounts: pa.StructType) -> NamedAggregate:
+def _merging(aggregate: NamedAggregate, field: pa.Field) -> NamedAggregate:
     """Return the aggregate that merges its answers over parts of a window."""
     function = TYPED_FUNCTIONS[aggregate.function].amended_as
     assert function is not None
-    return NamedAggregate(aggregate.name, function, Values(aggregate.name, amounts.field(aggregate.name).type), {})
+    return NamedAggregate(aggregate.name, function, Values(aggregate.name, field.type), {})
 
 
-def _names(late: pa.Table) -> list[str]:
-    """Return the columns of late rows, with the fields of the amounts in place of the struct."""
-    names: list[str] = []
-    for field in late.schema:
-        names += [each.name for each in field.type] if field.name == AMOUNTS else [field.name]
-    return names
-
-
-def _parts(rows: pa.Table, amounts: pa.StructType) -> pa.Table:
-    columns = {name: rows.column(name) for name in ("key", "window_end", "tuples")}
-    return pa.table(columns | {field.name: rows.column(field.name).cast(field.type) for field in amounts})
+def _amounts(aggregates: Sequence[NamedAggregate], late: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """Return the answers over the tuples of late rows, by the names of the aggregates."""
+    if not _in_doubles(aggregates):
+        return dict(zip((each.name for each in aggregates), late.column(AMOUNTS).flatten(), strict=True))
+    (aggregate,) = aggregates
+    return {aggregate.name: late.column("tuples" if aggregate.values is None else TOTAL)}
 
 
 def _narrowed(merged: pa.Array, aggregate: NamedAggregate) -> tuple[pa.Array, NDArray[np.bool_]]:

@@ -1,4 +1,4 @@
-"""The aggregate kind with several named aggregates: one frozen object for each declared query."""
+"""The aggregate kind: one frozen object for each declared aggregate query."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from tailrace.aggregate.accuracy import errors_of_all, share_right
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend_all import AmendedAggregates, amend_all, amounts_of
 from tailrace.aggregate.chosen import ORDER
-from tailrace.aggregate.partials import combine_all
+from tailrace.aggregate.error_model import AggregateErrorModel
+from tailrace.aggregate.functions import FUNCTIONS, function_of
+from tailrace.aggregate.partials import combine
+from tailrace.aggregate.sample import sample
 from tailrace.aggregate.typed import takes
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
+from tailrace.disorder.tick_statistics import SAMPLE
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.columns import single_batch
 from tailrace.ground.errors import Problem
@@ -31,17 +35,19 @@ from tailrace.operators.window import PaneState
 
 @dataclass(frozen=True, kw_only=True)
 class NamedAggregates(KeyedWindows):
-    """Several aggregates over the sliding windows of each key, each a column of the answers.
+    """One aggregate or several over the windows of each key, each a column of the answers.
 
-    `columns` maps the columns of a tuple to the source's columns that the aggregates take.
+    `columns` has the source's columns that are read as doubles.
 
     Attributes
     ----------
     aggregates : tuple of NamedAggregate
-    column_types : dict
-        The types of `columns`, by name in the tuple.
     names : tuple of str
         The columns of answers in their order: aggregates, and expressions over these.
+    carried : dict
+        Columns of a tuple in their own types, and the source's column for each.
+    carried_types : dict
+        The types of these, by name in the tuple.
     expressions : tuple of (str, str)
         Names and texts. One that fails for an answer gives null.
     conditions : dict
@@ -50,8 +56,9 @@ class NamedAggregates(KeyedWindows):
     """
 
     aggregates: tuple[NamedAggregate, ...]
-    column_types: Mapping[str, pa.DataType]
     names: tuple[str, ...]
+    carried: Mapping[str, str] = field(default_factory=dict)
+    carried_types: Mapping[str, pa.DataType] = field(default_factory=dict)
     expressions: tuple[tuple[str, str], ...] = ()
     conditions: Mapping[str, str] = field(default_factory=dict)
 
@@ -77,16 +84,17 @@ class NamedAggregates(KeyedWindows):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        types = ColumnTypes(self.key_type, self.id_type, self.column_types)
-        return (Input({}, types, carried=self.columns, finite=True, derived=self.conditions),)
+        types = ColumnTypes(self.key_type, self.id_type, self.carried_types)
+        needed = Input(self.columns, types, carried=self.carried, nullable=True, finite=True, derived=self.conditions)
+        return (needed,)
 
     @property
     def explanation(self) -> Explanation:
-        names = ", ".join(f"{each.function} as {each.name}" for each in self.aggregates)
+        names = ", ".join(each.description for each in self.aggregates)
         reason = "tuples are combined before they go to the tasks"
         if self.summary.keeps:
             reason = "a function needs all values of a window: tuples go to the tasks one by one"
-        return Explanation("by the hash of the key", f"{names}; of {self.windows.description}", reason)
+        return Explanation("by the hash of the key", f"{names} of {self.windows.description}", reason)
 
     def type_problems(self) -> list[Problem]:
         problems = []
@@ -94,13 +102,13 @@ class NamedAggregates(KeyedWindows):
         for each in self.aggregates:
             if each.values is not None and not takes(each.function, each.values.dtype):
                 assert each.values.source is not None
-                source = self.columns[each.values.source]
+                source = self.carried[each.values.source]
                 fault = f"function {each.function} takes numbers, and column {source} is of type {each.values.dtype}"
                 problems.append(Problem(f"aggregate.{each.name}", fault, f"a column of numbers, or {takes_any}"))
-        for column, dtype in self.column_types.items():
-            if self.columns[column] in self.conditions and not pa.types.is_boolean(dtype):
+        for column, dtype in self.carried_types.items():
+            if self.carried[column] in self.conditions and not pa.types.is_boolean(dtype):
                 remedy = "a boolean: a comparison, or several with and, or, not"
-                problems.append(Problem(self.columns[column], f"the condition is of type {dtype}", remedy))
+                problems.append(Problem(self.carried[column], f"the condition is of type {dtype}", remedy))
         try:
             assert problems or self.values
         except NamedError as error:
@@ -114,8 +122,17 @@ class NamedAggregates(KeyedWindows):
             tuples = tuples.append_column(arrival, pa.nulls(len(tuples), pa.int64()))
         return tuples.select(list(dict.fromkeys([*self.inputs[side].tuple_columns, *ORDER])))
 
+    @property
+    def error_model(self) -> AggregateErrorModel:
+        return AggregateErrorModel(self.aggregates[0].function, self.aggregates[0].parameters)
+
+    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        if not self.aggregates[0].in_doubles or self.aggregates[0].function not in FUNCTIONS:
+            return pa.RecordBatch.from_pylist([], SAMPLE)
+        return sample(self.windows, function_of(self.aggregates[0].function, self.aggregates[0].parameters), tuples)
+
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        return combine_all(self.windows, self.summary, rows)
+        return combine(self.windows, self.summary, rows)
 
     def start(self) -> PaneState:
         return PaneState.empty(self.key_type, self.summary.types)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_serializer, model_validator
 
-from tailrace.aggregate.typed_functions import QUANTILE, SHARE, TYPED_FUNCTIONS
+from tailrace.aggregate.function_section import FUNCTION, FunctionName, ValuesSection
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.expression import parse
 from tailrace.expressions.projection import NamedError, Projection
-from tailrace.ground.fields import Column, Section, field_error
+from tailrace.ground.fields import Section, field_error
 from tailrace.ground.times import ANSWERED
 
 NAMED = "by name"
@@ -25,60 +25,24 @@ RESERVED = ANSWERED | {"time"}
 """The columns that answers, or closed windows on the way to them, have already, or that tables take for times."""
 
 
-if TYPE_CHECKING:
-    FunctionName = str
-else:  # mypy takes no computed literal
-    FunctionName = Literal[tuple(TYPED_FUNCTIONS)]
-
-
-class NamedAggregateSection(Section):
+class NamedAggregateSection(ValuesSection):
     """An aggregate of each key and window, or an expression over others, under its name in the answers."""
 
-    function: FunctionName | None = Field(default=None, description="what is computed of each window: sum")
-    column: Column | None = Field(default=None, description="column of the values: speed")
-    q: SHARE | None = Field(default=None, description=QUANTILE)
-    where: str | None = Field(
-        default=None, description="condition of the tuples whose values it takes, by Spark SQL: code >= 500"
-    )
-    approximate: bool = Field(
-        default=False,
-        description="whether a sketch counts, exact up to 4,096 values and off by some 2 % then: true",
-    )
+    function: FunctionName | None = Field(default=None, description=FUNCTION)
     expression: str | None = Field(
         default=None,
         description="in place of a function, computed of other columns of the answer: failures / purchases",
     )
-
-    @property
-    def parameters(self) -> dict[str, float | bool]:
-        """The parameters that the function takes."""
-        assert self.function is not None
-        parameters = {name: getattr(self, name) for name in TYPED_FUNCTIONS[self.function].parameters}
-        return parameters | ({"approximate": True} if self.approximate else {})
 
     @model_validator(mode="after")
     def _validate_fields(self) -> Self:
         if self.expression is not None:
             if surplus := [name for name in ("function", "column", "q", "where") if getattr(self, name) is not None]:
                 raise field_error(f"an expression takes no {surplus[0]}", "a function, or an expression", surplus[0])
-            return self
-        if self.function is None:
+        elif self.function is None:
             raise field_error("is missing", "function: sum, or expression: failures / purchases", "function")
-        if self.where is not None:
-            try:
-                parse(self.where)
-            except ExpressionError as error:
-                raise field_error(f"at {error.position}: {error.fault}", error.remedy, "where") from None
-        function = TYPED_FUNCTIONS[self.function]
-        if function.needs_column and self.column is None:
-            raise field_error("is missing", "column: speed (column of the values)", "column")
-        if self.approximate and self.function != "count_distinct":
-            fault = f"function {self.function} is never approximate"
-            raise field_error(fault, "function: count_distinct, or no approximate", "approximate")
-        if (self.q is not None) != ("q" in function.parameters):
-            if self.q is None:
-                raise field_error("is missing", "q: 0.9 (the share of the numbers that lie below)", "q")
-            raise field_error(f"function {self.function} takes no q", "function: quantile, or no q", "q")
+        else:
+            self.check(self.function)
         return self
 
 

@@ -16,20 +16,29 @@ from tailrace.windows.panes import Columns
 from tailrace.windows.windows import Windows
 
 
-def combine(windows: Windows, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """Combine tuples into one row for each key, pane and tick; fold `keep`: one row a tuple.
+def combine(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) -> pa.RecordBatch:
+    """Combine tuples into one row for each key, pane and tick; where values are kept: one row a tuple.
 
     Parameters
     ----------
     tuples : RecordBatch
-        Columns `key`, `event_time` (ms), `tick`, and `value` (double) where the function needs one.
+        `key`, `event_time` (ms), `tick`, and the columns that the aggregates take.
 
     Returns
     -------
     RecordBatch
-        Columns `key` (dictionary), `pane`, `tick`, `tuples`, and the function's accumulator. The rows are in the order
-        of tick, pane and key; with fold `keep` in that of the tuples.
+        Columns `key` (dictionary), `pane`, `tick`, `tuples`, and the accumulators. The rows are in the order of tick,
+        pane and key; where values are kept in that of the tuples.
     """
+    columns = aggregates.of(tuples)
+    if aggregates.keeps:
+        return _each(windows, tuples, columns, aggregates.types)
+    groups = group_by_tick(windows, tuples)
+    return _rows(groups, aggregates.merge_rows(groups.rows, columns), aggregates.types)
+
+
+def combine_function(windows: Windows, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
+    """Do the same for a function of doubles."""
     value = np.asarray(tuples.column("value")) if "value" in tuples.schema.names else np.zeros(len(tuples))
     columns = dict(zip(function.accumulator, function.accumulate(value), strict=True))
     if function.folds == ("keep",):
@@ -38,15 +47,6 @@ def combine(windows: Windows, function: Function, tuples: pa.RecordBatch) -> pa.
     hows = cast("tuple[How, ...]", function.folds)
     folded = {name: groups.rows.fold(columns[name], how) for name, how in zip(columns, hows, strict=True)}
     return _rows(groups, folded, function.types)
-
-
-def combine_all(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """Do the same as `combine` for several aggregates, each of a column of its own name in the tuples."""
-    columns = aggregates.of(tuples)
-    if aggregates.keeps:
-        return _each(windows, tuples, columns, aggregates.types)
-    groups = group_by_tick(windows, tuples)
-    return _rows(groups, aggregates.merge_rows(groups.rows, columns), aggregates.types)
 
 
 def _each(windows: Windows, tuples: pa.RecordBatch, columns: Columns, types: dict[str, pa.DataType]) -> pa.RecordBatch:

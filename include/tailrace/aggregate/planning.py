@@ -1,4 +1,4 @@
-"""Builds the kind of a query with named aggregates from its section."""
+"""Builds the kind of an aggregate query from its section."""
 
 from __future__ import annotations
 
@@ -7,45 +7,88 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import NamedAggregate
+from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.named_kind import NamedAggregates
-from tailrace.aggregate.named_section import NamedAggregatesSection
+from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.aggregate.typed import Values
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.windows import Windows
 
+VALUE = "value"
+"""The name of an aggregate without one: of the column of its values, and of its answers."""
+
 _VALUE, _CONDITION = "value_", "condition_"
 """Stand before the names of a tuple's columns: so no column of an aggregate is called as another column of tuples."""
 
+Keys = Mapping[str, pa.DataType]
+"""The types of a list of keys, by column."""
 
-def named_aggregates(
-    windows: Windows, section: NamedAggregatesSection, types: ColumnTypes, keys: Mapping[str, pa.DataType] | None = None
+
+def aggregate_of(
+    windows: Windows, section: FunctionSection | NamedAggregatesSection, types: ColumnTypes, keys: Keys | None = None
 ) -> NamedAggregates:
-    """Build the kind, given the types of the tuples' columns and of a list of keys."""
-    functions = {name: each for name, each in section.each.items() if each.function is not None}
-    conditions = {name: each.where for name, each in functions.items() if each.where is not None}
-    fields = {name: f"aggregate.{name}.where" for name in conditions}
-    columns = {_VALUE + each.column: each.column for each in functions.values() if each.column is not None}
-    columns |= {_CONDITION + name: field for name, field in fields.items()}
-    column_types = types.of_carried(columns)
-    aggregates = []
-    for name, each in functions.items():
-        column = None if each.column is None else _VALUE + each.column
-        condition = _CONDITION + name if name in conditions else None
-        values = None
-        if column is not None or condition is not None:
-            dtype = pa.bool_() if column is None else column_types[column]
-            values = Values(column, dtype, types.id, condition)
-        assert each.function is not None
-        aggregates.append(NamedAggregate(name, each.function, values, each.parameters))
+    """Build the kind, given the types of the tuples' columns."""
+    if isinstance(section, NamedAggregatesSection):
+        return _named(windows, section, types, keys or {})
+    return single(windows, section, types, keys)
+
+
+def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys: Keys | None = None) -> NamedAggregates:
+    """Build the kind of one aggregate without a name: its values are read as doubles, and its answers are doubles."""
+    columns = {} if section.column is None else {VALUE: section.column}
+    field = "aggregate.where"
+    conditions = {} if section.where is None else {field: section.where}
+    carried = {_CONDITION + VALUE: field} if conditions else {}
+    values = None
+    if columns or conditions:
+        source, dtype = (VALUE, pa.float64()) if columns else (None, pa.bool_())
+        values = Values(source, dtype, types.id, _CONDITION + VALUE if conditions else None)
+    aggregate = NamedAggregate(VALUE, section.function, values, section.parameters_of(section.function), True)
     return NamedAggregates(
         windows,
         columns,
         types.key,
         types.id,
         keys or {},
-        aggregates=tuple(aggregates),
-        column_types=column_types,
+        aggregates=(aggregate,),
+        names=(VALUE,),
+        carried=carried,
+        carried_types=types.of_carried(carried),
+        conditions=conditions,
+    )
+
+
+def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes, keys: Keys) -> NamedAggregates:
+    """Build the kind of aggregates with names, each of a column in its own type."""
+    functions = {name: each for name, each in section.each.items() if each.function is not None}
+    conditions = {name: each.where for name, each in functions.items() if each.where is not None}
+    fields = {name: f"aggregate.{name}.where" for name in conditions}
+    carried = {_VALUE + each.column: each.column for each in functions.values() if each.column is not None}
+    carried |= {_CONDITION + name: field for name, field in fields.items()}
+    carried_types = types.of_carried(carried)
+    return NamedAggregates(
+        windows,
+        {},
+        types.key,
+        types.id,
+        keys,
+        aggregates=tuple(_aggregate(name, each, carried_types, types.id) for name, each in functions.items()),
         names=tuple(section.each),
+        carried=carried,
+        carried_types=carried_types,
         expressions=tuple(section.expressions.items()),
         conditions={fields[name]: text for name, text in conditions.items()},
     )
+
+
+def _aggregate(
+    name: str, section: NamedAggregateSection, types: Mapping[str, pa.DataType], id_type: pa.DataType
+) -> NamedAggregate:
+    """Bind an aggregate with a name to the types of the tuples' columns."""
+    assert section.function is not None
+    column = None if section.column is None else _VALUE + section.column
+    condition = None if section.where is None else _CONDITION + name
+    values = None
+    if column is not None or condition is not None:
+        values = Values(column, pa.bool_() if column is None else types[column], id_type, condition)
+    return NamedAggregate(name, section.function, values, section.parameters_of(section.function))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.aggregate.function import Function
-from tailrace.aggregate.partials import combine
+from tailrace.aggregate.partials import combine_function as combine
 from tailrace.disorder.quantile.key_sketch import GROUPS, KeySketch, stretch_of
 from tailrace.disorder.tick_statistics import SAMPLE
 from tailrace.ground.columns import group, pair, unify

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, Moments, Total
 from tailrace.aggregate.chosen import Choice, Chosen
-from tailrace.aggregate.functions import quantiles
 from tailrace.aggregate.kept import Kept
+from tailrace.aggregate.quantiles import quantiles
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.aggregate.value_column import ValueColumn, decimals, is_exact, is_number, is_of_64_bits, restored
 from tailrace.ground.grouped_rows import GroupedRows
@@ -136,7 +136,7 @@ def bind_spread(values: Values, parameters: Mapping[str, Any], is_root: bool, fr
 
 
 def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None = None) -> Typed:
-    """Bind a quantile, by linear interpolation as `functions.quantiles`."""
+    """Bind a quantile, by linear interpolation as `quantiles.quantiles`."""
     kept = Kept(values.column, values.dtype, in_doubles=True)
     measure = partial(_quantile, kept, parameters["q"] if q is None else q)
     return Typed(pa.float64(), (kept,), partial(_doubles, "count", "quantile"), measure)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailrace.aggregate.section import FunctionSection
+from tailrace.aggregate.function_section import FunctionSection
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
 

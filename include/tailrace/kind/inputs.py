@@ -56,6 +56,8 @@ class Input:
     column_types : ColumnTypes
     types : dict
         The Arrow type of each column that is not float64, by name in the tuple: list<double>, binary or string.
+    nullable : bool
+        Whether the doubles among `columns` may be null; else a record with a null is rejected, as of any other type.
     row_check : callable or None
         The check of the values, beyond that they are there and, if doubles, finite.
     carried : dict
@@ -73,6 +75,7 @@ class Input:
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     row_check: RowCheck | None = None
     carried: Mapping[str, str] = field(default_factory=dict)
+    nullable: bool = False
     finite: bool = False
     derived: Mapping[str, str] = field(default_factory=dict)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,7 +127,8 @@ def check(
     parts: dict[str, pa.Array] = {}
     parts["id"] = read_ids(verdict, raw, columns.id, types.id)
     parts["key"] = read_keys(verdict, raw, columns.key, types, coded_keys)
-    values = {part: _value(verdict, raw, columns.values[part], dtype) for part, dtype in columns.value_types().items()}
+    read = partial(_value, verdict, raw, nullable=columns.nullable)
+    values = {part: read(columns.values[part], dtype) for part, dtype in columns.value_types().items()}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
         verdict.reject(mask, reason)
     parts |= values
@@ -208,16 +210,15 @@ def _without_other_texts(verdict: RecordVerdict, raw: pa.Table) -> pa.Table:
     return raw
 
 
-def _value(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType) -> pa.Array:
-    """Return a column of the kind's own in the type that the kind takes; a missing double is read as 0."""
-    column = raw.column(name).combine_chunks()
-    verdict.reject(nulls(column), f"{name} is null")
+def _value(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType, nullable: bool) -> pa.Array:
+    """Return a column of the kind's own in the type that the kind takes, with the nulls that doubles may be."""
+    column, is_double = raw.column(name).combine_chunks(), pa.types.is_float64(dtype)
+    if not (nullable and is_double):
+        verdict.reject(nulls(column), f"{name} is null")
     value = column.cast(dtype, safe=False)
-    if not pa.types.is_float64(dtype):
-        return value
-    numbers = without_nulls(value, 0.0)
-    _reject_infinite(verdict, numbers, name)
-    return pa.array(numbers)
+    if is_double:
+        _reject_infinite(verdict, without_nulls(value, 0.0), name)
+    return value
 
 
 def _reject_infinite(verdict: RecordVerdict, numbers: NDArray[np.floating[Any]], name: str) -> None:

@@ -48,6 +48,8 @@ class Columns:
         Computes the derived columns, and which records are kept; None: there are none, and all are.
     inputs : tuple of str
         The columns of the source that its expressions read.
+    nullable : bool
+        Whether doubles among `values` may be null.
     finite : bool
         Whether carried doubles must be finite.
     fields : frozenset of str
@@ -70,6 +72,7 @@ class Columns:
     zones: Mapping[str, bool] = field(default_factory=dict)
     projection: Projection | None = None
     inputs: tuple[str, ...] = ()
+    nullable: bool = False
     finite: bool = False
     fields: frozenset[str] = frozenset()
 

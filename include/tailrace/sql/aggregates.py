@@ -12,8 +12,6 @@ from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.functions import Section, calls_in, is_call, refuse_unknown, section_of
 from tailrace.sql.tokens import Piece, tokenize
 
-_SHORT = ("sum", "count", "avg", "min", "max", "median", "quantile")
-"""The functions of a query with one aggregate without a name, whose answers have the column `value`."""
 _ALWAYS = "tuples"
 """A column of each answer that expressions may read, beside the aggregates."""
 
@@ -66,10 +64,7 @@ def _short(item: Item, columns: DerivedColumns, event_time: str) -> Section:
     """Return the section of one aggregate without a name."""
     if not is_call(item.value):
         raise _nameless(item.value)
-    section = section_of(calls_in(item.value)[0][2], columns, event_time)
-    if section["function"] not in _SHORT or "where" in section:
-        raise _nameless(item.value)
-    return section
+    return section_of(calls_in(item.value)[0][2], columns, event_time)
 
 
 def _nameless(value: Piece) -> ExpressionError:

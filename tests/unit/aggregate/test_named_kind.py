@@ -12,7 +12,7 @@ import pytest
 from tailrace.aggregate.amend_all import AMOUNTS
 from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
-from tailrace.aggregate.planning import named_aggregates
+from tailrace.aggregate.planning import aggregate_of
 from tailrace.aggregate.typed import BINDINGS
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
@@ -26,7 +26,7 @@ Each = dict[str, dict[str, Any]]
 
 def kind_of(each: Each, types: dict[str, pa.DataType] = TYPES) -> NamedAggregates:
     section = NamedAggregatesSection.model_validate({"function": NAMED, "each": each})
-    return named_aggregates(WINDOWS, section, ColumnTypes(carried={f"value_{n}": t for n, t in types.items()}))
+    return aggregate_of(WINDOWS, section, ColumnTypes(carried={f"value_{n}": t for n, t in types.items()}))
 
 
 def tuples(rows: list[dict[str, Any]]) -> pa.RecordBatch:

@@ -1,17 +1,14 @@
-"""Partials: one row for each key, pane and tick; with fold `keep` one for each tuple."""
+"""Partials: one row for each key, pane and tick; where values are kept one for each tuple."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pytest
 
-from tailrace.aggregate.folds import Fold
-from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.partials import combine
+from aggregates import partials_of
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)  # panes of 10 ms
-OF_FOLD = {"sum": FUNCTIONS["sum"], "min": FUNCTIONS["min"], "max": FUNCTIONS["max"], "keep": FUNCTIONS["median"]}
 
 
 def tuples(*rows: tuple[str | int | None, int, int, float], key_type: pa.DataType | None = None) -> pa.RecordBatch:
@@ -28,9 +25,9 @@ def tuples(*rows: tuple[str | int | None, int, int, float], key_type: pa.DataTyp
 
 
 def combine_to_dict(
-    batch: pa.RecordBatch, windows: Sliding = TENS, fold: Fold = "sum"
+    batch: pa.RecordBatch, windows: Sliding = TENS, function: str = "sum"
 ) -> dict[tuple, tuple[int, float]]:
-    rows = combine(windows, OF_FOLD[fold], batch).to_pylist()
+    rows = partials_of(windows, function, batch).to_pylist()
     partials_by_place = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["total"]) for row in rows}
     assert len(partials_by_place) == len(rows), "a key, pane and tick came twice"
     return partials_by_place
@@ -42,20 +39,20 @@ def test_tuples_of_one_key_pane_and_tick_add_up() -> None:
     assert combine_to_dict(batch) == {("a", 0, 1): (2, 3.5), ("a", 10, 1): (1, 4.0)}
 
 
-@pytest.mark.parametrize(("fold", "total"), [("min", -2.0), ("max", 1.5)])
-def test_the_minimum_or_maximum_stands_for_all_tuples(fold: Fold, total: float) -> None:
+@pytest.mark.parametrize(("function", "total"), [("min", -2.0), ("max", 1.5)])
+def test_the_minimum_or_maximum_stands_for_all_tuples(function: str, total: float) -> None:
     batch = tuples(("a", 0, 1, 1.5), ("a", 9, 1, -2.0), ("a", 3, 1, 0.5), ("a", 10, 1, 4.0))
-    assert combine_to_dict(batch, fold=fold) == {("a", 0, 1): (3, total), ("a", 10, 1): (1, 4.0)}
+    assert combine_to_dict(batch, function=function) == {("a", 0, 1): (3, total), ("a", 10, 1): (1, 4.0)}
 
 
-def test_with_fold_keep_each_tuple_is_a_row() -> None:
+def test_where_values_are_kept_each_tuple_is_a_row() -> None:
     batch = tuples(("a", 9, 1, 1.5), ("b", 0, 1, 2.0), ("a", 3, 1, 1.5))
-    rows = combine(TENS, OF_FOLD["keep"], batch)
+    rows = partials_of(TENS, "median", batch)
     assert rows.to_pylist() == [
         {"key": key, "pane": 0, "tick": 1, "tuples": 1, "total": value}
         for key, value in (("a", 1.5), ("b", 2.0), ("a", 1.5))
     ]
-    assert rows.schema == combine(TENS, OF_FOLD["sum"], batch).schema
+    assert rows.schema == partials_of(TENS, "sum", batch).schema
 
 
 def test_different_keys_panes_and_ticks_do_not_merge() -> None:
@@ -82,9 +79,15 @@ def test_ticks_may_come_in_any_order() -> None:
     assert combine_to_dict(batch) == {("a", 0, 9): (2, 5.0), ("a", 0, 2): (1, 2.0)}
 
 
-def test_without_a_value_the_total_is_0() -> None:
-    batch = tuples(("a", 0, 1, 5.0)).drop_columns(["value"])
-    assert combine_to_dict(batch) == {("a", 0, 1): (1, 0.0)}
+def test_tuples_are_counted_without_a_value() -> None:
+    batch = tuples(("a", 0, 1, 5.0), ("a", 0, 1, 5.0)).drop_columns(["value"])
+    (row,) = partials_of(TENS, "count", batch).to_pylist()
+    assert row == {"key": "a", "pane": 0, "tick": 1, "tuples": 2}
+
+
+def test_of_a_group_without_a_value_the_total_is_0() -> None:
+    batch = tuples(("a", 0, 1, None), ("a", 0, 1, None))
+    assert combine_to_dict(batch) == {("a", 0, 1): (2, 0.0)}
 
 
 @pytest.mark.parametrize("far", [40, 25 * 365 * 86_400_000], ids=["near", "25 years apart"])
@@ -93,9 +96,9 @@ def test_a_huge_value_in_another_pane_does_not_change_a_sum(far: int) -> None:
     assert combine_to_dict(batch)["a", far // 10 * 10, 1] == (2, 2e-9)
 
 
-@pytest.mark.parametrize("fold", ["sum", "min", "max", "keep"])
-def test_no_tuples_give_no_partials_with_the_same_columns(fold: Fold) -> None:
-    empty, nonempty = combine(TENS, OF_FOLD[fold], tuples()), combine(TENS, OF_FOLD[fold], tuples(("a", 0, 1, 1.0)))
+@pytest.mark.parametrize("function", ["sum", "min", "max", "median"])
+def test_no_tuples_give_no_partials_with_the_same_columns(function: str) -> None:
+    empty, nonempty = (partials_of(TENS, function, batch) for batch in (tuples(), tuples(("a", 0, 1, 1.0))))
     assert (empty.num_rows, empty.schema) == (0, nonempty.schema)
 
 

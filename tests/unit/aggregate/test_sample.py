@@ -10,19 +10,20 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.aggregate.kind import Aggregate
+from aggregates import kind_of
+from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.disorder.quantile.key_sketch import GROUPS
 from tailrace.partition.by_key import hash_of
 from tailrace.windows.sliding import Sliding
 
-SUM = Aggregate(Sliding(20, 10), {"value": "value"}, pa.string(), function="sum")
+SUM = kind_of(Sliding(20, 10), "sum")
 # (key, event time, tick, value)
 TUPLES = st.lists(
     st.tuples(st.integers(0, 40).map(str), st.integers(-200, 200), st.integers(0, 3), st.integers(-9, 9)), max_size=80
 )
 
 
-def sample_sums(rows: list[tuple[str, int, int, int]], kind: Aggregate = SUM) -> dict[int, dict]:
+def sample_sums(rows: list[tuple[str, int, int, int]], kind: NamedAggregates = SUM) -> dict[int, dict]:
     """The sampled sums (tuples, total, squares) by key group and (tick, pane)."""
     key, event, tick, value = zip(*rows, strict=True) if rows else ([], [], [], [])
     columns = {"event_time": pa.array(event, pa.int64()), "tick": pa.array(tick, pa.int64())}

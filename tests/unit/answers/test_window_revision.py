@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tailrace.aggregate.kind import Aggregate
+from aggregates import kind_of
+from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.answers.affected_windows import MissedWindows
 from tailrace.answers.by_window import ByWindow
 from tailrace.answers.identity import WINDOW
@@ -46,7 +47,7 @@ EVERY = {("a", 15): 6.0, ("a", 20): 7.0, ("b", 15): 8.0, ("d", 15): -1.0}
 class Past:
     """Takes note of what it is asked; its answers are -1."""
 
-    kind: Aggregate
+    kind: NamedAggregates
     known_repeats: list[tuple] = field(default_factory=list)
     searched: list[tuple] = field(default_factory=list)
     evaluated: list[tuple] = field(default_factory=list)
@@ -72,7 +73,7 @@ def told(touched) -> list[tuple]:
 
 
 def ask(function: str, repeats: tuple = (), streamed=STREAMED, late=LATE, touched=ALL, before: int = 100):
-    kind = Aggregate(WINDOWS, {"value": "value"}, pa.string(), function=function)
+    kind = kind_of(WINDOWS, function)
     past = Past(kind, list(repeats))
     revision = Revision(past, kind.answer, streamed, late, touched, before, "all", kind.amend)
     rows = next_answers(kind.answers, revision, streamed).to_pylist()

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import aggregates
 from harness import windows_of
 from oracle import Settings, Tuple, batch, stream, ticks_of
 from streams import disordered
-from tailrace.aggregate.kind import Aggregate
+from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.calibration.measure import Accuracies, EventTimeCourse, measure, settling_ms
 from tailrace.calibration.standard_error import LossOverlap
 from tailrace.ground.time_limits import BEFORE_ALL
@@ -27,14 +28,8 @@ SPAN = 10**8
 NO_DELAYS = np.zeros(1, np.int64)
 
 
-def kind_of(query: Settings) -> Aggregate:
-    return Aggregate(
-        windows_of(query),
-        {"value": "value"},
-        pa.string(),
-        function=query.function,
-        parameters={} if query.q is None else {"q": query.q},
-    )
+def kind_of(query: Settings) -> NamedAggregates:
+    return aggregates.kind_of(windows_of(query), query.function, query.q)
 
 
 def columns(tuples: list[Tuple], query: Settings) -> tuple[pa.RecordBatch, EventTimeCourse]:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from aggregates import kind_of
 from local_tables import stream_into_tables
 from oracle import Settings, batch, stream
-from tailrace.aggregate.kind import Aggregate
 from tailrace.cli.commands import main
 from tailrace.correction import quality
 from tailrace.correction.correction_range import CorrectionRange
@@ -26,7 +26,7 @@ from warehouse import EPOCH, even, make_stream, tables_of
 
 pytestmark = pytest.mark.slow
 
-KIND = Aggregate(Sliding(100, 50), {"value": "value"}, pa.string(), function="sum")
+KIND = kind_of(Sliding(100, 50), "sum")
 COLUMNS = ["key", "window_end", "value", "k_ms", "as_of", "corrected", "retracted"]
 
 

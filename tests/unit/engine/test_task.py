@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pyarrow as pa
 import pytest
 
+from aggregates import kind_of
 from harness import policy_of_oracle, run
 from oracle import Passed, Settings, Tuple, stream
 from oracle_assertions import assert_streamed
-from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.policies import settings_of
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import MemoryChunks
@@ -31,7 +30,7 @@ def tuples(*rows: tuple[int, int], key: str = "a") -> list[Tuple]:
     return [Tuple(NOW + event, NOW + arrival, f"t{i}", key, 1.0) for i, (arrival, event) in enumerate(rows)]
 
 
-KIND = Aggregate(Sliding(100, 100), {"value": "value"}, pa.string(), function="sum")
+KIND = kind_of(Sliding(100, 100), "sum")
 
 
 def entry(policy: str = "none", **said: object) -> BatchHeader:

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.aggregate.kind import Aggregate
+from aggregates import kind_of
 from tailrace.disorder.ticks import summarise
 from tailrace.engine.row_buffer import Cut
 from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
-KIND = Aggregate(Sliding(10, 10), {"value": "value"}, pa.string(), function="sum")
+KIND = kind_of(Sliding(10, 10), "sum")
 NONE, NONE_0 = (TickBuffer.empty(tick_ms, [pa.string()]) for tick_ms in (10, 0))
 
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregates import partials_of
 from kernel_forms import compiled_form, compiled_library, numpy_form
-from tailrace.aggregate.folds import Fold
-from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.partials import combine
+from tailrace.ground.grouping import How
 from tailrace.windows.sliding import Sliding
 
 YEARS_20 = 20 * 365 * 86_400_000
@@ -50,7 +49,7 @@ def bits(batch: pa.RecordBatch) -> list[tuple]:
     return [*zip(*columns, total.tolist(), strict=True)]
 
 
-def folded(of: list[Row], pane_ms: int, fold: Fold) -> dict[tuple, tuple[int, float]]:
+def folded(of: list[Row], pane_ms: int, fold: How) -> dict[tuple, tuple[int, float]]:
     """The partials by a loop: values are added one after the other."""
     partials: dict[tuple, tuple[int, float]] = {}
     tick = 0
@@ -65,14 +64,12 @@ def folded(of: list[Row], pane_ms: int, fold: Fold) -> dict[tuple, tuple[int, fl
 
 @pytest.mark.parametrize("fold", ["sum", "min", "max"])
 @given(rows=rows, pane_ms=st.sampled_from([1, 10, 1000]), coded=st.booleans())
-def test_compiled_partials_are_those_of_numpy_to_the_bit(
-    fold: Fold, rows: list[Row], pane_ms: int, coded: bool
-) -> None:
+def test_compiled_partials_are_those_of_numpy_to_the_bit(fold: How, rows: list[Row], pane_ms: int, coded: bool) -> None:
     batch, windows = tuples(rows, coded), Sliding(2 * pane_ms, pane_ms)
     with compiled_form():
-        compiled = combine(windows, FUNCTIONS[fold], batch)
+        compiled = partials_of(windows, fold, batch)
     with numpy_form():
-        expected = combine(windows, FUNCTIONS[fold], batch)
+        expected = partials_of(windows, fold, batch)
     assert bits(compiled) == bits(expected)
     assert compiled.schema == expected.schema
     by_place = {(row["key"], row["pane"], row["tick"]): (row["tuples"], row["total"]) for row in compiled.to_pylist()}

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.aggregate.functions import FUNCTIONS, function_of
+from aggregates import NUMBERS, summary_of
 from tailrace.aggregate.partials import combine
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.time_limits import BEFORE_ALL
@@ -45,9 +45,11 @@ def step_rows(
             "value": pa.array(value, pa.float64()),
         }
     )
-    function = function_of(name, {"q": 0.9} if name == "quantile" else {})
-    partials = pa.Table.from_batches([combine(TENS, function, batch)])
-    state, answers, late = step(TENS, function, state, partials, frontiers)
+    summary = summary_of(name)
+    state = PaneState.empty(pa.string(), summary.types) if state is EMPTY else state
+    partials = pa.Table.from_batches([combine(TENS, summary, batch)])
+    state, closed, late = step(TENS, summary, state, partials, frontiers)
+    answers = closed.append_column("value", summary.finish(closed)["value"])
     return state, answers.to_pylist(), late.to_pylist()
 
 
@@ -60,7 +62,7 @@ def step_indexed(state: PaneState, frontiers: Frontier, *rows: Row, name: str = 
     return state, answers, late_counts
 
 
-TYPES = FUNCTIONS["sum"].types
+TYPES = summary_of("sum").types
 EMPTY = PaneState.empty(pa.string(), TYPES)
 
 
@@ -182,7 +184,7 @@ ANSWERS = {  # event → value: 5 → 1, 12 → 8, 25 → 4, 6 → 2, 7 → 64, 
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", NUMBERS)
 def test_every_function_over_panes_and_strays(name: str) -> None:
     on_time = [("a", 5, 1, 1.0), ("a", 12, 1, 8.0), ("a", 25, 1, 4.0)]
     state, answers, _ = step_indexed(EMPTY, frontier(BEFORE_ALL, t1=10), *on_time, name=name)
@@ -192,7 +194,7 @@ def test_every_function_over_panes_and_strays(name: str) -> None:
             state, frontier(10, **{f"t{tick}": 10}), ("a", event, tick, value), name=name
         )
         assert (answers, late) == ({}, {("a", 0, tick): (1, 10)})
-        state = PaneState.from_arrow(state.to_arrow(), TYPES)
+        state = PaneState.from_arrow(state.to_arrow(), summary_of(name).types)
     first, second = ANSWERS[name]
     state, answers, _ = step_indexed(state, frontier(10, t4=20), name=name)
     assert answers == {("a", 20): (4, pytest.approx(first))}
@@ -200,18 +202,17 @@ def test_every_function_over_panes_and_strays(name: str) -> None:
     assert (answers, late) == ({("a", 30): (2, pytest.approx(second))}, {("a", 0, 5): (1, 20)})
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_late_tuples_are_registered_once_per_key_pane_and_tick_with_a_total_if_the_fold_is_sum(name: str) -> None:
+@pytest.mark.parametrize("name", NUMBERS)
+def test_late_tuples_are_registered_once_per_key_pane_and_tick_with_a_total_of_what_is_amended(name: str) -> None:
     rows = [("a", 5, 1, 2.0), ("a", 6, 1, -0.5), ("b", 5, 1, 4.0), ("a", 15, 1, 8.0), ("a", 6, 2, 16.0)]
     late = step_rows(EMPTY, frontier(20, t1=20, t2=30), *rows, name=name)[2]
-    sums = FUNCTIONS[name].sum_of is not None
     assert sorted(late, key=lambda row: (row["tick"], row["pane_start"], row["key"])) == [
         {
             "key": key,
             "pane_start": pane,
             "tick": tick,
             "tuples": n,
-            "total": total if sums else None,
+            "total": total if name == "sum" else n if name == "count" else None,
             "frontier": 20 + wait,
         }
         for key, pane, tick, n, total, wait in [
@@ -223,21 +224,21 @@ def test_late_tuples_are_registered_once_per_key_pane_and_tick_with_a_total_if_t
     ]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", NUMBERS)
 def test_late_rows_have_the_same_columns_when_no_tuple_is_late(name: str) -> None:
-    function = function_of(name, {"q": 0.9} if name == "quantile" else {})
+    summary = summary_of(name)
     no_tuples = pa.RecordBatch.from_pydict(
         {"key": pa.array([], pa.string())}
         | {part: pa.array([], pa.int64()) for part in ("event_time", "tick")}
         | {"value": pa.array([], pa.float64())}
     )
-    partials = pa.Table.from_batches([combine(TENS, function, no_tuples)])
-    late = step(TENS, function, EMPTY, partials, frontier(0))[2]
+    partials = pa.Table.from_batches([combine(TENS, summary, no_tuples)])
+    late = step(TENS, summary, PaneState.empty(pa.string(), summary.types), partials, frontier(0))[2]
     assert late.num_rows == 0
     assert late.schema.types == [pa.string(), *[pa.int64()] * 3, pa.float64(), pa.int64()]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", NUMBERS)
 def test_the_state_stays_bounded_however_long_the_stream_runs(name: str) -> None:
     """Each 10 ms nine tuples of two keys, with F 40 ms behind, and then a late one that has one open window."""
     state, sizes = EMPTY, []
@@ -247,7 +248,7 @@ def test_the_state_stays_bounded_however_long_the_stream_runs(name: str) -> None
         frontiers = frontier(now - 40, **{f"t{now + 1}": now - 40})
         state = step_indexed(state, frontiers, ("a", now - 45, now + 1, 1.0), name=name)[0]
         sizes.append((len(state.keys), len(state.panes), len(state.strays)))
-    assert set(sizes[10:]) == {(2, 6 * 9 if FUNCTIONS[name].folds == ("keep",) else 6 * 2, 1)}
+    assert set(sizes[10:]) == {(2, 6 * 9 if summary_of(name).keeps else 6 * 2, 1)}
 
 
 def test_the_state_is_restored_from_arrow() -> None:

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from aggregates import kind_of
 from harness import raw_table
 from local_driver import correct_here
 from local_tables import stream_into_tables
 from oracle import Settings, Tuple, batch, distinct, stream
 from oracle_assertions import assert_close
 from rankings import contents, ranked, rankings_of
-from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.storage.results import read_answers
@@ -100,7 +100,7 @@ def test_quality_counts_each_window_once(corrected_query):
         assert pc.sum(quality["off"]).as_py() == missing + list(near.values()).count(False)
 
 
-SUM = Aggregate(Sliding(10, 10), {"value": "value"}, pa.string(), function="sum")
+SUM = kind_of(Sliding(10, 10), "sum")
 TOP = TopK(Sliding(10, 10), {"score": "value"}, pa.string(), k=1, descending=True)
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from aggregates import kind_of
 from effort import Effort, measured
 from harness import raw_table
 from local_driver import Driver
@@ -20,7 +21,6 @@ from oracle_assertions import assert_close
 from rankings import contents, ranked, rankings_of
 from streams import DAY, EARLIEST
 from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady
@@ -175,7 +175,7 @@ def test_the_cost_of_kinds_does_not_depend_on_outliers(tmp_path, kind):
         }
 
     column = "value" if kind in FUNCTIONS else "score"
-    instance: Kind = Aggregate(WINDOWS, {"value": "value"}, pa.string(), function=kind)
+    instance: Kind = kind_of(WINDOWS, kind)
     if kind not in FUNCTIONS:
         instance = TopK(WINDOWS, {"score": "value"}, pa.string(), k=3, descending=True, method=kind)
     assert_same_effort(work, tmp_path, n=600 if kind in ("sma", "mintopk", "gstopk") else 6_000)

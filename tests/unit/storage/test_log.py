@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from aggregates import kind_of
 from harness import make_pipeline
 from memory_tables import MemoryTables
 from oracle import Settings, Tuple
-from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.engine.local_engine import MemoryFormat
 from tailrace.engine.stream_reader import SegmentContent
@@ -178,7 +178,7 @@ def test_a_segments_ids_are_written_as_text_where_another_streams_are(as_text, e
 
 def test_large_integer_ids_are_exact_beside_a_segment_without_tuples(tmp_path):
     large = (1 << 53) + 1
-    kind = Aggregate(Sliding(10, 10), {}, pa.string(), pa.int64(), function="count")
+    kind = kind_of(Sliding(10, 10), "count", id_type=pa.int64())
     tables = Tables(Layout(tmp_path))
     schema = schemas(kind)["segments"]
     tables.create({"segments": schema}, ["segments"])

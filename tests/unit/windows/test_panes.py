@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.aggregate import folds
-from tailrace.aggregate.folds import Fold
-from tailrace.aggregate.functions import FUNCTIONS, function_of
+from aggregates import NUMBERS, accumulated, answered, summary_of
+from tailrace.aggregate.aggregates import Aggregates
 from tailrace.windows import panes as panes_module
-from tailrace.windows.panes import Rows, evaluate_windows
+from tailrace.windows.panes import Columns, Rows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)
 Row = tuple[int, int, int, float]
-each_function = pytest.mark.parametrize("name", FUNCTIONS)
+each_function = pytest.mark.parametrize("name", NUMBERS)
 
 
 def rows(*row_list: Row) -> Rows:
@@ -31,9 +32,18 @@ def sorted_rows(table: Rows) -> list[Row]:
     return sorted(zip(*(column.tolist() for column in (table.key, table.time, *table.columns.values())), strict=True))
 
 
+def merged(name: str, parts: list[Rows], step: int) -> list[Row]:
+    """The rows that are left, with the accumulator's last column as `total`."""
+    summary = summary_of(name)
+    table = Rows.merge([accumulated(summary, part) for part in parts], summary, step)
+    last = [*summary.types][-1]
+    return sorted_rows(replace(table, columns={name: table.columns[name] for name in ("tuples", last)}))
+
+
 def evaluate(name: str, panes: Rows, strays: Rows, after: int | None, until: int | None) -> list[Row]:
-    function = function_of(name, {"q": 0.9} if name == "quantile" else {})
-    return sorted_rows(evaluate_windows(TENS, function, panes, strays, after, until))
+    summary = summary_of(name)
+    both = (accumulated(summary, part) for part in (panes, strays))
+    return answered(summary, evaluate_windows(TENS, summary, *both, after, until))
 
 
 @pytest.mark.parametrize(
@@ -47,16 +57,12 @@ def evaluate(name: str, panes: Rows, strays: Rows, after: int | None, until: int
 )
 def test_rows_of_equal_key_and_time_merge(name: str, expected: list[Row]) -> None:
     one, two = rows((0, -30, 1, 0.5), (1, 20, 1, 1.0)), rows((1, 20, 2, 3.0), (0, 20, 1, 8.0))
-    assert sorted_rows(Rows.merge([one, two], FUNCTIONS[name], 10)) == expected
+    assert merged(name, [one, two], 10) == expected
 
 
 def test_times_need_not_be_multiples_of_the_step() -> None:
-    assert sorted_rows(
-        Rows.merge([rows((0, 13, 1, 1.0)), rows((0, 3, 1, 1.0), (0, 13, 1, 1.0))], FUNCTIONS["sum"], 10)
-    ) == [
-        (0, 3, 1, 1.0),
-        (0, 13, 2, 2.0),
-    ]
+    parts = [rows((0, 13, 1, 1.0)), rows((0, 3, 1, 1.0), (0, 13, 1, 1.0))]
+    assert merged("sum", parts, 10) == [(0, 3, 1, 1.0), (0, 13, 2, 2.0)]
 
 
 def test_rows_are_converted_to_arrow_with_their_keys() -> None:
@@ -114,7 +120,7 @@ bounds = st.tuples(st.none() | st.integers(-60, 100), st.none() | st.integers(-6
     pane_rows=st.lists(pane, max_size=20), strays=st.lists(stray, max_size=5), ends=bounds, at_once=st.integers(0, 12)
 )
 def test_evaluation_in_ranges_gives_the_same_answers(name: str, pane_rows, strays, ends, at_once: int) -> None:
-    panes, stray_rows = Rows.merge([rows(*pane_rows)], FUNCTIONS[name], 10), rows(*strays)
+    panes, stray_rows = rows(*pane_rows), rows(*strays)
     whole = evaluate(name, panes, stray_rows, *ends)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(panes_module, "AT_ONCE", at_once)
@@ -124,14 +130,14 @@ def test_evaluation_in_ranges_gives_the_same_answers(name: str, pane_rows, stray
 @pytest.mark.parametrize("ends", [(None, None), (-(1 << 62), 1 << 62)], ids=["unbounded", "all of time"])
 def test_the_number_of_rows_evaluated_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch, ends) -> None:
     monkeypatch.setattr(panes_module, "AT_ONCE", 100)
-    row_counts, column_lengths, gather = [], [], folds.gather
+    row_counts, column_lengths, answer = [], [], Aggregates.answer
 
-    def counting_gather(fold: Fold, code: np.ndarray, row: np.ndarray, *columns: np.ndarray) -> tuple:
+    def counting(summary: Aggregates, code: np.ndarray, row: np.ndarray, columns: Columns) -> tuple:
         row_counts.append(len(row))
-        column_lengths.append(len(columns[0]))
-        return gather(fold, code, row, *columns)
+        column_lengths.append(len(columns["tuples"]))
+        return answer(summary, code, row, columns)
 
-    monkeypatch.setattr(folds, "gather", counting_gather)
+    monkeypatch.setattr(Aggregates, "answer", counting)
     answers = evaluate("median", rows(*((0, 10 * i, 1, float(i)) for i in range(1000))), rows(), *ends)
     assert len(answers) == 1001
     assert sum(row_counts) == 2000

@@ -1,0 +1,96 @@
+"""An aggregate function in a query file: its name, the column of its values, and its parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from tailrace.aggregate.typed_functions import QUANTILE, SHARE, TYPED_FUNCTIONS
+from tailrace.expressions.errors import ExpressionError
+from tailrace.expressions.expression import parse
+from tailrace.ground.fields import Column, Section, field_error
+
+if TYPE_CHECKING:
+    FunctionName = str
+else:  # mypy takes no computed literal
+    FunctionName = Literal[tuple(TYPED_FUNCTIONS)]
+
+FUNCTION = "what is computed of each window: sum"
+"""The description of the field `function`."""
+
+
+def _rule(names: list[str], rest: dict[str, Any]) -> dict[str, Any]:
+    """Return the rule of the JSON Schema for sections with one of these functions."""
+    return {"if": {"required": ["function"], "properties": {"function": {"enum": names}}}, "then": rest}
+
+
+def _rules() -> list[dict[str, Any]]:
+    """Return the rules of the JSON Schema that say which field goes with which function."""
+    functions = TYPED_FUNCTIONS.values()
+    rules = [_rule([each.name for each in functions if each.needs_column], {"required": ["column"]})]
+    for name in dict.fromkeys(name for each in functions for name in each.parameters):
+        takes = [each.name for each in functions if name in each.parameters]
+        others = [each.name for each in functions if name not in each.parameters]
+        rules += [_rule(takes, {"required": [name]}), _rule(others, {"properties": {name: {"type": "null"}}})]
+    return rules
+
+
+class ValuesSection(Section):
+    """The values that a function takes of each window, and its parameters."""
+
+    model_config = ConfigDict(json_schema_extra={"allOf": _rules()})
+
+    column: Column | None = Field(default=None, description="column of the values: speed")
+    q: SHARE | None = Field(default=None, description=QUANTILE)
+    where: str | None = Field(
+        default=None, description="condition of the tuples whose values it takes, by Spark SQL: code >= 500"
+    )
+    approximate: bool = Field(
+        default=False,
+        description="whether a sketch counts, exact up to 4,096 values and off by some 2 % then: true",
+    )
+
+    @model_serializer(mode="wrap")
+    def _serialize(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is not approximate: declarations of earlier versions can't say it."""
+        return {name: value for name, value in dump(self).items() if (name, value) != ("approximate", False)}
+
+    def parameters_of(self, function: str) -> dict[str, float | bool]:
+        """Return the parameters that a function takes."""
+        parameters = {name: getattr(self, name) for name in TYPED_FUNCTIONS[function].parameters}
+        return parameters | ({"approximate": True} if self.approximate else {})
+
+    def check(self, function: str) -> None:
+        """Refuse fields that do not go with a function, and a condition that can't be parsed.
+
+        Raises
+        ------
+        PydanticCustomError
+        """
+        if self.where is not None:
+            try:
+                parse(self.where)
+            except ExpressionError as error:
+                raise field_error(f"at {error.position}: {error.fault}", error.remedy, "where") from None
+        known = TYPED_FUNCTIONS[function]
+        if known.needs_column and self.column is None:
+            raise field_error("is missing", "column: speed (column of the values)", "column")
+        if self.approximate and function != "count_distinct":
+            fault = f"function {function} is never approximate"
+            raise field_error(fault, "function: count_distinct, or no approximate", "approximate")
+        if (self.q is not None) != ("q" in known.parameters):
+            if self.q is None:
+                raise field_error("is missing", "q: 0.9 (the share of the numbers that lie below)", "q")
+            raise field_error(f"function {function} takes no q", "function: quantile, or no q", "q")
+
+
+class FunctionSection(ValuesSection):
+    """A function of the values of each key and window, whose answers are doubles in the column `value`."""
+
+    function: FunctionName = Field(description=FUNCTION)
+
+    @model_validator(mode="after")
+    def _validate_fields(self) -> Self:
+        self.check(self.function)
+        return self
