@@ -71,11 +71,8 @@ def partials_of(windows: Windows, function: str, tuples: pa.RecordBatch) -> pa.R
     """The partials of a function of the column `value`, whose last accumulator is called `total`."""
     summary = summary_of(function)
     partials = combine(windows, summary, tuples)
-    accumulators = [name for name in summary.types if name != "tuples"]
-    return partials.drop_columns(accumulators[:-1]).rename_columns(
-        {
-            name: "total" if name in accumulators else name
-            for name in partials.schema.names
-            if name not in accumulators[:-1]
-        }
-    )
+    if function == "count":
+        return partials
+    *others, last = (name for name in summary.types if name != "tuples")
+    names = [name for name in partials.schema.names if name not in others]
+    return partials.select(names).rename_columns(["total" if name == last else name for name in names])

@@ -123,7 +123,7 @@ class Late(NamedTuple):
 
 
 class LateTotal(NamedTuple):
-    """The sum of the values of late tuples, by which a sum, a count or a mean can be amended; None for all else."""
+    """The sum of the values of late tuples, or their number, by which a sum or a count is amended; else None."""
 
     total: float | None
     sum_abs: float
@@ -160,11 +160,8 @@ class Outcome:
         values: dict[tuple[str | None, int, int], list[float]] = {}
         for item in self.late_tuples:
             values.setdefault((item.tuple.key, item.pane_start, item.tick), []).append(item.tuple.value)
-        sums = self.function in ("sum", "count", "avg")
-        return {
-            row: LateTotal(math.fsum(those) if sums else None, math.fsum(abs(value) for value in those))
-            for row, those in values.items()
-        }
+        of = {"sum": math.fsum, "count": len}.get(self.function, lambda those: None)
+        return {row: LateTotal(of(those), math.fsum(abs(value) for value in those)) for row, those in values.items()}
 
     def closed(self, end: int) -> bool:
         """Whether a window with this end has closed by the end of the run."""

@@ -81,7 +81,8 @@ def make_query(
 
     `topk`: that in the place of the oracle's function.
     """
-    aggregate = {"function": settings.function, "column": "value", "q": settings.q}
+    column = None if settings.function == "count" else "value"
+    aggregate = {"function": settings.function, "column": column, "q": settings.q}
     kind = {"kind": "aggregate", "aggregate": aggregate} if topk is None else {"kind": "topk", "topk": topk}
     name, *k = settings.policy if isinstance(settings.policy, tuple) else (settings.policy,)
     disorder = {"tick": f"{settings.tick} ms", "idle": idle, "policy": "cache_duration" if calibrated else name}

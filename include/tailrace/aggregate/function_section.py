@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic.config import JsonDict, JsonValue
 
 from tailrace.aggregate.typed_functions import QUANTILE, SHARE, TYPED_FUNCTIONS
 from tailrace.expressions.errors import ExpressionError
@@ -20,15 +21,17 @@ FUNCTION = "what is computed of each window: sum"
 """The description of the field `function`."""
 
 
-def _rule(names: list[str], rest: dict[str, Any]) -> dict[str, Any]:
+def _rule(names: list[str], rest: JsonDict) -> JsonDict:
     """Return the rule of the JSON Schema for sections with one of these functions."""
-    return {"if": {"required": ["function"], "properties": {"function": {"enum": names}}}, "then": rest}
+    return {"if": {"required": ["function"], "properties": {"function": {"enum": [*names]}}}, "then": rest}
 
 
-def _rules() -> list[dict[str, Any]]:
+def _rules() -> list[JsonValue]:
     """Return the rules of the JSON Schema that say which field goes with which function."""
     functions = TYPED_FUNCTIONS.values()
-    rules = [_rule([each.name for each in functions if each.needs_column], {"required": ["column"]})]
+    of_values = [each.name for each in functions if each.needs_column]
+    column: JsonDict = {"type": ["string", "number", "boolean"]}
+    rules: list[JsonValue] = [_rule(of_values, {"required": ["column"], "properties": {"column": column}})]
     for name in dict.fromkeys(name for each in functions for name in each.parameters):
         takes = [each.name for each in functions if name in each.parameters]
         others = [each.name for each in functions if name not in each.parameters]
@@ -54,7 +57,9 @@ class ValuesSection(Section):
     @model_serializer(mode="wrap")
     def _serialize(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what is not approximate: declarations of earlier versions can't say it."""
-        return {name: value for name, value in dump(self).items() if (name, value) != ("approximate", False)}
+        dumped = dump(self)
+        names = dict.fromkeys(["function", *dumped])
+        return {name: dumped[name] for name in names if (name, dumped[name]) != ("approximate", False)}
 
     def parameters_of(self, function: str) -> dict[str, float | bool]:
         """Return the parameters that a function takes."""
@@ -89,6 +94,11 @@ class FunctionSection(ValuesSection):
     """A function of the values of each key and window, whose answers are doubles in the column `value`."""
 
     function: FunctionName = Field(description=FUNCTION)
+
+    @property
+    def parameters(self) -> dict[str, float | bool]:
+        """The parameters that the function takes."""
+        return self.parameters_of(self.function)
 
     @model_validator(mode="after")
     def _validate_fields(self) -> Self:

@@ -43,7 +43,7 @@ def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys:
     if columns or conditions:
         source, dtype = (VALUE, pa.float64()) if columns else (None, pa.bool_())
         values = Values(source, dtype, types.id, _CONDITION + VALUE if conditions else None)
-    aggregate = NamedAggregate(VALUE, section.function, values, section.parameters_of(section.function), True)
+    aggregate = NamedAggregate(VALUE, section.function, values, section.parameters, True)
     return NamedAggregates(
         windows,
         columns,

@@ -161,6 +161,7 @@ def test_the_structure_maps_field_names_to_json_values() -> None:
         "aggregate.function": "count",
         "aggregate.column": None,
         "aggregate.q": None,
+        "aggregate.where": None,
         "parallelism": 2,
         "disorder.tick": 100,
         "disorder.deduplicate": False,

@@ -79,7 +79,6 @@ LISTS = [
     (f"SELECT country {GROUPED}, country¦", "there is no aggregate", "count(*)"),
     (f"SELECT ¦country, count(*) AS n {GROUPED}", "neither a group nor an aggregate", "GROUP BY …, country"),
     (f"SELECT count(*) AS n, ¦sum(x) {GROUPED}", "has no name in the answers", "sum(x) AS name"),
-    (f"SELECT ¦stddev(x) {GROUPED}", "has no name", "stddev(x) AS name"),
     (f"SELECT count(*) AS n, sum(x) AS ¦n {GROUPED}", "two columns are named n", "of its own"),
     (f"SELECT ¦summ(x) AS n {GROUPED}", "no function summ", "sum"),
     (f"SELECT ¦collect_list(x) AS n {GROUPED}", "no aggregate of a query", "one of sum"),
