@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
@@ -30,13 +31,18 @@ def kind_of(
     key_type: pa.DataType | None = None,
     id_type: pa.DataType | None = None,
     keys: Mapping[str, pa.DataType] | None = None,
-    **fields: Any,
+    **more: Any,
 ) -> NamedAggregates:
     """The kind of a function of the column `value`; `count` counts tuples."""
     declared = {"function": function} | ({} if function == "count" else {"column": "value"})
-    declared |= ({} if q is None else {"q": q}) | fields
+    declared |= ({} if q is None else {"q": q}) | more
     types = ColumnTypes(key_type or pa.string(), id_type or pa.string())
-    return single(windows, FunctionSection.model_validate(declared), types, keys)
+    return single(windows, FunctionSection.model_construct(**declared), types, keys)
+
+
+def fields_of(kind: NamedAggregates) -> dict[str, Any]:
+    """What a kind is made of, for one of a subclass."""
+    return {each.name: getattr(kind, each.name) for each in fields(kind)}
 
 
 def with_q(function: str, q: float = 0.5) -> dict[str, float]:

@@ -1,22 +1,20 @@
 """A function of the registry runs through windows, late corrections and calibrations, as its oracle says.
 
-It is the variance by an accumulator of three columns: the count of values, their sum and that of their squares. Values
-are small integers, so that these sums are exact.
+It is the range of the values, whose accumulators are their least and their greatest.
 """
 
 from __future__ import annotations
 
 import pickle
-import statistics
-from collections.abc import Iterator
-from fractions import Fraction
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 import oracle
 from harness import run
@@ -24,23 +22,25 @@ from memory_tables import MemoryTables
 from oracle import Truth, batch, latest, stream
 from oracle_assertions import assert_close, assert_streamed
 from streams import cuts, disordered
-from tailrace.aggregate import section
-from tailrace.aggregate.function import Accumulated, Function
-from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.promise import refusal
+from tailrace.aggregate.accumulators import Count, Extreme
+from tailrace.aggregate.section import AggregateSection
+from tailrace.aggregate.typed import BINDINGS, Typed, Values
+from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS, TypedFunction
 from tailrace.calibration.measure import measure
 from unit.calibration.test_measure import NO_DELAYS, accuracy, columns, kind_of
 
 SOME = settings(max_examples=60, deadline=None)
-VARIANCE = Function(
-    "var_pop",
-    lambda tuples, ones, total, squares: (ones * squares - total**2) / ones**2,
-    {
-        "ones": Accumulated("sum", np.ones_like),
-        "total": Accumulated("sum"),
-        "squares": Accumulated("sum", np.square),
-    },
-)
+
+
+def bind_range(values: Values, parameters: Mapping[str, Any]) -> Typed:
+    """The greatest value less the least."""
+    count = Count(values.column)
+    least, greatest = (Extreme(values.column, values.dtype, how) for how in ("min", "max"))
+
+    def finish(columns: Mapping[str, np.ndarray]) -> pa.Array:
+        return pa.array(columns[greatest.name] - columns[least.name], mask=columns[count.name] == 0)
+
+    return Typed(pa.float64(), (count, least, greatest), finish)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -49,20 +49,19 @@ def registered() -> Iterator[None]:
     of_others = oracle.aggregate
 
     def aggregate(function: str, values, q: float | None = None) -> Truth:
-        if function != "var_pop":
+        if function != "range":
             return of_others(function, values, q)
-        value = float(statistics.pvariance([Fraction(value) for value in values]))
-        return Truth(value, len(values), sum(abs(value) for value in values))
+        return Truth(max(values) - min(values), len(values), sum(abs(value) for value in values))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(FUNCTIONS, "var_pop", VARIANCE)
-        patch.setattr(oracle, "aggregate", aggregate)
+        patch.setitem(TYPED_FUNCTIONS, "range", TypedFunction("range"))
+        patch.setitem(BINDINGS, "range", bind_range)
         yield
 
 
 @st.composite
 def case(draw: st.DrawFn, **how: object):
-    tuples, query = draw(disordered(min_tuples=2, functions=["var_pop"], **how))
+    tuples, query = draw(disordered(min_tuples=2, functions=["range"], **how))
     return [item._replace(value=float(round(item.value) % 100 - 50)) for item in tuples], query
 
 
@@ -112,50 +111,9 @@ def test_calibrations_measure_what_the_stream_gives_with_each_wait(case, data):
     assert batch(tuples, query), "the oracle knows the function"
 
 
-def test_query_files_take_its_name_and_policies_that_promise_refuse_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SumSection", "CountSection", "QuantileSection"):  # of the package's own functions, for later tests
-        monkeypatch.setattr(section, name, getattr(section, name))
-    models = TypeAdapter(section._sections()[0])
-    declared = models.validate_python({"function": "var_pop", "column": "speed"})
-    assert (declared.function, declared.column, declared.parameters) == ("var_pop", "speed", {})
-    with pytest.raises(ValidationError, match="none_required"):
-        models.validate_python({"function": "var_pop", "column": "speed", "q": 0.5})
-    assert refusal("var_pop", 0.05, 0.05) == (
-        "var_pop promises nothing: it is not known how it errs",
-        "sum, count, avg, min, max, median, quantile",
-    )
-
-
 @pytest.mark.parametrize("declared", [{"function": "count"}, {"function": "quantile", "column": "v", "q": 0.9}])
 def test_a_section_goes_through_pickle(declared: dict[str, object]) -> None:
-    models = TypeAdapter(section.AggregateSection)
+    models = TypeAdapter(AggregateSection)
     found = models.validate_python(declared)
     assert pickle.loads(pickle.dumps(found)) == found
     assert found.parameters == ({"q": 0.9} if "q" in declared else {})
-
-
-@pytest.mark.parametrize(
-    ("accumulator", "more", "wrong"),
-    [
-        ({"total": Accumulated("keep"), "more": Accumulated("sum")}, {}, "has one column"),
-        (VARIANCE.accumulator, {"threshold": max}, "one column, total"),
-        ({"total": Accumulated("min")}, {"sum_of": max}, "one sum, total"),
-    ],
-)
-def test_what_the_operators_cannot_keep_is_refused(accumulator, more, wrong) -> None:
-    with pytest.raises(ValueError, match=wrong):
-        Function("toy", max, accumulator, **more)
-
-
-def test_columns_of_unlike_folds_stand_in_one_partial() -> None:
-    mixed = Function("mixed", max, {"low": Accumulated("min"), "high": Accumulated("max"), "total": Accumulated("sum")})
-    tuples, values = np.ones(3, np.int64), np.array([3.0, -1.0, 5.0])
-    rows = dict(zip(mixed.types, [tuples, *mixed.accumulate(values)], strict=True))
-    code, merged = mixed.merge(np.array([7, 7, 9]), rows)
-    assert code.tolist() == [7, 9]
-    assert {name: column.tolist() for name, column in merged.items()} == {
-        "tuples": [2, 1],
-        "low": [-1, 5],
-        "high": [3, 5],
-        "total": [2, 5],
-    }

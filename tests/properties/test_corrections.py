@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregates import fields_of
 from memory_tables import WINDOW, MemoryTables
 from oracle import batch, latest, stream
 from oracle_assertions import assert_close
@@ -78,7 +79,7 @@ def test_what_is_amended_is_what_would_be_evaluated_anew(data, case):
     (a, b), *_ = data.draw(intervals(points), label="interval")
     amended = MemoryTables(tuples, query, at)
     anew = copy(amended)
-    anew.pipeline = replace(anew.pipeline, kind=Anew(**vars(anew.pipeline.kind)))
+    anew.pipeline = replace(anew.pipeline, kind=Anew(**fields_of(anew.pipeline.kind)))
     both = [by_window(desk.correct(a, b)) for desk in (amended, anew)]
     assert both[0].keys() == both[1].keys()
     truth = batch(tuples, query, b)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import harness
 import memory_tables
 import oracle
+from aggregates import fields_of
 from harness import run, windows_of
 from memory_tables import MemoryTables
 from named_oracle import CONDITIONS, TYPES, Values, answer
@@ -193,7 +194,7 @@ def test_what_is_amended_is_what_would_be_read_again(case):
     interval = min(ends) - max(query.tick, 1), max(ends)
     amended = MemoryTables(tuples, query, [], kind=kind)
     read_again = copy(amended)
-    read_again.pipeline = replace(amended.pipeline, kind=Reread(**vars_of(kind)))
+    read_again.pipeline = replace(amended.pipeline, kind=Reread(**fields_of(kind)))
     one, other = (tables.correct(*interval).to_pylist() for tables in (amended, read_again))
     truth = batch(tuples, query, interval[1])
     by_window = {(row["key"], row["window_start"], row["window_end"]): row for row in other}
@@ -203,8 +204,3 @@ def test_what_is_amended_is_what_would_be_read_again(case):
         assert row["tuples"] == by_window[window]["tuples"]
         if not row["retracted"]:
             assert_right(row, truth[window].value, truth[window].sum_abs, query.function)
-
-
-def vars_of(kind: NamedAggregates) -> dict[str, Any]:
-    names = ("windows", "columns", "key_type", "id_type", "aggregates", "column_types", "names", "conditions")
-    return {name: getattr(kind, name) for name in names}

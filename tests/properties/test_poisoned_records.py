@@ -53,7 +53,6 @@ JSON = {
     "no arrival time": (line(a=None), "a is null"),
     "no id": (line(id=None), "id is null"),
     "no key": (line(k=None), "k is null"),
-    "no value": (line(v=None), "v is null"),
     "a time in words": (line(t="yesterday"), f"t {WRONG_TYPE}str"),
     "a time with a fraction": (line(t=1.5), f"t {WRONG_TYPE}float"),
     "a number as text": (line(v="1.5"), f"v {WRONG_TYPE}str"),
@@ -88,7 +87,6 @@ CSV = {
     "no arrival time": (fields(a=""), "a is null"),
     "no id": (fields(id=""), "id is null"),
     "no key": (fields(k=""), "k is null"),
-    "no value": (fields(v=""), "v is null"),
     "the year 9999": (fields(t=LAST), AHEAD),
     "the year 1": (fields(t=FIRST), TOO_OLD),
     "an arrival before 1970": (fields(a=-1), NO_ARRIVAL),
@@ -137,3 +135,11 @@ def test_poison_is_quarantined_and_the_rest_answered(tmp_path: Path, format_name
     answers, expected = answers_of(app), answers_of(alone)
     assert answers == expected
     assert sum(answer["value"] for answer in answers) == sum(range(COUNT))
+
+
+@pytest.mark.parametrize(("format_name", "record"), [("json", line(v=None)), ("csv", fields(v=""))])
+def test_a_record_without_a_value_is_a_tuple_that_adds_nothing(tmp_path: Path, format_name: str, record: bytes) -> None:
+    make = line if format_name == "json" else fields
+    app = run(tmp_path, format_name, [make(v=2.5), record, make(k="empty", v=None if format_name == "json" else "")])
+    assert not app.tables.has("quarantine") or app.tables.read("quarantine").num_rows == 0
+    assert [(row["key"], row["value"], row["tuples"]) for row in answers_of(app)] == [("empty", None, 1), ("k", 2.5, 2)]

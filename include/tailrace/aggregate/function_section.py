@@ -80,7 +80,8 @@ class ValuesSection(Section):
                 raise field_error(f"at {error.position}: {error.fault}", error.remedy, "where") from None
         known = TYPED_FUNCTIONS[function]
         if known.needs_column and self.column is None:
-            raise field_error("is missing", "column: speed (column of the values)", "column")
+            fault = "has no value" if "column" in self.model_fields_set else "is missing"
+            raise field_error(fault, "column: speed (column of the values)", "column")
         if self.approximate and function != "count_distinct":
             fault = f"function {function} is never approximate"
             raise field_error(fault, "function: count_distinct, or no approximate", "approximate")
