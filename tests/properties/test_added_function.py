@@ -56,6 +56,7 @@ def registered() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(TYPED_FUNCTIONS, "range", TypedFunction("range"))
         patch.setitem(BINDINGS, "range", bind_range)
+        patch.setattr(oracle, "aggregate", aggregate)
         yield
 
 
