@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import pyarrow as pa
 
 from tailrace.aggregate.accuracy import errors, share_right
+from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend import amend
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.function import Function
 from tailrace.aggregate.functions import function_of
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
+from tailrace.aggregate.typed import Values
 from tailrace.disorder.clock import Frontier
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.keyed_windows import KeyedWindows
@@ -51,15 +54,16 @@ class Aggregate(KeyedWindows):
         method = f"{self.function} of {self.windows.description}"
         return Explanation("by the hash of the key", method, "tuples are combined before they go to the tasks")
 
-    @property
+    @cached_property
     def error_model(self) -> AggregateErrorModel:
-        return AggregateErrorModel(self.function, self.parameters)
+        values = None if self.function == "count" else Values("value", pa.float64(), self.id_type)
+        return AggregateErrorModel((NamedAggregate("value", self.function, values, self.parameters),))
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.summary, rows)
 
     def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        return sample(self.windows, self.summary, tuples)
+        return sample(self.windows, self.error_model.sampled, self.error_model.sample, tuples)
 
     def start(self) -> PaneState:
         return PaneState.empty(self.key_type, self.summary.types)

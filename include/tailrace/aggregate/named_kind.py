@@ -12,7 +12,9 @@ from tailrace.aggregate.accuracy import errors_of_all, share_right
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend_all import AmendedAggregates, amend_all, amounts_of
 from tailrace.aggregate.chosen import ORDER
+from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.partials import combine_all
+from tailrace.aggregate.sample import sample
 from tailrace.aggregate.typed import takes
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.answers.by_window import ByWindow
@@ -116,6 +118,13 @@ class NamedAggregates(KeyedWindows):
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return combine_all(self.windows, self.summary, rows)
+
+    @cached_property
+    def error_model(self) -> AggregateErrorModel:
+        return AggregateErrorModel(self.aggregates, self._derived if self.expressions else None)
+
+    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        return sample(self.windows, self.error_model.sampled, self.error_model.sample, tuples)
 
     def start(self) -> PaneState:
         return PaneState.empty(self.key_type, self.summary.types)

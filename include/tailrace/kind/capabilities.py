@@ -7,7 +7,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
-from tailrace.disorder.tick_statistics import SAMPLE, ErrorModel, TickContents
+from tailrace.disorder.error_model import SAMPLE, ErrorModel
+from tailrace.disorder.tick_statistics import TickContents
 from tailrace.ground.columns import Floats
 from tailrace.ground.errors import Problem
 from tailrace.kind.protocol import WindowedKind
@@ -24,7 +25,7 @@ class Promises(Protocol):
         """The error model of the answers."""
 
     def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        """Partials of a few keys, of schema `disorder.tick_statistics.SAMPLE`; the query's clock gets them."""
+        """Partials of a few keys, of the error model's schema; the query's clock gets them."""
 
 
 @runtime_checkable
@@ -113,6 +114,11 @@ def combined(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:
 def sample_of(kind: object, tuples: pa.RecordBatch) -> pa.RecordBatch:
     """Return the kind's sample of these tuples; empty where it has none."""
     return kind.sample(tuples) if isinstance(kind, Promises) else pa.RecordBatch.from_pylist([], SAMPLE)
+
+
+def sample_schema(kind: object) -> pa.Schema:
+    """Return the schema of the kind's sample."""
+    return kind.error_model.sample if isinstance(kind, Promises) else SAMPLE
 
 
 def tick_contents(kind: object, windows: Windows, counts: pa.Table, sample: pa.Table) -> TickContents:
