@@ -42,7 +42,9 @@ class PromisedAggregates:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        return tuple(Aggregates(self.aggregates).types)
+        reads = set() if self.derived is None else set(self.derived.inputs)
+        counts_tuples = "tuples" in reads or any(each.typed is None for each in self.aggregates)
+        return tuple(name for name in Aggregates(self.aggregates).types if name != "tuples" or counts_tuples)
 
     @cached_property
     def sums(self) -> tuple[str, ...]:
@@ -65,7 +67,7 @@ class PromisedAggregates:
         alone. A window that has no partial yet is off.
         """
         steps = Steps.of(window, need)
-        answers = steps.answers(*self._by_accumulators, columns)
+        answers = steps.answers(*self._by_accumulators, {name: columns[name] for name in self.columns})
         if self.derived is not None:
             answers = answers | _computed(self.derived, answers)
         return np.stack([steps.required_need(_is_off(answers[name], steps.last, error)) for name in self.names])

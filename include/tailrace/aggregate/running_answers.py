@@ -16,6 +16,7 @@ from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
 
 _EVERY = "tuples"
+"""The column of the numbers of tuples: given only where an answer needs it."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Steps:
     @staticmethod
     def of(window: Ints, need: Ints) -> Steps:
         """Return the steps of n partials: the number of each one's window, and the least K that gets it there."""
-        needs, number = np.unique(need, return_inverse=True)
-        code, rows = GroupedRows.of(window * len(needs) + number)
+        needs, of_need = GroupedRows.of(need)
+        code, rows = GroupedRows.of(window * len(needs) + of_need.group)
         of_window, number = np.divmod(code, len(needs))
         starts = np.flatnonzero(np.diff(of_window, prepend=-1))
         ends = np.append(starts[1:], len(code)) - 1
@@ -51,15 +52,18 @@ class Steps:
     def answers(
         self, merging: Aggregates, keeping: Aggregates, columns: Mapping[str, NDArray[Any]]
     ) -> dict[str, pa.Array]:
-        """Return the answers at each step, and `tuples`, given the partials' columns; shape (s,) each.
+        """Return the answers at each step, given the partials' columns; shape (s,) each.
 
         The aggregates that keep values take all partials of each step; those of the others are merged step by step.
+        With the column `tuples` there are the numbers of tuples, too.
         """
         running = self._running(merging, columns)
-        answers = {_EVERY: pa.array(running[_EVERY])} | merging.finish(_batch(running))
+        answers = {_EVERY: pa.array(running[_EVERY])} if _EVERY in running else {}
+        answers |= merging.finish(_batch(running))
         if keeping.aggregates:
             step, row = self._partials_by_step
-            _, values = keeping.answer(step, row, {name: columns[name] for name in keeping.types})
+            columns = {name: columns[name] for name in keeping.types if name != _EVERY}
+            _, values = keeping.answer(step, row, columns | {_EVERY: np.zeros(len(self.rows.cell), np.int64)})
             answers |= keeping.finish(_batch(values))
         return answers
 
@@ -78,6 +82,8 @@ class Steps:
         A scan by doubling distances (Hillis & Steele, Data Parallel Algorithms, 1986): merging is associative.
         """
         running = _merge(aggregates, self.rows, columns)
+        if not running:
+            return {}
         place = np.arange(len(self.need)) - self.first
         distance, longest = 1, int(place.max()) + 1
         while distance < longest:
@@ -102,7 +108,8 @@ class Steps:
 
 
 def _merge(aggregates: Aggregates, rows: GroupedRows, columns: Mapping[str, NDArray[Any]]) -> Columns:
-    return {_EVERY: rows.fold(columns[_EVERY], "sum")} | aggregates.merge_rows(rows, dict(columns))
+    tuples = {_EVERY: rows.fold(columns[_EVERY], "sum")} if _EVERY in columns else {}
+    return tuples | aggregates.merge_rows(rows, dict(columns))
 
 
 def _batch(columns: Columns) -> pa.RecordBatch:
