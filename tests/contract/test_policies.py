@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness import again, stamp_settings
-from policy_ticks import Arrival, slacks, statistics_of
-from tailrace.aggregate.error_model import AggregateErrorModel
+from policy_ticks import Arrival, model_of, slacks, statistics_of
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
 from tailrace.disorder.clock import Clock
@@ -236,7 +235,7 @@ def test_the_slack_does_not_depend_on_where_windows_lie(
         came.append(Arrival((5 * number + delay) // 10, 5 * number * scale, draw.randrange(30), draw.random()))
     came.sort(key=lambda each: each.tick)
     there = [each._replace(event=each.event + by) for each in came]
-    model = AggregateErrorModel("sum")
+    model = model_of("sum")
     found = [
         slacks(policy(name), statistics_of(rows, where, model), [100, 700])[0]
         for rows, where in ((came, windows), (there, moved))

@@ -27,7 +27,6 @@ from streams import cuts, disordered
 from tailrace.aggregate import section
 from tailrace.aggregate.function import Accumulated, Function
 from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.promise import refusal
 from tailrace.calibration.measure import measure
 from unit.calibration.test_measure import NO_DELAYS, accuracy, columns, kind_of
 
@@ -112,7 +111,7 @@ def test_calibrations_measure_what_the_stream_gives_with_each_wait(case, data):
     assert batch(tuples, query), "the oracle knows the function"
 
 
-def test_query_files_take_its_name_and_policies_that_promise_refuse_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_files_take_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SumSection", "CountSection", "QuantileSection"):  # of the package's own functions, for later tests
         monkeypatch.setattr(section, name, getattr(section, name))
     models = TypeAdapter(section._sections()[0])
@@ -120,10 +119,6 @@ def test_query_files_take_its_name_and_policies_that_promise_refuse_it(monkeypat
     assert (declared.function, declared.column, declared.parameters) == ("var_pop", "speed", {})
     with pytest.raises(ValidationError, match="none_required"):
         models.validate_python({"function": "var_pop", "column": "speed", "q": 0.5})
-    assert refusal("var_pop", 0.05, 0.05) == (
-        "var_pop promises nothing: it is not known how it errs",
-        "sum, count, avg, min, max, median, quantile",
-    )
 
 
 @pytest.mark.parametrize("declared", [{"function": "count"}, {"function": "quantile", "column": "v", "q": 0.9}])

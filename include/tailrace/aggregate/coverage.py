@@ -6,7 +6,6 @@ Each takes the error ε and risk δ that are promised and the population of the 
 from __future__ import annotations
 
 from tailrace.aggregate.population import Population
-from tailrace.aggregate.promise_mean import total
 from tailrace.aggregate.promise_rank import quantile
 
 STRICTLY = 1e-9
@@ -19,10 +18,8 @@ def counted(error: float, risk: float, population: Population) -> float:
     The error is 1 − λ, whatever is missing (Law & Zaniolo, Improving the Accuracy of Continuous Aggregates and Mining
     Queries on Data Streams under Load Shedding, IJBIDM 3(1), 2008: without their scaling up). It has to be below ε, so
     λ > 1 − ε; a larger risk does not lower it. Exact, without any assumption.
-
-    Where it counts some of the tuples alone, it is the SUM of ones and zeros (`promise_mean.total`).
     """
-    return total(error, risk, population) if population.variation else 1 - error + STRICTLY
+    return 1 - error + STRICTLY
 
 
 def extreme(error: float, risk: float, population: Population) -> float:

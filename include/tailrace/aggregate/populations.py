@@ -1,4 +1,4 @@
-"""The columns of the sample from which the population of an aggregate is estimated, for its coverage threshold λ_thr."""
+"""The columns of the sample that the population of an aggregate follows from, for its coverage threshold λ_thr."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SampledPopulation(NamedTuple):
         if any(isinstance(each, Total | ExactTotal) for each in own):
             (number,) = counts
             doubles = Total(own[0].column), Squares(own[0].column)
-            number = _TUPLES if TYPED_FUNCTIONS[aggregate.function].threshold_of_part else number
+            number = _TUPLES if _takes_part(aggregate) else number
             return SampledPopulation(aggregate, number, doubles[0].name, doubles[1].name, None, doubles)
         if len(own) == 1 and counts:
             return SampledPopulation(aggregate, _TUPLES, counts[0], counts[0])
@@ -69,9 +69,11 @@ class SampledPopulation(NamedTuple):
             return 1.0
         sample = () if self.value is None else tuple(np.asarray(values[self.value[0]]).tolist())
         population = Population.of(tuples[has_values], total[has_values], squares[has_values], sample)
-        return threshold(self.aggregate.function, error, risk, population, self._parameters)
+        function = self.aggregate.function
+        parameters = {name: self.aggregate.parameters[name] for name in TYPED_FUNCTIONS[function].parameters}
+        return threshold(function, error, risk, population, parameters, _takes_part(self.aggregate))
 
-    @property
-    def _parameters(self) -> dict[str, Any]:
-        names = TYPED_FUNCTIONS[self.aggregate.function].parameters
-        return {name: self.aggregate.parameters[name] for name in names}
+
+def _takes_part(aggregate: NamedAggregate) -> bool:
+    """Test whether tuples without a value, as it is null or the condition does not hold, count as 0."""
+    return aggregate.values is not None and TYPED_FUNCTIONS[aggregate.function].threshold_of_part is not None

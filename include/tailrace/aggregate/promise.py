@@ -53,13 +53,18 @@ def threshold_refusal(function: str, has_condition: bool) -> str | None:
     known = TYPED_FUNCTIONS[function]
     if known.threshold is None:
         return f"no coverage threshold is known of {function}"
-    if has_condition and not known.threshold_of_part:
+    if has_condition and known.threshold_of_part is None:
         return f"no coverage threshold is known of {function} with a where: the tuples' share is not its values' share"
     return None
 
 
 def threshold(
-    function: str, error: float, risk: float, population: Population, parameters: Mapping[str, Any] | None = None
+    function: str,
+    error: float,
+    risk: float,
+    population: Population,
+    parameters: Mapping[str, Any] | None = None,
+    of_part: bool = False,
 ) -> float:
     """Return λ_thr, the share of a window's tuples that must be there.
 
@@ -71,6 +76,8 @@ def threshold(
         ε and δ in (0, 1), to which `refusal` does not object.
     parameters : dict
         Those that the function takes, as q.
+    of_part : bool
+        Whether some tuples of the population may have no value, see `TypedFunction`.
 
     Returns
     -------
@@ -84,8 +91,9 @@ def threshold(
     """
     if reason := refusal(error, risk):
         raise ValueError(": ".join(reason))
-    of_population = TYPED_FUNCTIONS[function].threshold
+    known = TYPED_FUNCTIONS[function]
+    of_population = known.threshold_of_part if of_part else known.threshold
     if of_population is None:
-        raise ValueError(threshold_refusal(function, has_condition=False))
+        raise ValueError(threshold_refusal(function, of_part))
     share = of_population(error, risk, population, **(parameters or {}))
     return share if (1 - share) * population.tuples >= 1 - FEWEST else 1.0

@@ -36,9 +36,9 @@ class TypedFunction:
     threshold : callable or None
         Gives the coverage threshold λ_thr from error, risk, population and the parameters, see `promise.threshold`;
         None: it is not known.
-    threshold_of_part : bool
-        Whether λ_thr also holds where the function takes the values of some tuples alone: a tuple without one then is
-        as good as one with 0. Else the share of the tuples that are there is not the share of the values.
+    threshold_of_part : callable or None
+        The same where the function takes the values of some tuples alone, as others have none; a population's tuples
+        without one then count as 0. None: the share of the tuples that are there is not the share of the values.
     """
 
     name: str
@@ -47,17 +47,17 @@ class TypedFunction:
     amended_as: str | None = None
     needs_column: bool = True
     threshold: Callable[..., float] | None = None
-    threshold_of_part: bool = False
+    threshold_of_part: Callable[..., float] | None = None
 
 
 _ALL = (
-    TypedFunction("sum", amended_as="sum", threshold=total, threshold_of_part=True),
+    TypedFunction("sum", amended_as="sum", threshold=total, threshold_of_part=total),
     TypedFunction(
-        "count", of_numbers=False, amended_as="sum", needs_column=False, threshold=counted, threshold_of_part=True
+        "count", of_numbers=False, amended_as="sum", needs_column=False, threshold=counted, threshold_of_part=total
     ),
     TypedFunction("avg", threshold=mean),
-    TypedFunction("min", of_numbers=False, amended_as="min", threshold=extreme, threshold_of_part=True),
-    TypedFunction("max", of_numbers=False, amended_as="max", threshold=extreme, threshold_of_part=True),
+    TypedFunction("min", of_numbers=False, amended_as="min", threshold=extreme, threshold_of_part=extreme),
+    TypedFunction("max", of_numbers=False, amended_as="max", threshold=extreme, threshold_of_part=extreme),
     TypedFunction("median", threshold=partial(ranked, q=0.5)),
     TypedFunction("quantile", parameters={"q": SHARE}, threshold=ranked),
     TypedFunction("stddev"),

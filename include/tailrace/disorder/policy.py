@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from tailrace.disorder.tick_statistics import TickStatistics
 
 PolicyState = dict[str, Any]
-"""State of a policy between calls: JSON values, and arrays of shape (m,) of int64, float64, or texts, bytes and None."""
+"""State of a policy between calls: JSON values, and arrays of shape (m,), of int64, float64, texts or bytes."""
 
 
 class SlackPolicy(BaseModel):

@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.disorder.error_model import SAMPLE, ErrorModel, Floats, Ints
+from tailrace.disorder.error_model import SAMPLE, ErrorModel, Ints
 from tailrace.disorder.ticks import Ticks
 from tailrace.windows.sliding import Sliding
 from tailrace.windows.windows import Windows
 
 COUNTS = pa.schema([(name, pa.int64()) for name in ("tick", "pane", "count")])
 """Schema of the tuple counts by tick and pane, over all keys."""
+
 
 @dataclass(frozen=True)
 class TickContents:

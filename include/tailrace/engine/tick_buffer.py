@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder import ticks as ticking
-from tailrace.disorder.error_model import SAMPLE
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.row_buffer import Cut
 from tailrace.engine.stream_buffer import Newest, StreamBuffer
@@ -64,7 +63,7 @@ class TickBuffer:
     idle: frozenset[int] = frozenset()
 
     @staticmethod
-    def empty(tick_ms: int, id_types: Sequence[pa.DataType], sample: pa.Schema = SAMPLE) -> TickBuffer:
+    def empty(tick_ms: int, id_types: Sequence[pa.DataType], sample: pa.Schema) -> TickBuffer:
         """Return the buffer before anything came, of one stream for each type of ids; `sample` is the kind's schema."""
         streams = tuple(StreamBuffer.empty(id_type, sample) for id_type in id_types)
         return TickBuffer(tick_ms, streams, (0,) * len(streams))

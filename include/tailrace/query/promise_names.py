@@ -25,7 +25,9 @@ def require_promise(policy: PromisingPolicy, section: AggregateSection) -> None:
             fault = f"the answers have one value, which is promised anyway, and no name {policy.of[0]}"
             raise field_error(fault, "no of; or a name for the aggregate: {total: {function: sum, column: speed}}", _OF)
         if policy.needs_threshold and (reason := threshold_refusal(section.function, has_condition=False)):
-            raise field_error(f"policy {policy.policy} can't promise it: {reason}", "policy: quantile", "disorder.policy")
+            raise field_error(
+                f"policy {policy.policy} can't promise it: {reason}", "policy: quantile", "disorder.policy"
+            )
         return
     for name in policy.of or ():
         if name not in section.each:

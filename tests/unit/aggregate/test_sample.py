@@ -29,7 +29,7 @@ def sample_sums(rows: list[tuple[str, int, int, int]], kind: Aggregate = SUM) ->
     columns |= {"key": pa.array(key, pa.string()), "value": pa.array(value, pa.float64())}
     sums: dict[int, dict] = defaultdict(lambda: defaultdict(lambda: np.zeros(3)))
     for row in kind.sample(pa.RecordBatch.from_pydict(columns)).to_pylist():
-        sums[row["group"]][row["tick"], row["pane"]] += [row["tuples"], row["total"], row["squares"]]
+        sums[row["group"]][row["tick"], row["pane"]] += [row["tuples"], row["value:total"], row["value:squared"]]
     return sums
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tailrace.disorder.error_model import Floats
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.what_if import LEVELS
-from tailrace.disorder.tick_statistics import Floats
 
 MEMORY = 3_000
 """Memory of the shares of wrong answers, in windows."""

@@ -64,7 +64,7 @@ class WindowSample:
         return rows | self.groups.checkpoint(int(stretch_of(self.windows, oldest)[0]))
 
     def required_slack(self, end: int, tick: int, error: float) -> Ints:
-        """Return the K that each promised answer of the window that ends at `end` would have needed, as known at a tick.
+        """Return the K that each answer of the window that ends at `end` would have needed, as known at a tick.
 
         If the window lies in two stretches, only the keys that count in both are complete, and only they are evaluated.
 
