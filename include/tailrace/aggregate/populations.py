@@ -71,7 +71,8 @@ class SampledPopulation(NamedTuple):
         population = Population.of(tuples[has_values], total[has_values], squares[has_values], sample)
         function = self.aggregate.function
         parameters = {name: self.aggregate.parameters[name] for name in TYPED_FUNCTIONS[function].parameters}
-        return threshold(function, error, risk, population, parameters, _takes_part(self.aggregate))
+        is_part = _takes_part(self.aggregate) and bool((total != tuples).any())  # a count of all is exactly that
+        return threshold(function, error, risk, population, parameters, is_part)
 
 
 def _takes_part(aggregate: NamedAggregate) -> bool:

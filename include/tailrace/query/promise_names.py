@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.aggregate.promise import threshold_refusal
-from tailrace.aggregate.section import AggregateSection
+from tailrace.aggregate.section import AggregateSection, FunctionSection
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.fields import field_error
 
@@ -24,7 +24,7 @@ def require_promise(policy: PromisingPolicy, section: AggregateSection) -> None:
         if policy.of is not None:
             fault = f"the answers have one value, which is promised anyway, and no name {policy.of[0]}"
             raise field_error(fault, "no of; or a name for the aggregate: {total: {function: sum, column: speed}}", _OF)
-        if policy.needs_threshold and (reason := threshold_refusal(section.function, has_condition=False)):
+        if policy.needs_threshold and (reason := threshold_refusal(section.function, _has_condition(section))):
             raise field_error(
                 f"policy {policy.policy} can't promise it: {reason}", "policy: quantile", "disorder.policy"
             )
@@ -50,4 +50,8 @@ def _require_thresholds(policy: PromisingPolicy, section: NamedAggregatesSection
 def _threshold_refusal(section: NamedAggregateSection) -> str | None:
     if section.function is None:
         return "no coverage threshold is known of an expression"
-    return threshold_refusal(section.function, section.where is not None)
+    return threshold_refusal(section.function, _has_condition(section))
+
+
+def _has_condition(section: FunctionSection | NamedAggregateSection) -> bool:
+    return getattr(section, "where", None) is not None
