@@ -6,11 +6,60 @@ from guards.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
-        "a function that promises nothing",
+        "promises: a function without a coverage threshold",
         "aggregate/promise.py",
-        "if function not in promising:",
+        "if known.threshold is None:",
         "if False:",
         ("tests/unit/aggregate/test_promise.py",),
+    ),
+    Mutation(
+        "promises: a function of some tuples without a coverage threshold",
+        "aggregate/promise.py",
+        "if has_condition and known.threshold_of_part is None:",
+        "if False:",
+        ("tests/unit/aggregate/test_promise.py",),
+    ),
+    Mutation(
+        "promises: a null is right beside a null alone",
+        "aggregate/promised.py",
+        "np.where(is_null | is_null[true], is_null != is_null[true], ~is_near)",
+        "~is_near",
+        ("tests/unit/aggregate/test_required_slack.py",),
+    ),
+    Mutation(
+        "promises: the largest threshold of the answers",
+        "aggregate/promised.py",
+        "return max(each.threshold(",
+        "return min(each.threshold(",
+        ("tests/unit/aggregate/test_populations.py",),
+    ),
+    Mutation(
+        "promises: windows without a value say nothing of values",
+        "aggregate/populations.py",
+        "has_values = tuples > 0",
+        "has_values = tuples >= 0",
+        ("tests/unit/aggregate/test_populations.py",),
+    ),
+    Mutation(
+        "promises: a count of some tuples varies",
+        "aggregate/populations.py",
+        "_takes_part(self.aggregate) and bool((total != tuples).any())",
+        "False",
+        ("tests/unit/aggregate/test_populations.py",),
+    ),
+    Mutation(
+        "promises: an answer that is no number",
+        "aggregate/error_model.py",
+        "if name not in self._numbers",
+        "if not name",
+        ("tests/unit/aggregate/test_named_runs.py",),
+    ),
+    Mutation(
+        "promises: of answers, one at least a number",
+        "aggregate/error_model.py",
+        "if of is None and not self._numbers:",
+        "if False:",
+        ("tests/unit/aggregate/test_named_runs.py",),
     ),
     Mutation(
         "a function: an accumulator that keeps values has no other column",
