@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from guards.mutation import Mutation
 
+LEVELS = (
+    "tests/unit/disorder/quantile/test_policy.py"
+    "::test_each_promised_answer_has_a_budget_and_the_least_of_their_levels_counts"
+)
+
 MUTATIONS = (
     Mutation(
         "t_max: what is ahead of it has no negative delay",
@@ -17,14 +22,14 @@ MUTATIONS = (
         "disorder/quantile/policy.py",
         "self.level = min(",
         "self.level = max(",
-        ("tests/unit/disorder/quantile/test_policy.py",),
+        (LEVELS,),
     ),
     Mutation(
         "promises: a budget is of its own answer",
         "disorder/quantile/error_budget.py",
         'state.get(f"{part}_{name}", 0.0)',
         'state.get(f"{part}_value", 0.0)',
-        ("tests/unit/disorder/quantile/test_policy.py",),
+        (LEVELS,),
     ),
     Mutation(
         "promises: a name stands once",
