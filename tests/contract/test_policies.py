@@ -22,6 +22,7 @@ from tailrace.aggregate.named_kind import NamedAggregates
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import named_aggregates
 from tailrace.disorder.clock import Clock
+from tailrace.disorder.error_model import Promises
 from tailrace.disorder.policies import POLICIES, policy_from_json
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, TickContents
@@ -118,7 +119,7 @@ def kind_of(function: str) -> Aggregate | NamedAggregates:
     return Aggregate(WINDOWS, {"value": "value"}, pa.string(), function=function, parameters=parameters)
 
 
-def contents_of(ticks: Ticks, function: str) -> TickContents:
+def contents_of(ticks: Ticks, function: str, promises: Promises = (None,)) -> TickContents:
     """Tuples of twenty keys for these ticks, evenly between the smallest and the largest event time of each."""
     kind = kind_of(function)
     index = np.repeat(np.arange(len(ticks)), ticks.count)
@@ -128,7 +129,7 @@ def contents_of(ticks: Ticks, function: str) -> TickContents:
     columns = {"event_time": pa.array(event), "tick": pa.array(ticks.tick[index])}
     columns |= {"key": pa.array([f"k{i % 20}" for i in event]), "value": pa.array(1.0 + event % 7)}
     counts = pa.table([ticks.tick[index], WINDOWS.pane(event), np.ones_like(event)], schema=COUNTS)
-    sample = pa.Table.from_batches([kind.sample(with_values(columns))])
+    sample = pa.Table.from_batches([kind.sample(with_values(columns), promises)])
     return TickContents(WINDOWS, counts, sample, kind.error_model)
 
 
@@ -139,7 +140,7 @@ def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False, functio
     stamp_settings(clock, declared.model_dump_json(), BEFORE_ALL)
     for a, b in zip([0, *cuts], [*cuts, len(ticks)], strict=True):
         clock = again(clock)
-        frontier = clock.advance(ticks[a:b], contents_of(ticks[a:b], function))
+        frontier = clock.advance(ticks[a:b], contents_of(ticks[a:b], function, [getattr(declared, "of", None)]))
         slack_ms += frontier.k_ms.tolist()
         if quiet:
             assert clock.close(frontier, clock.frontier + 1000).k_ms.tolist()[-1:] == (slack_ms or [0])[-1:]
@@ -182,7 +183,7 @@ def stream_of(n: int) -> dict[str, np.ndarray]:
 
 
 def in_segments(
-    kind: Aggregate | NamedAggregates, rows: dict[str, np.ndarray], segment_ends: list[int]
+    kind: Aggregate | NamedAggregates, rows: dict[str, np.ndarray], segment_ends: list[int], promises: Promises
 ) -> TickContents:
     """The tick contents of a log whose segments end at these rows, so possibly inside a tick."""
     n = len(rows["tick"])
@@ -191,7 +192,7 @@ def in_segments(
         part = {name: column[low:high] for name, column in rows.items()}
         columns = part | {"key": pa.array(part["key"].astype(str))}
         columns = {name: pa.array(column) for name, column in columns.items()}
-        sample.append(pa.Table.from_batches([kind.sample(with_values(columns))]))
+        sample.append(pa.Table.from_batches([kind.sample(with_values(columns), promises)]))
         pane = WINDOWS.pane(part["event_time"])
         counts.append(pa.table([part["tick"], pane, np.ones_like(pane)], schema=COUNTS))
     return TickContents(WINDOWS, pa.concat_tables(counts), pa.concat_tables(sample), kind.error_model)
@@ -215,7 +216,7 @@ def test_k_does_not_depend_on_where_segments_end_while_keys_drift(name: str, fun
     ends = sorted(np.random.default_rng(3).choice(6000, 80, replace=False).tolist())
     runs = []
     for segments, calls in (([], []), (ends, [40, 41, 150, 222])):
-        contents, clock, k_ms = in_segments(kind, rows, segments), Clock(), []
+        contents, clock, k_ms = in_segments(kind, rows, segments, [of]), Clock(), []
         stamp_settings(clock, policy(name, of).model_dump_json(), BEFORE_ALL)
         for a, b in itertools.pairwise([0, *calls, len(ticks)]):
             k_ms += clock.advance(ticks[a:b], of_ticks(contents, ticks[a:b])).k_ms.tolist()

@@ -13,7 +13,7 @@ from tailrace.aggregate.populations import SampledPopulation
 from tailrace.aggregate.promised import PromisedAggregates
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.aggregate.value_column import is_number
-from tailrace.disorder.error_model import SAMPLE
+from tailrace.disorder.error_model import SAMPLE, Promises
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Problem
 
@@ -43,14 +43,14 @@ class AggregateErrorModel:
     aggregates: tuple[NamedAggregate, ...]
     derived: Projection | None = None
 
-    @cached_property
-    def sampled(self) -> SampledAggregates:
-        """The aggregates that the numbers among the answers need."""
-        return SampledAggregates(self._needed(self._numbers))
+    def sampled(self, promises: Promises) -> SampledAggregates:
+        """Return the aggregates that promised answers need."""
+        names = tuple(dict.fromkeys(name for of in promises for name in of or self._numbers))
+        return SampledAggregates(self._needed(names))
 
     @cached_property
     def sample(self) -> pa.Schema:
-        types = self.sampled.types
+        types = self.sampled([None]).types
         return pa.schema([*SAMPLE, *((name, dtype) for name, dtype in types.items() if name not in SAMPLE.names)])
 
     def promised(self, of: tuple[str, ...] | None) -> PromisedAggregates:

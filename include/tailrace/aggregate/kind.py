@@ -19,6 +19,7 @@ from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
 from tailrace.aggregate.typed import Values
 from tailrace.disorder.clock import Frontier
+from tailrace.disorder.error_model import Promises
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
@@ -62,8 +63,10 @@ class Aggregate(KeyedWindows):
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.summary, rows)
 
-    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        return sample(self.windows, self.error_model.sampled, self.error_model.sample, tuples)
+    def sample(self, tuples: pa.RecordBatch, promises: Promises) -> pa.RecordBatch:
+        model = self.error_model
+        tuples = tuples if promises else tuples[:0]
+        return sample(self.windows, model.sampled(promises), model.sample, tuples)
 
     def start(self) -> PaneState:
         return PaneState.empty(self.key_type, self.summary.types)

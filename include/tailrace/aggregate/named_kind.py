@@ -19,6 +19,7 @@ from tailrace.aggregate.typed import takes
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
+from tailrace.disorder.error_model import Promises
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.columns import single_batch
 from tailrace.ground.errors import Problem
@@ -123,8 +124,10 @@ class NamedAggregates(KeyedWindows):
     def error_model(self) -> AggregateErrorModel:
         return AggregateErrorModel(self.aggregates, self._derived if self.expressions else None)
 
-    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        return sample(self.windows, self.error_model.sampled, self.error_model.sample, tuples)
+    def sample(self, tuples: pa.RecordBatch, promises: Promises) -> pa.RecordBatch:
+        model = self.error_model
+        tuples = tuples if promises else tuples[:0]
+        return sample(self.windows, model.sampled(promises), model.sample, tuples)
 
     def start(self) -> PaneState:
         return PaneState.empty(self.key_type, self.summary.types)

@@ -37,8 +37,10 @@ def sample(windows: Windows, aggregates: Aggregates, schema: pa.Schema, tuples: 
 
     Parameters
     ----------
+    aggregates : Aggregates
+        Those that promised answers need.
     schema : Schema
-        `ErrorModel.sample`, with the columns of the aggregates.
+        `ErrorModel.sample`, with the columns of all. Those of other aggregates are 0 or null.
     tuples : RecordBatch
         As `combine_all` takes them.
     """
@@ -46,5 +48,12 @@ def sample(windows: Windows, aggregates: Aggregates, schema: pa.Schema, tuples: 
         return pa.RecordBatch.from_pylist([], schema)
     partials = combine_all(windows, aggregates, tuples.filter(pa.array(_in_sample(windows, tuples))))
     hashes = hash_of(partials.column("key").dictionary).view(np.int64)[np.asarray(partials.column("key").indices)]
-    columns = [pa.array(hashes) if name == "group" else partials.column(name) for name in schema.names]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    columns = {name: partials.column(name) for name in partials.schema.names} | {"group": pa.array(hashes)}
+    needed = [columns[field.name] if field.name in columns else _nothing(field.type, len(hashes)) for field in schema]
+    return pa.RecordBatch.from_arrays(needed, schema=schema)
+
+
+def _nothing(dtype: pa.DataType, count: int) -> pa.Array:
+    """Return a column of no values: no nulls among numbers, by which all of a column would become doubles."""
+    is_number = pa.types.is_int64(dtype) or pa.types.is_float64(dtype)
+    return pa.array(np.zeros(count), dtype) if is_number else pa.nulls(count, dtype)

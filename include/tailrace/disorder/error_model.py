@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +17,10 @@ Columns = Mapping[str, NDArray[Any]]
 
 SAMPLE = pa.schema([(name, pa.int64()) for name in ("tick", "group", "pane", "tuples")])
 """Schema of the columns that every sample has: partials of some keys, whose hash is `group`."""
+
+
+Promises = Sequence[tuple[str, ...] | None]
+"""The answers that each of some policies promises; None: all that are numbers."""
 
 
 class PromisedAnswers(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,6 @@ class SlackPolicy(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-    samples: ClassVar[bool] = False
-    """True if the policy needs a sample of the partials."""
 
     policy: str
 

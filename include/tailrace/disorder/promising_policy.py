@@ -27,7 +27,6 @@ class PromisingPolicy(SlackPolicy):
         Whether it goes by the coverage threshold λ_thr, which some functions do not have.
     """
 
-    samples: ClassVar[bool] = True
     needs_threshold: ClassVar[bool] = False
 
     error: Share = Field(description="an answer is off if its relative error is at least this, between 0 and 1: 0.05")

@@ -14,7 +14,7 @@ from tailrace.engine.stream_reader import column_types_of, columns_of, readers_o
 from tailrace.ground.errors import Unfit
 from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
-from tailrace.kind.capabilities import Promises, TypedByColumns
+from tailrace.kind.capabilities import Promising, TypedByColumns
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.query.sections import Stream
@@ -117,7 +117,7 @@ def require_types(query: Query, types: Mapping[str, Types]) -> None:
     if query.table is None and len(known) == len(columns):
         kind = build(query, [column_types_of(each, known[name]) for name, each in columns.items()])
         found = kind.type_problems() if isinstance(kind, TypedByColumns) else []
-        if not found and isinstance(query.policy, PromisingPolicy) and isinstance(kind, Promises):
+        if not found and isinstance(query.policy, PromisingPolicy) and isinstance(kind, Promising):
             found = kind.error_model.type_problems(query.policy.of)
         problems += [replace(problem, where=f"query {query.name}: {problem.where}") for problem in found]
     if problems:

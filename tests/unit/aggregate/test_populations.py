@@ -54,7 +54,7 @@ def threshold(
         "value": pa.array([None if v is None else Decimal(v) for v in value]).cast(dtype),
         "holds": pa.array(holds),
     }
-    rows = model.sampled.of(pa.RecordBatch.from_pydict(columns)) | {"tuples": np.ones(count, np.int64)}
+    rows = model.sampled([None]).of(pa.RecordBatch.from_pydict(columns)) | {"tuples": np.ones(count, np.int64)}
     bounds = np.cumsum([0, *map(len, windows[:-1])])
     sums = {name: np.add.reduceat(rows[name], bounds).astype(float) for name in promised.sums}
     values = {name: rows[name][rows[has] == 1] for name, has in promised.values.items()}

@@ -31,7 +31,7 @@ def segment(*rows: tuple[int, int, str], tick_ms: int = 10, side: int = 0) -> tu
         "ids": pa.RecordBatch.from_pylist([], NONE.streams[0].ids.schema),
         "ticks": summarise(ticks, (ticks + 1) * max(tick_ms, 1), event).to_arrow(),
         "counts": pa.RecordBatch.from_pydict(counts),
-        "sample": KIND.sample(tuples),
+        "sample": KIND.sample(tuples, [None]),
     }
 
 
