@@ -55,6 +55,13 @@ MUTATIONS = (
         ("tests/unit/aggregate/test_named_runs.py",),
     ),
     Mutation(
+        "promises: numbers that none needs are no nulls in the sample",
+        "aggregate/sample.py",
+        "is_number = pa.types.is_int64(dtype) or pa.types.is_float64(dtype)",
+        "is_number = False",
+        ("tests/unit/aggregate/test_sample.py",),
+    ),
+    Mutation(
         "promises: of answers, one at least a number",
         "aggregate/error_model.py",
         "if of is None and not self._numbers:",
