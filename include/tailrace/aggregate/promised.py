@@ -66,6 +66,8 @@ class PromisedAggregates:
         partials that it has by then are compared with the answers over all of them. A null is right beside a null
         alone. A window that has no partial yet is off.
         """
+        if (need == need[0]).all():  # as of windows without a late tuple
+            return np.full((len(self.names), int(window.max()) + 1), need[0])
         steps = Steps.of(window, need)
         answers = steps.answers(*self._by_accumulators, {name: columns[name] for name in self.columns})
         if self.derived is not None:
