@@ -18,6 +18,9 @@ from tailrace.windows.panes import Columns
 _EVERY = "tuples"
 """The column of the numbers of tuples: given only where an answer needs it."""
 
+FEW_PAIRS = 10_000
+"""Up to so many pairs of a step and a partial are merged at once."""
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -77,13 +80,19 @@ class Steps:
         return self.need[np.maximum.reduceat(right_from, np.flatnonzero(step == self.first))]
 
     def _running(self, aggregates: Aggregates, columns: Mapping[str, NDArray[Any]]) -> Columns:
-        """Merge the partials of each step, and then each step with those before it of its window.
+        """Merge the partials that the window of each step has by then.
 
-        A scan by doubling distances (Hillis & Steele, Data Parallel Algorithms, 1986): merging is associative.
+        Few pairs of a step and a partial are merged at once. Else the partials of each step are merged, and then each
+        step with those before it, by doubling distances (Hillis & Steele, Data Parallel Algorithms, 1986): merging is
+        associative.
         """
-        running = _merge(aggregates, self.rows, columns)
-        if not running:
+        if not aggregates.aggregates and _EVERY not in columns:
             return {}
+        if len(self.rows.cell) * len(self.need) <= FEW_PAIRS:
+            step, row = self._partials_by_step
+            pairs = GroupedRows(step.astype(np.int32), len(self.need), np.arange(len(self.need)))
+            return _merge(aggregates, pairs, {name: column[row] for name, column in columns.items()})
+        running = _merge(aggregates, self.rows, columns)
         place = np.arange(len(self.need)) - self.first
         distance, longest = 1, int(place.max()) + 1
         while distance < longest:
