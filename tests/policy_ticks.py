@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.error_model import AggregateErrorModel
+from tailrace.aggregate.partials import combine
+from tailrace.aggregate.typed import Values
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.tick_statistics import COUNTS, SAMPLE, TickRows, TickStatistics
+from tailrace.disorder.tick_statistics import COUNTS, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.windows import Windows
@@ -21,35 +24,46 @@ TICK = 10
 
 
 class Arrival(NamedTuple):
-    """A tuple: the number of its tick (10 ms each), its event time, its key as a number, its value."""
+    """A tuple: the number of its tick (10 ms each), its event time, its key as a number, its value or null."""
 
     tick: int
     event: int
     group: int = 0
-    value: float = 1.0
+    value: float | None = 1.0
+
+
+def model_of(*functions: str, q: float = 0.9) -> AggregateErrorModel:
+    """The error model of functions of the tuples' values, each under its own name; `count` counts tuples."""
+    named = (
+        NamedAggregate(each, each, None if each == "count" else Values("value", pa.float64()), {"q": q})
+        for each in functions
+    )
+    return AggregateErrorModel(tuple(named))
 
 
 def statistics_of(came: Sequence[Arrival], windows: Windows, promise: Any = None) -> TickStatistics:
-    """The statistics of all ticks of a stream, in one call."""
-    ticks, counts, sample = defaultdict(list), defaultdict(int), defaultdict(list)
+    """The statistics of all ticks of a stream, in one call. All keys are in the sample, whatever the policy takes."""
+    promise = promise or model_of("count")
+    ticks, counts = defaultdict(list), defaultdict(int)
     panes = windows.pane(np.array([each.event for each in came], np.int64)).tolist()
     for each, pane in zip(came, panes, strict=True):
         ticks[each.tick].append(each.event)
         counts[each.tick, pane] += 1
-        sample[each.tick, each.group, pane].append(each.value)
     number = np.array(sorted(ticks), np.int64)
     of = [ticks[tick] for tick in number]
     low, high, many = (np.array([measure(events) for events in of], np.int64) for measure in (min, max, len))
     table = Ticks(number, (number + 1) * TICK, many, low, high[None, :])
     counted = pa.Table.from_pylist([dict(zip(COUNTS.names, (*at, n), strict=True)) for at, n in counts.items()], COUNTS)
-    drawn = [(*at, len(v), sum(v), sum(x * x for x in v)) for at, v in sample.items()]
-    sampled = pa.Table.from_pylist([dict(zip(SAMPLE.names, row, strict=True)) for row in drawn], SAMPLE)
+    columns = {"tick": "tick", "event_time": "event", "key": "group"}
+    came_columns = {name: pa.array([getattr(each, own) for each in came], pa.int64()) for name, own in columns.items()}
+    came_columns |= {"value": pa.array([each.value for each in came], pa.float64())}
+    partials = pa.table(combine(windows, promise.sampled([None]), pa.RecordBatch.from_pydict(came_columns)))
+    partials = partials.set_column(0, "group", partials["key"].combine_chunks().dictionary_decode())
+    sampled = partials.select(promise.sample.names)
     t_max = np.maximum.accumulate(high)
     largest = np.maximum.accumulate(np.maximum(t_max - table.min_event, 0))
     rows = (TickRows.of(part, table) for part in (counted, sampled))
-    return TickStatistics(
-        table, t_max, largest, BEFORE_ALL, BEFORE_ALL, windows, *rows, promise or AggregateErrorModel("count")
-    )
+    return TickStatistics(table, t_max, largest, BEFORE_ALL, BEFORE_ALL, windows, *rows, promise)
 
 
 def slacks(

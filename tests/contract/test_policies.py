@@ -14,18 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from aggregates import kind_of, with_q
+import aggregates
 from harness import again, stamp_settings
-from policy_ticks import Arrival, slacks, statistics_of
-from tailrace.aggregate.error_model import AggregateErrorModel
-from tailrace.aggregate.functions import FUNCTIONS
+from policy_ticks import Arrival, model_of, slacks, statistics_of
 from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
+from tailrace.aggregate.planning import aggregate_of
 from tailrace.disorder.clock import Clock
+from tailrace.disorder.error_model import Promises
 from tailrace.disorder.policies import POLICIES, policy_from_json
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, TickContents
 from tailrace.disorder.ticks import Ticks
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.calendar import Calendar
 from tailrace.windows.sliding import Sliding
 from tailrace.windows.windows import Windows
@@ -49,8 +51,58 @@ TICKS = st.lists(
 )
 
 
-def policy(name: str) -> SlackPolicy:
-    return policy_from_json(json.dumps({"policy": name} | SAMPLES[name]))
+SEVERAL = {
+    "total": {"function": "sum", "column": "real"},
+    "failures": {"function": "count", "where": "is_late"},
+    "lowest": {"function": "min", "column": "whole", "where": "is_late"},
+    "p90": {"function": "quantile", "q": 0.9, "column": "whole"},
+    "mean": {"function": "avg", "column": "money"},
+    "spread": {"function": "stddev", "column": "whole"},
+    "users": {"function": "count_distinct", "column": "text", "approximate": True},
+    "texts": {"function": "count_distinct", "column": "text"},
+    "newest": {"function": "last", "column": "text"},
+    "length": {"expression": "length(newest)"},
+    "rate": {"expression": "failures / tuples"},
+}
+WITH_THRESHOLDS = ["total", "failures", "lowest", "p90", "mean"]
+TYPES = {"real": pa.float64(), "whole": pa.int64(), "money": pa.decimal128(18, 2), "text": pa.string()}
+
+
+def several(names: tuple[str, ...] = tuple(SEVERAL)) -> NamedAggregates:
+    """A kind with several answers: of functions with and without a condition, over nulls, and of expressions."""
+    section = NamedAggregatesSection.model_validate(
+        {"function": NAMED, "each": {name: SEVERAL[name] for name in names}}
+    )
+    carried = {f"value_{name}": dtype for name, dtype in TYPES.items()}
+    carried |= {f"condition_{name}": pa.bool_() for name in names if "where" in SEVERAL[name]}
+    return aggregate_of(WINDOWS, section, ColumnTypes(carried=carried))
+
+
+def with_values(columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    """Tuples with the columns of `several`, which follow from their values; a fifth of these are null."""
+    value, event = (np.asarray(columns[name]) for name in ("value", "event_time"))
+    is_null = event % 5 == 3
+    whole = pa.array(np.where(is_null, 0, value.astype(np.int64)), mask=is_null)
+    named = {
+        "real": pa.array(value, mask=is_null),
+        "whole": whole,
+        "money": whole.cast(pa.int32()).cast(TYPES["money"]),
+        "text": pa.array([None if null else f"{v:.0f}" for v, null in zip(value, is_null, strict=True)], pa.string()),
+    }
+    columns = columns | {f"value_{name}": column for name, column in named.items()}
+    columns |= dict.fromkeys(("condition_failures", "condition_lowest"), pa.array(event % 3 == 1))
+    columns |= {"arrival_time": columns["tick"], "id": pa.array([f"t{each}" for each in event.tolist()], pa.string())}
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def policy(name: str, of: list[str] | None = None) -> SlackPolicy:
+    promise = {} if of is None or name not in ("quantile", "hybrid", "aq_k_slack") else {"of": of}
+    return policy_from_json(json.dumps({"policy": name} | SAMPLES[name] | promise))
+
+
+def answers_of(name: str) -> list[str] | None:
+    """The answers of `several` that a policy promises; None: all that are numbers."""
+    return None if name == "quantile" else WITH_THRESHOLDS
 
 
 def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
@@ -59,9 +111,15 @@ def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
     return Ticks(tick, (tick + 1) * 10, count, smallest, (smallest + span)[None, :])
 
 
-def contents_of(ticks: Ticks, function: str) -> TickContents:
+def kind_of(function: str) -> NamedAggregates:
+    if function == "several":
+        return several()
+    return aggregates.kind_of(WINDOWS, function, **aggregates.with_q(function))
+
+
+def contents_of(ticks: Ticks, function: str, promises: Promises = (None,)) -> TickContents:
     """Tuples of twenty keys for these ticks, evenly between the smallest and the largest event time of each."""
-    kind = kind_of(WINDOWS, function, **with_q(function))
+    kind = kind_of(function)
     index = np.repeat(np.arange(len(ticks)), ticks.count)
     number = np.arange(len(index)) - np.repeat(np.cumsum(ticks.count) - ticks.count, ticks.count)
     share = number / np.maximum(ticks.count[index] - 1, 1)
@@ -69,17 +127,18 @@ def contents_of(ticks: Ticks, function: str) -> TickContents:
     columns = {"event_time": pa.array(event), "tick": pa.array(ticks.tick[index])}
     columns |= {"key": pa.array([f"k{i % 20}" for i in event]), "value": pa.array(1.0 + event % 7)}
     counts = pa.table([ticks.tick[index], WINDOWS.pane(event), np.ones_like(event)], schema=COUNTS)
-    sample = pa.Table.from_batches([kind.sample(pa.RecordBatch.from_pydict(columns))])
+    sample = pa.Table.from_batches([kind.sample(with_values(columns), promises)])
     return TickContents(WINDOWS, counts, sample, kind.error_model)
 
 
 def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False, function: str = "sum") -> list[int]:
     """K at each tick; at the cuts the clock is serialised and, with `quiet`, the open windows close."""
     clock, slack_ms = Clock(), []
-    stamp_settings(clock, policy(name).model_dump_json(), BEFORE_ALL)
+    declared = policy(name, answers_of(name) if function == "several" else None)
+    stamp_settings(clock, declared.model_dump_json(), BEFORE_ALL)
     for a, b in zip([0, *cuts], [*cuts, len(ticks)], strict=True):
         clock = again(clock)
-        frontier = clock.advance(ticks[a:b], contents_of(ticks[a:b], function))
+        frontier = clock.advance(ticks[a:b], contents_of(ticks[a:b], function, [getattr(declared, "of", None)]))
         slack_ms += frontier.k_ms.tolist()
         if quiet:
             assert clock.close(frontier, clock.frontier + 1000).k_ms.tolist()[-1:] == (slack_ms or [0])[-1:]
@@ -101,7 +160,7 @@ def test_k_is_a_non_negative_integer(name: str, rows: list[tuple[int, int, int, 
 
 @every_policy
 @settings(max_examples=40, deadline=None)
-@given(rows=TICKS, function=st.sampled_from(sorted(FUNCTIONS)), data=st.data())
+@given(rows=TICKS, function=st.sampled_from(["several", *sorted(aggregates.NUMBERS)]), data=st.data())
 def test_k_does_not_depend_on_how_ticks_are_cut_into_calls(name: str, rows: list, function: str, data) -> None:
     ticks = ticks_of(rows)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4), label="cuts"))
@@ -121,14 +180,17 @@ def stream_of(n: int) -> dict[str, np.ndarray]:
     }
 
 
-def in_segments(kind: NamedAggregates, rows: dict[str, np.ndarray], segment_ends: list[int]) -> TickContents:
+def in_segments(
+    kind: NamedAggregates, rows: dict[str, np.ndarray], segment_ends: list[int], promises: Promises
+) -> TickContents:
     """The tick contents of a log whose segments end at these rows, so possibly inside a tick."""
     n = len(rows["tick"])
     counts, sample = [], []
     for low, high in itertools.pairwise([0, *segment_ends, n]):
         part = {name: column[low:high] for name, column in rows.items()}
         columns = part | {"key": pa.array(part["key"].astype(str))}
-        sample.append(pa.Table.from_batches([kind.sample(pa.RecordBatch.from_pydict(columns))]))
+        columns = {name: pa.array(column) for name, column in columns.items()}
+        sample.append(pa.Table.from_batches([kind.sample(with_values(columns), promises)]))
         pane = WINDOWS.pane(part["event_time"])
         counts.append(pa.table([part["tick"], pane, np.ones_like(pane)], schema=COUNTS))
     return TickContents(WINDOWS, pa.concat_tables(counts), pa.concat_tables(sample), kind.error_model)
@@ -142,18 +204,18 @@ def of_ticks(contents: TickContents, ticks: Ticks) -> TickContents:
 
 
 @every_policy
-@pytest.mark.parametrize("function", ["sum", "count", "median"])
+@pytest.mark.parametrize("function", ["sum", "count", "median", "several"])
 def test_k_does_not_depend_on_where_segments_end_while_keys_drift(name: str, function: str) -> None:
     rows = stream_of(6000)
     number, first = np.unique(rows["tick"], return_index=True)
     low, high = (ufunc.reduceat(rows["event_time"], first) for ufunc in (np.minimum, np.maximum))
     ticks = Ticks(number, (number + 1) * 10, np.full(len(number), 20), low, high[None, :])
-    kind = kind_of(WINDOWS, function)
+    kind, of = kind_of(function), answers_of(name) if function == "several" else None
     ends = sorted(np.random.default_rng(3).choice(6000, 80, replace=False).tolist())
     runs = []
     for segments, calls in (([], []), (ends, [40, 41, 150, 222])):
-        contents, clock, k_ms = in_segments(kind, rows, segments), Clock(), []
-        stamp_settings(clock, policy(name).model_dump_json(), BEFORE_ALL)
+        contents, clock, k_ms = in_segments(kind, rows, segments, [of]), Clock(), []
+        stamp_settings(clock, policy(name, of).model_dump_json(), BEFORE_ALL)
         for a, b in itertools.pairwise([0, *calls, len(ticks)]):
             k_ms += clock.advance(ticks[a:b], of_ticks(contents, ticks[a:b])).k_ms.tolist()
             clock = again(clock)
@@ -231,7 +293,7 @@ def test_the_slack_does_not_depend_on_where_windows_lie(
         came.append(Arrival((5 * number + delay) // 10, 5 * number * scale, draw.randrange(30), draw.random()))
     came.sort(key=lambda each: each.tick)
     there = [each._replace(event=each.event + by) for each in came]
-    model = AggregateErrorModel("sum")
+    model = model_of("sum")
     found = [
         slacks(policy(name), statistics_of(rows, where, model), [100, 700])[0]
         for rows, where in ((came, windows), (there, moved))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from guards.mutation import Mutation
 
+LEVELS = (
+    "tests/unit/disorder/quantile/test_policy.py"
+    "::test_each_promised_answer_has_a_budget_and_the_least_of_their_levels_counts"
+)
+
 MUTATIONS = (
     Mutation(
         "t_max: what is ahead of it has no negative delay",
@@ -11,6 +16,34 @@ MUTATIONS = (
         "np.maximum(stats.t_max - stats.ticks.min_event, 0)",
         "stats.t_max - stats.ticks.min_event",
         ("tests/unit/disorder/test_hybrid.py",),
+    ),
+    Mutation(
+        "promises: the level is the least of all answers'",
+        "disorder/quantile/policy.py",
+        "self.level = min(",
+        "self.level = max(",
+        (LEVELS,),
+    ),
+    Mutation(
+        "promises: a budget is of its own answer",
+        "disorder/quantile/error_budget.py",
+        'state.get(f"{part}_{name}", 0.0)',
+        'state.get(f"{part}_value", 0.0)',
+        (LEVELS,),
+    ),
+    Mutation(
+        "promises: a name stands once",
+        "disorder/promising_policy.py",
+        "if of is not None and len(set(of)) < len(of):",
+        "if False:",
+        ("tests/unit/query/test_promise_names.py",),
+    ),
+    Mutation(
+        "λ_thr: a null is no value",
+        "disorder/coverage_threshold.py",
+        "is_stored & (rows[has_value] == 1)",
+        "is_stored",
+        ("tests/unit/disorder/test_coverage_threshold.py",),
     ),
     Mutation(
         "quiet: windows ahead of arrival stay open",

@@ -6,6 +6,7 @@ from guards.mutation import Mutation
 
 LOADING = "tests/unit/query/test_loading.py"
 WINDOW = "tests/unit/query/test_window_section.py"
+PROMISES = "tests/unit/query/test_promise_names.py"
 SQL_FORM = "tests/unit/query/test_sql_form.py"
 
 MUTATIONS = (
@@ -22,6 +23,27 @@ MUTATIONS = (
         "if any(_RANDOM.match(field) for field in schedule.split()):",
         "if False:",
         ("tests/unit/query/test_manners.py",),
+    ),
+    Mutation(
+        "promises: a name of no answer",
+        "query/promise_names.py",
+        "if name not in section.each:",
+        "if False:",
+        (PROMISES,),
+    ),
+    Mutation(
+        "promises: the short form has no names",
+        "query/promise_names.py",
+        "if policy.of is not None:",
+        "if False:",
+        (PROMISES,),
+    ),
+    Mutation(
+        "promises: an answer without a coverage threshold",
+        "query/promise_names.py",
+        "if reasons[name] is not None:",
+        "if False:",
+        (PROMISES,),
     ),
     Mutation(
         "windows beyond reason",

@@ -82,6 +82,28 @@ class Total:
 
 
 @dataclass(frozen=True)
+class Squares:
+    """The sum of the squares of values, in doubles: of the sample alone, as digits get lost (else `Moments`)."""
+
+    column: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.column}:squared"
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return {self.name: pa.float64()}
+
+    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        with np.errstate(over="ignore"):
+            return {self.name: np.square(values.doubles)}
+
+    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
+        return {self.name: rows.fold(columns[self.name], "sum")}
+
+
+@dataclass(frozen=True)
 class ExactTotal:
     """The sum of integers or decimals, exact: base-2³² digits, the lowest first and the last one signed."""
 

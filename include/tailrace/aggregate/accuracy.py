@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.aggregate.folds import Floats
+from tailrace.aggregate.value_column import Floats
 from tailrace.answers.identity import Identity
 from tailrace.ground.columns import single_batch
 

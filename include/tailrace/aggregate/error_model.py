@@ -1,36 +1,99 @@
-"""The error model of aggregates, for promises (error, risk): λ_thr and the required slack K (allowed lateness)."""
+"""The error model of aggregates, for promises (error, risk): the sample, λ_thr and the required slack K."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
-from tailrace.aggregate.folds import Floats, Ints
-from tailrace.aggregate.functions import function_of
-from tailrace.aggregate.population import Population
-from tailrace.aggregate.promise import threshold
-from tailrace.aggregate.required_slack import required_slack
+import pyarrow as pa
+
+from tailrace.aggregate.accumulators import Accumulator
+from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
+from tailrace.aggregate.populations import SampledPopulation
+from tailrace.aggregate.promised import PromisedAggregates
+from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
+from tailrace.aggregate.value_column import is_number
+from tailrace.disorder.error_model import SAMPLE, Promises
+from tailrace.expressions.projection import Projection
+from tailrace.ground.errors import Problem
+
+
+@dataclass(frozen=True)
+class SampledAggregates(Aggregates):
+    """The aggregates that promised answers need, and what their populations need beside."""
+
+    @cached_property
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        own = Aggregates(self.aggregates).accumulators
+        populations = (SampledPopulation.of(each) for each in self.aggregates if has_threshold(each))
+        return tuple(dict.fromkeys([*own, *(each for one in populations for each in one.accumulators)]))
 
 
 @dataclass(frozen=True)
 class AggregateErrorModel:
-    """The error model of a declared function (`disorder.tick_statistics.ErrorModel`)."""
+    """The error model of declared aggregates (`disorder.error_model.ErrorModel`).
 
-    function: str
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    Attributes
+    ----------
+    aggregates : tuple of NamedAggregate
+    derived : Projection or None
+        The expressions over them, with the types of what they read.
+    """
 
-    def threshold(
-        self, error: float, risk: float, tuples: Floats, total: Floats, squares: Floats, values: Floats
-    ) -> float:
-        """λ_thr of the promise, see `disorder.tick_statistics.ErrorModel`."""
-        function = function_of(self.function, self.parameters)
-        # For other folds only the size is known.
-        sums = (total, squares) if function.folds == ("sum",) else (tuples, tuples)
-        # A partial of one tuple is a value too, but whether a partial is of one tuple depends on how the log is cut.
-        sample = tuple(values.tolist()) if function.folds == ("keep",) else ()
-        population = Population.of(tuples, *sums, sample)
-        return threshold(function, error, risk, population)
+    aggregates: tuple[NamedAggregate, ...]
+    derived: Projection | None = None
 
-    def required_slack(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
-        """The least K with which each window keeps the error, see `disorder.tick_statistics.ErrorModel`."""
-        return required_slack(function_of(self.function, self.parameters), error, window, need, tuples, total)
+    def sampled(self, promises: Promises) -> SampledAggregates:
+        """Return the aggregates that promised answers need."""
+        names = tuple(dict.fromkeys(name for of in promises for name in of or self._numbers))
+        return SampledAggregates(self._needed(names))
+
+    @cached_property
+    def sample(self) -> pa.Schema:
+        types = self.sampled([None]).types
+        return pa.schema([*SAMPLE, *((name, dtype) for name, dtype in types.items() if name not in SAMPLE.names)])
+
+    def promised(self, of: tuple[str, ...] | None) -> PromisedAggregates:
+        """Return the answers that a promise names; None: all that are numbers."""
+        if of not in self._promised:
+            names = of or self._numbers
+            derived = None if self.derived is None else self.derived.pruned(names)
+            populations = tuple(SampledPopulation.of(each) for each in self.aggregates if each.name in names)
+            self._promised[of] = PromisedAggregates(names, self._needed(names), derived, populations)
+        return self._promised[of]
+
+    def type_problems(self, of: tuple[str, ...] | None) -> list[Problem]:
+        """Return the promised answers that are no numbers."""
+        if of is None and not self._numbers:
+            return [Problem("disorder.policy", "it promises (error, risk) of numbers, and no answer is one", "k_slack")]
+        remedy = ", ".join(self._numbers) or "an answer that is a number"
+        return [
+            Problem("disorder.of", f"{name} is of type {self._types[name]}, and errors are of numbers", remedy)
+            for name in of or ()
+            if name not in self._numbers
+        ]
+
+    @cached_property
+    def _promised(self) -> dict[tuple[str, ...] | None, PromisedAggregates]:
+        """The promised answers so far: to bind expressions takes some milliseconds."""
+        return {}
+
+    @cached_property
+    def _types(self) -> dict[str, pa.DataType]:
+        types = {each.name: each.result for each in self.aggregates}
+        return types if self.derived is None else types | self.derived.derived_types
+
+    @cached_property
+    def _numbers(self) -> tuple[str, ...]:
+        return tuple(name for name, dtype in self._types.items() if is_number(dtype))
+
+    def _needed(self, names: tuple[str, ...]) -> tuple[NamedAggregate, ...]:
+        """Return the aggregates that some answers are, or that their expressions read."""
+        derived = None if self.derived is None else self.derived.pruned(names)
+        needed = {*names, *(() if derived is None else derived.inputs)}
+        return tuple(each for each in self.aggregates if each.name in needed)
+
+
+def has_threshold(aggregate: NamedAggregate) -> bool:
+    """Test whether a coverage threshold λ_thr of an aggregate is known."""
+    return TYPED_FUNCTIONS[aggregate.function].threshold is not None

@@ -32,7 +32,7 @@ class Kept:
         return f"{self.column}:{'doubles' if self.in_doubles else 'values'}"
 
     @property
-    def _has(self) -> str:
+    def has(self) -> str:
         return f"{self.name}:has"
 
     @property
@@ -41,11 +41,11 @@ class Kept:
 
     @property
     def types(self) -> dict[str, pa.DataType]:
-        return {self._has: pa.int64(), self.name: self._type}
+        return {self.has: pa.int64(), self.name: self._type}
 
     def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         return {
-            self._has: values.is_value.astype(np.int64),
+            self.has: values.is_value.astype(np.int64),
             self.name: values.doubles if self.in_doubles else values.objects,
         }
 
@@ -54,7 +54,7 @@ class Kept:
 
     def ascending(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Floats]:
         """Return how many values each group has, shape (m,), and the values of one after another, ascending in each."""
-        is_value = columns[self._has] > 0
+        is_value = columns[self.has] > 0
         value, group = columns[self.name][is_value], rows.group[is_value]
         # Rank the values first: plain integers then sort far quicker than doubles by their group.
         order = np.argsort(value, kind="stable")
@@ -66,7 +66,7 @@ class Kept:
 
     def distinct(self, rows: GroupedRows, columns: Columns) -> Ints:
         """Return how many distinct values each group has, shape (m,)."""
-        is_value = columns[self._has] > 0
+        is_value = columns[self.has] > 0
         value, group = columns[self.name][is_value], rows.group[is_value]
         _, number = np.unique(ranks(value, self._type), return_inverse=True)
         code, split = pair(group, number.astype(np.int64))

@@ -13,14 +13,13 @@ from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend_all import AmendedAggregates, amend_all, amounts_of
 from tailrace.aggregate.chosen import ORDER
 from tailrace.aggregate.error_model import AggregateErrorModel
-from tailrace.aggregate.functions import FUNCTIONS, function_of
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
 from tailrace.aggregate.typed import takes
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
-from tailrace.disorder.tick_statistics import SAMPLE
+from tailrace.disorder.error_model import Promises
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.columns import single_batch
 from tailrace.ground.errors import Problem
@@ -122,17 +121,17 @@ class NamedAggregates(KeyedWindows):
             tuples = tuples.append_column(arrival, pa.nulls(len(tuples), pa.int64()))
         return tuples.select(list(dict.fromkeys([*self.inputs[side].tuple_columns, *ORDER])))
 
-    @property
-    def error_model(self) -> AggregateErrorModel:
-        return AggregateErrorModel(self.aggregates[0].function, self.aggregates[0].parameters)
-
-    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        if not self.aggregates[0].in_doubles or self.aggregates[0].function not in FUNCTIONS:
-            return pa.RecordBatch.from_pylist([], SAMPLE)
-        return sample(self.windows, function_of(self.aggregates[0].function, self.aggregates[0].parameters), tuples)
-
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.summary, rows)
+
+    @cached_property
+    def error_model(self) -> AggregateErrorModel:
+        return AggregateErrorModel(self.aggregates, self._derived if self.expressions else None)
+
+    def sample(self, tuples: pa.RecordBatch, promises: Promises) -> pa.RecordBatch:
+        model = self.error_model
+        tuples = tuples if promises else tuples[:0]
+        return sample(self.windows, model.sampled(promises), model.sample, tuples)
 
     def start(self) -> PaneState:
         return PaneState.empty(self.key_type, self.summary.types)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import Aggregates
-from tailrace.aggregate.function import Function
 from tailrace.aggregate.tick_groups import TickGroups, group_by_tick
 from tailrace.ground.columns import encode
-from tailrace.ground.grouping import How
 from tailrace.windows.panes import Columns
 from tailrace.windows.windows import Windows
 
@@ -35,18 +31,6 @@ def combine(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) ->
         return _each(windows, tuples, columns, aggregates.types)
     groups = group_by_tick(windows, tuples)
     return _rows(groups, aggregates.merge_rows(groups.rows, columns), aggregates.types)
-
-
-def combine_function(windows: Windows, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """Do the same for a function of doubles."""
-    value = np.asarray(tuples.column("value")) if "value" in tuples.schema.names else np.zeros(len(tuples))
-    columns = dict(zip(function.accumulator, function.accumulate(value), strict=True))
-    if function.folds == ("keep",):
-        return _each(windows, tuples, columns, function.types)
-    groups = group_by_tick(windows, tuples)
-    hows = cast("tuple[How, ...]", function.folds)
-    folded = {name: groups.rows.fold(columns[name], how) for name, how in zip(columns, hows, strict=True)}
-    return _rows(groups, folded, function.types)
 
 
 def _each(windows: Windows, tuples: pa.RecordBatch, columns: Columns, types: dict[str, pa.DataType]) -> pa.RecordBatch:

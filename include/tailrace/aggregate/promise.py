@@ -10,22 +10,21 @@ be off.
 
 from __future__ import annotations
 
-from tailrace.aggregate.function import Function
-from tailrace.aggregate.functions import FUNCTIONS
+from collections.abc import Mapping
+from typing import Any
+
 from tailrace.aggregate.population import Population
+from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 
 FEWEST = 1e-9
 """Tolerance for rounding, in tuples: a window that lacks one tuple may seem to lack this much less."""
 
 
-def refusal(function: str, error: float, risk: float) -> tuple[str, str] | None:
+def refusal(error: float, risk: float) -> tuple[str, str] | None:
     """Return the reason why no stream can keep a promise, and what would be right instead; None: it can be kept.
 
-    Any other promise is kept at least by whole windows, so there is a λ_thr for it.
+    Any other promise is kept at least by whole windows.
     """
-    promising = [name for name, known in FUNCTIONS.items() if known.threshold is not None]
-    if function not in promising:
-        return f"{function} promises nothing: it is not known how it errs", ", ".join(promising)
     if not error > 0:
         return (
             f"an answer's error is always ≥ {error:g}, so it can't be promised to stay below",
@@ -46,15 +45,39 @@ def refusal(function: str, error: float, risk: float) -> tuple[str, str] | None:
     return None
 
 
-def threshold(function: Function, error: float, risk: float, population: Population) -> float:
+def threshold_refusal(function: str, has_condition: bool) -> str | None:
+    """Return the reason why λ_thr of a function is not known; None: it is.
+
+    `has_condition`: it takes the values of some tuples alone.
+    """
+    known = TYPED_FUNCTIONS[function]
+    if known.threshold is None:
+        return f"no coverage threshold is known of {function}"
+    if has_condition and known.threshold_of_part is None:
+        return f"no coverage threshold is known of {function} with a where: the tuples' share is not its values' share"
+    return None
+
+
+def threshold(
+    function: str,
+    error: float,
+    risk: float,
+    population: Population,
+    parameters: Mapping[str, Any] | None = None,
+    of_part: bool = False,
+) -> float:
     """Return λ_thr, the share of a window's tuples that must be there.
 
     Parameters
     ----------
-    function : Function
-        With its parameters bound to it.
+    function : str
+        In `typed_functions.TYPED_FUNCTIONS`, with a threshold.
     error, risk : float
         ε and δ in (0, 1), to which `refusal` does not object.
+    parameters : dict
+        Those that the function takes, as q.
+    of_part : bool
+        Whether some tuples of the population may have no value, see `TypedFunction`.
 
     Returns
     -------
@@ -66,8 +89,11 @@ def threshold(function: Function, error: float, risk: float, population: Populat
     ValueError
         When the promise can't be kept.
     """
-    if reason := refusal(function.name, error, risk):
+    if reason := refusal(error, risk):
         raise ValueError(": ".join(reason))
-    assert function.threshold is not None
-    share = function.threshold(error, risk, population)
+    known = TYPED_FUNCTIONS[function]
+    of_population = known.threshold_of_part if of_part else known.threshold
+    if of_population is None:
+        raise ValueError(threshold_refusal(function, of_part))
+    share = of_population(error, risk, population, **(parameters or {}))
     return share if (1 - share) * population.tuples >= 1 - FEWEST else 1.0

@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.aggregate.function import Function
-from tailrace.aggregate.partials import combine_function as combine
+from tailrace.aggregate.aggregates import Aggregates
+from tailrace.aggregate.partials import combine
 from tailrace.disorder.quantile.key_sketch import GROUPS, KeySketch, stretch_of
-from tailrace.disorder.tick_statistics import SAMPLE
 from tailrace.ground.columns import group, pair, unify
 from tailrace.partition.by_key import hash_of
 from tailrace.windows.windows import Windows
@@ -33,31 +32,28 @@ def _in_sample(windows: Windows, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
     return tick < groups.until[place][np.searchsorted(distinct, code)]
 
 
-def sample(windows: Windows, function: Function, tuples: pa.RecordBatch) -> pa.RecordBatch:
+def sample(windows: Windows, aggregates: Aggregates, schema: pa.Schema, tuples: pa.RecordBatch) -> pa.RecordBatch:
     """Combine the tuples of at most `GROUPS` keys at a time in each stretch into partials; `group` is the key's hash.
 
     Parameters
     ----------
+    aggregates : Aggregates
+        Those that promised answers need.
+    schema : Schema
+        `ErrorModel.sample`, with the columns of all. Those of other aggregates are 0 or null.
     tuples : RecordBatch
         As `combine` takes them.
-
-    Returns
-    -------
-    RecordBatch
-        Of schema `SAMPLE`. `squares` is the sum of the squares of the values where `total` is the sum of the values,
-        else 0. Without rows where the function promises nothing.
     """
-    if function.threshold is None:
-        return pa.RecordBatch.from_pylist([], SAMPLE)
-    selection = tuples.filter(pa.array(_in_sample(windows, tuples)))
-    partials = combine(windows, function, selection)
+    if not len(tuples):
+        return pa.RecordBatch.from_pylist([], schema)
+    partials = combine(windows, aggregates, tuples.filter(pa.array(_in_sample(windows, tuples))))
     hashes = hash_of(partials.column("key").dictionary).view(np.int64)[np.asarray(partials.column("key").indices)]
-    squares = np.zeros(len(hashes))
-    if function.folds == ("sum",) and "value" in selection.schema.names:
-        place = selection.schema.get_field_index("value")
-        with_squares = selection.set_column(place, "value", pa.array(np.square(np.asarray(selection.column(place)))))
-        squares = np.asarray(
-            combine(windows, function, with_squares).column("total")
-        )  # in the same order as the partials
-    columns = [partials.column("tick"), pa.array(hashes), partials.column("pane"), partials.column("tuples")]
-    return pa.RecordBatch.from_arrays([*columns, partials.column("total"), pa.array(squares)], schema=SAMPLE)
+    columns = {name: partials.column(name) for name in partials.schema.names} | {"group": pa.array(hashes)}
+    needed = [columns[field.name] if field.name in columns else _nothing(field.type, len(hashes)) for field in schema]
+    return pa.RecordBatch.from_arrays(needed, schema=schema)
+
+
+def _nothing(dtype: pa.DataType, count: int) -> pa.Array:
+    """Return a column of no values: no nulls among numbers, by which all of a column would become doubles."""
+    is_number = pa.types.is_int64(dtype) or pa.types.is_float64(dtype)
+    return pa.array(np.zeros(count), dtype) if is_number else pa.nulls(count, dtype)

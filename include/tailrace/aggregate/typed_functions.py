@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
+
+from tailrace.aggregate.coverage import counted, extreme, ranked
+from tailrace.aggregate.promise_mean import mean, total
 
 QUANTILE = "the share of the numbers that lie below, for function quantile: 0.9"
 SHARE = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, description=QUANTILE)]
@@ -29,6 +33,12 @@ class TypedFunction:
         again where tuples come late.
     needs_column : bool
         Whether a query must name a column.
+    threshold : callable or None
+        Gives the coverage threshold λ_thr from error, risk, population and the parameters, see `promise.threshold`;
+        None: it is not known.
+    threshold_of_part : callable or None
+        The same where the function takes the values of some tuples alone, as others have none; a population's tuples
+        without one then count as 0. None: the share of the tuples that are there is not the share of the values.
     """
 
     name: str
@@ -36,16 +46,20 @@ class TypedFunction:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     amended_as: str | None = None
     needs_column: bool = True
+    threshold: Callable[..., float] | None = None
+    threshold_of_part: Callable[..., float] | None = None
 
 
 _ALL = (
-    TypedFunction("sum", amended_as="sum"),
-    TypedFunction("count", of_numbers=False, amended_as="sum", needs_column=False),
-    TypedFunction("avg"),
-    TypedFunction("min", of_numbers=False, amended_as="min"),
-    TypedFunction("max", of_numbers=False, amended_as="max"),
-    TypedFunction("median"),
-    TypedFunction("quantile", parameters={"q": SHARE}),
+    TypedFunction("sum", amended_as="sum", threshold=total, threshold_of_part=total),
+    TypedFunction(
+        "count", of_numbers=False, amended_as="sum", needs_column=False, threshold=counted, threshold_of_part=total
+    ),
+    TypedFunction("avg", threshold=mean),
+    TypedFunction("min", of_numbers=False, amended_as="min", threshold=extreme, threshold_of_part=extreme),
+    TypedFunction("max", of_numbers=False, amended_as="max", threshold=extreme, threshold_of_part=extreme),
+    TypedFunction("median", threshold=partial(ranked, q=0.5)),
+    TypedFunction("quantile", parameters={"q": SHARE}, threshold=ranked),
     TypedFunction("stddev"),
     TypedFunction("stddev_pop"),
     TypedFunction("var"),

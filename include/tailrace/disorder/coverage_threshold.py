@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tailrace.disorder.error_model import Columns, Floats, Ints, PromisedAnswers
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.key_sketch import STRETCH, KeySketch
-from tailrace.disorder.tick_statistics import Floats, TickRows, TickStatistics
+from tailrace.disorder.tick_statistics import TickRows, TickStatistics
 from tailrace.ground.columns import group_sums, pair
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.windows import Windows
@@ -18,14 +19,13 @@ from tailrace.windows.windows import Windows
 _MAX_WINDOWS, _MAX_VALUES = 512, 2_000  # only the newest count
 _MIN_VALUES = 1_000  # fewer say too little of a skewed population
 _MEASURE_EVERY = 16  # windows: λ_thr moves slowly, and measuring it takes up to 10 ms
-_SUMS = ("tuples", "total", "squares")
-_NAMES = ("block", "group", *_SUMS, "value_group", "value")
-_FLOATS = ("total", "squares", "value")
 
 
-def thresholds(stats: TickStatistics, error: float, risk: float, state: PolicyState) -> tuple[Floats, PolicyState]:
+def thresholds(
+    stats: TickStatistics, promised: PromisedAnswers, error: float, risk: float, state: PolicyState
+) -> tuple[Floats, PolicyState]:
     """Compute λ_thr at each tick, shape (n,), and the state for the next call."""
-    population = _RecentWindows.restore(state)
+    population = _RecentWindows.restore(promised, stats.sample, state)
     groups, in_use = KeySketch.restore(stats.windows, state, stats.sample)
     sample = TickRows(stats.sample.at[in_use], {name: column[in_use] for name, column in stats.sample.columns.items()})
     block = stats.windows.block(stats.t_max)
@@ -36,9 +36,8 @@ def thresholds(stats: TickStatistics, error: float, risk: float, state: PolicySt
         upto = min(due + 1, len(stats))
         population.add(sample.between(first, upto), stats.windows)
         share[first:upto] = population.share
-        if due < len(stats) and (sums := population.full_windows(int(block[due]))) is not None:
-            assert stats.error_model is not None  # other kinds are refused with such a policy
-            population.share = share[due] = stats.error_model.threshold(error, risk, *sums)
+        if due < len(stats) and (measured := population.full_windows(int(block[due]))) is not None:
+            population.share = share[due] = promised.threshold(error, risk, *measured)
         first = upto
     return share, population.checkpoint() | groups.checkpoint(population.oldest // STRETCH)
 
@@ -49,76 +48,94 @@ class _RecentWindows:
 
     Attributes
     ----------
-    columns : dict of ndarray, shape (m,)
-        By window and group: `block` (the window's number), `group`, and the sums over its tuples. Besides, in columns
-        of a shape of their own: the newest values and their groups, `value` and `value_group`.
+    promised : PromisedAnswers
+        Says which `sums` and `values` are stored.
+    sums : dict of ndarray, shape (m,)
+        By window and group: `block` (the window's number), `group`, and the sums over its tuples.
+    values : dict of pairs of ndarray, shape (v,)
+        The newest values of each column, and their groups.
     share : float
         The latest λ_thr; 1 until the first windows are full.
     measured, oldest : int
         The block that the latest measurement of λ_thr stops before, and the first block that is still stored.
     """
 
-    columns: dict[str, NDArray[Any]]
+    promised: PromisedAnswers
+    sums: dict[str, NDArray[Any]]
+    values: dict[str, tuple[Floats, Ints]]
     share: float
     measured: int
     oldest: int
 
     @staticmethod
-    def restore(state: PolicyState) -> _RecentWindows:
-        none = {name: np.zeros(0, np.float64 if name in _FLOATS else np.int64) for name in _NAMES}
-        columns = {name: state.get(f"population_{name}", none[name]) for name in _NAMES}
-        return _RecentWindows(
-            columns, state.get("share", 1.0), state.get("measured", BEFORE_ALL), state.get("oldest", BEFORE_ALL)
-        )
+    def restore(promised: PromisedAnswers, sample: TickRows, state: PolicyState) -> _RecentWindows:
+        none = {name: column[:0] for name, column in sample.columns.items()}
+        none["block"] = none["pane"]
+        sums = {name: state.get(f"sum_{name}", none[name]) for name in ("block", "group", *promised.sums)}
+        values = {
+            name: (state.get(f"value_{name}", none[name]), state.get(f"value_group_{name}", none["group"]))
+            for name in promised.values
+        }
+        places = state.get("measured", BEFORE_ALL), state.get("oldest", BEFORE_ALL)
+        return _RecentWindows(promised, sums, values, state.get("share", 1.0), *places)
 
     def checkpoint(self) -> PolicyState:
-        arrays = {f"population_{name}": column for name, column in self.columns.items()}
+        arrays = {f"sum_{name}": column for name, column in self.sums.items()}
+        for name, (value, group) in self.values.items():
+            arrays |= {f"value_{name}": value, f"value_group_{name}": group}
         return arrays | {"share": self.share, "measured": self.measured, "oldest": self.oldest}
 
     def add(self, rows: TickRows, windows: Windows) -> None:
         """Add the part of the sample that belongs to some ticks."""
         block = windows.block(rows["pane"])
         is_stored = block >= self.oldest  # the rest of an older block is no longer stored
-        new = {"block": block[is_stored]} | {name: rows[name][is_stored] for name in ("group", *_SUMS)}
-        columns = {name: np.concatenate([self.columns[name], column]) for name, column in new.items()}
+        new = {"block": block[is_stored]} | {name: rows[name][is_stored] for name in self.sums if name != "block"}
+        columns = {name: np.concatenate([self.sums[name], column]) for name, column in new.items()}
         code, split = pair(columns["block"], columns["group"])
-        code, sums = group_sums(code, *(columns[name] for name in _SUMS))
+        code, sums = group_sums(code, *(columns[name] for name in self.promised.sums))
         blocks, group = split(code)
-        single = _newest(rows, is_stored & (rows["tuples"] == 1))  # such a row's total is a value, whatever the fold
-        newest = {"value_group": rows["group"][single], "value": rows["total"][single]}
-        values = {name: np.concatenate([self.columns[name], column])[-_MAX_VALUES:] for name, column in newest.items()}
-        self.columns = {"block": blocks, "group": group} | dict(zip(_SUMS, sums, strict=True)) | values
+        self.sums = {"block": blocks, "group": group} | dict(zip(self.promised.sums, sums, strict=True))
+        for name, has_value in self.promised.values.items():
+            newest = _newest(rows, name, is_stored & (rows[has_value] == 1))
+            added = zip(self.values[name], (rows[name][newest], rows["group"][newest]), strict=True)
+            value, value_group = (np.concatenate(parts)[-_MAX_VALUES:] for parts in added)
+            self.values[name] = value, value_group
 
-    def full_windows(self, block: int) -> tuple[Floats, Floats, Floats, Floats] | None:
+    def full_windows(self, block: int) -> tuple[Columns, Columns] | None:
         """Return the sums of the windows before `block`, and values; None if there are no such windows.
 
         `block` is the one that t_max has reached; it becomes `measured`, and all but the newest windows are dropped.
         """
-        is_full = self.columns["block"] < block
+        is_full = self.sums["block"] < block
         if not is_full.any():
             return None
-        values = self._relative_values() if len(self.columns["value"]) >= _MIN_VALUES else np.zeros(0)
-        tuples, total, squares = (self.columns[name][is_full].astype(float) for name in _SUMS)
+        values = {name: _relative(*columns) for name, columns in self.values.items()}
+        sums = {name: self.sums[name][is_full].astype(float) for name in self.promised.sums}
         self.measured = block
-        self.oldest = max(self.oldest, int(self.columns["block"][-_MAX_WINDOWS:][0]))
-        keep = self.columns["block"] >= self.oldest
-        self.columns |= {name: self.columns[name][keep] for name in ("block", "group", *_SUMS)}
-        return tuples, total, squares, values
-
-    def _relative_values(self) -> Floats:
-        """Divide each value by the mean magnitude of its key's: errors are relative, and keys may differ in scale."""
-        _, code = np.unique(self.columns["value_group"], return_inverse=True)
-        value = self.columns["value"]
-        size = np.bincount(code, np.abs(value)) / np.bincount(code)
-        return value / np.where(size > 0, size, 1.0)[code]
+        self.oldest = max(self.oldest, int(self.sums["block"][-_MAX_WINDOWS:][0]))
+        keep = self.sums["block"] >= self.oldest
+        self.sums = {name: column[keep] for name, column in self.sums.items()}
+        return sums, values
 
 
-def _newest(rows: TickRows, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the indices of the newest wanted rows, at most `_MAX_VALUES`, by tick, then group, then total.
+def _relative(value: Floats, group: Ints) -> Floats:
+    """Divide each value by the mean magnitude of its key's: errors are relative, and keys may differ in scale.
+
+    Too few values give none.
+    """
+    if len(value) < _MIN_VALUES:
+        return np.zeros(0)
+    _, code = np.unique(group, return_inverse=True)
+    size = np.bincount(code, np.abs(value)) / np.bincount(code)
+    return value / np.where(size > 0, size, 1.0)[code]
+
+
+def _newest(rows: TickRows, name: str, wanted: NDArray[np.bool_]) -> Ints:
+    """Return the indices of the newest wanted rows, at most `_MAX_VALUES`, by tick, then group, then value.
 
     The order within a tick makes the choice the same however the log is cut.
     """
     place = np.flatnonzero(wanted)
     if len(place) > _MAX_VALUES:
         place = place[rows.at[place] >= rows.at[place[-_MAX_VALUES]]]
-    return place[np.lexsort((rows["total"][place], rows["group"][place], rows.at[place]))][-_MAX_VALUES:]
+    return place[np.lexsort((rows[name][place], rows["group"][place], rows.at[place]))][-_MAX_VALUES:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,11 @@ from tailrace.disorder.window_coverage import WindowCoverage
 class PDPolicy(PromisingPolicy):
     """Policy K = αk, where a PD controller sets α from err(i) = λ_thr − λ_i, in the order of the windows' ends.
 
-    λ_thr is the coverage threshold of the query's function, measured on recent windows. F (the frontier, the watermark)
-    counts here only as ticks move it: K has no part in what windows closed by silence miss.
+    λ_thr is the largest coverage threshold of the promised answers, measured on recent windows. F (the frontier, the
+    watermark) counts here only as ticks move it: K has no part in what windows closed by silence miss.
     """
+
+    needs_threshold: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -33,7 +36,7 @@ class PDPolicy(PromisingPolicy):
 
     def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         base, base_state = self.base(stats, state)
-        threshold, threshold_state = thresholds(stats, self.error, self.risk, state)
+        threshold, threshold_state = thresholds(stats, self.promised(stats), self.error, self.risk, state)
         coverage = WindowCoverage.restore(stats, state)
         pd = PDController(*self.gains, state.get("alpha", 1.0), state.get("last", 0.0))
         k_ms, frontier = np.empty(len(stats), np.int64), state.get("frontier", stats.frontier)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from tailrace.disorder.tick_statistics import TickStatistics
 
 PolicyState = dict[str, Any]
-"""State of a policy between calls: JSON values, and arrays of shape (m,) of int64 or float64."""
+"""State of a policy between calls: JSON values, and arrays of shape (m,), of int64, float64, texts or bytes."""
 
 
 class SlackPolicy(BaseModel):
@@ -24,9 +24,6 @@ class SlackPolicy(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-    samples: ClassVar[bool] = False
-    """True if the policy needs a sample of the partials."""
 
     policy: str
 

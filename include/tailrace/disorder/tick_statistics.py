@@ -3,66 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.disorder.error_model import SAMPLE, ErrorModel, Ints
 from tailrace.disorder.ticks import Ticks
 from tailrace.windows.sliding import Sliding
 from tailrace.windows.windows import Windows
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 COUNTS = pa.schema([(name, pa.int64()) for name in ("tick", "pane", "count")])
 """Schema of the tuple counts by tick and pane, over all keys."""
-
-SAMPLE = pa.schema(
-    [(name, pa.int64()) for name in ("tick", "group", "pane", "tuples")]
-    + [(name, pa.float64()) for name in ("total", "squares")]
-)
-"""Schema of the partials of some keys (`group` identifies the key), with the sum of the squares of their values."""
-
-
-class ErrorModel(Protocol):
-    """Model of the errors of a kind's answers, which the policies that promise (error, risk) use."""
-
-    def threshold(
-        self, error: float, risk: float, tuples: Floats, total: Floats, squares: Floats, values: Floats
-    ) -> float:
-        """Return λ_thr, the share of a window's tuples with which its answer keeps the promise, in (0, 1].
-
-        Parameters
-        ----------
-        tuples, total, squares : ndarray, shape (m,), m ≥ 1
-            Of some windows of single keys: number of tuples, sum of their values and of the squares, where known.
-        values : ndarray, shape (v,)
-            Some of the values, where known.
-        """
-
-    def required_slack(self, error: float, window: Ints, need: Ints, tuples: Ints, total: Floats) -> Ints:
-        """Return the slack K that each of m windows needs.
-
-        It is the least K with which, as with any larger one, the window's answer is off by less than `error`.
-
-        Parameters
-        ----------
-        window, need, tuples, total : ndarray, shape (n,)
-            Partials: the window's number in [0, m), each of which occurs; the least K (ms) with which the window would
-            have held the partial; the partial's tuples and total.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            In ms.
-        """
 
 
 @dataclass(frozen=True)
 class TickContents:
-    """Contents of ticks: tables of `COUNTS` and `SAMPLE`, in any order, and the windows that they belong to."""
+    """Contents of ticks, in any order, and the windows that they belong to.
+
+    `counts` is of schema `COUNTS`, `sample` of the error model's, or of `SAMPLE` where there is no error model.
+    """
 
     windows: Windows
     counts: pa.Table
@@ -110,7 +71,8 @@ class TickStatistics:
     counts : TickRows
         `pane` (ms), `count`: tuples of all keys.
     sample : TickRows
-        `group`, `pane` (ms), `tuples`, `total`, `squares`: partials of some keys, where the policy asks for them.
+        `group`, `pane` (ms), `tuples`, and the kind's own columns (`ErrorModel.sample`): partials of some keys, where
+        the policy asks for them.
     """
 
     ticks: Ticks

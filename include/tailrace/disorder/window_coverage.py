@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tailrace.disorder.error_model import Floats, Ints
 from tailrace.disorder.policy import PolicyState
-from tailrace.disorder.tick_statistics import Floats, Ints, TickStatistics
+from tailrace.disorder.tick_statistics import TickStatistics
 from tailrace.ground.columns import group_sums
 from tailrace.windows.windows import Windows
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tailrace.disorder.error_model import Promises
 from tailrace.disorder.policies import policy_of
+from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.facts import Fact, Facts
 
 
@@ -55,9 +57,10 @@ class BatchHeader:
         return tuple(fact for fact in self.facts if fact.batch == self.batch)
 
     @property
-    def sample(self) -> bool:
-        """True if a policy that is in force, or will be, needs a sample of the partials."""
-        return any(policy_of(fact.value).samples for fact in self.settings)
+    def promises(self) -> Promises:
+        """What the policies that are in force, or will be, promise: they need a sample of the partials for that."""
+        policies = (policy_of(fact.value) for fact in self.settings)
+        return [policy.of for policy in policies if isinstance(policy, PromisingPolicy)]
 
     def pack(self) -> bytes:
         return json.dumps(asdict(self)).encode()

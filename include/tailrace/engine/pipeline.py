@@ -138,7 +138,7 @@ class Pipeline:
             tables[reader.history.name] = history.write(tuples, segment.ordinal, reader.history)
         statistics = {
             "ticks": content.ticks.to_arrow(),
-            "sample": sample_of(self.kind, tuples if header.sample else tuples[:0]),
+            "sample": sample_of(self.kind, tuples, header.promises),
         }
         ids = tuples.select(ID_COLUMNS)
         none = single_batch(ids.schema.empty_table())  # a slice of no rows would bring the offsets of all

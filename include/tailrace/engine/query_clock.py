@@ -23,7 +23,7 @@ from tailrace.engine.tick_buffer import CompleteTicks, TickBuffer
 from tailrace.ground import wire
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.ground.wire import Batches
-from tailrace.kind.capabilities import tick_contents
+from tailrace.kind.capabilities import sample_schema, tick_contents
 from tailrace.kind.protocol import Enrichment, Kind, windowed
 from tailrace.windows.windows import Windows
 
@@ -182,7 +182,7 @@ class QueryClock:
         """Restore a state from its bytes; None: the initial state."""
         if state is None:
             id_types = [each.column_types.id for each in self.kind.inputs]
-            arrived = TickBuffer.empty(self.tick_ms, id_types)
+            arrived = TickBuffer.empty(self.tick_ms, id_types, sample_schema(self.kind))
             return ClockState(-1, Clock(), TotalCoverage(), arrived, Repeats.none(id_types))
         batches, values = wire.unpack(state)
         return ClockState(

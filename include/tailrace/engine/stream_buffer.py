@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.disorder import ticks as ticking
-from tailrace.disorder.tick_statistics import COUNTS, SAMPLE
+from tailrace.disorder.tick_statistics import COUNTS
 from tailrace.disorder.ticks import Ticks
 from tailrace.engine.repeats import ID_COLUMNS
 from tailrace.engine.row_buffer import Cut, raise_ticks, renumber, split_at
@@ -50,10 +50,10 @@ class StreamBuffer:
     newest: Newest
 
     @staticmethod
-    def empty(id_type: pa.DataType) -> StreamBuffer:
-        """Return the buffer before anything came."""
+    def empty(id_type: pa.DataType, sample: pa.Schema) -> StreamBuffer:
+        """Return the buffer before anything came, given the schema of the kind's sample."""
         ids = pa.schema([(name, id_type if name == "id" else pa.int64()) for name in ID_COLUMNS])
-        nothing = COUNTS.empty_table(), SAMPLE.empty_table(), ids.empty_table()
+        nothing = COUNTS.empty_table(), sample.empty_table(), ids.empty_table()
         return StreamBuffer(Ticks.none(), *nothing, (BEFORE_ALL, BEFORE_ALL))
 
     def append(self, segments: Sequence[Batches]) -> tuple[StreamBuffer, list[Newest]]:

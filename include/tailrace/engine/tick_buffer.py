@@ -63,9 +63,9 @@ class TickBuffer:
     idle: frozenset[int] = frozenset()
 
     @staticmethod
-    def empty(tick_ms: int, id_types: Sequence[pa.DataType]) -> TickBuffer:
-        """Return the buffer before anything came, of one stream for each type of ids."""
-        streams = tuple(map(StreamBuffer.empty, id_types))
+    def empty(tick_ms: int, id_types: Sequence[pa.DataType], sample: pa.Schema) -> TickBuffer:
+        """Return the buffer before anything came, of one stream for each type of ids; `sample` is the kind's schema."""
+        streams = tuple(StreamBuffer.empty(id_type, sample) for id_type in id_types)
         return TickBuffer(tick_ms, streams, (0,) * len(streams))
 
     @property

@@ -7,7 +7,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
-from tailrace.disorder.tick_statistics import SAMPLE, ErrorModel, TickContents
+from tailrace.disorder.error_model import SAMPLE, ErrorModel, Promises
+from tailrace.disorder.tick_statistics import TickContents
 from tailrace.ground.columns import Floats
 from tailrace.ground.errors import Problem
 from tailrace.kind.protocol import WindowedKind
@@ -16,15 +17,18 @@ from tailrace.windows.windows import Windows
 
 
 @runtime_checkable
-class Promises(Protocol):
+class Promising(Protocol):
     """A kind that policies which promise (error, risk) go with."""
 
     @property
     def error_model(self) -> ErrorModel:
         """The error model of the answers."""
 
-    def sample(self, tuples: pa.RecordBatch) -> pa.RecordBatch:
-        """Partials of a few keys, of schema `disorder.tick_statistics.SAMPLE`; the query's clock gets them."""
+    def sample(self, tuples: pa.RecordBatch, promises: Promises) -> pa.RecordBatch:
+        """Partials of a few keys, of the error model's schema; the query's clock gets them.
+
+        Columns that no promise needs may have any values; without a promise there are no rows.
+        """
 
 
 @runtime_checkable
@@ -110,11 +114,16 @@ def combined(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:
     return kind.combine(rows) if isinstance(kind, Preaggregating) else rows
 
 
-def sample_of(kind: object, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the kind's sample of these tuples; empty where it has none."""
-    return kind.sample(tuples) if isinstance(kind, Promises) else pa.RecordBatch.from_pylist([], SAMPLE)
+def sample_of(kind: object, tuples: pa.RecordBatch, promises: Promises) -> pa.RecordBatch:
+    """Return the kind's sample of these tuples for some promises; empty where it has none."""
+    return kind.sample(tuples, promises) if isinstance(kind, Promising) else pa.RecordBatch.from_pylist([], SAMPLE)
+
+
+def sample_schema(kind: object) -> pa.Schema:
+    """Return the schema of the kind's sample."""
+    return kind.error_model.sample if isinstance(kind, Promising) else SAMPLE
 
 
 def tick_contents(kind: object, windows: Windows, counts: pa.Table, sample: pa.Table) -> TickContents:
     """Return the contents of ticks with the kind's error model, if it has one."""
-    return TickContents(windows, counts, sample, kind.error_model if isinstance(kind, Promises) else None)
+    return TickContents(windows, counts, sample, kind.error_model if isinstance(kind, Promising) else None)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+import yaml
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
@@ -32,7 +33,7 @@ CALENDAR_LENGTH = r"1\s*([wW][eE][eE][kK]|[mM][oO][nN][tT][hH])"
 TIME = r"^\s*\d{4}(-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|-?W\d{2}(-?[1-7])?)(.\d{2}[\d:.,+\-Z ]*)?\s*$"
 FIRST_DAY, LAST_DAY = 1_01_01, 9999_12_31  # 2000-01-01 may be written 20000101, which YAML reads as a number
 QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # a number that YAML parsers read as text: quoted, or 1_000
-_AS_JSON = ("integer", "number", "boolean", "array")  # types whose examples are written as in JSON
+_AS_YAML = ("integer", "number", "boolean", "array")  # types whose examples are not texts
 _HOLDS_SECTIONS: Json = {"not": {"additionalProperties": {"not": {"type": "object"}}}}
 """An object of which a value is an object."""
 
@@ -110,7 +111,7 @@ def _in_file(node: Json) -> Json:
         meaning, _, example = node.get("description", "").partition(": ")
         if example and "type" in node and node["type"] not in ("object", "array", "null"):
             first = node["type"] if isinstance(node["type"], str) else node["type"][0]
-            node["examples"] = [json.loads(example) if first in _AS_JSON else example]
+            node["examples"] = [yaml.safe_load(example) if first in _AS_YAML else example]
             if "pattern" in node:  # editors show this in place of the pattern
                 node["patternErrorMessage"] = f"right would be: {example} ({meaning})"
     return node

@@ -14,6 +14,7 @@ from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.fields import field_error
 from tailrace.query.key_section import check_key_names
+from tailrace.query.promise_names import require_promise
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.window_section import KeyedWindow
 from tailrace.topk.section import TopKSection
@@ -64,16 +65,11 @@ class AggregateQuery(WindowedQuery):
         return fields | {"aggregate": gathered(fields["aggregate"])}
 
     @model_validator(mode="after")
-    def _validate_promise_of_function(self) -> Self:
-        policy = self.policy
-        if isinstance(self.aggregate, NamedAggregatesSection):
-            if isinstance(policy, PromisingPolicy):
-                fault = f"policy {policy.policy} promises (error, risk) for one function, and here are named aggregates"
-                raise field_error(fault, "policy: k_slack; or one function, without a name", "disorder.policy")
-        elif isinstance(policy, PromisingPolicy):
-            reason = refusal(self.aggregate.function, policy.error, policy.risk)
-            if reason is not None:
-                raise field_error(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")
+    def _validate_promise_of_answers(self) -> Self:
+        if isinstance(self.policy, PromisingPolicy):
+            if (reason := refusal(self.policy.error, self.policy.risk)) is not None:
+                raise field_error(*reason, "disorder.risk" if 0 < self.policy.error < 1 else "disorder.error")
+            require_promise(self.policy, self.aggregate)
         return self
 
 

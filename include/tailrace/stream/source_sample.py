@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.engine.derived_columns import with_derived
 from tailrace.engine.stream_reader import column_types_of, columns_of, readers_of
 from tailrace.ground.errors import Unfit
 from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
-from tailrace.kind.capabilities import TypedByColumns
+from tailrace.kind.capabilities import Promising, TypedByColumns
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.query.sections import Stream
@@ -102,7 +103,7 @@ def require_types(query: Query, types: Mapping[str, Types]) -> None:
     """Refuse what the types of the sources' columns show to be wrong.
 
     That is times without a zone beside others that have one, where nothing says what they mean; expressions that can't
-    be bound; and functions that do not take the types of their columns.
+    be bound; functions that do not take the types of their columns; and promises of answers that are no numbers.
 
     Raises
     ------
@@ -116,6 +117,8 @@ def require_types(query: Query, types: Mapping[str, Types]) -> None:
     if query.table is None and len(known) == len(columns):
         kind = build(query, [column_types_of(each, known[name]) for name, each in columns.items()])
         found = kind.type_problems() if isinstance(kind, TypedByColumns) else []
+        if not found and isinstance(query.policy, PromisingPolicy) and isinstance(kind, Promising):
+            found = kind.error_model.type_problems(query.policy.of)
         problems += [replace(problem, where=f"query {query.name}: {problem.where}") for problem in found]
     if problems:
         raise Unfit(problems)

@@ -15,10 +15,10 @@ from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 
 
-def query_over(directory: Path, **each: dict[str, str]):
+def query_over(directory: Path, disorder: dict[str, object] | None = None, **each: dict[str, str]):
     stream = {"source": {"format": "parquet", "path": str(directory / "in")}, "event_time": "at", "id": "id"}
     fields = {"name": "readings", "kind": "aggregate", "streams": {"readings": stream}, "window": {"size": "1 s"}}
-    return declared_query(fields | {"aggregate": each})
+    return declared_query(fields | {"aggregate": each, "disorder": disorder or {"policy": "none"}})
 
 
 def write(directory: Path, values: list[float | None]) -> None:
@@ -52,3 +52,39 @@ def test_a_column_that_is_not_there_is_named_as_one_of_the_section(tmp_path: Pat
     query = query_over(tmp_path, total={"function": "sum", "column": "w"})
     with pytest.raises(Unfit, match="it has no column 'w', which the query names as a column of aggregate"):
         local_stream.run(query, tmp_path / "wh", RunOptions(live=False))
+
+
+PROMISE = {"policy": "quantile", "error": 0.05, "risk": 0.05}
+NEWEST = {"function": "last", "column": "id"}
+
+
+@pytest.mark.parametrize(
+    ("of", "each", "fault", "remedy"),
+    [
+        (["newest"], {"newest": NEWEST, "n": {"function": "count"}}, "newest is of type string", "n"),
+        (["one"], {"n": {"function": "count"}, "one": {"expression": "n > 1"}}, "one is of type bool", "n"),
+        (["newest"], {"newest": NEWEST}, "newest is of type string", "an answer that is a number"),
+        (None, {"newest": NEWEST}, "it promises (error, risk) of numbers, and no answer is one", "k_slack"),
+    ],
+)
+def test_a_promise_of_an_answer_that_is_no_number_is_refused_before_anything_is_written(
+    tmp_path: Path, of: list[str] | None, each: dict[str, dict[str, str]], fault: str, remedy: str
+) -> None:
+    write(tmp_path, [1.0])
+    query = query_over(tmp_path, PROMISE | {"of": of}, **each)
+    with pytest.raises(Unfit) as refused:
+        local_stream.run(query, tmp_path / "wh", RunOptions(live=False))
+    (problem,) = refused.value.problems
+    assert problem.where == f"query readings: disorder.{'policy' if of is None else 'of'}"
+    assert fault in problem.fault
+    assert problem.remedy == remedy
+    assert not (tmp_path / "wh").exists() or not [*(tmp_path / "wh").rglob("*.parquet")]
+
+
+def test_answers_that_are_no_numbers_are_left_out_of_a_promise(tmp_path: Path) -> None:
+    write(tmp_path, [1.5, None, 2.5])
+    each = {"newest": NEWEST, "total": {"function": "sum", "column": "v"}, "mean": {"expression": "total / tuples"}}
+    driver = Driver(query_over(tmp_path, PROMISE, **each), tmp_path / "wh")
+    driver.run(flush=True)
+    (answer,) = driver.tables.read("results", [*each]).to_pylist()
+    assert answer == {"newest": "t2", "total": 4.0, "mean": pytest.approx(4 / 3)}

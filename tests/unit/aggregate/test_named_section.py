@@ -97,13 +97,6 @@ def test_a_key_and_an_aggregate_of_one_name_are_refused() -> None:
         parse(Path("/queries/revenue.yaml"), f"{head}aggregate:\n  country: {{function: count}}\n")
 
 
-def test_a_policy_that_promises_takes_one_function() -> None:
-    more = "disorder: {policy: quantile, error: 0.05, risk: 0.05}\n"
-    with pytest.raises(Refused, match="here are named aggregates") as refused:
-        query_of("  total: {function: sum, column: net}\n", more)
-    assert "policy: k_slack" in str(refused.value)
-
-
 def test_every_name_that_tables_have_is_reserved() -> None:
     """An aggregate of such a name would stand in place of a column, or be taken for a time."""
     kind = build(query_of("  total: {function: sum, column: net}\n"))

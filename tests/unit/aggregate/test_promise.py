@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from tailrace.aggregate import promise, promise_rank
-from tailrace.aggregate.function import Function
-from tailrace.aggregate.functions import FUNCTIONS as REGISTERED
 from tailrace.aggregate.population import Population
-from tailrace.aggregate.promise import refusal
+from tailrace.aggregate.promise import refusal, threshold_refusal
 from tailrace.aggregate.promise_mean import chernoff
 from tailrace.aggregate.promise_rank import Side
 from tailrace.aggregate.simulation import Windows, missing
 from tailrace.aggregate.simulation import threshold_of as threshold
+from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 
 EXPONENTIAL = tuple(-np.log1p(-(np.arange(1000) + 0.5) / 1000))
 MODES = tuple(np.where(np.arange(100) < 58, 1.0, 5.0))
@@ -159,7 +158,6 @@ def test_at_least_one_tuple_must_be_received(function):
 @pytest.mark.parametrize(
     ("function", "error", "risk", "wrong"),
     [
-        ("mode", 0.05, 0.05, "not known how it errs"),
         ("sum", 0, 0.05, "always ≥ 0"),
         ("sum", -0.1, 0.05, "always ≥ -0.1"),
         ("count", nan, 0.05, "always"),
@@ -170,17 +168,42 @@ def test_at_least_one_tuple_must_be_received(function):
     ],
 )
 def test_a_promise_that_cannot_be_kept_is_refused(function, error, risk, wrong):
-    problem = refusal(function, error, risk)
+    problem = refusal(error, risk)
     assert problem is not None
     assert wrong in problem[0]
     assert problem[1]
     with pytest.raises(ValueError, match=wrong):
-        promise.threshold(REGISTERED.get(function) or Function(function, max), error, risk, Population(500, 1.0))
+        promise.threshold(function, error, risk, Population(500, 1.0), {"q": 0.5} if function == "quantile" else {})
+
+
+def test_functions_without_a_threshold_are_named_with_the_reason():
+    promising = {name for name in TYPED_FUNCTIONS if threshold_refusal(name, has_condition=False) is None}
+    assert promising == {*FUNCTIONS}
+    of_part = {name for name in promising if threshold_refusal(name, has_condition=True) is None}
+    assert of_part == {"sum", "count", "min", "max"}
+    assert threshold_refusal("stddev", has_condition=False) == "no coverage threshold is known of stddev"
+    assert "avg with a where" in threshold_refusal("avg", has_condition=True)
+    with pytest.raises(ValueError, match="avg with a where"):
+        promise.threshold("avg", 0.05, 0.05, Population(500, 1.0), of_part=True)
+    with pytest.raises(ValueError, match="no coverage threshold is known of stddev"):
+        promise.threshold("stddev", 0.05, 0.05, Population(500, 1.0))
+
+
+@pytest.mark.parametrize(("error", "risk"), [(0.05, 0.05), (0.1, 0.01)])
+def test_a_count_of_some_tuples_is_the_sum_of_ones_and_zeros(error, risk):
+    tuples = np.full(4, 500.0)
+    ones = np.array([300.0, 310.0, 290.0, 305.0])
+    of_some = Population.of(tuples, ones, ones)
+    of_part = promise.threshold("count", error, risk, of_some, of_part=True)
+    assert of_part == threshold("sum", error, risk, of_some)
+    assert of_part > threshold("count", error, risk, of_some)
+    of_all = promise.threshold("count", error, risk, Population.of(*[tuples] * 3), of_part=True)
+    assert of_all == pytest.approx(threshold("count", error, risk, of_some), abs=1e-4)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_any_other_promise_can_be_kept(function):
-    assert refusal(function, 1e-9, 1e-9) is None
+    assert refusal(1e-9, 1e-9) is None
     assert threshold(function, 1e-9, 1e-9, Population(500, inf)) == 1
 
 

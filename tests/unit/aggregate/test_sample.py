@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from aggregates import kind_of
 from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
+from tailrace.aggregate.planning import aggregate_of
 from tailrace.disorder.quantile.key_sketch import GROUPS
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.partition.by_key import hash_of
 from tailrace.windows.sliding import Sliding
 
@@ -29,8 +32,8 @@ def sample_sums(rows: list[tuple[str, int, int, int]], kind: NamedAggregates = S
     columns = {"event_time": pa.array(event, pa.int64()), "tick": pa.array(tick, pa.int64())}
     columns |= {"key": pa.array(key, pa.string()), "value": pa.array(value, pa.float64())}
     sums: dict[int, dict] = defaultdict(lambda: defaultdict(lambda: np.zeros(3)))
-    for row in kind.sample(pa.RecordBatch.from_pydict(columns)).to_pylist():
-        sums[row["group"]][row["tick"], row["pane"]] += [row["tuples"], row["total"], row["squares"]]
+    for row in kind.sample(pa.RecordBatch.from_pydict(columns), [None]).to_pylist():
+        sums[row["group"]][row["tick"], row["pane"]] += [row["tuples"], row["value:total"], row["value:squared"]]
     return sums
 
 
@@ -85,3 +88,25 @@ def test_a_stream_without_keys_is_one_group():
     rows = [(None, 0, 0, 1), (None, 5, 0, 2)]
     (places,) = sample_sums(rows).values()
     assert {place: sums.tolist() for place, sums in places.items()} == {(0, 0): [2, 3, 5]}
+
+
+def test_what_no_policy_promises_is_left_out_of_rows_and_columns():
+    section = {"total": {"function": "sum", "column": "v"}, "middle": {"function": "median", "column": "v"}}
+    section |= {"texts": {"function": "count_distinct", "column": "t"}, "rate": {"expression": "total / tuples"}}
+    types = ColumnTypes(carried={"value_v": pa.int64(), "value_t": pa.string()})
+    kind = aggregate_of(
+        Sliding(20, 10), NamedAggregatesSection.model_validate({"function": NAMED, "each": section}), types
+    )
+    many = 2**60 + 1
+    times = pa.array([0] * 5, pa.int64())
+    columns = {"key": pa.array(["a"] * 5), "event_time": times, "tick": times, "arrival_time": times}
+    columns |= {"id": pa.array([*"abcde"]), "value_v": pa.array([many] * 5), "value_t": pa.array([*"vwxyz"])}
+    tuples = pa.RecordBatch.from_pydict(columns)
+    (row,) = kind.sample(tuples, [("total",), ("rate",)]).to_pylist()
+    assert row["tuples"] == row["value_v:count"] == 5
+    low, high = row["value_v:digit0"], row["value_v:digit1"]
+    assert (high << 32) + low == 5 * many
+    assert (row["value_v:doubles"], row["value_v:doubles:has"], row["value_t:values"]) == (0, 0, None)
+    assert kind.sample(tuples, [("total",), None]).num_rows == 5, "one that keeps values has a row for each tuple"
+    assert kind.sample(tuples, []).num_rows == 0
+    assert len({kind.sample(tuples, each).schema for each in ([], [None], [("total",)], [("middle",)])}) == 1

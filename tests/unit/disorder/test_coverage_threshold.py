@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from policy_ticks import Arrival, statistics_of
+from policy_ticks import Arrival, model_of, statistics_of
 from tailrace.disorder.coverage_threshold import thresholds
 from tailrace.windows.sliding import Sliding
 
@@ -17,11 +17,20 @@ WINDOWS = Sliding(100, 20)
 class RecordingModel:
     """A fake error model that records its requests, and answers 0.99, 0.98, … in turn."""
 
+    real = model_of("sum", "median")
+    sampled, sample = real.sampled, real.sample
+    names = ("value",)
+    sums = ("tuples", "value:total", "value:squared")
+    values: ClassVar[dict[str, str]] = {"value:doubles": "value:doubles:has"}
+
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
 
-    def threshold(self, error, risk, tuples, total, squares, values):
-        columns = dict(zip(("tuples", "total", "squares", "values"), (tuples, total, squares, values), strict=True))
+    def threshold(self, error, risk, sums, values):
+        assert tuple(sums) == self.sums
+        columns = dict(zip(("tuples", "total", "squares"), sums.values(), strict=True)) | {
+            "values": values["value:doubles"]
+        }
         self.asked.append({"error": error, "risk": risk} | {name: each.tolist() for name, each in columns.items()})
         return 1 - len(self.asked) / 100
 
@@ -33,7 +42,7 @@ def steady_stream(blocks: int, group: int = 0) -> list[Arrival]:
 
 def asked(tuples: list[Arrival]) -> tuple[list[float], list[dict[str, Any]]]:
     model = RecordingModel()
-    share, _ = thresholds(statistics_of(tuples, WINDOWS, model), 0.05, 0.1, {})
+    share, _ = thresholds(statistics_of(tuples, WINDOWS, model), model, 0.05, 0.1, {})
     return share.tolist(), model.asked
 
 
@@ -100,19 +109,19 @@ def test_values_are_scaled_by_the_mean_absolute_value_of_their_key():
     assert min(values) < 0 < max(values)
 
 
-def test_partials_of_more_than_one_tuple_are_no_values():
-    pairs = [Arrival(i, 10 * i, 0, 1) for i in range(4000) for _ in (0, 1)]
-    assert {len(request["values"]) for request in asked(pairs)[1]} == {0}
+def test_a_tuple_whose_value_is_null_has_none():
+    nulls = [Arrival(i, 10 * i, 0, None) for i in range(4000)]
+    assert {len(request["values"]) for request in asked(nulls)[1]} == {0}
 
 
 @pytest.mark.parametrize("cuts", [[1], [7, 8], list(range(1, 60))])
 def test_thresholds_do_not_depend_on_how_ticks_are_cut_into_calls(cuts):
     tuples = sorted([item for group in range(5) for item in steady_stream(20, group)], key=lambda item: item.tick)
     whole, pieces = RecordingModel(), RecordingModel()
-    share, _ = thresholds(statistics_of(tuples, WINDOWS, whole), 0.05, 0.1, {})
+    share, _ = thresholds(statistics_of(tuples, WINDOWS, whole), whole, 0.05, 0.1, {})
     stream, state, shares = statistics_of(tuples, WINDOWS, pieces), {}, []
     for first, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
-        part, state = thresholds(stream.between(first, end, 0), 0.05, 0.1, state)
+        part, state = thresholds(stream.between(first, end, 0), pieces, 0.05, 0.1, state)
         shares += part.tolist()
     assert shares == share.tolist()
     assert pieces.asked == whole.asked

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policy_ticks import Arrival, slacks, statistics_of, steady
+from policy_ticks import Arrival, model_of, slacks, statistics_of, steady
 from tailrace.disorder.aq_k_slack import AQKSlack
 from tailrace.disorder.hybrid import Hybrid
 from tailrace.disorder.pd_policy import PDPolicy
@@ -22,10 +22,17 @@ SIZE, SLIDE = 50, 10
 WINDOWS = Sliding(SIZE, SLIDE)
 THRESHOLD = 0.9
 HYBRID = Hybrid(policy="hybrid", error=0.05, risk=0.05)
+COUNT = model_of("count")
 AQ = AQKSlack(policy="aq_k_slack", error=0.05, risk=0.05)
 
 
 class ConstantModel:
+    sampled, sample = COUNT.sampled, COUNT.sample
+    names, sums, values = ("count",), ("tuples",), {}
+
+    def promised(self, of):
+        return self
+
     def threshold(self, *_):
         return THRESHOLD
 

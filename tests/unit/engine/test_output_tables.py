@@ -11,6 +11,7 @@ import pytest
 from tailrace.answers.by_pair import ByPair
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Clock, Frontier
+from tailrace.disorder.error_model import SAMPLE
 from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
@@ -134,7 +135,7 @@ def test_segments_as_they_were_read(first, last) -> None:
 
 def pending(committed: int | None) -> TickBuffer:
     """What is pending of a stream that stands in tick 7, of 10 ms, or before its first tick."""
-    empty = TickBuffer.empty(10, [pa.string()])
+    empty = TickBuffer.empty(10, [pa.string()], SAMPLE)
     newest = empty.streams[0].newest if committed is None else (7, committed + 10)
     return dataclasses.replace(empty, streams=(dataclasses.replace(empty.streams[0], newest=newest),))
 

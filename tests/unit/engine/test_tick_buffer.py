@@ -16,7 +16,7 @@ from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
 
 KIND = kind_of(Sliding(10, 10), "sum")
-NONE, NONE_0 = (TickBuffer.empty(tick_ms, [pa.string()]) for tick_ms in (10, 0))
+NONE, NONE_0 = (TickBuffer.empty(tick_ms, [pa.string()], KIND.error_model.sample) for tick_ms in (10, 0))
 
 
 def segment(*rows: tuple[int, int, str], tick_ms: int = 10, side: int = 0) -> tuple[int, dict]:
@@ -31,7 +31,7 @@ def segment(*rows: tuple[int, int, str], tick_ms: int = 10, side: int = 0) -> tu
         "ids": pa.RecordBatch.from_pylist([], NONE.streams[0].ids.schema),
         "ticks": summarise(ticks, (ticks + 1) * max(tick_ms, 1), event).to_arrow(),
         "counts": pa.RecordBatch.from_pydict(counts),
-        "sample": KIND.sample(tuples),
+        "sample": KIND.sample(tuples, [None]),
     }
 
 
@@ -197,7 +197,7 @@ def test_nothing_through_arrow() -> None:
 
 
 # two streams: the left one has reached tick 5, the right one tick 2; what both have passed is complete
-BOTH = TickBuffer.empty(10, [pa.string()] * 2)
+BOTH = TickBuffer.empty(10, [pa.string()] * 2, KIND.error_model.sample)
 AHEAD = BOTH.append([segment((1, 0, "a"), (2, 0, "a"), (5, 0, "a")), segment((1, 7, "b"), (2, 0, "b"), side=1)])[0]
 
 
@@ -264,7 +264,7 @@ def test_complete_is_all_of_both_streams_and_neither_comes_before_it_again() -> 
 
 # tick 0        left: position 0 at 4, 1 at 6;    right: position 0 at 4, 1 at 4, 2 at 9       (arrival time, ms)
 def test_with_tick_0_tuples_are_numbered_by_arrival_then_side_then_position() -> None:
-    both = TickBuffer.empty(0, [pa.string()] * 2)
+    both = TickBuffer.empty(0, [pa.string()] * 2, KIND.error_model.sample)
     left, right = one_by_one([(0, 4), (1, 6)]), one_by_one([(0, 4), (1, 4), (2, 9)], side=1)
     both, _ = both.append([left, right])
     due, rest = both.split()
@@ -279,7 +279,7 @@ def test_with_tick_0_tuples_are_numbered_by_arrival_then_side_then_position() ->
 
 
 def test_with_tick_0_a_stream_that_has_only_passed_a_time_has_numbered_nothing() -> None:
-    both = TickBuffer.empty(0, [pa.string()] * 2).silent({0: 50}, ())
+    both = TickBuffer.empty(0, [pa.string()] * 2, KIND.error_model.sample).silent({0: 50}, ())
     assert both.newest_tick == -1
     assert both.append([one_by_one([(0, 4), (1, 4)], side=1)])[0].newest_tick == 1
 

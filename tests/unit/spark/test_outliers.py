@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from aggregates import kind_of
+from aggregates import NUMBERS, kind_of
 from effort import Effort, measured
 from harness import raw_table
 from local_driver import Driver
@@ -20,7 +20,6 @@ from oracle import Settings, Tuple, batch, distinct
 from oracle_assertions import assert_close
 from rankings import contents, ranked, rankings_of
 from streams import DAY, EARLIEST
-from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady
@@ -174,8 +173,8 @@ def test_the_cost_of_kinds_does_not_depend_on_outliers(tmp_path, kind):
             "step": lambda: instance.step(instance.start(), (partials,), ticks.under(300)),
         }
 
-    column = "value" if kind in FUNCTIONS else "score"
+    column = "value" if kind in NUMBERS else "score"
     instance: Kind = kind_of(WINDOWS, kind)
-    if kind not in FUNCTIONS:
+    if kind not in NUMBERS:
         instance = TopK(WINDOWS, {"score": "value"}, pa.string(), k=3, descending=True, method=kind)
     assert_same_effort(work, tmp_path, n=600 if kind in ("sma", "mintopk", "gstopk") else 6_000)

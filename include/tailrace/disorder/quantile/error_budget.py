@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tailrace.disorder.error_model import Floats
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.what_if import LEVELS
-from tailrace.disorder.tick_statistics import Floats
 
 MEMORY = 3_000
 """Memory of the shares of wrong answers, in windows."""
@@ -26,6 +26,8 @@ _SUMS, _NUMBERS = ("off", "apart", "squares"), ("answers", "windows", "credit")
 @dataclass
 class ErrorBudget:
     """Decaying counts of the answers that each level gets wrong in simulation, and of those that were actually wrong.
+
+    It is of one column of answers, whose `name` stands in its state.
 
     Attributes
     ----------
@@ -46,12 +48,12 @@ class ErrorBudget:
     credit: float
 
     @staticmethod
-    def restore(state: PolicyState) -> ErrorBudget:
-        sums = (state.get(name, np.zeros(len(LEVELS))) for name in _SUMS)
-        return ErrorBudget(*sums, *(state.get(name, 0.0) for name in _NUMBERS))
+    def restore(state: PolicyState, name: str) -> ErrorBudget:
+        sums = (state.get(f"{part}_{name}", np.zeros(len(LEVELS))) for part in _SUMS)
+        return ErrorBudget(*sums, *(state.get(f"{part}_{name}", 0.0) for part in _NUMBERS))
 
-    def checkpoint(self) -> PolicyState:
-        return {name: getattr(self, name) for name in (*_SUMS, *_NUMBERS)}
+    def checkpoint(self, name: str) -> PolicyState:
+        return {f"{part}_{name}": getattr(self, part) for part in (*_SUMS, *_NUMBERS)}
 
     def add(self, off: Floats, actual: int, answers: int, risk: float) -> None:
         """Add a window: the number of its answers that are off with each level, shape (s,), and actually."""

@@ -13,8 +13,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tailrace.disorder.error_model import Ints
 from tailrace.disorder.policy import PolicyState
-from tailrace.disorder.tick_statistics import Ints, TickRows
+from tailrace.disorder.tick_statistics import TickRows
 from tailrace.ground.columns import group as grouped
 from tailrace.ground.columns import pair
 from tailrace.ground.time_limits import AFTER_ALL

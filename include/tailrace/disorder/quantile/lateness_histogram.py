@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tailrace.disorder.error_model import Floats, Ints
 from tailrace.disorder.policy import PolicyState
-from tailrace.disorder.tick_statistics import Floats, Ints
 
 _LINEAR_MS, _RATIO, _LONGEST_MS = 20, 1.05, 48 * 3_600_000
 _STEPS = np.arange(1, int(np.log(_LONGEST_MS / _LINEAR_MS) / np.log(_RATIO)) + 2)

@@ -8,13 +8,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tailrace.disorder.error_model import Ints, PromisedAnswers
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.disorder.quantile.error_budget import ErrorBudget
 from tailrace.disorder.quantile.lateness_histogram import LatenessHistogram, cells
 from tailrace.disorder.quantile.what_if import LEVELS, WhatIf
 from tailrace.disorder.quantile.window_sample import WindowSample
-from tailrace.disorder.tick_statistics import ErrorModel, Ints, TickRows, TickStatistics
+from tailrace.disorder.tick_statistics import TickRows, TickStatistics
 
 _REMAINDER = 0.125  # of `error` · `risk`: the share of a window that may still arrive when it is judged
 _SIMULATED_LEVELS, _OWN_LEVEL = slice(0, len(LEVELS)), slice(len(LEVELS), None)
@@ -32,7 +33,8 @@ class Quantile(PromisingPolicy):
     window, what it would have held with each level. Once nearly all of a window's tuples have arrived, a sample of the
     partials (`window_sample`) tells with which levels its answers would have been off by `error` or more. The shares of
     such answers give the largest level that keeps the promise, with a margin for what is not known yet, and a smaller
-    one while more answers have been off than promised (`error_budget`).
+    one while more answers have been off than promised (`error_budget`). Where several columns of answers are promised,
+    each has a budget of its own, and the least of their levels counts.
 
     Until the first windows are judged the level is `error` · `risk`, which keeps the promise whatever the delays are
     (Markov's inequality). Each window that is judged good counts at once: with the first of them the level begins to
@@ -48,7 +50,6 @@ class Quantile(PromisingPolicy):
     policy: Literal["quantile"]
 
     def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
-        assert stats.error_model is not None  # other kinds are refused with such a policy
         before = np.append(state.get("t_max", stats.t_max[0]), stats.t_max[:-1])
         run = _Run.restore(self, stats, before, state)
         counts, wait = (
@@ -70,29 +71,31 @@ class _Run:
     """Working state of a `Quantile` policy during a call."""
 
     policy: Quantile
-    error_model: ErrorModel
+    promised: PromisedAnswers
     lateness: LatenessHistogram
     what_if: WhatIf
     sample: WindowSample
-    budget: ErrorBudget
+    budgets: dict[str, ErrorBudget]
     level: float
 
     @staticmethod
     def restore(policy: Quantile, stats: TickStatistics, before: Ints, state: PolicyState) -> _Run:
-        assert stats.error_model is not None
+        promised = policy.promised(stats)
         return _Run(
             policy,
-            stats.error_model,
+            promised,
             LatenessHistogram.restore(state),
             WhatIf.restore(stats.windows, state),
-            WindowSample.restore(stats.windows, state, stats.sample, before[stats.sample.at]),
-            ErrorBudget.restore(state),
+            WindowSample.restore(stats.windows, promised, state, stats.sample, before[stats.sample.at]),
+            {name: ErrorBudget.restore(state, name) for name in promised.names},
             state.get("level", policy.error * policy.risk),
         )
 
     def checkpoint(self, t_max: int) -> PolicyState:
         parts = self.lateness.checkpoint() | self.what_if.checkpoint() | self.sample.checkpoint(self.what_if.end, t_max)
-        return parts | self.budget.checkpoint() | {"level": self.level}
+        for name, budget in self.budgets.items():
+            parts |= budget.checkpoint(name)
+        return parts | {"level": self.level}
 
     def tick(self, i: int, cell: Ints, count: Ints, elapsed: float, before: int, t_max: int) -> int:
         """Process the tick with index `i` and return K at its end."""
@@ -107,9 +110,10 @@ class _Run:
 
     def _judge(self, i: int, end: Ints, held: Ints) -> None:
         for window, k_ms in zip(end.tolist(), held, strict=True):
-            need = self.sample.required_slack(window, i, self.policy.error, self.error_model)
-            if len(need):
-                off = (need[:, None] > k_ms).sum(axis=0)
-                self.budget.add(off[_SIMULATED_LEVELS].astype(float), int(off[-1]), len(need), self.policy.risk)
+            needs = self.sample.required_slack(window, i, self.policy.error)
+            for need, budget in zip(needs, self.budgets.values(), strict=True):
+                if len(need):
+                    off = (need[:, None] > k_ms).sum(axis=0)
+                    budget.add(off[_SIMULATED_LEVELS].astype(float), int(off[-1]), len(need), self.policy.risk)
         if len(end):
-            self.level = self.budget.level(self.policy.error, self.policy.risk)
+            self.level = min(budget.level(self.policy.error, self.policy.risk) for budget in self.budgets.values())

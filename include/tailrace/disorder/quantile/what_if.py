@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tailrace.disorder.error_model import Ints
 from tailrace.disorder.policy import PolicyState
-from tailrace.disorder.tick_statistics import Ints
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.windows.windows import Windows
 

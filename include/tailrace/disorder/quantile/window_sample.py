@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tailrace.disorder.error_model import Ints, PromisedAnswers
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.key_sketch import KeySketch, stretch_of
-from tailrace.disorder.tick_statistics import ErrorModel, Ints, TickRows
+from tailrace.disorder.tick_statistics import TickRows
 from tailrace.windows.windows import Windows
 
-_NAMES = ("pane", "group", "before", "tuples", "total")
+_NAMES = ("pane", "group", "before")
 _MAX_CELLS, _MIN_WAITS = 2_000_000, 64  # partials times distinct waits evaluated at once; waits allowed in any case
 
 
@@ -24,8 +25,8 @@ class WindowSample:
     Attributes
     ----------
     columns : dict of ndarray, shape (n,)
-        `pane`, `group`, `tuples` and `total` as in the sample, and `before`, t_max before the partial's tick; by pane
-        and then in order of arrival.
+        `pane` and `group` as in the sample, `before`, t_max before the partial's tick, and what the promised answers
+        need of the sample; by pane and then in order of arrival.
     at : ndarray, shape (n,)
         The index of the partial's tick among those of this call; −1 for partials of earlier calls.
     groups : KeySketch
@@ -33,20 +34,24 @@ class WindowSample:
     """
 
     windows: Windows
+    promised: PromisedAnswers
     columns: dict[str, NDArray[Any]]
     at: Ints
     groups: KeySketch
 
     @staticmethod
-    def restore(windows: Windows, state: PolicyState, sample: TickRows, before: Ints) -> WindowSample:
+    def restore(
+        windows: Windows, promised: PromisedAnswers, state: PolicyState, sample: TickRows, before: Ints
+    ) -> WindowSample:
         """Restore the partials of earlier calls and add this call's, with t_max before each as `before`, shape (m,)."""
         new = sample.columns | {"before": before}
-        earlier = {name: state.get(f"row_{name}", new[name][:0]) for name in _NAMES}
-        columns = {name: np.concatenate([earlier[name], new[name]]) for name in _NAMES}
+        names = (*_NAMES, *promised.columns)
+        earlier = {name: state.get(f"row_{name}", new[name][:0]) for name in names}
+        columns = {name: np.concatenate([earlier[name], new[name]]) for name in names}
         at = np.concatenate([np.full(len(earlier["pane"]), -1), sample.at])
         order = np.argsort(columns["pane"], kind="stable")
         columns = {name: column[order] for name, column in columns.items()}
-        return WindowSample(windows, columns, at[order], KeySketch.restore(windows, state, sample)[0])
+        return WindowSample(windows, promised, columns, at[order], KeySketch.restore(windows, state, sample)[0])
 
     def checkpoint(self, end: Ints, t_max: int) -> PolicyState:
         """Return as state the partials of windows that end after t_max or at one of the given ends, which ascend."""
@@ -58,15 +63,16 @@ class WindowSample:
         oldest = self.windows.start(end.min(initial=t_max, keepdims=True))
         return rows | self.groups.checkpoint(int(stretch_of(self.windows, oldest)[0]))
 
-    def required_slack(self, end: int, tick: int, error: float, error_model: ErrorModel) -> Ints:
+    def required_slack(self, end: int, tick: int, error: float) -> Ints:
         """Return the K that each answer of the window that ends at `end` would have needed, as known at a tick.
 
         If the window lies in two stretches, only the keys that count in both are complete, and only they are evaluated.
 
         Returns
         -------
-        ndarray, shape (m,)
-            For each answer the least K, in ms, with which it is off by less than `error`.
+        ndarray, shape (a, m)
+            For each of a promised columns and m keys the least K, in ms, with which the answer is off by less than
+            `error`.
         """
         start = self.windows.start(end)
         rows = slice(*np.searchsorted(self.columns["pane"], [start, end]))
@@ -77,10 +83,11 @@ class WindowSample:
         group = self.columns["group"][rows].view(np.uint64)
         is_used = (self.at[rows] <= tick) & np.isin(group, groups)
         if not is_used.any():
-            return np.zeros(0, np.int64)
-        before, tuples, total = (self.columns[name][rows][is_used] for name in ("before", "tuples", "total"))
+            return np.zeros((len(self.promised.names), 0), np.int64)
+        used = {name: column[rows][is_used] for name, column in self.columns.items()}
         answer = np.unique(group[is_used], return_inverse=True)[1]
-        return error_model.required_slack(error, answer, _coarsen(np.maximum(before - end + 1, 0)), tuples, total)
+        need = _coarsen(np.maximum(used["before"] - end + 1, 0))
+        return self.promised.required_slack(error, answer, need, used)
 
 
 def _coarsen(need: Ints) -> Ints:

@@ -18,7 +18,7 @@ def budget_after(windows: int, off, really=lambda i: False, answers: int = 1) ->
 
     `off` gives, by the number of a window, the levels whose answers are wrong; `really`, whether the actual ones are.
     """
-    budget = ErrorBudget.restore({})
+    budget = ErrorBudget.restore({}, "value")
     for i in range(windows):
         budget.add(answers * off(i).astype(float), answers * int(really(i)), answers, RISK)
     return budget
@@ -134,7 +134,7 @@ def test_the_level_does_not_depend_on_the_number_of_answers_per_window():
 
 def test_the_budget_survives_a_checkpoint():
     budget = budget_after(300, STEADY)
-    restored = ErrorBudget.restore(budget.checkpoint())
+    restored = ErrorBudget.restore(budget.checkpoint("value") | budget_after(9, GOOD).checkpoint("other"), "value")
     restored.add(STEADY(0).astype(float), 0, 1, RISK)
     budget.add(STEADY(0).astype(float), 0, 1, RISK)
     assert restored.level(ERROR, RISK) == budget.level(ERROR, RISK)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from policy_ticks import Arrival, slacks, statistics_of, steady
+from policy_ticks import Arrival, model_of, slacks, statistics_of, steady
+from tailrace.disorder.quantile.error_budget import ErrorBudget
 from tailrace.disorder.quantile.policy import Quantile
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.sliding import Sliding
@@ -104,3 +105,18 @@ def test_a_later_call_does_not_modify_the_state_before_it():
     before = {name: value.tolist() if hasattr(value, "shape") else value for name, value in state.items()}
     POLICY.slack(stream.between(middle, len(stream), BEFORE_ALL), state)
     assert {name: value.tolist() if hasattr(value, "shape") else value for name, value in state.items()} == before
+
+
+def test_each_promised_answer_has_a_budget_and_the_least_of_their_levels_counts():
+    tuples = mixed(30, lambda event: 100 + event % 400, 0.3)
+    tuples = [each._replace(value=1.0 + each.event % 97) for each in tuples]
+    stream = statistics_of(tuples, WINDOWS, model_of("count", "avg", "max"))
+    k_ms, state = slacks(POLICY, stream, [100, 2000])
+    levels = {name: ErrorBudget.restore(state, name).level(0.1, 0.1) for name in ("count", "avg", "max")}
+    assert len(set(levels.values())) == 3
+    assert state["level"] == min(levels.values())
+    assert k_ms == slacks(POLICY, stream)[0]
+    some = Quantile(policy="quantile", error=0.1, risk=0.1, of=("avg",))
+    of_one, _ = slacks(some, stream)
+    assert of_one == slacks(POLICY, statistics_of(tuples, WINDOWS, model_of("avg")))[0], "others play no part"
+    assert of_one[-1] < k_ms[-1]

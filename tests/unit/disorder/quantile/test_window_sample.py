@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policy_ticks import Arrival, statistics_of
-from tailrace.aggregate.error_model import AggregateErrorModel
+from policy_ticks import Arrival, model_of, statistics_of
 from tailrace.disorder.quantile.key_sketch import GROUPS
 from tailrace.disorder.quantile.window_sample import WindowSample
 from tailrace.windows.sliding import Sliding
@@ -18,7 +17,7 @@ from tailrace.windows.sliding import Sliding
 pytestmark = pytest.mark.slow
 
 WINDOWS = Sliding(30, 10)
-COUNT = AggregateErrorModel("count")
+COUNT = model_of("count").promised(None)
 #                     tick                event time          key
 TUPLES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 400), st.integers(-30, 30)), min_size=1, max_size=60).map(
     lambda rows: [Arrival(*row) for row in sorted(rows, key=lambda row: row[0])]
@@ -44,7 +43,7 @@ def sample_of(tuples: list[Arrival], cuts: list[int] = (), ends: list[int] = ())
     at = np.array([before[tick] for tick in stream.ticks.tick])
     for first, end in itertools.pairwise([0, *cuts, len(stream)]):
         piece = stream.between(first, end, 0)
-        window_sample = WindowSample.restore(WINDOWS, state, piece.sample, at[first:end][piece.sample.at])
+        window_sample = WindowSample.restore(WINDOWS, COUNT, state, piece.sample, at[first:end][piece.sample.at])
         newest = int(stream.t_max[end - 1]) if end else -(10**9)
         state = window_sample.checkpoint(np.array(ends, np.int64), newest)
     return window_sample
@@ -70,7 +69,7 @@ def expected_slacks(tuples: list[Arrival], ends: list[int], error: float) -> lis
 
 
 def required_slacks(window_sample: WindowSample, ends: list[int], error: float, tick: int = 99) -> list[list[int]]:
-    return [window_sample.required_slack(end, tick, error, COUNT).tolist() for end in ends]
+    return [window_sample.required_slack(end, tick, error)[0].tolist() for end in ends]
 
 
 @settings(max_examples=100, deadline=None)

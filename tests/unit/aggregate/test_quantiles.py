@@ -1,4 +1,4 @@
-"""The answers of each function, computed from the folded contents of windows."""
+"""Quantiles of the values of many windows at once, against numpy."""
 
 from __future__ import annotations
 
@@ -10,49 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.aggregate.functions import FUNCTIONS, function_of, quantiles
-
-TUPLES, TOTAL = np.array([1, 4, 2]), np.array([7.0, -10.0, 0.0])
-#            7      -9   -4   1   2       -3   3
-VALUES = np.array([7.0, -9.0, -4.0, 1.0, 2.0, -3.0, 3.0])
-BY_HAND = {
-    "sum": [7, -10, 0],
-    "count": [1, 4, 2],
-    "avg": [7, -2.5, 0],
-    "min": [7, -10, 0],
-    "max": [7, -10, 0],
-    "median": [7, -1.5, 0],
-    "quantile": [7, 1.7, 2.4],  # q = 0.9: at ranks 0, 2.7 and 0.9
-}
-
-
-def content(name: str) -> np.ndarray:
-    return VALUES if FUNCTIONS[name].folds == ("keep",) else TOTAL
-
-
-def finish(name: str, *columns: np.ndarray) -> np.ndarray:
-    return function_of(name, {"q": 0.9} if name == "quantile" else {}).finish(*columns)
-
-
-def test_every_function_is_tested_by_hand() -> None:
-    assert FUNCTIONS.keys() == BY_HAND.keys()
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_answers_by_hand(name: str) -> None:
-    assert finish(name, TUPLES, content(name)).tolist() == pytest.approx(BY_HAND[name])
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_function_gives_one_double_for_each_window(name: str) -> None:
-    assert finish(name, TUPLES, content(name)).dtype == np.float64
-    assert finish(name, TUPLES[:0], content(name)[:0]).shape == (0,)
-
-
-def test_a_quantile_without_q_is_an_error() -> None:
-    with pytest.raises(TypeError, match="q"):
-        function_of("quantile", {}).finish(TUPLES, VALUES)
-
+from tailrace.aggregate.quantiles import quantiles
 
 windows = st.lists(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=9).map(sorted), min_size=1, max_size=4)
 

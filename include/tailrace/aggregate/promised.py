@@ -1,0 +1,99 @@
+"""Promised answers: the columns of answers, aggregates or expressions over them, that each keep a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.aggregate.accuracy import relative
+from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
+from tailrace.aggregate.populations import SampledPopulation
+from tailrace.aggregate.running_answers import Steps
+from tailrace.aggregate.value_column import Floats, Ints
+from tailrace.disorder.error_model import Columns
+from tailrace.expressions.projection import Projection
+
+_NEAR = 1 - 1e-9  # an error this near to the bound breaks it: sums of doubles depend on the order of the partials
+
+
+@dataclass(frozen=True)
+class PromisedAggregates:
+    """Answers that a promise is for (`disorder.error_model.PromisedAnswers`).
+
+    Attributes
+    ----------
+    names : tuple of str
+    aggregates : tuple of NamedAggregate
+        Those that the answers are, or that their expressions read.
+    derived : Projection or None
+        The expressions, with those that they read.
+    populations : tuple of SampledPopulation
+        Of the promised aggregates.
+    """
+
+    names: tuple[str, ...]
+    aggregates: tuple[NamedAggregate, ...]
+    derived: Projection | None
+    populations: tuple[SampledPopulation, ...]
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        reads = set() if self.derived is None else set(self.derived.inputs)
+        counts_tuples = "tuples" in reads or any(each.typed is None for each in self.aggregates)
+        return tuple(name for name in Aggregates(self.aggregates).types if name != "tuples" or counts_tuples)
+
+    @cached_property
+    def sums(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for each in self.populations for name in each.sums))
+
+    @cached_property
+    def values(self) -> Mapping[str, str]:
+        return dict(each.value for each in self.populations if each.value is not None)
+
+    def threshold(self, error: float, risk: float, sums: Columns, values: Columns) -> float:
+        """Return the largest λ_thr of the answers, see `PromisedAnswers`; queries with others are refused."""
+        assert [each.aggregate.name for each in self.populations]
+        return max(each.threshold(error, risk, sums, values) for each in self.populations)
+
+    def required_slack(self, error: float, window: Ints, need: Ints, columns: Columns) -> Ints:
+        """Return the least K with which each answer of each window is off by less than `error`; shape (a, m).
+
+        Each distinct need of a window is a step, at which it gets more partials. At every step the answers over the
+        partials that it has by then are compared with the answers over all of them. A null is right beside a null
+        alone. A window that has no partial yet is off.
+        """
+        if (need == need[0]).all():  # as of windows without a late tuple
+            return np.full((len(self.names), int(window.max()) + 1), need[0])
+        steps = Steps.of(window, need)
+        answers = steps.answers(*self._by_accumulators, {name: columns[name] for name in self.columns})
+        if self.derived is not None:
+            answers = answers | _computed(self.derived, answers)
+        return np.stack([steps.required_need(_is_off(answers[name], steps.last, error)) for name in self.names])
+
+    @cached_property
+    def _by_accumulators(self) -> tuple[Aggregates, Aggregates]:
+        """The aggregates whose accumulators merge, and those that keep values."""
+        keeps = [each.typed is not None and each.typed.measure is not None for each in self.aggregates]
+        merging, keeping = (
+            tuple(each for each, keeps_values in zip(self.aggregates, keeps, strict=True) if keeps_values == is_wanted)
+            for is_wanted in (False, True)
+        )
+        return Aggregates(merging), Aggregates(keeping)
+
+
+def _computed(derived: Projection, answers: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Compute expressions over answers."""
+    table = derived.run(pa.table(dict(answers))).table
+    return {name: table.column(name).combine_chunks() for name, _ in derived.columns}
+
+
+def _is_off(answers: pa.Array, true: Ints, error: float) -> np.ndarray:
+    """Test which answers are off by `error` or more, given the index of the true one of each."""
+    is_null = np.asarray(answers.is_null())
+    values: Floats = answers.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    is_near = relative(values, values[true]) < error * _NEAR
+    return np.where(is_null | is_null[true], is_null != is_null[true], ~is_near)

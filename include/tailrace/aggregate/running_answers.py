@@ -1,0 +1,125 @@
+"""Answers of windows step by step: over the partials that each has with a slack K (allowed lateness), as K rises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.aggregate.aggregates import Aggregates
+from tailrace.aggregate.value_column import Ints
+from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.windows.panes import Columns
+
+_EVERY = "tuples"
+"""The column of the numbers of tuples: given only where an answer needs it."""
+
+FEW_PAIRS = 10_000
+"""Up to so many pairs of a step and a partial are merged at once."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The s steps of m windows: each distinct need of a window, by window and then ascending.
+
+    Attributes
+    ----------
+    rows : GroupedRows
+        The partials by the step at which their window gets them.
+    window, need : ndarray, shape (s,)
+        The window of each step, in [0, m), and the K (ms) with which it is reached.
+    first, last : ndarray, shape (s,)
+        The indices of the first and of the last step of the same window.
+    """
+
+    rows: GroupedRows
+    window: Ints
+    need: Ints
+    first: Ints
+    last: Ints
+
+    @staticmethod
+    def of(window: Ints, need: Ints) -> Steps:
+        """Return the steps of n partials: the number of each one's window, and the least K that gets it there."""
+        needs, of_need = GroupedRows.of(need)
+        code, rows = GroupedRows.of(window * len(needs) + of_need.group)
+        of_window, number = np.divmod(code, len(needs))
+        starts = np.flatnonzero(np.diff(of_window, prepend=-1))
+        ends = np.append(starts[1:], len(code)) - 1
+        return Steps(rows, of_window, needs[number], starts[of_window], ends[of_window])
+
+    def answers(
+        self, merging: Aggregates, keeping: Aggregates, columns: Mapping[str, NDArray[Any]]
+    ) -> dict[str, pa.Array]:
+        """Return the answers at each step, given the partials' columns; shape (s,) each.
+
+        The aggregates that keep values take all partials of each step; those of the others are merged step by step.
+        With the column `tuples` there are the numbers of tuples, too.
+        """
+        running = self._running(merging, columns)
+        answers = {_EVERY: pa.array(running[_EVERY])} if _EVERY in running else {}
+        answers |= merging.finish(_batch(running))
+        if keeping.aggregates:
+            step, row = self._partials_by_step
+            columns = {name: columns[name] for name in keeping.types if name != _EVERY}
+            _, values = keeping.answer(step, row, columns | {_EVERY: np.zeros(len(self.rows.cell), np.int64)})
+            answers |= keeping.finish(_batch(values))
+        return answers
+
+    def required_need(self, is_off: NDArray[np.bool_]) -> Ints:
+        """Return, for each window, the need of the first step after all steps at which its answer is off; shape (m,).
+
+        The last step of a window, with all partials, is never off.
+        """
+        step = np.arange(len(self.need))
+        right_from = np.where(is_off & (step < self.last), step + 1, self.first)
+        return self.need[np.maximum.reduceat(right_from, np.flatnonzero(step == self.first))]
+
+    def _running(self, aggregates: Aggregates, columns: Mapping[str, NDArray[Any]]) -> Columns:
+        """Merge the partials that the window of each step has by then.
+
+        Few pairs of a step and a partial are merged at once. Else the partials of each step are merged, and then each
+        step with those before it, by doubling distances (Hillis & Steele, Data Parallel Algorithms, 1986): merging is
+        associative.
+        """
+        if not aggregates.aggregates and _EVERY not in columns:
+            return {}
+        if len(self.rows.cell) * len(self.need) <= FEW_PAIRS:
+            step, row = self._partials_by_step
+            pairs = GroupedRows(step.astype(np.int32), len(self.need), np.arange(len(self.need)))
+            return _merge(aggregates, pairs, {name: column[row] for name, column in columns.items()})
+        running = _merge(aggregates, self.rows, columns)
+        place = np.arange(len(self.need)) - self.first
+        distance, longest = 1, int(place.max()) + 1
+        while distance < longest:
+            later = np.flatnonzero(place >= distance)
+            row = np.concatenate([later - distance, later])
+            number = np.arange(len(later), dtype=np.int32)
+            pairs = GroupedRows(np.concatenate([number, number]), len(later), number)
+            merged = _merge(aggregates, pairs, {name: column[row] for name, column in running.items()})
+            running = {name: column.copy() for name, column in running.items()}
+            for name, column in merged.items():
+                running[name][later] = column
+            distance *= 2
+        return running
+
+    @property
+    def _partials_by_step(self) -> tuple[Ints, Ints]:
+        """Pairs of a step and a partial that its window has by then."""
+        step = self.rows.group
+        count = self.last[step] - step + 1  # a partial counts at its own step and at all later ones
+        row = np.repeat(np.arange(len(step)), count)
+        return step[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count), row
+
+
+def _merge(aggregates: Aggregates, rows: GroupedRows, columns: Mapping[str, NDArray[Any]]) -> Columns:
+    tuples = {_EVERY: rows.fold(columns[_EVERY], "sum")} if _EVERY in columns else {}
+    return tuples | aggregates.merge_rows(rows, dict(columns))
+
+
+def _batch(columns: Columns) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})

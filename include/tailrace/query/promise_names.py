@@ -1,0 +1,58 @@
+"""Refuses promises (error, risk) of answers that a query does not have, or that its policy can't keep."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from tailrace.aggregate.function_section import FunctionSection
+from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
+from tailrace.aggregate.promise import threshold_refusal
+from tailrace.aggregate.section import AggregateSection
+from tailrace.disorder.promising_policy import PromisingPolicy
+from tailrace.ground.fields import field_error
+
+_OF = "disorder.of"
+
+
+def require_promise(policy: PromisingPolicy, section: AggregateSection) -> None:
+    """Refuse names that are no answers', and answers without a coverage threshold where the policy goes by it.
+
+    Raises
+    ------
+    PydanticCustomError
+    """
+    if not isinstance(section, NamedAggregatesSection):
+        if policy.of is not None:
+            fault = f"the answers have one value, which is promised anyway, and no name {policy.of[0]}"
+            raise field_error(fault, "no of; or a name for the aggregate: {total: {function: sum, column: speed}}", _OF)
+        if policy.needs_threshold and (reason := threshold_refusal(section.function, _has_condition(section))):
+            raise field_error(
+                f"policy {policy.policy} can't promise it: {reason}", "policy: quantile", "disorder.policy"
+            )
+        return
+    for name in policy.of or ():
+        if name not in section.each:
+            near = " or ".join(get_close_matches(name, section.each)) or ", ".join(section.each)
+            raise field_error(f"no answer has a column {name}", near, _OF)
+    if policy.needs_threshold:
+        _require_thresholds(policy, section)
+
+
+def _require_thresholds(policy: PromisingPolicy, section: NamedAggregatesSection) -> None:
+    reasons = {name: _threshold_refusal(each) for name, each in section.each.items()}
+    for name in policy.of or section.each:
+        if reasons[name] is not None:
+            promising = [each for each in policy.of or section.each if reasons[each] is None]
+            remedy = "policy: quantile" + (f", or of: [{', '.join(promising)}]" if promising else "")
+            fault = f"policy {policy.policy} can't promise {name}: {reasons[name]}"
+            raise field_error(fault, remedy, "disorder.policy" if policy.of is None else _OF)
+
+
+def _threshold_refusal(section: NamedAggregateSection) -> str | None:
+    if section.function is None:
+        return "no coverage threshold is known of an expression"
+    return threshold_refusal(section.function, _has_condition(section))
+
+
+def _has_condition(section: FunctionSection | NamedAggregateSection) -> bool:
+    return getattr(section, "where", None) is not None
