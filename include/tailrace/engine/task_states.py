@@ -18,7 +18,7 @@ from tailrace.engine.chunk_stores import LostChunk
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location
 
-VERSION = 7
+VERSION = 8
 """The version of a state's bytes; to be raised when a later tailrace reads other ones."""
 
 _HEADER_BYTES = 8  # the version, and the checksum of the state

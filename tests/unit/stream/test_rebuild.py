@@ -18,6 +18,7 @@ from oracle_assertions import assert_close, assert_streamed
 from tailrace.cli.commands import app
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.errors import Busy, Damaged, Refused
 from tailrace.kinds import build
 from tailrace.query.query import Query
@@ -247,11 +248,12 @@ def test_times_of_ingest_stay_where_records_bring_none(life):
 
 def test_a_state_of_an_older_version_is_refused_and_made_anew(life, monkeypatch):
     life.read(3)
+    versions = f"version {STATE_VERSION}, this tailrace reads {STATE_VERSION + 1}"
     for module in (manifests, rebuilding, __import__("tailrace.storage.layout", fromlist=["layout"])):
-        monkeypatch.setattr(module, "STATE_VERSION", 8)
-    with pytest.raises(Refused, match=f"version 7, this tailrace reads 8\n.*tailrace rebuild {FILE}"):
+        monkeypatch.setattr(module, "STATE_VERSION", STATE_VERSION + 1)
+    with pytest.raises(Refused, match=f"{versions}\n.*tailrace rebuild {FILE}"):
         life.driver.layout.require_deployable(life.driver.query, FILE)
-    with pytest.raises(Refused, match="version 7, this tailrace reads 8"):
+    with pytest.raises(Refused, match=versions):
         life.driver.run(10)
     life.driver.rebuild(life.driver.query)
     life.driver.layout.require_deployable(life.driver.query, FILE)
