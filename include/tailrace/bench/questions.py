@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 K = 5
+
+_NET, _CONDITION = "value / 1.19", "value > 0.72"
+_FLINK_NET = "`value` / 1.19"
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class Question:
     ----------
     declared : dict
         Fields of the query: its kind, and that kind's section.
+    stream : dict
+        Fields of the query's stream: derived columns and a condition.
     spark : callable
         (rows, the window, the groups) → answers: `window`, the groups, and the answer's own columns.
     columns : str
@@ -37,6 +42,7 @@ class Question:
     spark: Callable[[DataFrame, Column, list[str]], DataFrame]
     columns: str
     flink: str
+    stream: dict[str, Any] = field(default_factory=dict)
     spark_panes: Callable[[DataFrame, Column, list[str]], DataFrame] | None = None
     flink_panes: str | None = None
 
@@ -44,6 +50,13 @@ class Question:
 def _sums(rows: DataFrame, window: Column, groups: list[str]) -> DataFrame:
     grouped = rows.groupBy(window.alias("window"), *groups)
     return grouped.agg(F.sum("value").alias("value"), F.count("*").alias("tuples"))
+
+
+def _several(rows: DataFrame, window: Column, groups: list[str]) -> DataFrame:
+    kept = rows.where(_CONDITION).withColumn("net", F.expr(_NET))
+    number, total = F.count("*").alias("number"), F.sum("net").alias("total")
+    mean, most = F.avg("net").alias("mean"), F.max("net").alias("most")
+    return kept.groupBy(window.alias("window"), *groups).agg(total, number, mean, most, F.count("*").alias("tuples"))
 
 
 def _best(rows: DataFrame, window: Column, groups: list[str]) -> DataFrame:
@@ -69,6 +82,24 @@ SUM = Question(
     "`value` DOUBLE, tuples BIGINT",
     "SELECT {key}, window_start, window_end, SUM(`value`), COUNT(*) FROM {windows} GROUP BY {groups}",
 )
+
+SEVERAL = Question(
+    {
+        "kind": "aggregate",
+        "aggregate": {
+            "total": {"function": "sum", "column": "net"},
+            "number": {"function": "count"},
+            "mean": {"function": "avg", "column": "net"},
+            "most": {"function": "max", "column": "net"},
+        },
+    },
+    _several,
+    "total DOUBLE, number BIGINT, mean DOUBLE, most DOUBLE, tuples BIGINT",
+    f"""SELECT {{key}}, window_start, window_end, SUM({_FLINK_NET}), COUNT(*), AVG({_FLINK_NET}),
+        MAX({_FLINK_NET}), COUNT(*) FROM {{windows}} WHERE `value` > 0.72 GROUP BY {{groups}}""",
+    {"columns": {"net": _NET}, "where": _CONDITION},
+)
+"""Four aggregates of a derived column, over the nine tenths of the rows that a condition keeps."""
 
 _RANKED = "SELECT *, ROW_NUMBER() OVER (PARTITION BY {groups} ORDER BY `value` DESC, id ASC) AS place"
 

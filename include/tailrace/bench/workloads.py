@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from tailrace.bench.questions import SUM, TOP_K, TOP_K_AT_ONCE, Question
+from tailrace.bench.questions import SEVERAL, SUM, TOP_K, TOP_K_AT_ONCE, Question
 from tailrace.generators.delays import Exponential, epoch_ms
 from tailrace.generators.replay import generate, write
 from tailrace.query.declared import declared_query
@@ -45,7 +45,8 @@ CASES = {
         Case(f"{density} {windows}", SUM, sensors, 20_000, *lengths, part)
         for density, sensors, part in (("dense", 100, 1), ("sparse", 100_000, 8))
         for windows, lengths in (("500/100 ms", (500, 100)), ("60/5 s", (60_000, 5_000)))
-    ],
+    ]
+    + [Case("several 500/100 ms", SEVERAL, 100, 20_000, 500, 100)],
     "topk": [
         Case("dense 60/5 s", TOP_K, 100, 100_000, 60_000, 5_000),
         Case("of all 60/5 s", TOP_K, 100, 100_000, 60_000, 5_000, keyed=False),
@@ -97,7 +98,7 @@ class Workload:
         return declared_query(
             {
                 "name": "bench",
-                "streams": {"readings": {"source": self.source} | columns},
+                "streams": {"readings": {"source": self.source} | columns | self.case.question.stream},
                 "window": {"size": f"{self.case.size_ms} ms", "slide": f"{self.case.slide_ms} ms"},
                 "disorder": {"policy": "k_slack", "k": f"{self.bound_ms} ms"},
                 "parallelism": parallelism,
