@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from tailrace.aggregate.accuracy import errors_of_all, share_right
+from tailrace.aggregate.accuracy import errors_by_column, greatest_errors, share_right
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend_all import AmendedAggregates, amend_all, amounts_of
 from tailrace.aggregate.chosen import ORDER
@@ -139,8 +139,12 @@ class NamedAggregates(KeyedWindows):
         return super()._answers(self._with_expressions(rows))
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """The greatest error among an answer's aggregates: relative, absolute where the true value is 0."""
-        return errors_of_all(self.answers.identity, self.values, approximate, exact)
+        """Return the greatest error among the columns of each answer, see `errors_by_column`."""
+        return greatest_errors(self.answers.identity, self.errors_by_column(approximate, exact))
+
+    def errors_by_column(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+        """Return the errors of each column of answers: of numbers relative, absolute where the true value is 0."""
+        return errors_by_column(self.answers.identity, self.values, approximate, exact)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
         """Return the share that is right of the exact answers, see `accuracy.share_right`."""

@@ -34,7 +34,7 @@ Output = Annotated[Path | None, typer.Option(help="The file to write; absent: th
 Wide = Annotated[bool, typer.Option("--wide", help="A table on the terminal has all columns, however wide.")]
 
 
-_QUALITY_FIRST = ("bucket_start", "answers", "share", "mean_error", "error", "risk", "accuracy")
+_QUALITY_FIRST = ("bucket_start", "answer", "answers", "share", "mean_error", "error", "risk", "accuracy")
 """Columns of the table `quality` that say most: what was found, and what is promised."""
 
 
