@@ -49,8 +49,7 @@ def errors_by_column(
         else:
             error = np.where(np.asarray(pc.equal(near, true).fill_null(False)), 0.0, 1.0)
         both_null = np.asarray(pc.and_(near.is_null(), true.is_null())) & (place >= 0)
-        error = np.where(both_null, 0.0, error)
-        rows = rows.append_column(name, pa.array(np.where(place < 0, 1.0, error)))
+        rows = rows.append_column(name, pa.array(np.where(both_null, 0.0, error)))
     return single_batch(rows)
 
 
