@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import QUALITY
-from tailrace.storage.tables import Tables
+from tailrace.storage.tables import Tables, within
 
 NEWEST = 10
 """The number of newest buckets of the table `quality` that are judged together."""
@@ -36,12 +36,17 @@ class PromiseState:
         tables = Tables(layout)
         if not tables.has("quality"):
             return PromiseState("unknown", "nothing is measured yet")
-        return judge(read_measured(tables).sort_by("bucket_start"))
+        starts = pc.unique(tables.read("quality", ["bucket_start"])["bucket_start"]).sort()[-NEWEST:].to_pylist()
+        newest = within("bucket_start", starts[0] - 1, starts[-1]) if starts else None
+        return judge(read_measured(tables, newest))
 
 
-def read_measured(tables: Tables) -> pa.Table:
-    """Read the table `quality`, which must be there; what it lacks since an earlier release created it is null."""
-    rows = tables.read("quality")
+def read_measured(tables: Tables, where: Any = None) -> pa.Table:
+    """Read rows of the table `quality`, which must be there.
+
+    The columns that it lacks, since an earlier release created it, are null.
+    """
+    rows = tables.read("quality", where=where)
     for field in QUALITY:
         if field.name not in rows.schema.names:
             rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
@@ -49,7 +54,7 @@ def read_measured(tables: Tables) -> pa.Table:
 
 
 def judge(quality: pa.Table) -> PromiseState:
-    """Judge the newest buckets of the table `quality`, in order of time, by the newest promise.
+    """Judge the newest buckets among rows of the table `quality`, by the newest promise.
 
     P(error ≥ `error`) ≤ `risk` is broken where the share of answers that are off exceeds `risk`; `accuracy` is broken
     where 1 − the mean error falls below it. Each column of answers is judged by itself: the detail names those for
