@@ -15,8 +15,6 @@ import pytest
 import yaml
 
 from local_driver import Driver
-from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
-from tailrace.aggregate.planning import named_aggregates
 from tailrace.cli.commands import main
 from tailrace.correction import quality
 from tailrace.correction.correction_range import CorrectionRange
@@ -25,10 +23,10 @@ from tailrace.correction.promise_state import PromiseState
 from tailrace.correction.quality import Promise, measure, read_quality
 from tailrace.ground.times import with_times
 from tailrace.kind.inputs import ColumnTypes
+from tailrace.kinds import build
 from tailrace.query.declared import declared_query
 from tailrace.storage.table_schemas import QUALITY
 from tailrace.terminal import screen
-from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_stream, write_files
 
 EACH: dict[str, dict[str, Any]] = {
@@ -38,10 +36,12 @@ EACH: dict[str, dict[str, Any]] = {
     "newest": {"function": "last", "column": "text"},
 }
 TYPES = {"value_money": pa.decimal128(18, 2), "value_text": pa.string()}
-KIND = named_aggregates(
-    Sliding(100, 100),
-    NamedAggregatesSection.model_validate({"function": NAMED, "each": EACH}),
-    ColumnTypes(carried=TYPES),
+STREAM = {"source": {"format": "parquet", "path": "in"}, "event_time": "at", "id": "id", "key": "key"}
+KIND = build(
+    declared_query(
+        {"name": "q", "kind": "aggregate", "streams": {"s": STREAM}, "window": "100 ms"} | {"aggregate": EACH}
+    ),
+    [ColumnTypes(carried=TYPES)],
 )
 
 
