@@ -24,6 +24,13 @@ MUTATIONS = (
         ("tests/unit/query/test_manners.py",),
     ),
     Mutation(
+        "windows beyond reason",
+        "query/sections.py",
+        "if self.slide_ms * _MOST_WINDOWS < self.size_ms:",
+        "if False:",
+        ("tests/unit/query/test_loading.py",),
+    ),
+    Mutation(
         "aggregates: their order is structure",
         "query/windowed.py",
         "if len(names) > 1 else {}",
@@ -50,13 +57,6 @@ MUTATIONS = (
         "origins += stream.in_expression(where, FILTER)",
         "origins += stream.in_expression(where, AGGREGATION)",
         ("tests/unit/query/test_column_lineage.py",),
-    ),
-    Mutation(
-        "windows beyond reason",
-        "query/sections.py",
-        "if self.slide_ms * _MOST_WINDOWS < self.size_ms:",
-        "if False:",
-        ("tests/unit/query/test_loading.py",),
     ),
     Mutation(
         "weeks and months need a time zone",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tailrace.aggregate.amend_all import AmendedAggregates
-from tailrace.kind.capabilities import OVERFLOWED
+from tailrace.kind.overflows import OVERFLOWED
 
 
 class CountedOverflows(AmendedAggregates):

@@ -22,10 +22,10 @@ from tailrace.disorder.clock import Frontier
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.columns import single_batch
 from tailrace.ground.errors import Problem
-from tailrace.kind.capabilities import OVERFLOWED
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.keyed_windows import KeyedWindows
+from tailrace.kind.overflows import OVERFLOWED
 from tailrace.kind.step import Step
 from tailrace.operators import window
 from tailrace.operators.chunk import Chunks

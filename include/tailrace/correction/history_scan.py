@@ -20,7 +20,7 @@ from tailrace.correction.scan_job import REPEAT, DistributedScan, OpenScan, Scan
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.columns import Ints
 from tailrace.ground.ranges import Ranges
-from tailrace.kind.capabilities import OVERFLOWED, counting_overflows
+from tailrace.kind.overflows import OVERFLOWED, counting_overflows
 from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.storage.log import ORDER, Log, Piece, with_ids
 

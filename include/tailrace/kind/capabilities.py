@@ -61,21 +61,6 @@ class IncrementallyCorrectable(Protocol):
         """
 
 
-OVERFLOWED = "=overflowed"
-"""The column of answers with the number of those in their row that are null as their type does not hold them.
-
-No column of a query is called so.
-"""
-
-
-@runtime_checkable
-class CountsOverflows(Protocol):
-    """A kind some of whose answers may leave their type, and are null then."""
-
-    def counting_overflows(self) -> WindowedKind:
-        """Return the kind with a further column of its answers, `OVERFLOWED`; itself where none can leave its type."""
-
-
 @runtime_checkable
 class LoadBalanced(Protocol):
     """A kind whose partition follows the load of the tasks: its steps measure `loads`."""
@@ -123,11 +108,6 @@ def for_task(kind: WindowedKind, task_slot: TaskSlot) -> WindowedKind:
 def combined(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:
     """Return what the kind combines these rows into; the rows themselves where it does not."""
     return kind.combine(rows) if isinstance(kind, Preaggregating) else rows
-
-
-def counting_overflows(kind: WindowedKind) -> WindowedKind:
-    """Return the kind as it counts overflows in its answers, if it can have any."""
-    return kind.counting_overflows() if isinstance(kind, CountsOverflows) else kind
 
 
 def sample_of(kind: object, tuples: pa.RecordBatch) -> pa.RecordBatch:
