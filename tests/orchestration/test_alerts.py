@@ -78,13 +78,15 @@ def told(webhook):
     return [(body["condition"], body["state"]) for _, _, body in webhook.received]
 
 
-def measure(layout, off):
-    """Put a bucket of 100 answers into the table `quality`, of which some are off."""
+def measure(layout, off, *others):
+    """Put a bucket of 100 answers into the table `quality`, of which some are off; `others`: of further columns."""
     tables = Tables(layout)
     tables.create(SCHEMA, ["quality"])
     start = tables.read("quality").num_rows * 1000
-    row = {"bucket_start": start, "answers": 100, "missing": 0, "off": off, "error": 0.05, "risk": 0.1}
-    rows = pa.Table.from_pylist([dict.fromkeys(SCHEMA["quality"].names) | row])
+    row = {"bucket_start": start, "answers": 100, "missing": 0, "error": 0.05, "risk": 0.1}
+    each = {None: off} if not others else {f"c{number}": many for number, many in enumerate((off, *others))}
+    given = [dict.fromkeys(SCHEMA["quality"].names) | row | {"answer": name, "off": each[name]} for name in each]
+    rows = pa.Table.from_pylist(given)
     tables.add("quality", with_times(rows, SCHEMA["quality"]))
 
 
@@ -104,6 +106,15 @@ def test_a_broken_promise_is_told_once_with_its_runbook_and_when_it_is_kept_agai
     assert told(webhook) == [("promise_broken", "firing"), ("promise_broken", "resolved")]
     assert webhook.received[1][2]["since"] == body["since"]
     assert ": promise broken, over: " in webhook.received[1][2]["text"]
+
+
+def test_a_broken_promise_names_the_columns_of_answers(watch, layout, webhook):
+    measure(layout, 11, 9, 90)
+    watch.observe(status())
+    [(_, _, body)] = webhook.received
+    assert body["text"].startswith("readings: promise broken: c2: 90.00% of the newest 100 answers are off by 0.05")
+    assert "; c0: 11.00% of the newest 100 answers" in body["text"]
+    assert "c1" not in body["text"]
 
 
 def test_a_trigger_tells_of_a_broken_promise_while_it_watches(place, file, host, layout, webhook):

@@ -66,7 +66,7 @@ def test_a_source_is_named_as_openlineage_names_it(place, source, monkeypatch):
     namespace, name = SOURCES[source]
     assert names(found.inputs) == [(namespace, name.format(place=place))]
     assert names(found.outputs) == [("file", str(place / "warehouse" / "readings" / "results"))]
-    assert list(found.outputs[0].facets) == ["storage"], "it is not there yet"
+    assert list(found.outputs[0].facets) == ["storage", "columnLineage"], "it is not there yet"
 
 
 def test_a_stream_that_answers_to_a_topic_writes_that_too(place):
@@ -75,6 +75,38 @@ def test_a_stream_that_answers_to_a_topic_writes_that_too(place):
     operator = SuperviseOperator(task_id="supervise", query="readings", file=str(file))
     found = operator.get_openlineage_facets_on_start()
     assert names(found.outputs)[1:] == [("kafka://broker:9092", "sums")]
+
+
+DERIVED = "    id: id\n    columns: {{net: value / 2}}\n    where: value > 1 or key is not null\n    key: key"
+NAMED = SMALL.replace(
+    "aggregate: {{function: sum, column: value}}",
+    "aggregate: {{total: {{function: sum, column: net}}, high: {{function: count, where: value > 50}}}}",
+).replace("    id: id", DERIVED)
+
+
+def test_the_columns_of_answers_name_the_columns_of_the_source_that_they_come_from(place, layout):
+    file = declare(place / "queries", "readings", NAMED + "answers: {{kafka: {{servers: 'broker:9092', topic: t}}}}\n")
+    stream = lineage.of_stream(load(file), layout, None)
+    topic = stream.outputs[-1].facets["columnLineage"]
+    corrections = lineage.of_correction(load(file), layout, None).outputs[0].facets["columnLineage"]
+    found = stream.outputs[0].facets["columnLineage"]
+    assert found == topic == corrections
+    assert "columnLineage" not in lineage.of_correction(load(file), layout, None).outputs[1].facets
+    source = (stream.inputs[0].namespace, stream.inputs[0].name)
+
+    def used(fields) -> list[tuple]:
+        assert {(field.namespace, field.name) for field in fields} == {source}
+        return [(field.field, *[(t.type, t.subtype, t.description) for t in field.transformations]) for field in fields]
+
+    assert found.fields.keys() == {"key", "window_start", "window_end", "total", "high"}
+    assert used(found.fields["total"].inputFields) == [("value", ("DIRECT", "AGGREGATION", "sum(net)"))]
+    assert used(found.fields["high"].inputFields) == [("value", ("INDIRECT", "FILTER", "value > 50"))]
+    where = "value > 1 or key is not null"
+    assert used(found.dataset) == [
+        ("value", ("INDIRECT", "FILTER", where)),
+        ("key", ("INDIRECT", "FILTER", where), ("INDIRECT", "GROUP_BY", None)),
+        ("event_time", ("INDIRECT", "WINDOW", None)),
+    ]
 
 
 def test_a_stream_writes_its_tables_which_have_columns_and_versions(streamed, layout):

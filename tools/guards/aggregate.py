@@ -69,6 +69,13 @@ MUTATIONS = (
         ("tests/unit/aggregate/test_named_runs.py",),
     ),
     Mutation(
+        "errors: a missing answer is no null that is right",
+        "aggregate/accuracy.py",
+        ") & (place >= 0)",
+        ")",
+        ("tests/unit/correction/test_quality_by_answer.py",),
+    ),
+    Mutation(
         "named aggregates: no name that tables have",
         "aggregate/named_section.py",
         "if name in RESERVED:",

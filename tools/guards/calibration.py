@@ -21,6 +21,13 @@ MUTATIONS = (
         (WAREHOUSE,),
     ),
     Mutation(
+        "calibration: the least accurate column of answers counts",
+        "calibration/measure.py",
+        "by_column.mean(axis=2).argmin(axis=1)",
+        "by_column.mean(axis=2).argmax(axis=1)",
+        ("tests/unit/calibration/test_columns.py",),
+    ),
+    Mutation(
         "standard error: few blocks spread less than many",
         "calibration/standard_error.py",
         "of_mean += common / n",

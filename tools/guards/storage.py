@@ -15,6 +15,13 @@ LEASE = tuple(f"tests/{place}/test_lease.py" for place in ("unit/storage", "prop
 
 MUTATIONS = (
     Mutation(
+        "an upsert finds the row whose columns are null, too",
+        "storage/tables.py",
+        "IS NOT DISTINCT FROM",
+        "=",
+        ("tests/unit/storage/test_tables.py",),
+    ),
+    Mutation(
         "results of a key: however its list is written",
         "storage/answer_range.py",
         "return replace(self, key=key)",

@@ -11,6 +11,13 @@ PAIRS = "tests/unit/stream/test_rebuild_of_pairs.py"
 
 MUTATIONS = (
     Mutation(
+        "a run warns of sums that left their type",
+        "stream/run_summary.py",
+        "if self.overflowed:",
+        "if False:",
+        ("tests/unit/stream/test_run_summary.py",),
+    ),
+    Mutation(
         "where: history can't be read again in the place of the source",
         "stream/replayed_readers.py",
         "    if reader.columns.projection is not None:\n        return None\n",

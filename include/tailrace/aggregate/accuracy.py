@@ -8,20 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.aggregate.value_column import Floats
+from tailrace.aggregate.value_column import Floats, is_number
 from tailrace.answers.identity import Identity
 from tailrace.ground.columns import single_batch
-
-
-def errors(identity: Identity, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-    """The identity, and the relative error (`error`) of the answer to each window that is answered exactly.
-
-    Where the true value is 0 the error is the absolute one; the error of a missing answer is 1.
-    """
-    near, true = (part["value"].to_numpy() for part in (approximate, exact))
-    near = np.append(near, np.nan)[identity.find(exact, approximate)]  # −1 takes what was appended
-    error = pa.array(relative(near, true))
-    return single_batch(exact.select(identity.columns).append_column("error", error))
 
 
 def share_right(error: pa.Array) -> float:
@@ -29,31 +18,39 @@ def share_right(error: pa.Array) -> float:
     return float(1 - np.minimum(np.asarray(error), 1.0).mean()) if len(error) else 1.0
 
 
-def errors_of_all(
+def errors_by_column(
     identity: Identity, values: Mapping[str, pa.DataType], approximate: pa.Table, exact: pa.Table
 ) -> pa.RecordBatch:
-    """The identity, and the greatest error among the columns of the answer to each window that is answered exactly.
+    """Return the identity of each exact answer and, by the name of each column of values, the error of that column.
 
-    Of numbers as `errors`; of other values, and where one of two is null, 0 or 1.
+    Errors of numbers are relative, absolute where the true value is 0; of other values, and where one of two is null, 0
+    or 1. That of a missing answer is 1.
     """
     place = identity.find(exact, approximate)
-    greatest = np.where(place < 0, 1.0, 0.0)
     near_row = pa.array(place, pa.int64(), mask=place < 0)
+    rows = exact.select(identity.columns)
     for name, dtype in values.items():
         near, true = approximate[name].combine_chunks().take(near_row), exact[name].combine_chunks()
-        if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype) or pa.types.is_integer(dtype):
+        if is_number(dtype):
             near, true = (part.cast(pa.float64(), safe=False) for part in (near, true))
             error = relative(*(part.to_numpy(zero_copy_only=False) for part in (near, true)))
             error = np.where(np.asarray(near.is_null()) != np.asarray(true.is_null()), 1.0, error)
         else:
             error = np.where(np.asarray(pc.equal(near, true).fill_null(False)), 0.0, 1.0)
         both_null = np.asarray(pc.and_(near.is_null(), true.is_null())) & (place >= 0)
-        greatest = np.maximum(greatest, np.where(both_null, 0.0, error))
-    return single_batch(exact.select(identity.columns).append_column("error", pa.array(greatest)))
+        rows = rows.append_column(name, pa.array(np.where(both_null, 0.0, error)))
+    return single_batch(rows)
+
+
+def greatest_errors(identity: Identity, by_column: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the identity, and the greatest error among the columns of each answer (`error`)."""
+    columns = [np.asarray(by_column.column(name)) for name in by_column.schema.names if name not in identity.columns]
+    rows = pa.Table.from_batches([by_column.select(list(identity.columns))])
+    return single_batch(rows.append_column("error", pa.array(np.max(columns, axis=0))))
 
 
 def relative(value: Floats, true: Floats) -> Floats:
-    """The relative errors, shape (n,): absolute where the true value is 0, and 1 where the error is not a number."""
+    """Return relative errors, shape (n,): absolute where the true value is 0, and 1 where the error is not a number."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.abs(value - true) / np.where(true == 0, 1.0, np.abs(true))
     return np.where(value == true, 0.0, np.where(np.isnan(error), 1.0, error))

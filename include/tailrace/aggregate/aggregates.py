@@ -140,14 +140,19 @@ class Aggregates:
                 answers[aggregate.name] = typed.finish(columns if typed.measure is None else own)
         return {each.name: answers[each.name].cast(each.result) for each in self.aggregates}
 
-    def overflowed(self, windows: pa.RecordBatch, answers: Mapping[str, pa.Array]) -> int:
-        """Count the answers that are null as their type does not hold them."""
-        count = 0
+    def overflows(self, windows: pa.RecordBatch, answers: Mapping[str, pa.Array]) -> Ints:
+        """Count the answers of each window that are null as their type does not hold them, shape (n,)."""
+        count = np.zeros(windows.num_rows, np.int64)
         for aggregate in self.aggregates:
             if aggregate.typed is not None and aggregate.typed.count is not None:
                 has_values = np.asarray(windows.column(aggregate.typed.count.name)) > 0
-                count += int((has_values & np.asarray(answers[aggregate.name].is_null())).sum())
+                count += has_values & np.asarray(answers[aggregate.name].is_null())
         return count
+
+    @property
+    def may_overflow(self) -> bool:
+        """Whether the type of an aggregate may not hold an answer."""
+        return any(aggregate.typed is not None and aggregate.typed.count is not None for aggregate in self.aggregates)
 
     @property
     def _measured(self) -> list[tuple[NamedAggregate, Typed]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import pyarrow as pa
 
-from tailrace.aggregate.accuracy import errors_of_all, share_right
+from tailrace.aggregate.accuracy import errors_by_column, greatest_errors, share_right
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.amend_all import AmendedAggregates, amend_all, amounts_of
 from tailrace.aggregate.chosen import ORDER
+from tailrace.aggregate.counted_overflows import CountedOverflows
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
@@ -26,6 +28,7 @@ from tailrace.ground.errors import Problem
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.keyed_windows import KeyedWindows
+from tailrace.kind.overflows import OVERFLOWED
 from tailrace.kind.step import Step
 from tailrace.operators import window
 from tailrace.operators.chunk import Chunks
@@ -52,6 +55,8 @@ class NamedAggregates(KeyedWindows):
     conditions : dict
         Of aggregates that take some tuples alone: the expressions by their fields in the query file, as
         `aggregate.failures.where`, which name derived columns of the tuples.
+    counts_overflows : bool
+        Whether answers have the column `OVERFLOWED`.
     """
 
     aggregates: tuple[NamedAggregate, ...]
@@ -60,15 +65,17 @@ class NamedAggregates(KeyedWindows):
     carried_types: Mapping[str, pa.DataType] = field(default_factory=dict)
     expressions: tuple[tuple[str, str], ...] = ()
     conditions: Mapping[str, str] = field(default_factory=dict)
+    counts_overflows: bool = False
 
     @cached_property
     def summary(self) -> AmendedAggregates:
-        return AmendedAggregates(self.aggregates)
+        return CountedOverflows(self.aggregates) if self.counts_overflows else AmendedAggregates(self.aggregates)
 
     @property
     def values(self) -> dict[str, pa.DataType]:
         types = {aggregate.name: aggregate.result for aggregate in self.aggregates} | self._derived.derived_types
-        return {name: types[name] for name in self.names}
+        counted = {OVERFLOWED: pa.int64()} if self.counts_overflows else {}
+        return {name: types[name] for name in self.names} | counted
 
     @cached_property
     def _derived(self) -> Projection:
@@ -144,7 +151,7 @@ class NamedAggregates(KeyedWindows):
         state, closed, late = window.step(self.windows, self.summary, state, arrived[0], frontier)
         step = self._step(state, closed, late, frontier)
         answers = {each.name: step.answers.column(each.name) for each in self.aggregates}
-        overflowed = self.summary.overflowed(closed, answers)
+        overflowed = int(self.summary.overflows(closed, answers).sum())
         return step._replace(counts={"overflowed": overflowed} if overflowed else {})
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
@@ -154,9 +161,17 @@ class NamedAggregates(KeyedWindows):
             return pa.RecordBatch.from_pylist([], self.answer)
         return super()._answers(self._with_expressions(rows))
 
+    def counting_overflows(self) -> Self:
+        """Return the kind with the column `OVERFLOWED` in its answers, if any of its aggregates can overflow."""
+        return replace(self, counts_overflows=True) if self.summary.may_overflow else self
+
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """The greatest error among an answer's aggregates: relative, absolute where the true value is 0."""
-        return errors_of_all(self.answers.identity, self.values, approximate, exact)
+        """Return the greatest error among the columns of each answer, see `errors_by_column`."""
+        return greatest_errors(self.answers.identity, self.errors_by_column(approximate, exact))
+
+    def errors_by_column(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
+        """Return the errors of each column of answers: of numbers relative, absolute where the true value is 0."""
+        return errors_by_column(self.answers.identity, self.values, approximate, exact)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
         """Return the share that is right of the exact answers, see `accuracy.share_right`."""

@@ -15,10 +15,10 @@ from tailrace.calibration.calibration_input import MOST_ROWS, LoggedHistory
 from tailrace.calibration.measure import Accuracies
 from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
+from tailrace.calibration.report import CalibrationReport, MeasuredDuration
 from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.pipeline import Pipeline
-from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import Problem, refuse
 from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.query.query import Query, require_late_tuples
@@ -31,68 +31,6 @@ from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
 
 _MAX_ROUNDS = 60  # of a survey; the search ends in fewer
-
-
-@dataclass(frozen=True)
-class MeasuredDuration:
-    """A duration, the mean accuracy with it, and the standard error of that."""
-
-    duration_ms: int
-    accuracy: float
-    error: float
-
-
-@dataclass(frozen=True)
-class CalibrationReport:
-    """The result of a calibration.
-
-    Attributes
-    ----------
-    measurements : tuple of MeasuredDuration
-        In order of their durations.
-    promise : float
-        The accuracy that is to be kept.
-    windows, up_to : int
-        The number of windows measured, and the end of the last of them, in ms of event time.
-    k_ms : int or None
-        K in force.
-    interval, next_interval : Bracket
-        The interval that was searched; and the one that is searched next, with the K that is proposed.
-    longest_ms : int
-        The longest delay of the tuples that were read.
-    proposed : bool or None
-        True if the proposal was written, False in a dry run; None: the policy takes none.
-    """
-
-    measurements: tuple[MeasuredDuration, ...]
-    promise: float
-    windows: int
-    up_to: int
-    k_ms: int | None
-    interval: Bracket
-    next_interval: Bracket
-    longest_ms: int
-    proposed: bool | None
-
-    @property
-    def accuracy(self) -> float | None:
-        """The accuracy with the proposed K; None where it was not measured."""
-        return next((row.accuracy for row in self.measurements if row.duration_ms == self.next_interval.k_ms), None)
-
-    @property
-    def evidence(self) -> str:
-        """The reason for this K, as a sentence."""
-        basis = f"calibrated over {self.windows} windows up to {format_time(self.up_to)}"
-        k, longest = format_duration(self.next_interval.k_ms), self.measurements[-1]
-        if self.accuracy is None:
-            shortfall = f"{format_duration(longest.duration_ms)} gives {longest.accuracy:.4f} < {self.promise:g}"
-            consequence = f"so {k} is tried" if self.proposed is not None else "and the past is too short for more"
-            return f"{basis}: {shortfall}, {consequence}"
-        if self.accuracy >= self.promise:
-            return f"{basis}: {k} gives {self.accuracy:.4f} ≥ {self.promise:g}"
-        if self.longest_ms <= self.next_interval.k_ms:
-            return f"{basis}: {k} gives {self.accuracy:.4f} < {self.promise:g}, and no tuple was delayed for longer"
-        return f"{basis}: {k} gives {self.accuracy:.4f}, which is {self.promise:g} within its error"
 
 
 def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> CalibrationReport:
@@ -152,9 +90,10 @@ class _RecentAnswers:
     kind: WindowedKind
     histories: tuple[LoggedHistory, ...]
     policy: CacheDuration
+    of: tuple[str, ...] | None
 
     def by_windows(self) -> RecentWindows | RecentPairs:
-        return RecentWindows(self.kind, self.histories[0], self.policy.queries, self.policy.accuracy)
+        return RecentWindows(self.kind, self.histories[0], self.policy.queries, self.policy.accuracy, self.of)
 
     def by_shortest_waits(self, shortest_wait: ShortestWait) -> RecentWindows | RecentPairs:
         return RecentPairs(self.kind, self.histories, self.policy.queries, self.policy.accuracy, shortest_wait)
@@ -206,7 +145,8 @@ class _CalibrationRun:
         most = MOST_ROWS // kind.row_weight
         sides = zip(self.pipeline.readers, self.logs, strict=True)
         histories = tuple(LoggedHistory(reader, log, most) for reader, log in sides)
-        return kind.answers.measure(_RecentAnswers(kind, histories, policy))
+        of = getattr(self.query.policy, "of", None)
+        return kind.answers.measure(_RecentAnswers(kind, histories, policy, of))
 
     def _report(
         self,
@@ -227,8 +167,9 @@ class _CalibrationRun:
 
 
 def _measured_durations(accuracies: Accuracies) -> Iterable[MeasuredDuration]:
-    columns = (accuracies.durations, accuracies.accuracy, accuracies.error)
-    return (MeasuredDuration(*row) for row in zip(*(np.asarray(column).tolist() for column in columns), strict=True))
+    least = accuracies.columns or (None,) * len(accuracies.durations)
+    durations, means, errors = (each.tolist() for each in (accuracies.durations, accuracies.accuracy, accuracies.error))
+    return map(MeasuredDuration, durations, means, errors, least)
 
 
 def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:

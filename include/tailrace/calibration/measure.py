@@ -2,12 +2,12 @@
 
 With K = d a window holds what had arrived when t_max ≥ end + d. The stream's own operator gives that: it is stepped
 once over history with a frontier (the watermark) of constant slack K (allowed lateness). `Kind.evaluate` gives the
-exact answers, `Kind.errors` compares the two. Repeats are removed from both beforehand: no wait would remove them.
+exact answers, `column_errors` compares the two. Repeats are removed from both beforehand: no wait would remove them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from tailrace.disorder.clock import Frontier
 from tailrace.ground.matching import Rows
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kind.capabilities import combined
+from tailrace.kind.column_errors import column_errors, promised_columns
 from tailrace.kind.protocol import WindowedKind
 from tailrace.windows.windows import Windows
 
@@ -86,6 +87,9 @@ class Accuracies:
         The ends of the windows, in ms, in order.
     quality : ndarray, shape (m, n)
         The quality of each window's answers, in [0, 1]; 1 where they are exact.
+    columns : tuple of str
+        Of answers with several columns that are to be accurate, the least accurate with each duration: `quality` is of
+        that; empty where answers have no more than one.
     overlap : LossOverlap
         By the delays of the tuples.
     """
@@ -95,6 +99,7 @@ class Accuracies:
     ends: Ints
     quality: Floats
     overlap: LossOverlap
+    columns: tuple[str | None, ...] = ()
 
     @property
     def accuracy(self) -> Floats:
@@ -130,8 +135,11 @@ def measure(
     exact: pa.Table,
     n: int,
     delays: Ints,
+    of: Sequence[str] | None = None,
 ) -> Accuracies:
     """Measure the accuracy of durations over the last n windows among the exact answers.
+
+    Each column of answers that is to be accurate is measured by itself, and the least accurate one counts.
 
     Parameters
     ----------
@@ -144,6 +152,8 @@ def measure(
         The exact answers of at least n windows, all of which t_max has passed by the longest duration.
     delays : ndarray
         Of the tuples, in ms.
+    of : sequence of str, optional
+        The columns of answers that are to be accurate, see `promised_columns`.
     """
     horizon = kind.answers.horizon
     ends = np.unique(horizon(exact))[-n:]
@@ -156,8 +166,12 @@ def measure(
             )
     expected = _of_windows(exact, horizon, ends)
     tables = (pa.Table.from_batches(batches, kind.answer) for batches in answers)
-    quality = np.array([_quality_by_window(kind.errors(table, expected), horizon, ends) for table in tables])
-    return Accuracies(kind.windows, durations, ends, quality, LossOverlap.of(delays))
+    promised = promised_columns(kind, of)
+    by_column = np.array([_quality_by_window(kind, table, expected, ends, promised) for table in tables])
+    least = by_column.mean(axis=2).argmin(axis=1)
+    columns = tuple(promised[place] for place in least) if len(promised) > 1 else ()
+    quality = by_column[np.arange(len(least)), least]
+    return Accuracies(kind.windows, durations, ends, quality, LossOverlap.of(delays), columns)
 
 
 def _of_windows(answers: Any, horizon: Horizon, ends: Ints) -> Any:
@@ -165,8 +179,14 @@ def _of_windows(answers: Any, horizon: Horizon, ends: Ints) -> Any:
     return answers.filter(pa.array(np.isin(horizon(answers), ends)))
 
 
-def _quality_by_window(errors: pa.RecordBatch, horizon: Horizon, ends: Ints) -> Floats:
-    """The quality of each window, shape (n,): 1 − the mean error of its keys, each at most 1, as in `Kind.quality`."""
-    window = np.searchsorted(ends, horizon(errors))
-    error = np.minimum(np.asarray(errors.column("error")), 1.0)
-    return np.asarray(1 - np.bincount(window, error) / np.bincount(window))
+def _quality_by_window(
+    kind: WindowedKind, answers: pa.Table, exact: pa.Table, ends: Ints, columns: Sequence[str | None]
+) -> Floats:
+    """Return the quality of each window by columns of answers, shape (columns, n).
+
+    It is 1 − the mean error of the window's keys, each at most 1, as in `Kind.quality`.
+    """
+    errors = column_errors(kind, answers, exact)
+    window = np.searchsorted(ends, kind.answers.horizon(errors.identity))
+    capped = (np.minimum(errors.by_column[column], 1.0) for column in columns)
+    return np.array([1 - np.bincount(window, error) / np.bincount(window) for error in capped])

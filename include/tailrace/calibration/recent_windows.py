@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -69,10 +69,14 @@ class RecentWindows:
     ----------
     accuracy : float
         The accuracy to keep, on which it depends when a window counts as complete.
+    of : sequence of str, optional
+        The columns of answers that are to be accurate, see `promised_columns`.
     """
 
-    def __init__(self, kind: WindowedKind, history: History, n: int, accuracy: float) -> None:
-        self.kind, self.history, self.n, self.accuracy = kind, history, n, accuracy
+    def __init__(
+        self, kind: WindowedKind, history: History, n: int, accuracy: float, of: Sequence[str] | None = None
+    ) -> None:
+        self.kind, self.history, self.n, self.accuracy, self.of = kind, history, n, accuracy, of
         self._recent: RecentTuples | None = None
 
     def measure(self, durations: NDArray[np.int64]) -> Measurement:
@@ -101,7 +105,7 @@ class RecentWindows:
                 raise not_ready("windows", self.n, complete, settling)
             wait, count = settling, count * 2 if wait == settling else count
         parts = _parts_by_key(recent.tuples)
-        measured = measure(kind, parts, recent.course, durations, exact, self.n, recent.delays)
+        measured = measure(kind, parts, recent.course, durations, exact, self.n, recent.delays, self.of)
         return Measurement(measured, int(recent.delays.max()))
 
     def _start(self, wait: int, count: int) -> tuple[int, bool]:

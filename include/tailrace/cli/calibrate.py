@@ -12,7 +12,7 @@ from tailrace.ground.duration import format_duration, format_durations
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
-    from tailrace.calibration.calibrate import CalibrationReport
+    from tailrace.calibration.report import CalibrationReport
 
 
 def calibrate(
@@ -47,11 +47,15 @@ def _table(report: CalibrationReport) -> Table:
     table = Table("duration", "accuracy", "standard error", f"at least {report.promise:g}")
     for column in table.columns[:3]:
         column.justify = "right"
+    by_column = any(row.column is not None for row in report.measurements)
+    if by_column:
+        table.add_column("least accurate")
     durations = format_durations([row.duration_ms for row in report.measurements])
     for row, duration in zip(report.measurements, durations, strict=True):
         prefix = "K in force: " if row.duration_ms == report.k_ms else ""
         verdict = "yes" if row.accuracy >= report.promise else "no"
-        table.add_row(f"{prefix}{duration}", f"{row.accuracy:.4f}", f"{row.error:.4f}", verdict)
+        least = [row.column or ""] if by_column else []
+        table.add_row(f"{prefix}{duration}", f"{row.accuracy:.4f}", f"{row.error:.4f}", verdict, *least)
     return table
 
 

@@ -28,7 +28,7 @@ from tailrace.cli.time_options import time_option
 from tailrace.cli.tools import bench, demo, schema
 from tailrace.ground import json_log
 from tailrace.ground.errors import Busy, Refused, refuse
-from tailrace.ground.words import counted
+from tailrace.ground.words import counted, overflow_of
 from tailrace.stream.run_options import BATCH_ROWS, RunOptions
 from tailrace.terminal import screen
 
@@ -190,6 +190,8 @@ def _print_report(report: Any) -> None:
     if report.repeats:
         counts += f", {counted(report.repeats, 'repeat')} of ids"
     screen.err.print(f"corrected {report.interval}: {counts}", markup=False, soft_wrap=True)
+    if report.overflowed:
+        screen.err.print(f"warning: {overflow_of(report.overflowed)}", markup=False, soft_wrap=True)
 
 
 def main(retried: bool = False) -> None:

@@ -8,6 +8,7 @@ import yaml
 
 from tailrace.ground.duration import format_duration
 from tailrace.kinds import build
+from tailrace.query.column_lineage import column_lineage
 from tailrace.query.query import Query
 from tailrace.query.sql_form import sections_of, sql_of
 from tailrace.stream.sample_steps import FIRST_ROWS, sample_steps
@@ -49,6 +50,7 @@ def explanation(query: Query) -> dict[str, str]:
         "method": plan.method,
         "why": plan.reason,
         "policy": f"{query.policy.policy}, decided at the end of each tick of {format_duration(query.tick_ms)}",
+        "lineage": column_lineage(query).summary(),
     }
 
 

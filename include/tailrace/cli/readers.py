@@ -160,7 +160,12 @@ def quality(
 
 
 def _what_tells_most_first(rows: pa.Table, columns: list[str]) -> list[str]:
-    """Columns in the order to show them in where not all of them fit: those without values are last."""
+    """Return columns in the order to show them in where not all of them fit: those without values are last.
+
+    Of several columns of answers the rows say which they are of, in the place of how many answers there were.
+    """
     filled = [name for name in columns if rows[name].null_count < rows.num_rows]
-    first = [name for name in _QUALITY_FIRST if name in filled]
+    is_by_column = "answer" in filled and len(set(rows["answer"].to_pylist())) > 1
+    wanted = ["answer" if is_by_column and name == "answers" else name for name in _QUALITY_FIRST]
+    first = [name for name in wanted if name in filled]
     return [*first, *(name for name in filled if name not in first), *(name for name in columns if name not in filled)]

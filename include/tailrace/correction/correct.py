@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -38,7 +38,8 @@ class CorrectionReport:
 
     `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: late tuples of this interval are corrected in
     whole. `repeats` is the number of repeats of ids among the tuples of the answers that the stream gave in the
-    interval; None for a range of event time, where they are not counted.
+    interval; None for a range of event time, where they are not counted. `overflowed` is the number of values of the
+    corrected answers that are null as their type does not hold them.
     """
 
     interval: str
@@ -49,6 +50,7 @@ class CorrectionReport:
     arrived_from: int | None = None
     arrived_to: int | None = None
     repeats: int | None = None
+    overflowed: int = 0
 
 
 def correct(
@@ -107,6 +109,7 @@ def correct(
         gone = model.identity.first_rows(rows)["retracted"].to_numpy()
         counts = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
         report = CorrectionReport(str(correction_range), as_of, *counts, *correction_range.covered(as_of), repeats)
+        report = replace(report, overflowed=history_scan.overflowed)
         ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
         tables.compact(CORRECTION_TABLES)

@@ -7,6 +7,7 @@ rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +20,8 @@ from tailrace.correction.scan_job import REPEAT, DistributedScan, OpenScan, Scan
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.columns import Ints
 from tailrace.ground.ranges import Ranges
-from tailrace.kind.protocol import windowed
+from tailrace.kind.overflows import OVERFLOWED, counting_overflows
+from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.storage.log import ORDER, Log, Piece, with_ids
 
 AT_ONCE = 1_000_000
@@ -39,6 +41,11 @@ class HistoryScan:
         Called when it is needed, once.
     cores : int
         How many buckets a distributed scan has at least.
+
+    Attributes
+    ----------
+    overflowed : int
+        How many of the answers that were evaluated are null as their type does not hold them.
     """
 
     def __init__(
@@ -47,23 +54,31 @@ class HistoryScan:
         self.pipeline, self.cores = pipeline, cores
         self._read, self._open = logs, distributed
         self._opened: DistributedScan | None = None
+        self.overflowed = 0
 
     @cached_property
     def logs(self) -> Sequence[Log]:
         return self._read()
 
     def evaluate(self, affected: AffectedAnswers) -> pa.Table:
-        """The affected answers over all that arrived, without repeats."""
+        """Return the affected answers over all that arrived, without repeats, and count those that overflowed."""
+        answers = self._evaluate(counting_overflows(windowed(self.pipeline.kind)), affected)
+        if OVERFLOWED not in answers.schema.names:
+            return answers
+        self.overflowed += pc.sum(answers[OVERFLOWED], min_count=0).as_py()
+        return answers.drop_columns([OVERFLOWED])
+
+    def _evaluate(self, kind: WindowedKind, affected: AffectedAnswers) -> pa.Table:
         ranges = affected.ranges()
         columns = [["event_time", "key", *reader.value_types, *ORDER] for reader in self.pipeline.readers]
         near = [log.of_events(ranges) for log in self.logs]
         if job := self._job(self.logs, near, ranges, columns):
-            return self._distributed(job.buckets).evaluate(job, affected)
+            return self._distributed(job.buckets).evaluate(replace(job, kind=kind), affected)
         content = []
         for log, part, names in zip(self.logs, near, columns, strict=True):
             tuples, others = self._gather(log, part, ranges, names)
             content.append(tuples.filter(pa.array(deduplication.first_arrivals(tuples, others))))
-        return pa.Table.from_batches([deduplication.evaluate(self.pipeline.kind, tuple(content), affected)])
+        return pa.Table.from_batches([deduplication.evaluate(kind, tuple(content), affected)])
 
     @property
     def may_have_repeats(self) -> bool:

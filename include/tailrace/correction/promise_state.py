@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import Tables
+from tailrace.storage.table_schemas import QUALITY
+from tailrace.storage.tables import Tables, within
 
 NEWEST = 10
 """The number of newest buckets of the table `quality` that are judged together."""
-
-_COLUMNS = ("bucket_start", "answers", "missing", "off", "mean_error", "error", "risk", "accuracy")
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,8 @@ class PromiseState:
     Attributes
     ----------
     state : str
-        `unknown`: nothing was measured, which takes a correction, or nothing is promised.
+        `unknown`: nothing was measured, which takes a correction, or nothing is promised. `broken`: for at least one
+        of the columns of answers that the promise is for.
     """
 
     state: Literal["unknown", "kept", "broken"]
@@ -36,35 +36,68 @@ class PromiseState:
         tables = Tables(layout)
         if not tables.has("quality"):
             return PromiseState("unknown", "nothing is measured yet")
-        return judge(tables.read("quality", _COLUMNS).sort_by("bucket_start"))
+        starts = pc.unique(tables.read("quality", ["bucket_start"])["bucket_start"]).sort()[-NEWEST:].to_pylist()
+        newest = within("bucket_start", starts[0] - 1, starts[-1]) if starts else None
+        return judge(read_measured(tables, newest))
+
+
+def read_measured(tables: Tables, where: Any = None) -> pa.Table:
+    """Read rows of the table `quality`, which must be there.
+
+    The columns that it lacks, since an earlier release created it, are null.
+    """
+    rows = tables.read("quality", where=where)
+    for field in QUALITY:
+        if field.name not in rows.schema.names:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows
 
 
 def judge(quality: pa.Table) -> PromiseState:
-    """Judge the newest rows of the table `quality`, in order of time, by the newest row's promise.
+    """Judge the newest buckets among rows of the table `quality`, by the newest promise.
 
     P(error ≥ `error`) ≤ `risk` is broken where the share of answers that are off exceeds `risk`; `accuracy` is broken
-    where 1 − the mean error falls below it.
+    where 1 − the mean error falls below it. Each column of answers is judged by itself: the detail names those for
+    which the promise is broken, the worst first, or else the one that is nearest to that.
     """
-    newest = quality.slice(max(quality.num_rows - NEWEST, 0))
-    counts = pc.add(newest["answers"], newest["missing"])
-    count = _total(counts)
-    if not count:
+    buckets = pc.unique(quality["bucket_start"]).sort()
+    newest = quality.filter(pc.is_in(quality["bucket_start"], buckets[-NEWEST:]))
+    if not _total(pc.add(newest["answers"], newest["missing"])):
         return PromiseState("unknown", "nothing is measured yet")
-    promise = newest.slice(newest.num_rows - 1).to_pylist()[0]
-    if promise["accuracy"] is not None:
-        accuracy = 1 - _total(pc.multiply(newest["mean_error"], counts)) / count
-        detail = (
-            f"accuracy {accuracy:.4g} of the newest {count:,.0f} answers, at least {promise['accuracy']:g} promised"
-        )
-        return PromiseState("broken" if accuracy < promise["accuracy"] else "kept", detail)
-    if promise["risk"] is None:
-        return PromiseState("unknown", "its policy promises nothing")
-    share = _total(newest["off"]) / count
-    detail = (
-        f"{share:.2%} of the newest {count:,.0f} answers are off by {promise['error']:g} or more, at most "
-        f"{promise['risk']:.2%} promised"
+    latest = newest.filter(pc.equal(newest["bucket_start"], buckets[-1])).to_pylist()
+    verdicts = sorted(
+        _verdict(newest.filter(_is_of(newest["answer"], promise["answer"])), promise)
+        for promise in latest
+        if promise["accuracy"] is not None or promise["risk"] is not None
     )
-    return PromiseState("broken" if share > promise["risk"] else "kept", detail)
+    if not verdicts:
+        return PromiseState("unknown", "its policy promises nothing")
+    broken = [verdict for verdict in verdicts if verdict.margin < 0]
+    return PromiseState("broken" if broken else "kept", "; ".join(each.detail for each in broken or verdicts[:1]))
+
+
+class _Verdict(NamedTuple):
+    """By how much a promise is kept for a column of answers, as a share: it is broken below 0."""
+
+    margin: float
+    detail: str
+
+
+def _verdict(rows: pa.Table, promise: dict[str, Any]) -> _Verdict:
+    """Judge the rows of a column of answers."""
+    counts = pc.add(rows["answers"], rows["missing"])
+    count, prefix = _total(counts), "" if promise["answer"] is None else f"{promise['answer']}: "
+    if promise["accuracy"] is not None:
+        accuracy, bound = 1 - _total(pc.multiply(rows["mean_error"], counts)) / count, promise["accuracy"]
+        measured = f"accuracy {accuracy:.4g} of the newest {count:,.0f} answers"
+        return _Verdict(accuracy - bound, f"{prefix}{measured}, at least {bound:g} promised")
+    share = _total(rows["off"]) / count
+    measured = f"{share:.2%} of the newest {count:,.0f} answers are off by {promise['error']:g} or more"
+    return _Verdict(promise["risk"] - share, f"{prefix}{measured}, at most {promise['risk']:.2%} promised")
+
+
+def _is_of(column: Any, answer: str | None) -> Any:
+    return pc.is_null(column) if answer is None else pc.fill_null(pc.equal(column, answer), False)
 
 
 def _total(column: Any) -> float:

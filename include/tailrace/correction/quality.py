@@ -1,30 +1,36 @@
 """The table `quality`: the error of the streamed answers against the latest versions, and the promised one.
 
 A row is a bucket of answers, those whose horizon (a window's end, a pair's later time) lies in (bucket_start,
-bucket_end]. They are measured against their latest versions, so a row is as true as the corrections have come: an
-answer that was not corrected counts as right.
+bucket_end], and a column of these, which `answer` names; it is null where a kind measures answers as wholes. Answers
+are measured against their latest versions, so a row is as true as the corrections have come: an answer that was not
+corrected counts as right. A promise stands in the rows of the columns that it is for.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tailrace.answers.versions import without_retracted
-from tailrace.ground.columns import group
+from tailrace.correction.promise_state import read_measured
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.ground.columns import Floats, Ints, group
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import merge_ranges
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.ground.times import in_ms, with_times
+from tailrace.kind.column_errors import MeasuredByColumn, column_errors, promised_columns
 from tailrace.kind.protocol import Kind, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
-from tailrace.storage.table_schemas import schemas
+from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
 
@@ -34,12 +40,30 @@ OFF = 0.05
 PROMISES = ("error", "risk", "accuracy")
 """Names of the settings in which policies state their promises."""
 
+ROW = ("bucket_start", "answer")
+"""The columns that identify a row."""
+
 _DAY = 86_400_000
 _LENGTHS = (10_000, 60_000, 600_000, 3_600_000, _DAY)
 _SLIDES = 100  # make a bucket, at least: a share of fewer windows says little
 _AT_ONCE = 1_000_000  # answers, about, are read together
 
-Ints = NDArray[np.int64]
+
+@dataclass(frozen=True)
+class Promise:
+    """The promise of a policy: P(error ≥ `error`) ≤ `risk`, or 1 − the mean error is at least `accuracy`.
+
+    None is not promised. `of` names the columns of answers that it is for, see `promised_columns`.
+    """
+
+    error: float | None = None
+    risk: float | None = None
+    accuracy: float | None = None
+    of: tuple[str, ...] | None = None
+
+    @staticmethod
+    def of_policy(policy: SlackPolicy) -> Promise:
+        return Promise(**{name: getattr(policy, name, None) for name in (*PROMISES, "of")})
 
 
 def bucket_ms(slide_ms: int) -> int:
@@ -57,10 +81,14 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
     lie.
     """
     length, tables = bucket_ms(windowed(kind).windows.slide_ms), answers.tables
-    known = pc.max(tables.read("quality", ["bucket_start"]).column("bucket_start")).as_py()
-    corrected = np.unique((horizons - 1) // length)
+    there = tables.read("quality", ROW)
+    known, corrected = pc.max(there["bucket_start"]).as_py(), np.unique((horizons - 1) // length)
     if known is None and not len(corrected):
         return
+    has_outdated = isinstance(kind, MeasuredByColumn) and there["answer"].null_count > 0  # of an earlier release
+    if has_outdated:
+        outdated = there.filter(pc.is_null(there["answer"]))["bucket_start"].to_numpy() // length
+        corrected = np.union1d(corrected, outdated)
     since = int(corrected[0]) if known is None else known // length
     last = max(since, (frontier - 1) // length, *corrected[-1:].tolist())
     older = corrected[corrected < since]
@@ -69,20 +97,19 @@ def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints,
     wanted = np.isin(bucket, older) | ((bucket >= since) & (bucket <= last))
     buckets, many = np.unique(bucket[wanted], return_counts=True)
     part_of = (np.cumsum(many) - many) // _AT_ONCE
-    promise = {name: getattr(query.policy, name, None) for name in PROMISES}
-    measured = []
+    promise, measured = Promise.of_policy(query.policy), []
     for number in np.unique(part_of):
         part = buckets[part_of == number]
         versions = answers.versions(merge_ranges(part * length, (part + 1) * length))
         mine = np.isin((kind.answers.horizon(versions) - 1) // length, part)
         measured.append(measure(kind, select(versions, mine), length, promise))
     if measured:
-        rows = with_times(pa.concat_tables(measured), schemas(kind)["quality"])
-        tables.put("quality", rows, "bucket_start")
+        rows = with_times(pa.concat_tables(measured), QUALITY)
+        tables.put("quality", rows, ROW, 'old."answer" IS NULL' if has_outdated else None)
 
 
-def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: dict[str, float | None]) -> pa.Table:
-    """The rows of the table for the buckets of some answers.
+def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) -> pa.Table:
+    """Return the rows of the table for the buckets of some answers.
 
     Parameters
     ----------
@@ -90,57 +117,70 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: dict[str, f
         All their versions.
     length_ms : int
         Of a bucket.
-    promise : dict
-        `error` and `risk`: P(error ≥ `error`) ≤ `risk`; or `accuracy`: 1 − the mean error is at least so much. None for
-        what is not promised.
     """
-    model, least = kind.answers, OFF if promise["error"] is None else promise["error"]
+    model = kind.answers
     streamed, latest = select(versions, ~versions["corrected"].to_numpy()), model.identity.latest(versions)
     exact = without_retracted(latest)
-    errors = kind.errors(*(rows.select(kind.answer.names) for rows in (streamed, exact)))
+    errors = column_errors(kind, *(rows.select(kind.answer.names) for rows in (streamed, exact)))
     answers = model.identity.first_rows(latest)
     place = model.identity.find(answers, streamed)
     is_streamed, is_retracted = place >= 0, answers["retracted"].to_numpy()
     counted = is_streamed | ~is_retracted  # the others came with a correction and went with another
     answers, place, is_streamed = select(answers, counted), place[counted], is_streamed[counted]
-    # `errors` has no row of an answer that was taken back; nothing of it is right, so its error is 1.
-    error = np.append(np.asarray(errors.column("error")), 1.0)[model.identity.find(answers, errors)]
     k_ms = np.append(streamed["k_ms"].to_numpy().astype(float), np.nan)[place]  # −1 takes what was appended
     is_corrected = is_streamed & answers["corrected"].to_numpy()
     has_k = ~np.isnan(k_ms)
-    counts = (is_streamed, is_corrected, ~is_streamed, error >= least, has_k)
-    bucket, (count, corrected, missing, off, with_k, error_sum, k_sum, worst) = group(
-        (model.horizon(answers) - 1) // length_ms,
-        *((column.astype(np.int64), "sum") for column in counts),
-        (np.minimum(error, 1.0), "sum"),
+    horizon_bucket = (model.horizon(answers) - 1) // length_ms
+    bucket, (count, corrected, missing, with_k, k_sum) = group(
+        horizon_bucket,
+        *((column.astype(np.int64), "sum") for column in (is_streamed, is_corrected, ~is_streamed, has_k)),
         (np.where(has_k, k_ms, 0.0), "sum"),
-        (error, "max"),
     )
     start = bucket * length_ms
     with np.errstate(invalid="ignore"):
         mean_k_ms = pa.array(k_sum / with_k, mask=with_k == 0)
-    columns = {
+    counts = {
         # Printable, as buckets may be centuries long.
         "bucket_start": np.clip(start, EARLIEST_MS, LATEST_MS),
         "bucket_end": np.clip(start + length_ms, EARLIEST_MS, LATEST_MS),
         "answers": count,
         "corrected": corrected,
         "missing": missing,
-        "off": off,
-        "share": off / (count + missing),
-        "mean_error": error_sum / (count + missing),
-        "worst_error": worst,
         "mean_k_ms": mean_k_ms,
     }
-    return pa.table(
-        columns | {name: pa.repeat(pa.scalar(value, pa.float64()), len(start)) for name, value in promise.items()}
+    error_place, promised = model.identity.find(answers, errors.identity), promised_columns(kind, promise.of)
+    parts = []
+    for name, of_exact in errors.by_column.items():
+        # `errors` has no row of an answer that was taken back; nothing of it is right, so its error is 1.
+        error, own = np.append(of_exact, 1.0)[error_place], promise if name in promised else Promise()
+        answer = {"answer": pa.repeat(pa.scalar(name, pa.string()), len(bucket))}
+        parts.append(pa.table(counts | answer | _errors_by_bucket(horizon_bucket, error, count + missing, own)))
+    return pa.concat_tables(parts)
+
+
+def _errors_by_bucket(bucket: Ints, error: Floats, counted: Ints, promise: Promise) -> dict[str, Any]:
+    """Return the columns of the table that follow from the errors of answers, by their buckets."""
+    least = OFF if promise.error is None else promise.error
+    _, (off, error_sum, worst) = group(
+        bucket, ((error >= least).astype(np.int64), "sum"), (np.minimum(error, 1.0), "sum"), (error, "max")
     )
+    found = {"off": off, "share": off / counted, "mean_error": error_sum / counted, "worst_error": worst}
+    return found | {name: pa.repeat(pa.scalar(getattr(promise, name), pa.float64()), len(off)) for name in PROMISES}
 
 
 def read_quality(query: Query, warehouse: Warehouse) -> tuple[pa.Table, list[str]]:
-    """The table in order of time, and its columns; empty where nothing was ever corrected."""
+    """Return the table in order of time, columns of answers in theirs, and its columns.
+
+    It is empty where nothing was ever corrected.
+    """
     layout = Layout.of(warehouse, query.name)
-    schema, tables = schemas(build(query))["quality"], Tables(layout)
+    kind, tables = build(query), Tables(layout)
     require_begun(layout, query)
-    rows = tables.read("quality") if tables.has("quality") else in_ms(schema.empty_table())
-    return rows.sort_by("bucket_start"), schema.names
+    rows = read_measured(tables) if tables.has("quality") else in_ms(QUALITY.empty_table())
+    if not isinstance(kind, MeasuredByColumn):
+        columns = [name for name in QUALITY.names if name != "answer"]
+        return rows.sort_by("bucket_start").select(columns), columns
+    order = rows.append_column("order", pc.index_in(rows["answer"], pa.array(kind.names, pa.string())))
+    return order.sort_by([(name, "ascending") for name in ("bucket_start", "order")]).select(
+        QUALITY.names
+    ), QUALITY.names

@@ -19,6 +19,7 @@ from openlineage.client.facet_v2 import (
     InputDatasetFacet,
     OutputDatasetFacet,
     base_subset_dataset,
+    column_lineage_dataset,
     dataset_version_dataset,
     output_statistics_output_dataset,
     schema_dataset,
@@ -29,6 +30,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import format_time
 from tailrace.orchestration.assets import CORRECTION_WRITES
 from tailrace.orchestration.passed_connections import brokers_of_connection
+from tailrace.query.column_lineage import DIRECT, TABLE, Origin, column_lineage
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import stream_tables
@@ -41,9 +43,10 @@ def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorL
     """Return the lineage of a stream's driver: from the sources to the tables that are there, and its topic."""
     tables = Tables(layout)
     names = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
-    written = [_written(layout, name) for name in names or ["results"]]
+    columns = {"columnLineage": _columns(query)}
+    written = [_written(layout, name, more=columns if name == "results" else {}) for name in names or ["results"]]
     if (target := query.answers.kafka) is not None:
-        written.append(OutputDataset(target.namespace(brokers_of_connection), target.topic))
+        written.append(OutputDataset(target.namespace(brokers_of_connection), target.topic, facets={**columns}))
     return OperatorLineage(_sources(query), written)
 
 
@@ -64,7 +67,11 @@ def of_correction(
         {} if correction_range is None else _rows_of(layout, correction_range, since)
     )
     read = [_read(layout, "late", late), _read(layout, "results"), *_history(query, layout)]
-    written = [_written(layout, "corrections", corrected), *(_written(layout, name) for name in CORRECTION_WRITES)]
+    columns = {"columnLineage": _columns(query)}
+    written = [
+        _written(layout, "corrections", corrected, columns),
+        *(_written(layout, name) for name in CORRECTION_WRITES),
+    ]
     return OperatorLineage(read, written)
 
 
@@ -94,8 +101,40 @@ def _read(layout: Layout, name: str, facets: Mapping[str, InputDatasetFacet] | N
     return InputDataset("file", str(layout.table(name)), facets=_facets(layout, name), inputFacets=dict(facets or {}))
 
 
-def _written(layout: Layout, name: str, facets: Mapping[str, OutputDatasetFacet] | None = None) -> OutputDataset:
-    return OutputDataset("file", str(layout.table(name)), facets=_facets(layout, name), outputFacets=dict(facets or {}))
+def _written(
+    layout: Layout,
+    name: str,
+    facets: Mapping[str, OutputDatasetFacet] | None = None,
+    more: Mapping[str, DatasetFacet] | None = None,
+) -> OutputDataset:
+    of_dataset = _facets(layout, name) | dict(more or {})
+    return OutputDataset("file", str(layout.table(name)), facets=of_dataset, outputFacets=dict(facets or {}))
+
+
+def _columns(query: Query) -> DatasetFacet:
+    """Return the columns of the sources that each column of answers comes from, whatever stands between them."""
+    lineage, sources = column_lineage(query), dict(zip([*query.streams, TABLE], _sources(query), strict=False))
+    fields = {
+        name: column_lineage_dataset.Fields(inputFields=_input_fields(origins, sources))
+        for name, origins in lineage.columns.items()
+    }
+    of_all = _input_fields(lineage.answers, sources)
+    return column_lineage_dataset.ColumnLineageDatasetFacet(fields=fields, dataset=of_all)
+
+
+def _input_fields(
+    origins: Iterable[Origin], sources: Mapping[str, InputDataset]
+) -> list[column_lineage_dataset.InputField]:
+    """Return the columns of some origins, each once with all ways in which it is used."""
+    fields: dict[tuple[str, str], column_lineage_dataset.InputField] = {}
+    for stream, column, way, expression in origins:
+        source = sources[stream]
+        field = column_lineage_dataset.InputField(source.namespace, source.name, column, transformations=[])
+        used = fields.setdefault((stream, column), field).transformations
+        assert used is not None
+        sort = "DIRECT" if way in DIRECT else "INDIRECT"
+        used.append(column_lineage_dataset.Transformation(sort, way, expression, masking=False))
+    return list(fields.values())
 
 
 def _facets(layout: Layout, name: str) -> dict[str, DatasetFacet]:

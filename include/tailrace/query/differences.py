@@ -29,8 +29,10 @@ def differences(before: Query, now: Query) -> list[Difference]:
 
 
 def changed_fields(before: dict[str, Any], now: dict[str, Any]) -> list[Difference]:
-    """Return the leaves of two nested mappings whose values differ, by their paths."""
+    """Return the leaves of two nested mappings whose values differ, by their paths; and names in another order."""
     old, new = dict(_leaves(before)), dict(_leaves(now))
+    for path, *names in _reordered(before, now):
+        old[f"{path}.order"], new[f"{path}.order"] = map(_in_words, names)
     fields = sorted(old.keys() | new.keys())
     return [
         Difference(field, old.get(field, _ABSENT), new.get(field, _ABSENT))
@@ -45,6 +47,16 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _leaves(part, f"{path}.{name}" if path else str(name))
     else:
         yield path.replace(_NOT_IN_FILES, "."), _ABSENT if value is None else _in_words(value)
+
+
+def _reordered(before: Any, now: Any, path: str = "") -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield the mappings, by their paths, whose names are the same in another order, with the names."""
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return
+    if before.keys() == now.keys() and [*before] != [*now]:
+        yield path, [*before], [*now]
+    for name in before.keys() & now.keys():
+        yield from _reordered(before[name], now[name], f"{path}.{name}" if path else name)
 
 
 def _in_words(value: Any) -> str:

@@ -57,6 +57,11 @@ class AggregateQuery(WindowedQuery):
     def value_names(self) -> frozenset[str]:
         return frozenset(self.aggregate.each if isinstance(self.aggregate, NamedAggregatesSection) else ("value",))
 
+    def structure(self) -> dict[str, Any]:
+        """As of any query, with the order of the answers' columns: states and tables have it."""
+        names = [*getattr(self.aggregate, "each", ())]
+        return super().structure() | ({"aggregate.order": names} if len(names) > 1 else {})
+
     @model_validator(mode="before")
     @classmethod
     def _gather_names(cls, fields: Any) -> Any:

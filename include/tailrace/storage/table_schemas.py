@@ -24,6 +24,13 @@ STAMPS = {"k_ms": INT, "as_of": TIME, "emitted_at": TIME, "facts_version": INT}
 LATE_TIMES = ("pane_start", "event_time")
 """The columns of the table `late` that hold a tuple's event time, or its pane's start: a kind has one of them."""
 
+QUALITY = pa.schema(
+    [("bucket_start", TIME), ("bucket_end", TIME), ("answer", TEXT)]
+    + [(name, INT) for name in ("answers", "corrected", "missing", "off")]
+    + [(name, REAL) for name in ("share", "mean_error", "worst_error", "mean_k_ms", "error", "risk", "accuracy")]
+)
+"""The table `quality`; `answer` is a column of answers, null where a kind measures answers as wholes."""
+
 
 def schemas(kind: Kind) -> dict[str, pa.Schema]:
     """Return the schema of each table by its name, but for history."""
@@ -64,12 +71,9 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
         "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}
         | {"arrived_from": TIME, "arrived_to": TIME}
-        | dict.fromkeys(("late", "answers", "retracted", "repeats"), INT),
-        "quality": dict.fromkeys(("bucket_start", "bucket_end"), TIME)
-        | dict.fromkeys(("answers", "corrected", "missing", "off"), INT)
-        | dict.fromkeys(("share", "mean_error", "worst_error", "mean_k_ms", "error", "risk", "accuracy"), REAL),
+        | dict.fromkeys(("late", "answers", "retracted", "repeats", "overflowed"), INT),
     }
-    return {name: pa.schema(list(fields.items())) for name, fields in columns.items()}
+    return {name: pa.schema(list(fields.items())) for name, fields in columns.items()} | {"quality": QUALITY}
 
 
 def history_schemas(streams: Iterable[StreamReader]) -> dict[str, pa.Schema]:

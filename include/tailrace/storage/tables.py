@@ -153,13 +153,14 @@ class Tables:
             else:
                 table.delete(predicate)
 
-    def put(self, name: str, rows: pa.Table, column: str) -> None:
-        """Upsert rows in one commit: a row replaces the one with the same value in a column, or else is added."""
-        condition = f'old."{column}" = new."{column}"'
+    def put(self, name: str, rows: pa.Table, columns: Iterable[str], outdated: str | None = None) -> None:
+        """Upsert rows in one commit, by some columns; `outdated` is a condition on others, `old`, to be removed."""
+        condition = " AND ".join(f'(old."{column}" IS NOT DISTINCT FROM new."{column}")' for column in columns)
         table = self.open(name)
         with naming_what_is_lost(self.layout, name):
             merge = table.merge(rows, condition, source_alias="new", target_alias="old")
-            merge.when_matched_update_all().when_not_matched_insert_all().execute()
+            merge = merge.when_matched_update_all().when_not_matched_insert_all()
+            (merge if outdated is None else merge.when_not_matched_by_source_delete(outdated)).execute()
 
     def has(self, name: str) -> bool:
         """Test whether the table exists: a process that was killed while creating it leaves just the directory.

@@ -16,6 +16,7 @@ from tailrace.aggregate.planning import aggregate_of
 from tailrace.aggregate.typed import BINDINGS
 from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
+from tailrace.kind.overflows import OVERFLOWED
 from tailrace.windows.sliding import Sliding
 
 TYPES = {"whole": pa.int64(), "money": pa.decimal128(18, 2), "text": pa.string(), "real": pa.float64()}
@@ -121,7 +122,17 @@ def test_a_sum_that_leaves_its_type_is_null_and_counted() -> None:
     )
     assert answer(kind, [{}]) == {"total": None}
     windows = pa.RecordBatch.from_pydict({"value_whole:count": [2, 0, 1]})
-    assert kind.summary.overflowed(windows, {"total": pa.array([None, None, 5])}) == 1
+    assert kind.summary.overflows(windows, {"total": pa.array([None, None, 5])}).tolist() == [1, 0, 0]
+
+
+def test_a_kind_that_counts_overflows_has_a_further_column_and_goes_to_every_worker() -> None:
+    kind = kind_of({"total": {"function": "sum", "column": "whole"}, "real": {"function": "sum", "column": "real"}})
+    counting = kind.counting_overflows()
+    assert pickle.loads(pickle.dumps(counting)) == counting != kind
+    (found,) = counting.evaluate(tuples([{"whole": 2**63 - 1}, {"whole": 1}])).to_pylist()
+    assert (found["total"], found[OVERFLOWED]) == (None, 1), "a double without values is null, and no overflow"
+    doubles = kind_of({"real": {"function": "sum", "column": "real"}})
+    assert doubles.counting_overflows() is doubles
 
 
 def test_a_group_without_a_value_holds_nothing_of_another_group() -> None:

@@ -12,8 +12,9 @@ import pytest
 from local_driver import Driver
 from oracle import Settings, batch, stream
 from oracle_assertions import assert_streamed
-from tailrace.calibration.calibrate import CalibrationReport, MeasuredDuration, calibrate
+from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
+from tailrace.calibration.report import CalibrationReport, MeasuredDuration
 from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.next_facts import DECLARED
@@ -263,3 +264,17 @@ PREFIX = "calibrated over 30 windows up to 1970-01-01T00:00:00.000Z: "
 )
 def test_the_evidence_in_words(accuracies, k_ms, longest_ms, message):
     assert report(accuracies, k_ms, longest_ms).evidence == PREFIX + message
+
+
+@pytest.mark.parametrize(
+    ("k_ms", "longest_ms", "message"),
+    [
+        (1200, 9000, "1200 ms gives 0.9600 ≥ 0.95 for revenue"),
+        (1000, 9000, "1 s gives 0.9000 for users, which is 0.95 within its error"),
+        (1000, 900, "1 s gives 0.9000 < 0.95 for users, and no tuple was delayed for longer"),
+        (3600, 9000, "1200 ms gives 0.9600 < 0.95 for revenue, so 3600 ms is tried"),
+    ],
+)
+def test_the_evidence_names_the_least_accurate_column(k_ms, longest_ms, message):
+    tried = MeasuredDuration(1000, 0.9, 0.01, "users"), MeasuredDuration(1200, 0.96, 0.01, "revenue")
+    assert replace(report({}, k_ms, longest_ms), measurements=tried).evidence == PREFIX + message

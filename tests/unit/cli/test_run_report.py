@@ -14,7 +14,7 @@ from tailrace.stream.run_summary import RunSummary
 
 def summary_of(accepted: int) -> RunSummary:
     summary = RunSummary()
-    metrics = pa.table({"late": [0], "coverage": [1.0], "k_ms": [0]})
+    metrics = pa.table({"late": [0], "coverage": [1.0], "k_ms": [0], "counts": pa.nulls(1)})
     summary(0, 0, {"metrics": metrics, "segments": pa.table({"rows": [3], "accepted": [accepted], "filtered": [0]})})
     return summary
 

@@ -9,15 +9,15 @@ from tailrace.correction.promise_state import NEWEST, PromiseState, judge
 from tailrace.storage.layout import Layout
 
 
-def quality(*rows, error=None, risk=None, accuracy=None):
-    """Rows of (answers, off, mean_error), one a bucket."""
+def quality(*rows, error=None, risk=None, accuracy=None, answer=None):
+    """Rows of (answers, off, mean_error), one a bucket, of a column of answers."""
     whole = [
         {"bucket_start": n, "answers": answers, "missing": 0, "off": off, "mean_error": mean_error}
-        | {"error": error, "risk": risk, "accuracy": accuracy}
+        | {"error": error, "risk": risk, "accuracy": accuracy, "answer": answer}
         for n, (answers, off, mean_error) in enumerate(rows)
     ]
-    names = ("bucket_start", "answers", "missing", "off", "mean_error", "error", "risk", "accuracy")
-    types = [pa.int64()] * 4 + [pa.float64()] * 4
+    names = ("bucket_start", "answers", "missing", "off", "mean_error", "error", "risk", "accuracy", "answer")
+    types = [pa.int64()] * 4 + [pa.float64()] * 4 + [pa.string()]
     return pa.Table.from_pylist(whole, schema=pa.schema(list(zip(names, types, strict=True))))
 
 
@@ -52,3 +52,27 @@ def test_without_a_promise_or_a_measurement_the_state_is_unknown(tmp_path):
 def test_the_detail_has_the_figures():
     state = judge(quality((100, 25, 0.1), error=0.05, risk=0.1))
     assert state.detail == "25.00% of the newest 100 answers are off by 0.05 or more, at most 10.00% promised"
+
+
+def test_each_column_of_answers_is_judged_by_itself_and_the_broken_ones_are_named():
+    kept, broken, worse = (
+        quality(*[(100, off, 0.0)] * NEWEST, error=0.05, risk=0.1, answer=name)
+        for name, off in (("purchases", 9), ("revenue", 11), ("users", 50))
+    )
+    free = quality(*[(100, 100, 1.0)] * NEWEST, answer="newest")
+    both = judge(pa.concat_tables([kept, broken, worse, free]).sort_by("bucket_start"))
+    assert both == PromiseState(
+        "broken",
+        "users: 50.00% of the newest 1,000 answers are off by 0.05 or more, at most 10.00% promised; "
+        "revenue: 11.00% of the newest 1,000 answers are off by 0.05 or more, at most 10.00% promised",
+    )
+    assert judge(pa.concat_tables([kept, free]).sort_by("bucket_start")) == PromiseState(
+        "kept", "purchases: 9.00% of the newest 1,000 answers are off by 0.05 or more, at most 10.00% promised"
+    )
+    assert judge(free) == PromiseState("unknown", "its policy promises nothing")
+
+
+def test_the_newest_buckets_are_counted_not_their_rows():
+    rows = [(10, 10, 1.0)] + [(10, 0, 0.0)] * (NEWEST - 1)
+    parts = [quality(*rows, error=0.05, risk=0.1, answer=name) for name in ("a", "b", "c")]
+    assert judge(pa.concat_tables(parts).sort_by("bucket_start")).detail.startswith("a: 10.00% of the newest 100 ")

@@ -18,7 +18,7 @@ from oracle import Settings, batch, stream
 from tailrace.cli.commands import main
 from tailrace.correction import quality
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.correction.quality import bucket_ms, measure, read_quality
+from tailrace.correction.quality import Promise, bucket_ms, measure, read_quality
 from tailrace.spark.distributed_correction import correct
 from tailrace.terminal import screen
 from tailrace.windows.sliding import Sliding
@@ -45,7 +45,7 @@ def measured(*rows: tuple, error: float | None = 0.1, risk: float | None = 0.2) 
     given = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
     more = [{"window_start": row["window_end"] - 100, "tuples": 1, "interval": None} for row in given]
     versions = pa.Table.from_pylist([a | b for a, b in zip(given, more, strict=True)])
-    found = measure(KIND, versions, 1000, {"error": error, "risk": risk, "accuracy": None})
+    found = measure(KIND, versions, 1000, Promise(error, risk))
     return {row["bucket_start"]: SimpleNamespace(**row) for row in found.to_pylist()}
 
 

@@ -11,7 +11,7 @@ import pytest
 from memory_pair_tables import MemoryPairTables
 from pair_oracle import Item, Join
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.correction.quality import measure, put_quality, read_quality
+from tailrace.correction.quality import Promise, measure, put_quality, read_quality
 from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.times import TIME, with_times
 from tailrace.storage import results
@@ -122,7 +122,7 @@ def test_the_late_tuples_are_not_read_where_no_answer_can_lack_one(desk, tables,
 
 def test_quality_counts_missing_pairs_and_those_taken_back(tmp_path, desk, tables, monkeypatch):
     correct(desk, tables)
-    promise = {"error": None, "risk": None, "accuracy": 0.9}
+    promise = Promise(accuracy=0.9)
     versions = AnswerTables(tables, desk.kind.answers).versions()
     (row,) = measure(desk.kind, versions, 1000, promise).to_pylist()
     names = ["bucket_start", "answers", "corrected", "missing", "off", "mean_k_ms", "accuracy"]
@@ -140,7 +140,7 @@ def test_quality_counts_missing_pairs_and_those_taken_back(tmp_path, desk, table
 def test_a_pair_counts_in_the_stretch_of_its_later_time(desk, tables):
     correct(desk, tables)
     versions = AnswerTables(tables, desk.kind.answers).versions()
-    rows = measure(desk.kind, versions, 2, {"error": None, "risk": None, "accuracy": None}).to_pylist()
+    rows = measure(desk.kind, versions, 2, Promise()).to_pylist()
     # (1, 2) is right, (1, 5) was missing, (100, 101) is taken back
     assert [(row["bucket_start"], row["answers"], row["missing"]) for row in rows] == [
         (0, 1, 0),

@@ -12,7 +12,7 @@ from tailrace.stream.run_summary import RunSummary, all_of
 HOUR = 3_600_000
 NOW = 1_767_268_800_000
 METRICS = {"late": 0, "coverage": 1.0, "k_ms": 2_000, "newest_event": NOW, "reached": [NOW]}
-TIME = pa.timestamp("ms", "UTC")
+TIME, COUNTS = pa.timestamp("ms", "UTC"), pa.map_(pa.string(), pa.int64())
 
 
 def quarantine(*reasons: str) -> pa.Table:
@@ -27,12 +27,12 @@ def summary_of(
     accepted: int, *reasons: str, filtered: int = 0, delays: list[int] | None = None, **metrics: object
 ) -> RunSummary:
     """The summary of a run of one batch; `delays` are those of late tuples behind t_max, ms."""
-    summary, late = RunSummary(), delays or []
+    summary, late, counts = RunSummary(), delays or [], metrics.pop("counts", None)
     read = accepted + filtered + len(reasons)
     newest = metrics.pop("newest_event", NOW)
     row = METRICS | {"late": len(late), "newest_event": datetime.fromtimestamp(newest / 1000, UTC)} | metrics
     written = {
-        "metrics": pa.Table.from_pylist([row]),
+        "metrics": pa.Table.from_pylist([row]).append_column("counts", pa.array([counts], COUNTS)),
         "segments": pa.table({"rows": [read], "accepted": [accepted], "filtered": [filtered]}),
         "late": pa.table(
             {
@@ -118,3 +118,10 @@ def test_callbacks_are_called_in_turn():
         1, 2, {}
     )
     assert calls == [("a", (1, 2, {})), ("b", (1, 2, {}))]
+
+
+def test_sums_that_left_their_type_are_no_silent_nulls():
+    summary = summary_of(5, counts=[("overflowed", 2)])
+    (line,) = [line for line in summary.lines() if line.startswith("warning")]
+    assert line.startswith("warning: 2 sums left the type of the answers, which are null there")
+    assert not [line for line in summary_of(5).lines() if line.startswith("warning")]

@@ -1,0 +1,16 @@
+"""The summary of a pane whose answers say, in a column of their own, how many of them their types do not hold."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tailrace.aggregate.amend_all import AmendedAggregates
+from tailrace.kind.overflows import OVERFLOWED
+
+
+class CountedOverflows(AmendedAggregates):
+    """Several aggregates, and the number of those that are null in a window as their type does not hold them."""
+
+    def finish(self, windows: pa.RecordBatch) -> dict[str, pa.Array]:
+        answers = super().finish(windows)
+        return answers | {OVERFLOWED: pa.array(self.overflows(windows, answers))}

@@ -1,0 +1,205 @@
+"""The columns of sources that each column of answers comes from, through derived columns and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tailrace.answers.identity import SIDES
+from tailrace.expressions.expression import Expression, parse
+from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
+from tailrace.query.query import Query
+from tailrace.query.sections import Stream
+from tailrace.query.windowed import AggregateQuery, TopKQuery
+
+IDENTITY, TRANSFORMATION, AGGREGATION = "IDENTITY", "TRANSFORMATION", "AGGREGATION"
+FILTER, GROUP_BY, JOIN, SORT, WINDOW = "FILTER", "GROUP_BY", "JOIN", "SORT", "WINDOW"
+
+DIRECT = frozenset({IDENTITY, TRANSFORMATION, AGGREGATION})
+"""The ways in which a column goes into the values of another; by the others it decides which values there are."""
+
+TABLE = "table"
+"""Stands for a dimension table among the names of streams."""
+
+_IN_ORDER = ("first", "last")
+_OF_WINDOWS = ("window_start", "window_end")
+
+
+class Origin(NamedTuple):
+    """A column of a source, and the way (OpenLineage's subtypes of transformations) in which it is used.
+
+    Attributes
+    ----------
+    stream : str
+        The stream's name, or `TABLE`.
+    expression : str or None
+        The function or expression of the query file by which it is used.
+    """
+
+    stream: str
+    column: str
+    way: str
+    expression: str | None = None
+
+
+class ColumnLineage(NamedTuple):
+    """The origins of each column of answers, and those that decide which answers there are."""
+
+    columns: dict[str, tuple[Origin, ...]]
+    answers: tuple[Origin, ...]
+
+    def summary(self) -> str:
+        """Return the names of the source's columns in one line, without columns that are as in the source."""
+        parts = {name: _names(origins) for name, origins in self.columns.items() if name not in _OF_WINDOWS}
+        parts["which answers"] = _names(self.answers)
+        return "; ".join(f"{name} ← {names}" for name, names in parts.items() if names not in ("", name))
+
+
+def column_lineage(query: Query) -> ColumnLineage:
+    """Return the origins of a query's answers; columns that come from no source's column are left out."""
+    streams = {name: _StreamColumns(name, stream) for name, stream in query.streams.items()}
+    answers = [origin for each in streams.values() for origin in each.filters()]
+    match query:
+        case AggregateQuery() | TopKQuery():
+            (stream,) = streams.values()
+            keys, columns = stream.keys(), stream.identity()
+            columns |= _aggregates(query, stream) if isinstance(query, AggregateQuery) else _ranking(query, stream)
+            answers += [*keys, *stream.of(stream.declared.event_time, WINDOW)]
+        case EmdJoinQuery() | SpatialJoinQuery():
+            columns, matched = _pairs(query, streams)
+            answers += matched
+        case _:
+            columns = {}
+    found = {name: _distinct(origins) for name, origins in columns.items()}
+    return ColumnLineage({name: origins for name, origins in found.items() if origins}, _distinct(answers))
+
+
+class _StreamColumns:
+    """The columns of a stream, derived ones among them, and the source's columns behind each."""
+
+    def __init__(self, name: str, declared: Stream) -> None:
+        self.name, self.declared = name, declared
+        self._sources: dict[str, tuple[str, ...]] = {}
+        self._texts: dict[str, str | None] = {}
+        for column, text in declared.columns.items():  # an expression sees those above it
+            read = parse(text).columns
+            is_renamed = [text.strip().strip("`")] == [*read] and self._texts.get(read[0]) is None
+            self._sources[column] = tuple(source for each in read for source in self._sources.get(each, (each,)))
+            self._texts[column] = None if is_renamed else text
+
+    def of(self, column: str | None, way: str = IDENTITY, expression: str | None = None) -> list[Origin]:
+        """Return the origins of one of the stream's columns, used in some way."""
+        if column is None:
+            return []
+        text = self._texts.get(column)
+        if way == IDENTITY and text is not None:
+            way, expression = TRANSFORMATION, text
+        return [Origin(self.name, source, way, expression) for source in self._sources.get(column, (column,))]
+
+    def in_expression(self, text: str, way: str) -> list[Origin]:
+        """Return the origins of the columns that an expression reads."""
+        return [origin for column in parse(text).columns for origin in self.of(column, way, text)]
+
+    def filters(self) -> list[Origin]:
+        return [] if self.declared.where is None else self.in_expression(self.declared.where, FILTER)
+
+    def keys(self) -> list[Origin]:
+        key = self.declared.key
+        names = key if isinstance(key, tuple) else () if key is None else (key,)
+        return [origin for name in names for origin in self.of(name, GROUP_BY)]
+
+    def identity(self) -> dict[str, list[Origin]]:
+        """Return the origins of the key and times of a window's answers."""
+        key, times = self.declared.key, self.of(self.declared.event_time, TRANSFORMATION)
+        names = key if isinstance(key, tuple) else ()
+        whole = [origin for name in names for origin in self.of(name, TRANSFORMATION)]
+        columns = {"key": whole if isinstance(key, tuple) else self.of(key)}
+        return columns | {name: self.of(name) for name in names} | dict.fromkeys(_OF_WINDOWS, times)
+
+
+def _aggregates(query: AggregateQuery, stream: _StreamColumns) -> dict[str, list[Origin]]:
+    section: Any = query.aggregate
+    each: Mapping[str, Any] = getattr(section, "each", None) or {"value": section}
+    functions = {name: one for name, one in each.items() if one.function is not None}
+    columns = {name: _function(one, stream) for name, one in functions.items()}
+    for name, one in each.items():
+        if name not in functions:
+            read = parse(one.expression).columns
+            columns[name] = [origin for column in read for origin in columns.get(column, ())]
+    return {name: columns[name] for name in each}
+
+
+def _function(section: Any, stream: _StreamColumns) -> list[Origin]:
+    column, where = section.column, getattr(section, "where", None)
+    text = section.function if column is None else f"{section.function}({column})"
+    origins = stream.of(column, AGGREGATION, text)
+    if where is not None:
+        origins += stream.in_expression(where, FILTER)
+    if section.function in _IN_ORDER:
+        declared = stream.declared
+        for part in (declared.event_time, declared.arrival_time, declared.id):
+            origins += stream.of(part, SORT, text)
+    return origins
+
+
+def _ranking(query: TopKQuery, stream: _StreamColumns) -> dict[str, list[Origin]]:
+    score = query.topk.score
+    columns = {"rank": stream.of(score, SORT), "id": stream.of(stream.declared.id), "score": stream.of(score)}
+    return columns | {name: stream.of(name) for name in getattr(query.topk, "select", ())}
+
+
+def _pairs(
+    query: EmdJoinQuery | SpatialJoinQuery, streams: Mapping[str, _StreamColumns]
+) -> tuple[dict[str, list[Origin]], list[Origin]]:
+    """Return the origins of the columns of pairs, and those that decide which pairs there are."""
+    section: Any = query.emd_join if isinstance(query, EmdJoinQuery) else query.spatial_join
+    columns: dict[str, list[Origin]] = {}
+    for name, stream in streams.items():
+        columns |= {f"{name}_id": stream.of(stream.declared.id), f"{name}_time": stream.of(stream.declared.event_time)}
+    times = [origin for each in streams.values() for origin in each.of(each.declared.event_time, JOIN)]
+    compared = [*_compared(section, streams)]
+    matched = [] if query.table is not None else [*times]
+    matched += [origin for stream, column in compared for origin in _side(streams, stream, column, JOIN)]
+    computed = [origin for stream, column in compared for origin in _side(streams, stream, column, TRANSFORMATION)]
+    if isinstance(query, SpatialJoinQuery):
+        if section.table is not None:
+            columns["right_id"] = [Origin(TABLE, section.table.id, IDENTITY)]
+        if query.window is not None:
+            columns |= {name: [each._replace(way=TRANSFORMATION) for each in times] for name in _OF_WINDOWS}
+    else:
+        columns |= {"distance": computed} if section.distances else {}
+    for name, side, column in getattr(section, "selection", ()):
+        columns[name] = computed if side is None else _side(streams, _side_name(streams, side), column, IDENTITY)
+    condition = getattr(query, "pair_condition", None)
+    if condition is not None:
+        expression: Any = Expression
+        for qualified in expression(condition, SIDES).columns:
+            side_name, _, column = qualified.partition(".")
+            name = _side_name(streams, SIDES.index(side_name))
+            matched += [each._replace(expression=condition) for each in _side(streams, name, column, FILTER)]
+    return columns, matched
+
+
+def _compared(section: Any, streams: Mapping[str, _StreamColumns]) -> Iterable[tuple[str, str]]:
+    """Yield the columns by which tuples are compared, with the names of their streams."""
+    for side, name in enumerate(streams):
+        columns = [section.histogram] if hasattr(section, "histogram") else section.geometry.of(side).named.values()
+        yield from ((name, column) for column in columns)
+    if getattr(section, "table", None) is not None:
+        yield TABLE, section.table.geometry
+
+
+def _side_name(streams: Mapping[str, _StreamColumns], side: int) -> str:
+    return SIDES[side] if SIDES[side] in streams else TABLE
+
+
+def _side(streams: Mapping[str, _StreamColumns], name: str, column: str, way: str) -> list[Origin]:
+    return [Origin(TABLE, column, way)] if name == TABLE else streams[name].of(column, way)
+
+
+def _distinct(origins: Iterable[Origin]) -> tuple[Origin, ...]:
+    return tuple(dict.fromkeys(origins))
+
+
+def _names(origins: Iterable[Origin]) -> str:
+    return ", ".join(dict.fromkeys(origin.column for origin in origins))

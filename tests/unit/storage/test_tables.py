@@ -1,0 +1,44 @@
+"""Tables of a query: upserts by columns that may be null."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tailrace.ground.times import with_times
+from tailrace.storage.layout import Layout
+from tailrace.storage.table_schemas import QUALITY
+from tailrace.storage.tables import Tables
+
+
+def rows(*each: tuple[int, str | None, int]) -> pa.Table:
+    """Rows of (bucket_start, answer, off)."""
+    names = ("bucket_start", "answer", "off")
+    given = [dict.fromkeys(QUALITY.names) | dict(zip(names, one, strict=True)) for one in each]
+    return with_times(pa.Table.from_pylist(given), QUALITY)
+
+
+@pytest.fixture
+def tables(tmp_path) -> Tables:
+    tables = Tables(Layout.of(tmp_path, "readings"))
+    tables.create({"quality": QUALITY}, ["quality"])
+    return tables
+
+
+def found(tables: Tables) -> list[tuple]:
+    read = tables.read("quality", ["bucket_start", "answer", "off"]).to_pylist()
+    return sorted((tuple(row.values()) for row in read), key=str)
+
+
+def test_a_row_takes_the_place_of_the_one_with_the_same_values_null_or_not(tables) -> None:
+    tables.put("quality", rows((0, "a", 1), (0, "b", 2), (0, None, 3)), ("bucket_start", "answer"))
+    tables.put("quality", rows((0, "a", 10), (0, None, 30), (1000, "a", 4)), ("bucket_start", "answer"))
+    assert found(tables) == [(0, "a", 10), (0, "b", 2), (0, None, 30), (1000, "a", 4)]
+
+
+def test_what_is_outdated_goes_in_the_same_commit(tables) -> None:
+    tables.put("quality", rows((0, None, 1), (1000, None, 2), (2000, "a", 3)), ("bucket_start", "answer"))
+    before = tables.open("quality").version()
+    tables.put("quality", rows((0, "a", 4)), ("bucket_start", "answer"), 'old."answer" IS NULL')
+    assert found(tables) == [(0, "a", 4), (2000, "a", 3)]
+    assert tables.open("quality").version() == before + 1
