@@ -136,7 +136,7 @@ def test_there_is_a_sample_where_one_is_wanted(path: Path) -> None:
     plain, sampled = (pipeline.prepare(segment(path), header).statistics["sample"] for header in (PLAIN, SAMPLED))
     assert plain.num_rows == 0
     assert sum(sampled.column("tuples").to_pylist()) == 7
-    assert sum(sampled.column("total").to_pylist()) == 247
+    assert sum(sampled.column("value:total").to_pylist()) == 247
 
 
 def test_tuples_know_their_position_in_the_log_and_their_tick(path: Path) -> None:
