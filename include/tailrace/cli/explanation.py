@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from tailrace.disorder.policy import SlackPolicy
+from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.duration import format_duration
 from tailrace.kinds import build
 from tailrace.query.column_lineage import column_lineage
@@ -50,8 +52,17 @@ def explanation(query: Query) -> dict[str, str]:
         "method": plan.method,
         "why": plan.reason,
         "policy": f"{query.policy.policy}, decided at the end of each tick of {format_duration(query.tick_ms)}",
+        **_promise(query.policy),
         "lineage": column_lineage(query).summary(),
     }
+
+
+def _promise(policy: SlackPolicy) -> dict[str, str]:
+    """Return what a policy promises, and of which answers."""
+    if not isinstance(policy, PromisingPolicy):
+        return {}
+    names = ", ".join(policy.of) if policy.of else "each answer that is a number"
+    return {"promise": f"{names}: off by {policy.error:g} or more in a share of {policy.risk:g} at most"}
 
 
 def forms(query: Query) -> dict[str, str]:

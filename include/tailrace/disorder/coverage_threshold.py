@@ -73,7 +73,7 @@ class _RecentWindows:
         none["block"] = none["pane"]
         sums = {name: state.get(f"sum_{name}", none[name]) for name in ("block", "group", *promised.sums)}
         values = {
-            name: (state.get(f"value_{name}", none[name]), state.get(f"value_group_{name}", none["group"]))
+            name: (state.get(f"value_{name}", none[name]), state.get(f"group_of_{name}", none["group"]))
             for name in promised.values
         }
         places = state.get("measured", BEFORE_ALL), state.get("oldest", BEFORE_ALL)
@@ -82,7 +82,7 @@ class _RecentWindows:
     def checkpoint(self) -> PolicyState:
         arrays = {f"sum_{name}": column for name, column in self.sums.items()}
         for name, (value, group) in self.values.items():
-            arrays |= {f"value_{name}": value, f"value_group_{name}": group}
+            arrays |= {f"value_{name}": value, f"group_of_{name}": group}
         return arrays | {"share": self.share, "measured": self.measured, "oldest": self.oldest}
 
     def add(self, rows: TickRows, windows: Windows) -> None:
