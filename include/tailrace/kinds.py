@@ -11,6 +11,7 @@ from tailrace.aggregate.planning import named_aggregates
 from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.planning import plan_of
 from tailrace.kind.inputs import ColumnTypes
+from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.protocol import Kind
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
@@ -54,12 +55,15 @@ def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
         method=search_plan.method,
         explanation=search_plan.explanation,
         distances=section.distances,
+        selection=section.selection,
+        condition=PairCondition.of(section.where, types, "emd_join.where"),
     )
 
 
 def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, SpatialJoinQuery)
     section, (left, right) = query.spatial_join, types
+    condition = PairCondition.of(section.where, types, "spatial_join.where")
     if section.join == "table":
         return SpatialTableJoin(
             column_types=(left, right),
@@ -67,9 +71,10 @@ def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
             lookup=table_lookup_of(section),
             explanation=explanation_of(section),
             selection=section.selection,
+            condition=condition,
         )
     parts: dict[str, Any] = {"join": stream_join_of(section), "explanation": explanation_of(section)}
-    parts["selection"] = section.selection
+    parts |= {"selection": section.selection, "condition": condition}
     if section.interval is not None:
         reach_ms, interval = section.interval.reach_ms, section.interval.bounds_ms
         return SpatialIntervalJoin(reach_ms, (left, right), interval=interval, bins=section.bin_ms, **parts)

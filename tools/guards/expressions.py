@@ -133,7 +133,7 @@ MUTATIONS = (
     Mutation(
         "where: the reader without values leaves the same records out",
         "expressions/projection.py",
-        "set(() if self.where is None else Expression(self.where).columns)",
+        "set(() if self.where is None else self._expression(self.where).columns)",
         "set()",
         (READER,),
     ),

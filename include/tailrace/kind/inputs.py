@@ -66,6 +66,8 @@ class Input:
     derived : dict
         Further columns that the kind needs, by the expressions that give them; the stream's own stand before them.
         Their names are the fields of the query file that have the expressions.
+    readers : dict
+        What reads a carried column that answers don't have, in words, by name in the tuple.
     """
 
     columns: Mapping[str, str]
@@ -75,6 +77,7 @@ class Input:
     carried: Mapping[str, str] = field(default_factory=dict)
     finite: bool = False
     derived: Mapping[str, str] = field(default_factory=dict)
+    readers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tuple_columns(self) -> list[str]:

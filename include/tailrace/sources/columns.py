@@ -52,6 +52,8 @@ class Columns:
         Whether carried doubles must be finite.
     fields : frozenset of str
         The derived columns that are named as the fields of the query file that have their expressions.
+    readers : dict
+        What reads a carried column that answers don't have, in words, by name in the tuple.
     """
 
     event_time: str
@@ -72,6 +74,7 @@ class Columns:
     inputs: tuple[str, ...] = ()
     finite: bool = False
     fields: frozenset[str] = frozenset()
+    readers: Mapping[str, str] = field(default_factory=dict)
 
     def value_types(self) -> dict[str, pa.DataType]:
         """Return the Arrow type of each column of the kind's own, by name in the tuple."""
