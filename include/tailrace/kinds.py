@@ -21,6 +21,7 @@ from tailrace.spatial_join.planning import explanation_of, input_of, stream_join
 from tailrace.spatial_join.table_join import SpatialTableJoin
 from tailrace.spatial_join.window_join import SpatialWindowJoin
 from tailrace.topk.kind import TopK
+from tailrace.topk.selected import PREFIX
 from tailrace.windows.sliding import Sliding
 
 
@@ -39,7 +40,9 @@ def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     section = query.topk
     descending, columns = section.order == "descending", {"score": section.score}
     keys = types[0].key, types[0].id, types[0].of_keys(query.key_names)
-    return TopK(query.window.windows, columns, *keys, k=section.k, descending=descending, method=section.method)
+    selected = {name: types[0].of_carried([PREFIX + name])[PREFIX + name] for name in section.select}
+    windows, k, method = query.window.windows, section.k, section.method
+    return TopK(windows, columns, *keys, k=k, descending=descending, method=method, selected=selected)
 
 
 def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:

@@ -16,7 +16,7 @@ from tailrace.ground.fields import field_error
 from tailrace.query.key_section import check_key_names
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.window_section import KeyedWindow
-from tailrace.topk.section import TopKSection
+from tailrace.topk.section import RANKED, TopKSection, check_selected
 
 
 class WindowedQuery(Query):
@@ -85,7 +85,12 @@ class TopKQuery(WindowedQuery):
 
     @property
     def value_names(self) -> frozenset[str]:
-        return frozenset({"rank", "id", "score"})
+        return frozenset(RANKED)
+
+    @model_validator(mode="after")
+    def _validate_selected(self) -> Self:
+        check_selected(self.topk.select, self.key_names)
+        return self
 
     @model_validator(mode="after")
     def _validate_method(self) -> Self:
