@@ -34,8 +34,8 @@ class TopN:
         The condition by which k was found.
     items : list of Item
         The items of both select lists, but for the rank and `*`.
-    shown : frozenset of str or None
-        The names in the outer select list; None where `*` stands in it.
+    shown : tuple of str or None
+        The names in the outer select list, in order; None where `*` stands in it.
     """
 
     groups: list[Piece]
@@ -45,7 +45,7 @@ class TopN:
     k: int
     bound: Piece
     items: list[Item]
-    shown: frozenset[str] | None
+    shown: tuple[str, ...] | None
 
 
 def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
@@ -80,7 +80,8 @@ def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
     others = [item for item in inner.items if item is not number]
     items = [item for item in (*others, *outer.items) if item.value.word(0) != "*" and item.value.name != name]
     has_all = any(item.value.word(0) == "*" for item in outer.items)
-    shown = None if has_all else frozenset(filter(None, (item.alias_name or item.value.name for item in outer.items)))
+    names = (item.alias_name or item.value.name for item in outer.items)
+    shown = None if has_all else tuple(filter(None, names))
     return TopN(groups, score, descending, ties, _k(outer.where, str(name)), outer.where, items, shown)
 
 
@@ -108,7 +109,7 @@ def selected_by(top_n: TopN, items: list[Item], columns: DerivedColumns) -> dict
         else:
             columns.key(item.value, name, item.alias)
         selected[name] = item.whole.position
-    return selected
+    return {name: selected[name] for name in top_n.shown or selected if name in selected}
 
 
 def _is_over(value: Piece) -> bool:
