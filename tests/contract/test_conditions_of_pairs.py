@@ -19,6 +19,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.query.loading import parse
 from tailrace.query.query import Query
+from tailrace.storage.manifest import CheckpointManifest, changes
 from tailrace.storage.results import read_answers
 from tailrace.stream.local_stream import run
 from tailrace.stream.source_sample import sample_sources
@@ -221,10 +222,16 @@ def test_the_distance_of_histograms_is_there_already(tmp_path: Path) -> None:
         query_of(tmp_path, "emd_join", select="distance")
 
 
-def test_a_checkpoint_of_an_earlier_release_knows_no_selection(tmp_path: Path) -> None:
-    query = query_of(tmp_path, "emd_join", select="")
-    structure = query.structure()
-    assert structure["emd_join.select"] == []
+def test_a_checkpoint_of_an_earlier_release_knows_no_selection_and_no_condition(tmp_path: Path) -> None:
+    text = HEAD.replace("KIND", "emd_join").replace("FORMAT", "parquet")
+    query = parse(
+        tmp_path / "meet.yaml", text + "window: {size: 1 s}\nemd_join: {threshold: 0.5, histogram: hist, bins: 2}"
+    )
+    known = {name: value for name, value in query.structure().items() if not name.endswith((".select", ".where"))}
+    manifest = CheckpointManifest.new(known, {}, {}, {})
+    assert changes(manifest, query) == {}
+    selecting = query_of(tmp_path, "emd_join")
+    assert {"emd_join.select", "emd_join.where"} <= changes(manifest, selecting).keys()
 
 
 TABLE = """

@@ -244,6 +244,7 @@ NUMBER = "row_number() OVER (PARTITION BY window_start, window_end, country ORDE
         ("venue, maker", "rank, maker, venue", ["maker", "venue"]),
         ("*, lower(venue) AS place, round(price, 1) AS rounded", "*", ["place", "rounded"]),
         ("lower(venue) AS place, maker", "place, rank", ["place"]),
+        ("lower(venue) AS place, maker", "maker, rank", ["maker"]),
         ("*, venue AS venue", "*", ["venue"]),
     ],
 )
