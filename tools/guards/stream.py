@@ -34,7 +34,8 @@ MUTATIONS = (
     Mutation(
         "columns: what does not fit the source is refused before the first write",
         "stream/app.py",
-        "        if sources.have_types:\n            require_types(query, sources.types, None if table is None else table.types)\n",
+        "        if sources.have_types:\n"
+        "            require_types(query, sources.types, None if table is None else table.types)\n",
         "",
         ("tests/unit/cli/test_expressions.py",),
     ),
