@@ -67,7 +67,7 @@ class Input:
         Further columns that the kind needs, by the expressions that give them; the stream's own stand before them.
         Their names are the fields of the query file that have the expressions.
     readers : dict
-        What reads a carried column that answers don't have, in words, by name in the tuple.
+        The fields of the query file that read carried columns, in words, by name in the tuple.
     """
 
     columns: Mapping[str, str]

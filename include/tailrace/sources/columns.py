@@ -53,7 +53,7 @@ class Columns:
     fields : frozenset of str
         The derived columns that are named as the fields of the query file that have their expressions.
     readers : dict
-        What reads a carried column that answers don't have, in words, by name in the tuple.
+        The fields of the query file that read carried columns, in words, by name in the tuple.
     """
 
     event_time: str

@@ -52,7 +52,7 @@ class TopK(KeyedWindows):
         types = ColumnTypes(
             self.key_type, self.id_type, {PREFIX + name: dtype for name, dtype in self.selected.items()}
         )
-        return (Input(self.columns, types, carried=carried),)
+        return (Input(self.columns, types, carried=carried, readers=dict.fromkeys(carried, "topk.select")),)
 
     @property
     def implementation(self) -> RankingMethod:

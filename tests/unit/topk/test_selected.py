@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,12 +17,13 @@ from hypothesis import strategies as st
 from local_driver import Driver, correct_here
 from oracle import Settings, distinct, stream
 from rankings import contents, ranked, rankings_of, streamed
-from tailrace.ground.errors import Refused
+from tailrace.ground.errors import Refused, Unfit
 from tailrace.query.loading import parse
 from tailrace.sources.carried_columns import carried_type
 from tailrace.storage.results import read_answers
+from tailrace.stream.local_stream import run
 from tailrace.topk.selected import PREFIX, Payload, SelectedColumns
-from warehouse import even, make_query, make_stream, write_files
+from warehouse import EPOCH, even, make_query, make_stream, write_files
 
 TIME = pa.timestamp("us", "UTC")
 VALUES = {
@@ -157,6 +159,22 @@ def test_selected_columns_are_those_of_the_tuples_streamed_and_corrected(tmp_pat
     assert rankings_of(corrected) == ranked(contents(firsts, SETTINGS), K)
     first_of = {item.id: of_tuple(item) for item in firsts}
     assert all({name: row[name] for name in TYPES} == first_of[row["id"]] for row in corrected)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [("nothing", "no column 'nothing', which topk.select reads"), ("list", "int64>, but topk.select reads it")],
+)
+def test_a_column_that_is_not_there_or_that_answers_cannot_have_is_refused(
+    tmp_path: Path, name: str, fault: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    table = pa.table({"at": [EPOCH], "trade": ["a"], "country": ["DE"], "price": [1.0], "list": [[1]]})
+    pq.write_table(table, tmp_path / "in" / "0.parquet")
+    query = parse(tmp_path / "best.yaml", BASE.replace("SELECT", f"[{name}]"))
+    with pytest.raises(Unfit, match=fault):
+        run(query, tmp_path / "wh")
+    assert not (tmp_path / "wh").exists()
 
 
 def test_a_query_without_selection_carries_nothing(tmp_path: Path) -> None:
