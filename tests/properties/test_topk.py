@@ -101,3 +101,21 @@ def test_baselines_drop_late_tuples_or_move_them_to_a_later_pane(case, k, data):
         rankings = rankings_of(results)
         expected = ranked(contents(contributing, query), k)
         assert rankings == expected
+
+
+@pytest.mark.parametrize("method", [*EXACT, "sma", "mintopk"])
+@SOME
+@given(case=disordered(functions=["median"], duplicates=True, min_tuples=2), k=st.integers(1, 4), data=st.data())
+def test_repeats_of_an_id_have_their_columns_on_any_cut(method, case, k, data):
+    """Also where scores are equal, and the columns alone differ."""
+    tuples, query = case
+    tuples = [item._replace(value=float(int(item.value) % 2)) for item in tuples]
+    first, second = (data.draw(cuts(len(tuples)), label="cuts") for _ in range(2))
+    whole = run(tuples, query, first, 1, kind=kind_of(query, k, method)).get("results", [])
+    parts = run(tuples, query, second, 2, kind=kind_of(query, k, method)).get("results", [])
+    assert sorted(parts, key=in_order) == sorted(whole, key=in_order)
+    assert len({in_order(row) for row in whole}) == len(whole)
+
+
+def in_order(row: dict) -> tuple:
+    return row["key"] or "", row["window_end"], row["rank"]

@@ -8,6 +8,13 @@ SELECTED = "tests/unit/topk/test_selected.py"
 
 MUTATIONS = (
     Mutation(
+        "top-k: candidates of a tick come in the order of arrival, however it is cut",
+        "topk/candidate_lists.py",
+        "        pending.reverse()",
+        "        pending = sorted(pending, key=lambda row: row[0], reverse=True)",
+        ("tests/unit/topk/test_selected.py::test_of_repeats_in_a_tick_the_first_stays_however_the_tick_is_cut",),
+    ),
+    Mutation(
         "top-k: no column is selected by a name that answers have",
         "topk/section.py",
         "if name.lower() in taken:",

@@ -17,6 +17,7 @@ from tailrace.ground.errors import Problem
 from tailrace.ground.fields import field_error
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.selection import Selected, columns_of_side, selected
+from tailrace.partition.routes import LEFT, RIGHT
 
 FAILED = "where_failed"
 """The count of pairs for which a condition fails, as by an overflow: they are no pairs."""
@@ -58,8 +59,10 @@ class PairCondition:
         if text is None:
             return None
         condition = PairCondition(_projection(text), field)
-        sides = {name: types[each.side or 0].of_carried([each.name]) for name, each in condition.columns.items()}
-        seen = {name: dtype for name, side in sides.items() for dtype in side.values()}
+        seen = {
+            name: types[LEFT if side == LEFT else RIGHT].of_carried([own])[own]
+            for name, (own, side, _) in condition.columns.items()
+        }
         return PairCondition(condition.projection.over(seen), field)
 
     @property

@@ -115,9 +115,8 @@ class CandidateLists:
         names, answers = keys.to_pylist(), list[tuple[Any, ...]]()
         columns = (at, rows.key, target, rows.columns["tuples"], first, last)
         parts = [column.tolist() for column in columns]
-        pending = sorted(
-            zip(*parts, self._rank_keys(score, rows.columns), strict=True), key=lambda row: row[0], reverse=True
-        )
+        pending = sorted(zip(*parts, self._rank_keys(score, rows.columns), strict=True), key=lambda row: row[0])
+        pending.reverse()  # taken from its end, in the order of arrival: of repeats with one score the first is first
         for index in range(len(frontier)):
             while pending and pending[-1][0] == index:
                 _, key, pane, count, begin, until, rank_key = pending.pop()

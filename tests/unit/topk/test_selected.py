@@ -14,15 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import harness
+from harness import NOTES
 from local_driver import Driver, correct_here
-from oracle import Settings, distinct, stream
-from rankings import contents, ranked, rankings_of, streamed
+from oracle import Settings, Tuple, distinct, stream
+from rankings import contents, notes_of, ranked, rankings_of, streamed
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.query.loading import parse
 from tailrace.sources.carried_columns import carried_type
 from tailrace.storage.results import read_answers
 from tailrace.stream.local_stream import run
+from tailrace.topk.kind import TopK
+from tailrace.topk.methods import METHODS
 from tailrace.topk.selected import PREFIX, Payload, SelectedColumns
+from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, write_files
 
 TIME = pa.timestamp("us", "UTC")
@@ -175,6 +180,17 @@ def test_a_column_that_is_not_there_or_that_answers_cannot_have_is_refused(
     with pytest.raises(Unfit, match=fault):
         run(query, tmp_path / "wh")
     assert not (tmp_path / "wh").exists()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("cut", [[], [1], [1, 2]])
+def test_of_repeats_in_a_tick_the_first_stays_however_the_tick_is_cut(method: str, cut: list[int]) -> None:
+    tuples = [Tuple(EPOCH - 40 + later, EPOCH + later, "t", None, 1.0) for later in range(3)]
+    query = Settings(100, 100, 100, "median")
+    windows = Sliding(query.size, query.slide)
+    kind = TopK(windows, {"score": "value"}, pa.string(), k=1, descending=True, method=method, selected=NOTES)
+    (row,) = harness.run(tuples, query, cut, kind=kind)["results"]
+    assert {name: row[name] for name in NOTES} == notes_of(tuples[0])
 
 
 def test_a_query_without_selection_carries_nothing(tmp_path: Path) -> None:
