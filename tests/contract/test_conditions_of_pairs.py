@@ -150,7 +150,7 @@ def test_a_condition_holds_in_streamed_corrected_and_rebuilt_answers(tmp_path: P
     correct_here(query, warehouse)
     assert given(query, warehouse) == true
     failed = sum(dict(row["counts"] or {}).get("where_failed", 0) for row in driver.tables.read("metrics").to_pylist())
-    assert (failed > 0) == (form == "parquet"), "the sum of two ints overflows, and that of longs does not"
+    assert (failed > 0) == (form == "parquet"), "a sum of two ints overflows, and a sum of longs does not"
     again = correct_here(query, warehouse, CorrectionRange(EPOCH - 10**6, EPOCH + 10**6))
     assert join == "window" or again.answers == 0, "what is known is not given again"
     assert given(query, warehouse) == true

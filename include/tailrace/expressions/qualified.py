@@ -12,7 +12,7 @@ from tailrace.expressions.parse import parse_tree, position_of
 
 
 def path_of(column: exp.Column, qualifiers: Sequence[str]) -> list[str]:
-    """Return the name of a column, and those of the fields below it; with qualifiers the name begins with one."""
+    """Return the name of a column and of the fields below it; with qualifiers the first name begins with one."""
     parts = [part.name for part in column.parts]
     return [f"{parts[0]}.{parts[1]}", *parts[2:]] if qualifiers else parts
 

@@ -48,7 +48,7 @@ class Matches(NamedTuple):
         return self._replace(left=self.left + left, right=self.right + right)
 
     def only(self, kept: NDArray[np.bool_], counts: Mapping[str, int]) -> Matches:
-        """The pairs of a mask, shape (n,), with further counts; the work is that of all."""
+        """Return the pairs of a mask, shape (n,), with further counts; `loads` stay as they are."""
         columns = {name: each[kept] for name, each in self.columns.items()}
         return Matches(self.left[kept], self.right[kept], columns, self.loads, {**self.counts, **counts})
 

@@ -22,7 +22,7 @@ CELLS = 64
 """The default of `grid`."""
 
 DERIVED = ("distance", "azimuth")
-"""The columns that can be selected of a pair, beside those of its sides; `derived.derived` computes them."""
+"""The columns of a pair that can be selected beside its sides' columns; `derived.derived` computes them."""
 
 _SHORTEST_BIN_MS = 1000
 _BINS, _MOST_BINS = 16, 256

@@ -107,7 +107,7 @@ class SpatialTableJoin(PairQuality):
         return pa.RecordBatch.from_arrays(columns, schema=self.answer), pairs.left
 
     def _pairs(self, tuples: pa.RecordBatch, table: DimensionTable, pairs: Pairs) -> Pairs:
-        """Return those of related pairs that fulfil `where`."""
+        """Return the related pairs that fulfil `where`."""
         if self.condition is None or not len(pairs.left):
             return pairs
         left, row, values = pa.array(pairs.left), pa.array(pairs.right), dict[str, pa.Array]()

@@ -39,7 +39,7 @@ class SelectedColumns:
     Attributes
     ----------
     types : dict
-        By name in answers; those of carried columns.
+        The types of carried columns, by name in answers.
     """
 
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
