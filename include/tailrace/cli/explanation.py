@@ -75,7 +75,7 @@ def _yaml(sections: dict[str, Any]) -> str:
 
 
 def _expressions(query: Query) -> dict[str, str]:
-    """Return the derived columns and the condition of each stream, of several with their names; and a join's `where`."""
+    """Return derived columns and the condition of each stream, of several with their names; and a join's `where`."""
     parts: dict[str, str] = {}
     for name, stream in query.streams.items():
         of_stream = "" if len(query.streams) == 1 else f" of {name}"
