@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+import rankings
 from aggregates import kind_of
 from tailrace.disorder.clock import Clock
 from tailrace.disorder.policies import policy_of
@@ -27,14 +28,21 @@ from tailrace.windows.calendar import Calendar
 from tailrace.windows.sliding import Sliding
 from tailrace.windows.windows import Windows
 
+NOTES = {"note": pa.string(), "number": pa.int64(), "time": pa.date32(), "tick": pa.decimal128(30, 4)}
+"""Further columns of tuples, with nulls and with names that rows inside have too, see `rankings.notes_of`."""
+
 NAMES = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"}
 
 
 def raw_table(tuples, keys: dict[str, pa.DataType] | None = None) -> pa.Table:
-    """Tuples as records; with `keys` the parts of their keys, which are JSON arrays, are columns of these types."""
+    """Tuples as records; with `keys` the parts of their keys, which are JSON arrays, are columns of these types.
+
+    They have the columns `NOTES`, too.
+    """
     columns = [("event_time", pa.int64()), ("arrival_time", pa.int64()), ("id", pa.string()), ("key", pa.string())]
     data = {name: pa.array([getattr(t, name) for t in tuples], kind) for name, kind in columns}
     data |= {"value": pa.array([t.value for t in tuples], pa.float64())}
+    data |= {name: pa.array([rankings.notes_of(t)[name] for t in tuples], dtype) for name, dtype in NOTES.items()}
     for place, (name, dtype) in enumerate((keys or {}).items()):
         data[name] = pa.array([json.loads(t.key)[place] for t in tuples], dtype)
     return pa.table(data)

@@ -45,6 +45,8 @@ SAMPLES = {
     "sma": {"kind": "topk", "topk": {"k": 3, "score": "value", "method": "sma"}},
     "mintopk": {"kind": "topk", "topk": {"k": 3, "score": "value", "method": "mintopk"}},
     "gstopk": {"kind": "topk", "topk": {"k": 3, "score": "value", "method": "gstopk"}},
+    "selected": {"kind": "topk", "topk": {"k": 2, "score": "value", "select": ["value"]}},
+    "selected gstopk": {"kind": "topk", "topk": {"k": 2, "score": "value", "method": "gstopk", "select": ["value"]}},
 }
 INTEGERS = ("topk", "gstopk")
 """Are tried with ids that are integers."""
@@ -68,7 +70,7 @@ def id_type_of(name: str) -> pa.DataType:
 
 
 def kind_of(name: str, size: int = 500, slide: int = 100) -> Kind:
-    types = ColumnTypes(pa.string(), id_type_of(name), {"value_value": pa.float64()})
+    types = ColumnTypes(pa.string(), id_type_of(name), dict.fromkeys(("value_value", "selected_value"), pa.float64()))
     return build(query_of(name, size, slide), [types])
 
 

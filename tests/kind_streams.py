@@ -23,6 +23,8 @@ PLANAR = {"crs": "planar"}
 POINTS = {side: {"x": "x", "y": "y"} for side in ("left", "right")}
 NEAR = PLANAR | {"grid": 4, "extent": [0, 0, 10, 10], "geometry": POINTS, "relation": "dwithin", "distance": 3}
 EMD = {"threshold": 0.5, "histogram": "hist", "ground_distance": "line", "scale": 1.0, "bins": 4}
+SOUND = "left.x + right.y >= 0 and left.id <> right.id"
+"""A condition that each pair fulfils."""
 DISTRICTS = {"path": "zones.geojson", "id": "name", "geometry": "geometry"}
 
 KINDS = {
@@ -37,17 +39,24 @@ KINDS = {
         },
     }
     | WINDOW,
-    "topk": {"kind": "topk", "topk": {"k": 2, "score": "x"}} | WINDOW,  # by a list of keys
-    "emd_join": {"kind": "emd_join", "window": {"size": "200 ms"}, "emd_join": EMD | {"span": 0.25, "feedback": "1 s"}},
+    "topk": {"kind": "topk", "topk": {"k": 2, "score": "x", "select": ["y"]}} | WINDOW,  # by a list of keys
+    "emd_join": {
+        "kind": "emd_join",
+        "window": {"size": "200 ms"},
+        "emd_join": EMD | {"span": 0.25, "feedback": "1 s", "select": ["right.key"], "where": SOUND},
+    },
     "spatial interval": {
         "kind": "spatial_join",
-        "spatial_join": NEAR | {"join": "interval", "interval": {"lower": "-200 ms", "upper": "200 ms"}},
+        "spatial_join": NEAR
+        | {"join": "interval", "interval": {"lower": "-200 ms", "upper": "200 ms"}, "select": ["left.x"]}
+        | {"where": SOUND},
     },
     "spatial window": {"kind": "spatial_join", "spatial_join": NEAR | {"join": "window"}} | WINDOW,
     "spatial table": {
         "kind": "spatial_join",
         "spatial_join": PLANAR
-        | {"join": "table", "geometry": {"left": POINTS["left"]}, "relation": "within", "table": DISTRICTS},
+        | {"join": "table", "geometry": {"left": POINTS["left"]}, "relation": "within", "table": DISTRICTS}
+        | {"select": ["left.y"], "where": "left.id <> right.name and left.x >= 0"},
     },
 }
 TABLE_JOIN = "spatial table"

@@ -24,6 +24,7 @@ from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms, with_times
 from tailrace.kind.inputs import ColumnTypes
+from tailrace.kind.pair_condition import PairCondition
 from tailrace.sources.columns import Columns
 from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
@@ -37,15 +38,23 @@ class MemoryPairTables:
     """What the stream has given, and the corrections so far.
 
     `again`: a repeat of an id answers a pair anew in a later tick; else each pair of ids is answered once.
+    `where`: the condition that `join.keeps` says.
     """
 
     def __init__(
-        self, streams: Streams, join: Join, cuts: tuple[list[int], list[int]] = ([], []), again: bool = False
+        self,
+        streams: Streams,
+        join: Join,
+        cuts: tuple[list[int], list[int]] = ([], []),
+        again: bool = False,
+        where: str | None = None,
     ) -> None:
         self.streams, self.join = streams, join
         types = [pa.int64() if items and isinstance(items[0].id, int) else pa.string() for items in streams]
-        columns = tuple(ColumnTypes(pa.string(), id_type) for id_type in types)
-        self.kind = ToyJoin(join.reach, columns, interval=join.interval)
+        carried = [{f"{side}_arrival_time": pa.int64()} for side in SIDES]
+        columns = tuple(ColumnTypes(pa.string(), *both) for both in zip(types, carried, strict=True))
+        condition = PairCondition.of(where, columns, "where")
+        self.kind = ToyJoin(join.reach, columns, condition=condition, interval=join.interval)
         self.pipeline = Pipeline(self.kind, tuple(self._reader(side, cuts[side]) for side in (0, 1)), 1)
         log = [Read(side, item) for side in (0, 1) for item in self._numbered(side)]
         tuples = [one._replace(item=streams[one.side][one.position]) for one in placed(log, join.tick)[0]]
@@ -94,7 +103,7 @@ class MemoryPairTables:
             (a.id, b.id): (a.event_time, b.event_time)
             for a in left
             for b in right
-            if a.value == b.value and self.join.near(a, b)
+            if a.value == b.value and self.join.near(a, b) and self.join.keeps(a, b)
         }
 
     # As `AnswerTables` has it: only what the ranges hold.
@@ -112,7 +121,7 @@ class MemoryPairTables:
         tables = {str(i): self._raw(side, *bounds[i : i + 2]) for i in range(len(bounds) - 1)}
         value = self.kind.inputs[side].columns
         columns = Columns(**NAMES | {"key": None}, values=value, earliest_ms=-(10**15), ahead_ms=10**15)
-        columns = replace(columns, types={"value": pa.string()})
+        columns = replace(columns, types={"value": pa.string()}, carried=self.kind.inputs[side].carried)
         names = self.kind.inputs[side].column_types
         return StreamReader(SIDES[side], MemoryFormat(tables), columns, {}, names, self.join.tick)
 

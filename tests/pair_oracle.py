@@ -58,7 +58,7 @@ class Join:
 
     `idle`: a stream that has brought nothing for longer than this, in arrival time, holds t_max back no longer.
     `deduplicate`: repeats of an id in a stream are dropped, while a tuple with this id is, or would be, kept.
-    `alike`: whether a left and a right value make a pair.
+    `alike`: whether a left and a right value make a pair. `keeps`: whether `where` keeps a pair of tuples.
     `interval`: from where to where the right time minus the left one lies, both ends included; None: within reach.
     `windows`: size and slide; then a pair is answered in each window that holds both, see `in_windows`.
     """
@@ -70,6 +70,7 @@ class Join:
     idle: int = 60_000
     deduplicate: bool = False
     alike: Callable[[str, str], bool] = eq
+    keeps: Callable[[Item, Item], bool] = lambda left, right: True
     interval: tuple[int, int] | None = None
     windows: tuple[int, int] | None = None
 
@@ -82,6 +83,9 @@ class Join:
         """How far behind F a tuple is kept: as much later a partner can be, 0 at least."""
         lower, upper = self.interval or (-self.reach, self.reach)
         return max(upper, 0) if side == LEFT else max(-lower, 0)
+
+    def fits(self, left: Item, right: Item) -> bool:
+        return self.alike(left.value, right.value) and self.keeps(left, right)
 
     def near(self, left: Item, right: Item) -> bool:
         lower, upper = self.interval or (-self.reach, self.reach)
@@ -214,7 +218,7 @@ def joined(log: Log, join: Join) -> Outcome:
                 outcome.registered.append((one.side, one.item.id, outcome.frontier))
             for other in kept[1 - one.side]:
                 a, b = (one.item, other) if one.side == LEFT else (other, one.item)
-                if join.alike(a.value, b.value) and join.near(a, b):
+                if join.fits(a, b) and join.near(a, b):
                     outcome.pairs[a.id, b.id] = pair = Pair(a.event_time, b.event_time, end, k, version)
                     outcome.answered.append((a.id, b.id, pair))
             kept[one.side].append(one.item)
@@ -287,7 +291,7 @@ def batch_pairs(log: Log, join: Join, before: int | None = None) -> set[tuple[st
     """All pairs of what arrived before a point of arrival time, repeats left out."""
     arrived = [one for one in placed(log, join.tick)[0] if before is None or one.end <= before]
     left, right = (first_arrivals((one for one in arrived if one.side == side), join.tick) for side in (LEFT, RIGHT))
-    return {(a.id, b.id) for a in left for b in right if join.alike(a.value, b.value) and join.near(a, b)}
+    return {(a.id, b.id) for a in left for b in right if join.fits(a, b) and join.near(a, b)}
 
 
 class InWindow(NamedTuple):
@@ -314,7 +318,7 @@ def in_windows(log: Log, join: Join) -> tuple[dict[InWindow, Pair], dict[tuple[i
         due = [(one, ends) for one, before in came if (ends := _closing(join.ends(one.item.event_time), before, move))]
         for left, left_ends in due:
             for right, right_ends in due:
-                if left.side != LEFT or right.side != RIGHT or not join.alike(left.item.value, right.item.value):
+                if left.side != LEFT or right.side != RIGHT or not join.fits(left.item, right.item):
                     continue
                 pair = Pair(left.item.event_time, right.item.event_time, move.end, move.k, move.version)
                 answers |= {InWindow(left.item.id, right.item.id, end): pair for end in left_ends & right_ends}
@@ -341,6 +345,6 @@ def batch_in_windows(log: Log, join: Join) -> set[InWindow]:
         InWindow(a.id, b.id, end)
         for a in left
         for b in right
-        if join.alike(a.value, b.value)
+        if join.fits(a, b)
         for end in {*join.ends(a.event_time)} & {*join.ends(b.event_time)}
     }

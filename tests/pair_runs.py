@@ -6,7 +6,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -18,6 +18,8 @@ from tailrace.engine.local_engine import LocalEngine, MemoryFormat
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.stream_reader import StreamReader
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.protocol import Kind
 from tailrace.sources.columns import Columns
 from tailrace.sources.segments import Segment
@@ -114,6 +116,30 @@ def log_of(batches: Sequence[Batch]) -> Log:
     return log
 
 
+def notes_differ(left: Item, right: Item) -> bool:
+    notes = note_of(left), note_of(right)
+    return None not in notes and notes[0] != notes[1]
+
+
+WHERE: dict[str | None, Callable[[Item, Item], bool]] = {
+    None: lambda left, right: True,
+    "left.note <> right.note": notes_differ,
+    "left.arrival_time <= right.arrival_time or left.id like '%3'": lambda left, right: (
+        left.arrival_time <= right.arrival_time or left.id.endswith("3")
+    ),
+    "1 / (left.arrival_time - right.arrival_time) > 0": lambda left, right: left.arrival_time > right.arrival_time,
+}
+"""Conditions over pairs, and what they say; the last one fails where both arrived at once."""
+
+CARRIED = tuple(
+    ColumnTypes(
+        carried={f"{side}_note": pa.string(), f"{side}_arrival_time": pa.int64(), f"where_{side}_id": pa.string()}
+    )
+    for side in SIDES
+)
+"""The types of the columns of either side that a condition or a selection can name."""
+
+
 class Sample(NamedTuple):
     """A kind, made for a join and a feedback period in ms; and what it reads in the place of a tuple's value.
 
@@ -125,7 +151,13 @@ class Sample(NamedTuple):
     plan: Callable[[int, int], dict] = lambda number, tasks: {"salt": number}
 
 
-TOY = Sample(lambda join, feedback: ToyJoin(join.reach, feedback_ms=feedback, interval=join.interval))
+def toy(where: str | None = None) -> Sample:
+    condition = PairCondition.of(where, CARRIED, "where")
+    types: dict[str, Any] = {"column_types": CARRIED, "condition": condition}
+    return Sample(lambda join, feedback: ToyJoin(join.reach, feedback_ms=feedback, interval=join.interval, **types))
+
+
+TOY = toy()
 
 
 def pipeline_of(

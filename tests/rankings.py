@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
 
 from oracle import Outcome, Passed, Settings, Tuple, Window, distinct, newest, recomputed
 
 Ranking = list[tuple[str, float]]
+
+
+def notes_of(item: Tuple) -> dict[str, object]:
+    """Further columns of a tuple, of which a third are null."""
+    code = item.event_time * 7 + item.arrival_time
+    notes = {
+        "note": f"{item.key} at {item.event_time}",
+        "number": 2**60 + code,
+        "time": date(1970, 1, 1) + timedelta(code % 100_000),
+        "tick": Decimal(code) / 10_000,
+    }
+    return {name: None if (code + place) % 3 == 0 else value for place, (name, value) in enumerate(notes.items())}
+
+
+def assert_selected(rows: Iterable[dict], tuples: Sequence[Tuple]) -> None:
+    """Assert that rows of answers have the further columns of their tuples, whose ids differ."""
+    notes = {item.id: notes_of(item) for item in tuples}
+    for row in rows:
+        assert {name: row[name] for name in notes[row["id"]]} == notes[row["id"]]
 
 
 def ranked(held: dict[Window, list[Tuple]], k: int, descending: bool = True) -> dict[Window, Ranking]:

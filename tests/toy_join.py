@@ -18,6 +18,7 @@ from tailrace.ground.columns import unify
 from tailrace.ground.facts import Facts
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
+from tailrace.kind.pair_condition import with_carried
 from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
 from tailrace.partition.by_key import task_of
@@ -51,14 +52,15 @@ class ToyJoin(JoinedPairs):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return tuple(Input({"value": "value"}, names, {"value": pa.string()}) for names in self.column_types)
+        inputs = (Input({"value": "value"}, names, {"value": pa.string()}) for names in self.column_types)
+        return tuple(with_carried(each, side, self.selection, self.condition) for side, each in enumerate(inputs))
 
     @property
     def partition(self) -> ByValue:
         return ByValue()
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        rows = tuples.select(["id", "event_time", "tick", "value"])
+        rows = tuples.select(["id", "event_time", "tick", "value", *self.inputs[side].carried])
         return rows.append_column("tuples", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
 
     def next_plan(self, plan: Mapping[str, Any] | None, loads: Mapping[str, np.ndarray], tasks: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from tailrace.aggregate.planning import aggregate_of
 from tailrace.emd_join.kind import EmdJoin
 from tailrace.emd_join.planning import plan_of
 from tailrace.kind.inputs import ColumnTypes
+from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.protocol import Kind
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
@@ -18,6 +19,7 @@ from tailrace.spatial_join.planning import explanation_of, input_of, stream_join
 from tailrace.spatial_join.table_join import SpatialTableJoin
 from tailrace.spatial_join.window_join import SpatialWindowJoin
 from tailrace.topk.kind import TopK
+from tailrace.topk.selected import PREFIX
 from tailrace.windows.sliding import Sliding
 
 
@@ -31,7 +33,9 @@ def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     section = query.topk
     descending, columns = section.order == "descending", {"score": section.score}
     keys = types[0].key, types[0].id, types[0].of_keys(query.key_names)
-    return TopK(query.window.windows, columns, *keys, k=section.k, descending=descending, method=section.method)
+    selected = {name: types[0].of_carried([PREFIX + name])[PREFIX + name] for name in section.select}
+    windows, k, method = query.window.windows, section.k, section.method
+    return TopK(windows, columns, *keys, k=k, descending=descending, method=method, selected=selected)
 
 
 def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
@@ -47,12 +51,15 @@ def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
         method=search_plan.method,
         explanation=search_plan.explanation,
         distances=section.distances,
+        selection=section.selection,
+        condition=PairCondition.of(section.where, types, "emd_join.where"),
     )
 
 
 def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     assert isinstance(query, SpatialJoinQuery)
     section, (left, right) = query.spatial_join, types
+    condition = PairCondition.of(section.where, types, "spatial_join.where")
     if section.join == "table":
         return SpatialTableJoin(
             column_types=(left, right),
@@ -60,9 +67,10 @@ def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
             lookup=table_lookup_of(section),
             explanation=explanation_of(section),
             selection=section.selection,
+            condition=condition,
         )
     parts: dict[str, Any] = {"join": stream_join_of(section), "explanation": explanation_of(section)}
-    parts["selection"] = section.selection
+    parts |= {"selection": section.selection, "condition": condition}
     if section.interval is not None:
         reach_ms, interval = section.interval.reach_ms, section.interval.bounds_ms
         return SpatialIntervalJoin(reach_ms, (left, right), interval=interval, bins=section.bin_ms, **parts)

@@ -14,7 +14,20 @@ from hypothesis import strategies as st
 
 from emd_oracle import emd
 from pair_oracle import Join, joined
-from pair_runs import FOREVER, JOINS, SIDES, Batch, Sample, assert_as_the_oracle, log_of, logs, run
+from pair_runs import (
+    CARRIED,
+    FOREVER,
+    JOINS,
+    SIDES,
+    WHERE,
+    Batch,
+    Sample,
+    assert_as_the_oracle,
+    log_of,
+    logs,
+    note_of,
+    run,
+)
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
@@ -64,10 +77,11 @@ def distance_of(ground: str, a: str, b: str) -> float:
     return emd(p, q, costs_of(ground))
 
 
-def make_kind(ground: str, more: dict) -> Callable[[Join, int], Kind]:
+def make_kind(ground: str, more: dict, where: str | None = None) -> Callable[[Join, int], Kind]:
     def make(join: Join, feedback: int) -> Kind:
         declared, scale = GROUND[ground]
         section = {"threshold": THRESHOLD, "histogram": "value", "ground_distance": declared, "scale": scale} | more
+        section |= {"select": ["right.note", "left.note"]} | ({} if where is None else {"where": where})
         if section.get("method", "emd_ddsj") == "emd_ddsj":
             section |= {"span": 0.25, "feedback": f"{min(feedback, 10**9)} ms"}
         stream = {"source": {"format": "parquet", "path": "x"}, "event_time": "event_time", "id": "id"}
@@ -81,7 +95,7 @@ def make_kind(ground: str, more: dict) -> Callable[[Join, int], Kind]:
             },
             Path(),
         )
-        return replace(build(query), reach_ms=join.reach)
+        return replace(build(query, CARRIED), reach_ms=join.reach)
 
     return make
 
@@ -93,20 +107,22 @@ def test_the_answers_are_those_of_brute_force(ground: str, more: dict, data: st.
     batches: list[Batch] = data.draw(logs())
     batches = [batch._replace(plan=None) for batch in batches]
     join = data.draw(JOINS)
-    join = replace(join, alike=lambda a, b: distance_of(ground, a, b) <= THRESHOLD + 1e-9)
+    where = data.draw(st.sampled_from(list(WHERE)))
+    join = replace(join, alike=lambda a, b: distance_of(ground, a, b) <= THRESHOLD + 1e-9, keeps=WHERE[where])
     tasks, feedback = data.draw(st.integers(1, 3)), data.draw(st.sampled_from([1, 30, FOREVER]))
-    rows, join = run(batches, join, tasks, feedback, Sample(make_kind(ground, more), HISTOGRAMS.__getitem__))
+    rows, join = run(batches, join, tasks, feedback, Sample(make_kind(ground, more, where), HISTOGRAMS.__getitem__))
     tuples = [item for batch in batches for _, items in batch.segments for item in items]
     assert_as_the_oracle(rows, joined(log_of(batches), join), len(tuples))
     for row in rows["metrics"]:
         counts = dict(row["counts"] or {})
         assert not row["loads"] or row["load"] == counts.get("exact", 0) + counts.get("queries", 0)
-    value_of = {item.id: item.value for item in tuples}
+    value_of, notes = {item.id: item.value for item in tuples}, {item.id: note_of(item) for item in tuples}
     for row in rows.get("results", []):
         expected = distance_of(ground, value_of[row["left_id"]], value_of[row["right_id"]])
         wanted = pytest.approx(expected, abs=1e-9) if more.get("distances", True) else None
         assert row["distance"] == wanted
         assert row["tuples"] == 2
+        assert (row["left_note"], row["right_note"]) == (notes[row["left_id"]], notes[row["right_id"]])
 
 
 def test_the_samples_have_pairs_on_both_sides_of_the_threshold() -> None:

@@ -9,16 +9,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pair_oracle import LEFT, RIGHT, Item, Join, Pair, batch_pairs, joined
-from pair_runs import FOREVER, IN_INTERVALS, JOINS, SIDES, Batch, assert_as_the_oracle, log_of, logs, policy_of_k, run
+from pair_runs import (
+    FOREVER,
+    IN_INTERVALS,
+    JOINS,
+    SIDES,
+    WHERE,
+    Batch,
+    assert_as_the_oracle,
+    log_of,
+    logs,
+    policy_of_k,
+    run,
+    toy,
+)
 from tailrace.engine.local_engine import LocalEngine
 
 MANY = settings(max_examples=200, deadline=None)
 
 
 @MANY
-@given(batches=logs(), join=JOINS | IN_INTERVALS, tasks=st.integers(1, 3), feedback=st.sampled_from([1, 30, FOREVER]))
-def test_the_answers_are_those_of_the_oracle(batches: list[Batch], join: Join, tasks: int, feedback: int) -> None:
-    rows, join = run(batches, join, tasks, feedback)
+@given(
+    batches=logs(),
+    join=JOINS | IN_INTERVALS,
+    tasks=st.integers(1, 3),
+    feedback=st.sampled_from([1, 30, FOREVER]),
+    where=st.sampled_from(list(WHERE)),
+)
+def test_the_answers_are_those_of_the_oracle(
+    batches: list[Batch], join: Join, tasks: int, feedback: int, where: str | None
+) -> None:
+    rows, join = run(batches, replace(join, keeps=WHERE[where]), tasks, feedback, toy(where))
     tuples = sum(len(items) for batch in batches for _, items in batch.segments)
     assert_as_the_oracle(rows, joined(log_of(batches), join), tuples)
 

@@ -14,7 +14,21 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from pair_oracle import LEFT, RIGHT, InWindow, Item, Join, Pair, in_windows, joined
-from pair_runs import FOREVER, JOINS, SIDES, Batch, Sample, assert_as_the_oracle, late_of, log_of, logs, note_of, run
+from pair_runs import (
+    CARRIED,
+    FOREVER,
+    JOINS,
+    SIDES,
+    WHERE,
+    Batch,
+    Sample,
+    assert_as_the_oracle,
+    late_of,
+    log_of,
+    logs,
+    note_of,
+    run,
+)
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
@@ -76,7 +90,8 @@ def make_kind(section: dict) -> Callable[[Join, int], Kind]:
                     "spatial_join": {"geometry": geometry} | when | section,
                 }
                 | window
-            )
+            ),
+            CARRIED,
         )
 
     return make
@@ -115,7 +130,9 @@ def cases(draw: st.DrawFn, more: dict) -> Case:
         section = {name: value for name, value in section.items() if name not in ("grid", "extent")}
     if relation == "disjoint" or more.get("method") == "native":
         batches = [batch._replace(plan=None) for batch in batches]
-    join = replace(draw(JOINS), alike=lambda a, b: holds(relation, texts[a], texts[b]))
+    where = draw(st.sampled_from(list(WHERE)))
+    section |= {} if where is None else {"where": where}
+    join = replace(draw(JOINS), alike=lambda a, b: holds(relation, texts[a], texts[b]), keeps=WHERE[where])
     sample = Sample(make_kind(section), texts.__getitem__, plan_of)
     return Case(batches, join, draw(st.integers(1, 4)), sample, texts)
 

@@ -72,12 +72,13 @@ sql: SELECT country AS key, max(value) FROM TUMBLE(TABLE sales, DESCRIPTOR(at), 
     key: [country]
 kind: topk
 window: {size: 10 min, slide: 5 min}
-topk: {k: 3, score: value}
+topk: {k: 3, score: value, select: [buyer, value]}
 """,
         """
 sql: |
-  SELECT * FROM (
-    SELECT *, row_number() OVER (PARTITION BY window_start, window_end, country ORDER BY value DESC, id) AS rank
+  SELECT window_start, window_end, country, rank, id, buyer, value FROM (
+    SELECT buyer, value, maker,
+      row_number() OVER (PARTITION BY window_start, window_end, country ORDER BY value DESC, id) AS rank
     FROM HOP(TABLE sales, DESCRIPTOR(at), INTERVAL '5' MINUTES, INTERVAL '10' MINUTES)
   ) WHERE rank <= 3
 """,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -97,8 +97,19 @@ def cases(draw: st.DrawFn) -> Case:
     section = {"relation": relation} | ({"distance": "200 km"} if relation == "dwithin" else {})
     section |= {"select": ["left.note", *(["distance"] if relation == "dwithin" else []), "left.seen", "right.size"]}
     section |= {"method": draw(st.sampled_from(["indexed", "native", "external"]))}
+    where = draw(st.sampled_from(list(WHERE)))
+    section |= {} if where is None else {"where": where}
     tick = draw(st.sampled_from([0, 1, 100]))
     return Case(tuples, batches, section, tick, draw(st.integers(1, 3)), as_points)
+
+
+WHERE: dict[str | None, Callable[[Tuple, str], bool]] = {
+    None: lambda item, row: True,
+    "left.id <> right.id and left.note is not null": lambda item, row: note_of(item.id) is not None,
+    "right.id = 'corner' or right.size > 4": lambda item, row: row == "corner" or (size_of(row) or 0) > 4,
+    "1 / (right.size - 6) > 0": lambda item, row: (size_of(row) or 0) > 6,
+}
+"""Conditions over pairs, and what they say; the last one fails for a row."""
 
 
 def size_of(row: str) -> int | None:
@@ -216,7 +227,7 @@ def expected(case: Case) -> dict[tuple[str, str], tuple[int, int, int]]:
             end = item.arrival_time // case.tick_ms * case.tick_ms + case.tick_ms if case.tick_ms else 0
             as_of = end or item.arrival_time + 1
             for row in rows:
-                if holds(case.section, item.geometry, ROWS[row]):
+                if holds(case.section, item.geometry, ROWS[row]) and WHERE[case.section.get("where")](item, row):
                     pairs[item.id, row] = (item.event_time, as_of, version)
     return pairs
 

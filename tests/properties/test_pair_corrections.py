@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,9 +43,12 @@ def case(draw: st.DrawFn) -> MemoryPairTables:
     interval = draw(st.none() | st.sampled_from([(-7, 25), (5, 25), (-25, -7)]))
     reach = draw(st.sampled_from([0, 7, 25])) if interval is None else 25
     join = Join(reach, draw(st.sampled_from([10, 0, 3])), draw(st.sampled_from([0, 10])), interval=interval)
+    where = draw(st.sampled_from([None, "left.arrival_time <= right.arrival_time + 3"]))
+    if where is not None:
+        join = replace(join, keeps=lambda left, right: left.arrival_time <= right.arrival_time + 3)
     cuts = tuple(sorted(draw(st.sets(st.integers(1, max(len(items) - 1, 1)), max_size=3))) for items in streams)
     cuts = tuple([cut for cut in at if cut < len(items)] for at, items in zip(cuts, streams, strict=True))
-    return MemoryPairTables(streams, join, cuts, draw(st.booleans()))
+    return MemoryPairTables(streams, join, cuts, draw(st.booleans()), where)
 
 
 def expected(desk: MemoryPairTables, corrections: list[tuple[int, object]]) -> dict:

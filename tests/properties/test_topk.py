@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import run, windows_of
+from harness import NOTES, run, windows_of
 from oracle import stream
 from oracle_assertions import assert_late
-from rankings import contents, ranked, rankings_of, streamed
+from rankings import assert_selected, contents, ranked, rankings_of, streamed
 from streams import cuts, disordered
 from tailrace.topk import best, methods
 from tailrace.topk.kind import TopK
@@ -30,8 +30,10 @@ def paper_list_and_small_bounds():
         yield
 
 
-def kind_of(query, k: int, method: str, descending: bool = True) -> TopK:
-    return TopK(windows_of(query), {"score": "value"}, pa.string(), k=k, descending=descending, method=method)
+def kind_of(query, k: int, method: str, descending: bool = True, selects: bool = True) -> TopK:
+    """The kind over the oracle's windows, with further columns or without."""
+    own = {"k": k, "descending": descending, "method": method, "selected": NOTES if selects else {}}
+    return TopK(windows_of(query), {"score": "value"}, pa.string(), **own)
 
 
 @pytest.mark.parametrize("method", EXACT)
@@ -42,8 +44,10 @@ def test_a_ranking_is_that_of_the_tuples_that_arrived_before_its_window_closed(
 ):
     tuples, query = case
     cut = data.draw(cuts(len(tuples)), label="cuts")
-    rows = run(tuples, query, cut, tasks, kind=kind_of(query, k, method, descending))
+    selects = data.draw(st.booleans(), label="selects")
+    rows = run(tuples, query, cut, tasks, kind=kind_of(query, k, method, descending, selects))
     outcome = stream(tuples, query)
+    assert_selected(rows.get("results", []) if selects else [], tuples)
     assert rankings_of(rows.get("results", [])) == streamed(outcome, tuples, query, k, descending)
     for row in rows.get("results", []):
         answer = outcome.answers[row["key"], row["window_start"], row["window_end"]]
@@ -64,6 +68,7 @@ def test_all_methods_agree_with_brute_force_on_ordered_streams(method, case, k, 
     assert expected == ranked(contents(ordered, query), k)
     cut = data.draw(cuts(len(ordered)), label="cuts")
     rows = run(ordered, query, cut, kind=kind_of(query, k, method))
+    assert_selected(rows.get("results", []), ordered)
     assert rankings_of(rows.get("results", [])) == expected
     assert not rows.get("late")
 
@@ -91,6 +96,26 @@ def test_baselines_drop_late_tuples_or_move_them_to_a_later_pane(case, k, data):
     ]
     for method, contributing in (("mintopk", on_time), ("sma", moved)):
         cut = data.draw(cuts(len(tuples)), label="cuts")
-        rankings = rankings_of(run(tuples, query, cut, kind=kind_of(query, k, method)).get("results", []))
+        results = run(tuples, query, cut, kind=kind_of(query, k, method)).get("results", [])
+        assert_selected(results, tuples)
+        rankings = rankings_of(results)
         expected = ranked(contents(contributing, query), k)
         assert rankings == expected
+
+
+@pytest.mark.parametrize("method", [*EXACT, "sma", "mintopk"])
+@SOME
+@given(case=disordered(functions=["median"], duplicates=True, min_tuples=2), k=st.integers(1, 4), data=st.data())
+def test_repeats_of_an_id_have_their_columns_on_any_cut(method, case, k, data):
+    """Also where scores are equal, and the columns alone differ."""
+    tuples, query = case
+    tuples = [item._replace(value=float(int(item.value) % 2)) for item in tuples]
+    first, second = (data.draw(cuts(len(tuples)), label="cuts") for _ in range(2))
+    whole = run(tuples, query, first, 1, kind=kind_of(query, k, method)).get("results", [])
+    parts = run(tuples, query, second, 2, kind=kind_of(query, k, method)).get("results", [])
+    assert sorted(parts, key=in_order) == sorted(whole, key=in_order)
+    assert len({in_order(row) for row in whole}) == len(whole)
+
+
+def in_order(row: dict) -> tuple:
+    return row["key"] or "", row["window_end"], row["rank"]

@@ -31,6 +31,7 @@ from guards import (
     storage,
     stream,
     terminal,
+    topk,
     windows,
 )
 from guards.mutation import Mutation
@@ -61,6 +62,7 @@ ROOMS = (
     storage,
     stream,
     terminal,
+    topk,
     windows,
 )
 MUTATIONS: tuple[Mutation, ...] = tuple(mutation for room in ROOMS for mutation in room.MUTATIONS)

@@ -12,6 +12,13 @@ READER = "tests/unit/engine/test_stream_expressions.py"
 
 MUTATIONS = (
     Mutation(
+        "expressions: over several records each column says of which",
+        "expressions/expression.py",
+        "        check_qualifiers(text, qualifiers)",
+        "        pass",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
         "expressions: nodes on the list alone",
         "expressions/parse.py",
         "if type(node) not in _NODES:",
@@ -133,7 +140,7 @@ MUTATIONS = (
     Mutation(
         "where: the reader without values leaves the same records out",
         "expressions/projection.py",
-        "set(() if self.where is None else Expression(self.where).columns)",
+        "set(() if self.where is None else self._expression(self.where).columns)",
         "set()",
         (READER,),
     ),

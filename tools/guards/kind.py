@@ -13,6 +13,36 @@ MUTATIONS = (
         ("tests/unit/correction/test_quality_by_answer.py",),
     ),
     Mutation(
+        "where of a join: a pair for which it fails is none",
+        "kind/pair_condition.py",
+        "projected.kept & ~failed",
+        "projected.kept",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
+        "where of a join: no column in tuples is named as one of the identity",
+        "kind/pair_condition.py",
+        "if each.name.lower() in PAIR.columns else each",
+        "if False else each",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
+        "where of a join: a pair that it does not keep is no pair",
+        "kind/joined_pairs.py",
+        "if self.condition is None or not len(matches.left):",
+        "if True:",
+        (
+            "tests/contract/test_conditions_of_pairs.py::test_a_condition_holds_in_streamed_corrected_and_rebuilt_answers",
+        ),
+    ),
+    Mutation(
+        "select of a join: no name that an answer has already",
+        "kind/selection.py",
+        "if name.lower() in taken:",
+        "if False:",
+        ("tests/unit/kind/test_selection.py",),
+    ),
+    Mutation(
         "a pair that several tasks find is given by one: the task's own form of the kind runs",
         "kind/capabilities.py",
         "return kind if own is None else own(task_slot)",

@@ -11,6 +11,13 @@ SQL_FORM = "tests/unit/query/test_sql_form.py"
 
 MUTATIONS = (
     Mutation(
+        "query file: a join does not select the identity of its answers",
+        "query/joins.py",
+        "if column in columns_of_side(selection, side).values():",
+        "if False:",
+        ("tests/contract/test_conditions_of_pairs.py::test_the_identity_is_not_selected_and_a_condition_is_explained",),
+    ),
+    Mutation(
         "columns: their order is structure",
         "query/query.py",
         "if len(stream.columns) > 1:",

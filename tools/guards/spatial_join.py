@@ -6,6 +6,13 @@ from guards.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "table join: a pair that where does not keep is no pair",
+        "spatial_join/table_join.py",
+        "if self.condition is None or not len(pairs.left):",
+        "if True:",
+        ("tests/contract/test_conditions_of_pairs.py::test_a_condition_reads_the_table_and_its_id",),
+    ),
+    Mutation(
         "texts of a dimension table that are no UTF-8",
         "spatial_join/table_file.py",
         "if (faulty := not_utf_8(column)) is not None:",

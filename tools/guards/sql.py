@@ -9,6 +9,20 @@ REFUSED = f"{REFUSALS}::test_what_a_query_cannot_say_is_refused_at_its_place"
 
 MUTATIONS = (
     Mutation(
+        "SQL text: what the outer list of a top-n leaves out is not selected",
+        "sql/top_n.py",
+        "if top_n.shown is not None and name not in top_n.shown:",
+        "if False:",
+        ("tests/unit/sql/test_translate.py",),
+    ),
+    Mutation(
+        "SQL text: a name of a top-n gets no second name",
+        "sql/translate.py",
+        "if item.alias is not None and item.value.name in aliases - {item.alias_name}:",
+        "if False:",
+        ("tests/unit/sql/test_refusals.py",),
+    ),
+    Mutation(
         "SQL text: windows are over event time alone",
         "sql/translate.py",
         "if windows.event_time.name != beside.event_time:",

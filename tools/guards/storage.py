@@ -22,6 +22,15 @@ MUTATIONS = (
         ("tests/unit/storage/test_tables.py",),
     ),
     Mutation(
+        "checkpoint: a selection that its release did not know, and is empty, is no change",
+        "storage/manifest.py",
+        "if name in before or now[name] != []]",
+        "if True]",
+        (
+            "tests/contract/test_conditions_of_pairs.py::test_a_checkpoint_of_an_earlier_release_knows_no_selection_and_no_condition",
+        ),
+    ),
+    Mutation(
         "results of a key: however its list is written",
         "storage/answer_range.py",
         "return replace(self, key=key)",

@@ -18,6 +18,13 @@ MUTATIONS = (
         ("tests/unit/stream/test_run_summary.py",),
     ),
     Mutation(
+        "where of a join: the types of the table's columns are checked",
+        "stream/source_sample.py",
+        "if table is not None and query.pair_condition is not None else None",
+        "if table is None else None",
+        ("tests/contract/test_conditions_of_pairs.py::test_a_condition_that_does_not_fit_the_table_is_refused",),
+    ),
+    Mutation(
         "where: history can't be read again in the place of the source",
         "stream/replayed_readers.py",
         "    if reader.columns.projection is not None:\n        return None\n",
@@ -34,7 +41,8 @@ MUTATIONS = (
     Mutation(
         "columns: what does not fit the source is refused before the first write",
         "stream/app.py",
-        "        if sources.have_types:\n            require_types(query, sources.types)\n",
+        "        if sources.have_types:\n"
+        "            require_types(query, sources.types, None if table is None else table.types)\n",
         "",
         ("tests/unit/cli/test_expressions.py",),
     ),

@@ -88,7 +88,7 @@ def _yaml(sections: dict[str, Any]) -> str:
 
 
 def _expressions(query: Query) -> dict[str, str]:
-    """Return the derived columns and the condition of each stream; of several streams with their names."""
+    """Return derived columns and the condition of each stream, of several with their names; and a join's `where`."""
     parts: dict[str, str] = {}
     for name, stream in query.streams.items():
         of_stream = "" if len(query.streams) == 1 else f" of {name}"
@@ -96,4 +96,6 @@ def _expressions(query: Query) -> dict[str, str]:
             parts[f"columns{of_stream}"] = "; ".join(f"{column}: {text}" for column, text in stream.columns.items())
         if stream.where is not None:
             parts[f"where{of_stream}"] = stream.where
+    if query.pair_condition is not None:
+        parts["where of pairs"] = query.pair_condition
     return parts

@@ -18,6 +18,7 @@ from tailrace.ground.columns import Floats, Ints
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
+from tailrace.kind.pair_condition import with_carried
 from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
 from tailrace.partition.by_span import span_of
@@ -58,7 +59,7 @@ class EmdJoin(JoinedPairs):
 
     @property
     def values(self) -> dict[str, pa.DataType]:
-        return {"distance": pa.float64()}
+        return {"distance": pa.float64()} | super().values
 
     @property
     def row_weight(self) -> int:
@@ -68,7 +69,8 @@ class EmdJoin(JoinedPairs):
     def inputs(self) -> tuple[Input, ...]:
         check = HistogramCheck("histogram", self.bins)
         columns, types = {"histogram": self.histogram}, {"histogram": LIST}
-        return tuple(Input(columns, names, types, check) for names in self.column_types)
+        inputs = (Input(columns, names, types, check) for names in self.column_types)
+        return tuple(with_carried(each, side, self.selection, self.condition) for side, each in enumerate(inputs))
 
     @property
     def partition(self) -> Partition:
@@ -84,7 +86,7 @@ class EmdJoin(JoinedPairs):
         return self.method.next_plan(plan, loads, tasks)
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        rows = tuples.select(["id", "event_time", "tick"])
+        rows = tuples.select(["id", "event_time", "tick", *self.inputs[side].carried])
         rows = rows.append_column("tuples", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
         return with_derived(rows, self.search.derived(shares(tuples.column("histogram"), self.bins)))
 

@@ -17,6 +17,8 @@ from pydantic_core.core_schema import SerializerFunctionWrapHandler
 from tailrace.emd_join import ground_distance, matrix_file
 from tailrace.emd_join.ground_distance import Costs
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error, resolve_path
+from tailrace.kind.pair_condition import check_condition
+from tailrace.kind.selection import Selected, check_selection, selected
 
 MOST_BINS = 1024
 """The most bins of a histogram: an exact distance between more of them takes seconds."""
@@ -130,6 +132,13 @@ class EmdJoinSection(Section):
         description="how distances are found, in closed form (on a line, where it is the default) or by: filter_chain",
     )
     distances: bool = Field(default=True, description="whether the distance of each pair is wanted: true")
+    select: tuple[Column, ...] = Field(
+        default=(), description="columns of an answer beside the ids and the distance: [left.camera, right.camera]"
+    )
+    where: Column | None = Field(
+        default=None,
+        description="condition of the pairs, by an expression over both sides: left.camera <> right.camera",
+    )
     span: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
         description="width of a span of keys, in bins, for method emd_ddsj (a 17th of them all by default): 15",
@@ -155,7 +164,14 @@ class EmdJoinSection(Section):
         if self.search == "closed_form" and not ground_distance.is_line(self.costs):
             fault = "there is a closed form only where the bins lie on a line"
             raise field_error(fault, "search: filter_chain, or ground_distance: line", "search")
+        check_selection(self.select, given=("distance",))
+        check_condition(self.where)
         return self
+
+    @property
+    def selection(self) -> tuple[Selected, ...]:
+        """The columns of an answer beside its identity and distance, in order."""
+        return tuple(map(selected, self.select))
 
     @property
     def costs(self) -> Costs:

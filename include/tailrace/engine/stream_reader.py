@@ -153,7 +153,8 @@ def columns_of(query: Query) -> dict[str, Columns]:
         if needed.derived:
             projection = Projection.of({**stream.columns, **needed.derived}, stream.where)
         inputs = () if projection is None else projection.inputs
-        read = replace(read, nullable=needed.nullable, finite=needed.finite, fields=frozenset(needed.derived))
+        read = replace(read, nullable=needed.nullable, finite=needed.finite)
+        read = replace(read, fields=frozenset(needed.derived), readers=needed.readers)
         columns[name] = replace(read, timezone=stream.timezone, projection=projection, inputs=inputs)
     return columns
 

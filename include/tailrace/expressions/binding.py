@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.nested import element_of, field_of
 from tailrace.expressions.parse import position_of
 from tailrace.expressions.plan import Plan, Term
+from tailrace.expressions.qualified import path_of
 from tailrace.expressions.registry import FUNCTIONS, take
 from tailrace.expressions.type_names import arrow_type
 from tailrace.expressions.types import TEXT, TIMESTAMP, decimal
@@ -32,20 +33,20 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 }
 
 
-def bind_tree(text: str, tree: exp.Expr, plan: Plan) -> Term:
-    """Add an expression's steps to a plan, and return its value.
+def bind_tree(text: str, tree: exp.Expr, plan: Plan, qualifiers: Sequence[str] = ()) -> Term:
+    """Add an expression's steps to a plan, and return its value; its columns begin with one of the qualifiers.
 
     Raises
     ------
     ExpressionError
         At a column that is not there, or an argument of a wrong type.
     """
-    return _Binder(text, plan).term(tree)
+    return _Binder(text, plan, qualifiers).term(tree)
 
 
 class _Binder:
-    def __init__(self, text: str, plan: Plan) -> None:
-        self.text, self.plan = text, plan
+    def __init__(self, text: str, plan: Plan, qualifiers: Sequence[str]) -> None:
+        self.text, self.plan, self.qualifiers = text, plan, qualifiers
 
     def term(self, node: exp.Expr) -> Term:
         """Return the value of a node, bound."""
@@ -75,7 +76,7 @@ class _Binder:
 
     def column(self, node: exp.Expr) -> Term:
         assert isinstance(node, exp.Column)
-        top, *fields = [part.name for part in node.parts]
+        top, *fields = path_of(node, self.qualifiers)
         term = self.plan.columns.get(top)
         if term is None:
             near = get_close_matches(top, self.plan.columns, 1)

@@ -17,9 +17,16 @@ from tailrace.expressions.types import NULL, spark_name
 
 @dataclass(frozen=True)
 class Expression:
-    """A scalar expression of Spark SQL that was parsed; a frozen value."""
+    """A scalar expression of Spark SQL that was parsed; a frozen value.
+
+    Attributes
+    ----------
+    qualifiers : tuple of str
+        The names with one of which its columns begin, as left in left.taxi; none of an expression over one record.
+    """
 
     text: str
+    qualifiers: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -27,9 +34,21 @@ class Expression:
         from sqlglot import exp
 
         from tailrace.expressions.parse import parse_tree
+        from tailrace.expressions.qualified import path_of
 
-        found = [node.parts[0].name for node in parse_tree(self.text).find_all(exp.Column, bfs=False)]
+        found = [path_of(node, self.qualifiers)[0] for node in parse_tree(self.text).find_all(exp.Column, bfs=False)]
         return tuple(dict.fromkeys(found))
+
+    def position_of(self, column: str) -> Position:
+        """Return where it first reads a column, in its text."""
+        from sqlglot import exp
+
+        from tailrace.expressions.parse import parse_tree, position_of
+        from tailrace.expressions.qualified import path_of
+
+        nodes = parse_tree(self.text).find_all(exp.Column, bfs=False)
+        positions = [position_of(self.text, node) for node in nodes if path_of(node, self.qualifiers)[0] == column]
+        return min(positions, default=Position())
 
     def bind(self, types: Mapping[str, pa.DataType]) -> BoundExpression:
         """Bind it to columns with types.
@@ -51,7 +70,7 @@ class Expression:
         from tailrace.expressions.binding import bind_tree
         from tailrace.expressions.parse import parse_tree
 
-        term = bind_tree(self.text, parse_tree(self.text), plan)
+        term = bind_tree(self.text, parse_tree(self.text), plan, self.qualifiers)
         if term.dtype == NULL:
             raise ExpressionError(Position(), "it is null, of no type", "cast(null as string), or another type")
         return term
@@ -70,15 +89,19 @@ class BoundExpression:
         return spark_name(self.type)
 
 
-def parse(text: str) -> Expression:
+def parse(text: str, qualifiers: tuple[str, ...] = ()) -> Expression:
     """Parse a scalar expression of Spark SQL.
 
     Raises
     ------
     ExpressionError
-        At anything that is not on the list of nodes and functions.
+        At anything that is not on the list of nodes and functions; with qualifiers, at a column without one.
     """
     from tailrace.expressions.parse import parse_tree
 
     parse_tree(text)
-    return Expression(text)
+    if qualifiers:
+        from tailrace.expressions.qualified import check_qualifiers
+
+        check_qualifiers(text, qualifiers)
+    return Expression(text, qualifiers)

@@ -80,14 +80,22 @@ class Projection:
         The condition of the records that are kept.
     types : tuple of (str, DataType)
         The types of the source columns that expressions read.
+    qualifiers : tuple of str
+        The names with one of which source columns begin, as in `Expression`.
     """
 
     columns: tuple[tuple[str, str], ...]
     where: str | None
     types: tuple[tuple[str, pa.DataType], ...] = ()
+    qualifiers: tuple[str, ...] = ()
 
     @staticmethod
-    def of(columns: Mapping[str, str], where: str | None, types: Mapping[str, pa.DataType] | None = None) -> Projection:
+    def of(
+        columns: Mapping[str, str],
+        where: str | None,
+        types: Mapping[str, pa.DataType] | None = None,
+        qualifiers: tuple[str, ...] = (),
+    ) -> Projection:
         """Return the projection of texts, and check that they can be parsed.
 
         Raises
@@ -95,10 +103,10 @@ class Projection:
         ExpressionError
             With the attribute `name`: the column, or `where`.
         """
-        projection = Projection(tuple(columns.items()), where, tuple((types or {}).items()))
+        projection = Projection(tuple(columns.items()), where, tuple((types or {}).items()), qualifiers)
         for number, (name, text) in enumerate(projection.named()):
             try:
-                parse(text)
+                parse(text, qualifiers)
             except ExpressionError as error:
                 raise NamedError(name, error, number == len(columns)) from None
         return projection
@@ -113,16 +121,19 @@ class Projection:
 
     def pruned(self, names: Iterable[str]) -> Projection | None:
         """Return it with the expressions alone that some columns, or the condition, need; None where that is none."""
-        needed = set(names) | set(() if self.where is None else Expression(self.where).columns)
+        needed = set(names) | set(() if self.where is None else self._expression(self.where).columns)
         kept = list[tuple[str, str]]()
         for name, text in reversed(self.columns):
             if name in needed:
                 kept.append((name, text))
-                needed = (needed - {name}) | set(Expression(text).columns)
+                needed = (needed - {name}) | set(self._expression(text).columns)
         if not kept and self.where is None:
             return None
-        pruned = Projection(tuple(reversed(kept)), self.where)
+        pruned = replace(self, columns=tuple(reversed(kept)), types=())
         return pruned.over({name: dtype for name, dtype in self.types if name in pruned.inputs})
+
+    def _expression(self, text: str) -> Expression:
+        return Expression(text, self.qualifiers)
 
     def named(self) -> list[tuple[str, str]]:
         """Return the names and texts of all expressions; the condition's is `where`."""
@@ -133,7 +144,7 @@ class Projection:
         """The columns of the source that expressions read, in their order."""
         needed, above = dict[str, None](), set[str]()
         for number, (name, text) in enumerate(self.named()):
-            needed |= dict.fromkeys(column for column in Expression(text).columns if column not in above)
+            needed |= dict.fromkeys(column for column in self._expression(text).columns if column not in above)
             if number < len(self.columns):
                 above.add(name)
         return tuple(needed)
@@ -151,7 +162,7 @@ class Projection:
         """
         names = [name for name, _ in self.columns]
         for number, (name, text) in enumerate(self.columns):
-            for column in Expression(text).columns:
+            for column in self._expression(text).columns:
                 if column in source or column not in names[number:]:
                     continue
                 is_own = column == name
@@ -166,7 +177,7 @@ class Projection:
         condition: Term | None = None
         for number, (name, text) in enumerate(self.named()):
             try:
-                term = Expression(text).add_to(plan)
+                term = self._expression(text).add_to(plan)
                 if number == len(self.columns) and term.dtype not in (BOOLEAN, NULL):
                     fault = f"the condition is {spark_name(term.dtype)}"
                     raise ExpressionError(Position(), fault, "a boolean: a comparison, or several with and, or, not")

@@ -24,6 +24,9 @@ TIMES = frozenset(
 ANSWERED = TIMES | {"key", "tuples", "coverage", "k_ms", "facts_version", "interval", "retracted", "corrected"}
 """Names of columns that answers, or tables with them, have in any case."""
 
+SEPARATORS = " ,;{}()\n\t="
+"""Characters of which a column of a Delta table has none in its name."""
+
 
 def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Cast rows to a table's columns and types; times are given as int64 milliseconds."""

@@ -68,6 +68,8 @@ class Input:
     derived : dict
         Further columns that the kind needs, by the expressions that give them; the stream's own stand before them.
         Their names are the fields of the query file that have the expressions.
+    readers : dict
+        The fields of the query file that read carried columns, in words, by name in the tuple.
     """
 
     columns: Mapping[str, str]
@@ -78,6 +80,7 @@ class Input:
     nullable: bool = False
     finite: bool = False
     derived: Mapping[str, str] = field(default_factory=dict)
+    readers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tuple_columns(self) -> list[str]:

@@ -13,12 +13,16 @@ import pyarrow as pa
 from tailrace.answers.by_pair import ByPair, PairAnswers
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, single_batch
+from tailrace.ground.errors import Problem
 from tailrace.kind.inputs import ColumnTypes, Input, common_id_type
+from tailrace.kind.pair_condition import FAILED, PairCondition
 from tailrace.kind.pair_quality import PairQuality
+from tailrace.kind.selection import Selected, columns_of_side, types_of
 from tailrace.kind.step import Step
 from tailrace.operators import interval_join
-from tailrace.operators.chunk import Chunk, Chunks
+from tailrace.operators.chunk import Chunk, Chunks, take
 from tailrace.operators.interval_join import Matches, PairState
+from tailrace.partition.routes import LEFT, RIGHT
 from tailrace.windows.sliding import Sliding
 
 TUPLES = 2
@@ -37,24 +41,30 @@ class JoinedPairs(PairQuality):
         The longest distance of the event times of a pair.
     column_types : pair of ColumnTypes
         The types of the columns of either side.
+    selection : tuple of Selected
+        The columns of an answer beside its identity that `select` names.
+    condition : PairCondition or None
+        What `where` says of pairs; of those that match it keeps some.
     sort_key : str or None
         The column of prepared rows by which `match` gets them in order.
     """
 
     reach_ms: int
     column_types: tuple[ColumnTypes, ColumnTypes] = (ColumnTypes(), ColumnTypes())
+    selection: tuple[Selected, ...] = ()
+    condition: PairCondition | None = None
 
     sort_key: ClassVar[str | None] = None
 
     @property
     def values(self) -> dict[str, pa.DataType]:
         """The columns of an answer between its identity and `tuples`: carried ones, and doubles that `match` gives."""
-        return {}
+        return types_of(self.selection, self.column_types)
 
     @property
     def carried(self) -> tuple[tuple[str, ...], ...]:
         """The columns of each side's tuples and rows that answers take over, by the same names."""
-        return tuple(tuple(each.carried) for each in self.inputs)
+        return tuple(tuple(columns_of_side(self.selection, side)) for side in (LEFT, RIGHT))
 
     @property
     def bin_ms(self) -> int | None:
@@ -100,6 +110,23 @@ class JoinedPairs(PairQuality):
         left, right = (types.id for types in self.column_types)
         return pa.schema([*self.answers.fields(left, right), *self.values.items(), ("tuples", pa.int64())])
 
+    def type_problems(self) -> list[Problem]:
+        """Return what is wrong with `where`, see `TypedByColumns`."""
+        return [] if self.condition is None else self.condition.problems()
+
+    def pairs(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
+        """Find the pairs, as `match` does: of matching rows those that fulfil `where`."""
+        matches = self.match(left, right, new)
+        if self.condition is None or not len(matches.left):
+            return matches
+        values: dict[str, pa.ChunkedArray] = {}
+        for side, (chunks, rows) in enumerate(zip((left, right), (matches.left, matches.right), strict=True)):
+            names = {name: each.name for name, each in self.condition.columns.items() if each.side == side}
+            table = pa.Table.from_batches([chunk.rows.select([*names.values()]) for chunk in chunks])
+            values |= dict(zip(names, take(table, rows).columns if names else (), strict=True))
+        tested = self.condition.test(values, len(matches.left))
+        return matches.only(tested.kept, {FAILED: tested.failed} if tested.failed else {})
+
     def start(self) -> Any:
         return PairState.of({}, self.bin_ms)
 
@@ -108,7 +135,7 @@ class JoinedPairs(PairQuality):
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         state, pairs, late = interval_join.step(
-            self.kept_ms, self.match, state, arrived, frontier, self.sort_key, self.carried
+            self.kept_ms, self.pairs, state, arrived, frontier, self.sort_key, self.carried
         )
         answers = self._answers(pairs.left, pairs.right, pairs.columns)
         return Step(state, answers, pairs.decided_at, late, pairs.loads, pairs.counts)
@@ -140,7 +167,7 @@ class JoinedPairs(PairQuality):
     def _evaluate(self, left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
         prepared = (pa.Table.from_batches([self.prepare(tuples, side)]) for side, tuples in enumerate((left, right)))
         left, right = (interval_join.in_order(rows, self.sort_key) for rows in prepared)
-        matches = self.match([Chunk(left)], [Chunk(right)], 0)
+        matches = self.pairs([Chunk(left)], [Chunk(right)], 0)
         left, right = left.take(pa.array(matches.left)), right.take(pa.array(matches.right))
         return self._answers(left, right, matches.columns)
 

@@ -103,7 +103,11 @@ class KeyedWindows(ABC):
         """Convert closed windows (`key`, `time`, the summary's answers) to answers."""
         end = rows.column("time")
         start = pa.array(self.windows.start(np.asarray(end)))
-        columns = [rows.column(name).cast(kind) for name, kind in (*self.values.items(), ("tuples", pa.int64()))]
+        columns = [self._value(rows, name, dtype) for name, dtype in (*self.values.items(), ("tuples", pa.int64()))]
         key = rows.column("key")
         keys = key_columns(key, dict(enumerate(self.keys.values()))) if self.keys else []
         return pa.RecordBatch.from_arrays([key, *keys, start, end, *columns], schema=self.answer)
+
+    def _value(self, rows: pa.RecordBatch, name: str, dtype: pa.DataType) -> pa.Array:
+        """Return a column of answers from closed windows."""
+        return rows.column(name).cast(dtype)

@@ -47,6 +47,11 @@ class Matches(NamedTuple):
         """The same pairs where so many rows of either side are put before those that were searched."""
         return self._replace(left=self.left + left, right=self.right + right)
 
+    def only(self, kept: NDArray[np.bool_], counts: Mapping[str, int]) -> Matches:
+        """Return the pairs of a mask, shape (n,), with further counts; `loads` stay as they are."""
+        columns = {name: each[kept] for name, each in self.columns.items()}
+        return Matches(self.left[kept], self.right[kept], columns, self.loads, {**self.counts, **counts})
+
     @staticmethod
     def joined(parts: Sequence[Matches]) -> Matches:
         """Those of several searches, one at least, one after the other."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,11 +14,11 @@ from tailrace.ground.duration import ms
 from tailrace.ground.errors import refuse
 from tailrace.ground.fields import field_error
 from tailrace.kind.inputs import TableInput
+from tailrace.kind.selection import Selected, columns_of_side
 from tailrace.partition.routes import RIGHT
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.sections import JoinWindow, Stream, Window
 from tailrace.spatial_join.section import SpatialJoinSection
-from tailrace.spatial_join.selection import columns_of_side
 
 
 class JoinQuery(Query):
@@ -32,6 +32,23 @@ class JoinQuery(Query):
     )
 
 
+def refuse_identity(
+    selection: Sequence[Selected], streams: Mapping[str, Stream], field: str, table_id: str | None = None
+) -> None:
+    """Refuse the selection of what an answer has as its identity."""
+    identity = [
+        (side, name, getattr(stream, part), f"the {part} of the stream {name}", answer)
+        for side, (name, stream) in enumerate(streams.items())
+        for part, answer in (("id", "id"), ("event_time", "time"))
+    ]
+    if table_id is not None:
+        identity.append((RIGHT, SIDES[RIGHT], table_id, "the id of the table", "id"))
+    for side, name, column, what, answer in identity:
+        if column in columns_of_side(selection, side).values():
+            fault = f"{name}.{column} is {what}, which answers have as {name}_{answer}"
+            raise field_error(fault, f"no {name}.{column}", field)
+
+
 class EmdJoinQuery(JoinQuery):
     """The pairs of similar histograms, under the Earth Mover's Distance, of two streams."""
 
@@ -40,11 +57,16 @@ class EmdJoinQuery(JoinQuery):
     emd_join: EmdJoinSection = Field(description="which pairs are found: {threshold: 0.5, histogram: hist}")
 
     @model_validator(mode="after")
-    def _take_no_keys(self) -> Self:
+    def _validate_columns(self) -> Self:
         for name, stream in self.streams.items():
             if stream.key is not None:
                 raise field_error("kind emd_join takes no key: all pairs are compared", "no key", f"streams.{name}.key")
+        refuse_identity(self.emd_join.selection, self.streams, "emd_join.select")
         return self
+
+    @property
+    def pair_condition(self) -> str | None:
+        return self.emd_join.where
 
     @property
     def span(self) -> timedelta:
@@ -130,24 +152,11 @@ class SpatialJoinQuery(Query):
             if stream.key is not None:
                 fault = "kind spatial_join takes no key: the geometries tell what is joined"
                 raise field_error(fault, "no key", f"streams.{name}.key")
-        self._validate_selection()
+        table_id = None if section.table is None else section.table.id
+        refuse_identity(section.selection, self.streams, "spatial_join.select", table_id)
         if section.join == "table":
             self._take_no_disorder()
         return self
-
-    def _validate_selection(self) -> None:
-        """Refuse the selection of what an answer has as its identity."""
-        for side, (name, stream) in enumerate(self.streams.items()):
-            selected = set(columns_of_side(self.spatial_join.selection, side).values())
-            for part, answer in (("id", "id"), ("event_time", "time")):
-                if getattr(stream, part) in selected:
-                    column = f"{name}.{getattr(stream, part)}"
-                    fault = f"{column} is the {part} of the stream {name}, which answers have as {name}_{answer}"
-                    raise field_error(fault, f"no {column}", "spatial_join.select")
-        table = self.spatial_join.table
-        if table is not None and table.id in columns_of_side(self.spatial_join.selection, RIGHT).values():
-            fault = f"right.{table.id} is the id of the table, which answers have as right_id"
-            raise field_error(fault, f"no right.{table.id}", "spatial_join.select")
 
     def _take_no_disorder(self) -> None:
         """Refuse what only late tuples give a meaning, in a join with a table."""
@@ -164,6 +173,10 @@ class SpatialJoinQuery(Query):
         from tailrace.spatial_join.planning import table_source_of  # noqa: PLC0415 (slow; DAG files import this)
 
         return table_source_of(self.spatial_join)
+
+    @property
+    def pair_condition(self) -> str | None:
+        return self.spatial_join.where
 
     @property
     def span(self) -> timedelta:

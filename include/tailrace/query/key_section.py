@@ -9,11 +9,10 @@ from pydantic import Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticKnownError
 
 from tailrace.ground.fields import Column, field_error
-from tailrace.ground.times import ANSWERED
+from tailrace.ground.times import ANSWERED, SEPARATORS
 
 _MOST_KEYS = 16
 _LIST = "a list of columns: [country, platform]"
-_SEPARATORS = " ,;{}()\n\t="  # Delta tables have no column with one of them in its name
 
 
 def _parse_key(key: Any) -> str | tuple[str, ...]:
@@ -57,7 +56,7 @@ def check_key_names(names: Collection[str], values: Collection[str], field: str)
         if name.lower() in taken:
             fault = f"answers have a column {name} already"
             raise field_error(fault, f"{_LIST}, each once; or {name} alone, not in a list", field)
-        if separators := set(name) & set(_SEPARATORS):
+        if separators := set(name) & set(SEPARATORS):
             fault = f"tables have no column {name!r}, for {min(separators)!r} in its name"
             raise field_error(fault, f"{_LIST}, by other names; or {name!r} alone, not in a list", field)
         taken.add(name.lower())

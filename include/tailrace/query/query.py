@@ -125,6 +125,11 @@ class Query(Section):
         return None
 
     @property
+    def pair_condition(self) -> str | None:
+        """The condition `where` of a join over its pairs; None without one."""
+        return None
+
+    @property
     def has_late_tuples(self) -> bool:
         """Whether tuples can be late, so that answers are corrected, and waits are calibrated."""
         return self.table is None

@@ -117,7 +117,7 @@ def _without_defaults(section: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: _without_defaults(value) if isinstance(value, Mapping) else value
         for name, value in section.items()
-        if value is not None and value is not False
+        if value is not None and value is not False and value != []
     }
 
 

@@ -17,7 +17,7 @@ from tailrace.query.key_section import check_key_names
 from tailrace.query.promise_names import require_promise
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.window_section import KeyedWindow
-from tailrace.topk.section import TopKSection
+from tailrace.topk.section import RANKED, TopKSection, check_selected
 
 
 class WindowedQuery(Query):
@@ -86,7 +86,12 @@ class TopKQuery(WindowedQuery):
 
     @property
     def value_names(self) -> frozenset[str]:
-        return frozenset({"rank", "id", "score"})
+        return frozenset(RANKED)
+
+    @model_validator(mode="after")
+    def _validate_selected(self) -> Self:
+        check_selected(self.topk.select, self.key_names)
+        return self
 
     @model_validator(mode="after")
     def _validate_method(self) -> Self:

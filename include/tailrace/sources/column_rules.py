@@ -82,7 +82,9 @@ def require_fit(where: str, part: str, dtype: pa.DataType, columns: Columns) -> 
     if accepts(dtype) or pa.types.is_null(dtype):
         return
     role = f"it is the query's {part}"
-    if part in columns.free:
+    if part in columns.readers:
+        role = f"{columns.readers[part]} reads it"
+    elif part in columns.free:
         role = "answers can't have such a column" if part in columns.carried else "no expression reads such a column"
     raise refuse(where, f"its type is {dtype}, but {role}", remedy)
 

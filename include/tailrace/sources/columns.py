@@ -54,6 +54,8 @@ class Columns:
         Whether carried doubles must be finite.
     fields : frozenset of str
         The derived columns that are named as the fields of the query file that have their expressions.
+    readers : dict
+        The fields of the query file that read carried columns, in words, by name in the tuple.
     """
 
     event_time: str
@@ -75,6 +77,7 @@ class Columns:
     nullable: bool = False
     finite: bool = False
     fields: frozenset[str] = frozenset()
+    readers: Mapping[str, str] = field(default_factory=dict)
 
     def value_types(self) -> dict[str, pa.DataType]:
         """Return the Arrow type of each column of the kind's own, by name in the tuple."""

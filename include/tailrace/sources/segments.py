@@ -198,6 +198,9 @@ def require(where: SourceFile | str, columns: Columns, present: Sequence[str]) -
 def _missing(part: str, name: str, columns: Columns, present: Sequence[str]) -> tuple[str, str]:
     """Return what is wrong with a column that is not there, and what would be right."""
     among = f"one of {', '.join(present)}"
+    if part in columns.readers:
+        near = get_close_matches(name, [*present, *columns.derived], 1)
+        return f"it has no column {name!r}, which {columns.readers[part]} reads", near[0] if near else among
     if part not in columns.free or part in columns.carried or columns.projection is None:
         role = "a column of aggregate" if columns.finite and part in columns.carried else part
         return f"it has no column {name!r}, which the query names as {role}", among

@@ -12,8 +12,8 @@ from tailrace.ground.columns import Floats
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
+from tailrace.kind.pair_condition import with_carried
 from tailrace.partition.routes import Partition, TaskSlot
-from tailrace.spatial_join.selection import Selected, columns_of_side, types_of
 from tailrace.spatial_join.stream_join import StreamJoin
 
 _SHORTEST_FEEDBACK_MS = 10_000
@@ -27,25 +27,18 @@ class JoinedStreams(JoinedPairs):
     ----------
     join : StreamJoin
     explanation : Explanation
-    selection : tuple of Selected
-        The columns of an answer beside its identity.
     task_slot : TaskSlot or None
         The task that the kind runs in; None: there is one.
     """
 
     join: StreamJoin
     explanation: Explanation
-    selection: tuple[Selected, ...] = ()
     task_slot: TaskSlot | None = None
-
-    @property
-    def values(self) -> dict[str, pa.DataType]:
-        return types_of(self.selection, self.column_types)
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         return tuple(
-            Input(each.columns, types, each.types, each.check, columns_of_side(self.selection, side))
+            with_carried(Input(each.columns, types, each.types, each.check), side, self.selection, self.condition)
             for side, (each, types) in enumerate(zip(self.join.inputs, self.column_types, strict=True))
         )
 
@@ -70,7 +63,7 @@ class JoinedStreams(JoinedPairs):
         geometry, count = self.join.inputs[side], tuples.num_rows
         columns = [tuples.column(name) for name in ("id", "event_time", "tick")]
         columns += [pa.repeat(pa.scalar(value, pa.int64()), count) for value in (1, 0)]
-        carried = self.carried[side]
+        carried = self.inputs[side].carried
         columns += [*geometry.rows(tuples), *(tuples.column(name) for name in carried)]
         names = ["id", "event_time", "tick", "tuples", "plan", *geometry.schema.names, *carried]
         return pa.RecordBatch.from_arrays(columns, names=names)

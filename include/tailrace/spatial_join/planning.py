@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tailrace.kind.explanation import Explanation
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.kind.pair_condition import PairCondition
+from tailrace.kind.selection import columns_of_side, computed_of
 from tailrace.partition.routes import RIGHT
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.metrics import Geodesic, Planar
 from tailrace.spatial_join.section import SpatialJoinSection
-from tailrace.spatial_join.selection import columns_of_side, derived_of
 from tailrace.spatial_join.stream_join import StreamJoin
 from tailrace.spatial_join.table_lookup import TableLookup, TableSource
 
@@ -30,8 +32,13 @@ def table_source_of(section: SpatialJoinSection) -> TableSource | None:
     table = section.table
     if table is None:
         return None
-    columns = tuple(columns_of_side(section.selection, RIGHT).items())
-    return TableSource(table.path, table.id, table.geometry, table.on_invalid, section.crs == "degrees", columns)
+    columns = columns_of_side(section.selection, RIGHT)
+    condition = PairCondition.of(section.where, (ColumnTypes(), ColumnTypes()), "spatial_join.where")
+    if condition is not None:
+        columns |= columns_of_side(condition.columns.values(), RIGHT)
+    return TableSource(
+        table.path, table.id, table.geometry, table.on_invalid, section.crs == "degrees", tuple(columns.items())
+    )
 
 
 def table_lookup_of(section: SpatialJoinSection) -> TableLookup:
@@ -45,7 +52,7 @@ def stream_join_of(section: SpatialJoinSection) -> StreamJoin:
     """The join of two streams' geometries."""
     inputs = input_of(section, 0), input_of(section, 1)
     return StreamJoin(
-        inputs, condition_of(section), derived_of(section.selection), section.cells, section.method == "indexed"
+        inputs, condition_of(section), computed_of(section.selection), section.cells, section.method == "indexed"
     )
 
 

@@ -9,16 +9,20 @@ from pydantic import Field, model_validator
 
 from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
+from tailrace.kind.pair_condition import check_condition
+from tailrace.kind.selection import Selected, check_selection, selected
 from tailrace.partition.grid import MOST_CELLS, Grid
 from tailrace.spatial_join.distance_field import Distance, limit_of
 from tailrace.spatial_join.geometry_columns import Geometries
 from tailrace.spatial_join.interval_section import Interval
-from tailrace.spatial_join.selection import Selected, check_selection, selected
 from tailrace.spatial_join.table_section import Table
 
 WORLD = (-180.0, -90.0, 180.0, 90.0)
 CELLS = 64
 """The default of `grid`."""
+
+DERIVED = ("distance", "azimuth")
+"""The columns of a pair that can be selected beside its sides' columns; `derived.derived` computes them."""
 
 _SHORTEST_BIN_MS = 1000
 _BINS, _MOST_BINS = 16, 256
@@ -67,6 +71,9 @@ class SpatialJoinSection(Section):
     select: tuple[Column, ...] = Field(
         default=(), description="columns of an answer beside the ids: [left.taxi, right.name, distance]"
     )
+    where: Column | None = Field(
+        default=None, description="condition of the pairs, by an expression over both sides: left.taxi <> right.taxi"
+    )
     grid: Annotated[int, Field(ge=1, le=MOST_CELLS)] | None = Field(
         default=None, description=f"cells along each side of the extent, {CELLS} if it is not given: 64"
     )
@@ -94,7 +101,8 @@ class SpatialJoinSection(Section):
         self._check_bin()
         self._check_distance()
         self._check_grid()
-        self._check_select()
+        check_selection(self.select, DERIVED)
+        check_condition(self.where)
         return self
 
     def _check_join(self) -> None:
@@ -147,13 +155,10 @@ class SpatialJoinSection(Section):
             remedy = "extent: [minx, miny, maxx, maxy], what most tuples lie in"
             raise field_error("planar coordinates have no default extent", remedy, "extent")
 
-    def _check_select(self) -> None:
-        check_selection(self.select)
-
     @property
     def selection(self) -> tuple[Selected, ...]:
         """The columns of an answer beside its identity, in order."""
-        return tuple(map(selected, self.select))
+        return tuple(selected(text, DERIVED) for text in self.select)
 
     @property
     def has_any_distance(self) -> bool:

@@ -9,14 +9,18 @@ import pyarrow as pa
 
 from tailrace.answers.by_table_row import ByTableRow
 from tailrace.ground.columns import Ints
+from tailrace.ground.errors import Problem
 from tailrace.ground.object_path import Location
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import ColumnTypes, Input
+from tailrace.kind.pair_condition import PairCondition, with_carried
 from tailrace.kind.pair_quality import PairQuality
+from tailrace.kind.selection import Selected, columns_of_side, computed_of, types_of
 from tailrace.partition.routes import LEFT, RIGHT
 from tailrace.spatial_join.derived import derived
+from tailrace.spatial_join.dimension_table import DimensionTable
 from tailrace.spatial_join.geometry_input import GeometryInput
-from tailrace.spatial_join.selection import Selected, columns_of_side, derived_of, types_of
+from tailrace.spatial_join.pairs import Pairs
 from tailrace.spatial_join.table_lookup import IndexedTable, TableLookup
 
 _TUPLES = 1  # that an answer stands for
@@ -36,6 +40,8 @@ class SpatialTableJoin(PairQuality):
     explanation : Explanation
     selection : tuple of Selected
         The columns of an answer beside its identity.
+    condition : PairCondition or None
+        What `where` says of pairs.
     """
 
     column_types: tuple[ColumnTypes, ColumnTypes]
@@ -43,11 +49,13 @@ class SpatialTableJoin(PairQuality):
     lookup: TableLookup
     explanation: Explanation
     selection: tuple[Selected, ...] = ()
+    condition: PairCondition | None = None
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        geometry, carried = self.geometry, columns_of_side(self.selection, LEFT)
-        return (Input(geometry.columns, self.column_types[0], geometry.types, geometry.check, carried),)
+        geometry = self.geometry
+        needed = Input(geometry.columns, self.column_types[LEFT], geometry.types, geometry.check)
+        return (with_carried(needed, LEFT, self.selection, self.condition),)
 
     @property
     def answers(self) -> ByTableRow:
@@ -67,6 +75,10 @@ class SpatialTableJoin(PairQuality):
     def row_weight(self) -> int:
         return 1
 
+    def type_problems(self) -> list[Problem]:
+        """Return what is wrong with `where`, see `TypedByColumns`."""
+        return [] if self.condition is None else self.condition.problems()
+
     def answers_of(self, tuples: pa.RecordBatch, version: Location) -> tuple[pa.RecordBatch, Ints]:
         """Answer tuples by a version of the table, see `kind.protocol.Enrichment`."""
         return self._join(tuples, self.lookup.indexed(version))
@@ -79,17 +91,29 @@ class SpatialTableJoin(PairQuality):
     def _join(self, tuples: pa.RecordBatch, indexed: IndexedTable) -> tuple[pa.RecordBatch, Ints]:
         table, search = indexed
         geometries = self.geometry.of_tuples(tuples)
-        pairs = search.matches(geometries)
+        pairs = self._pairs(tuples, table, search.matches(geometries))
         left, row, count = pa.array(pairs.left), pa.array(pairs.right), len(pairs.left)
         columns = [tuples.column("id").take(left), table.ids.take(row).cast(self.column_types[RIGHT].id)]
         columns += [tuples.column("event_time").take(left), pa.nulls(count, pa.int64())]
         values = {name: tuples.column(name).take(left) for name in columns_of_side(self.selection, LEFT)}
         for name, dtype in self.column_types[RIGHT].of_carried(columns_of_side(self.selection, RIGHT)).items():
             values[name] = table.values(name, dtype, row)
-        if names := derived_of(self.selection):
+        if names := computed_of(self.selection):
             one, two = geometries.take(pairs.left), table.geometries.take(pairs.right)
             computed = derived(names, self.lookup.condition, one, two)
             values |= {name: pa.array(each, mask=np.isnan(each)) for name, each in computed.items()}
         columns += [values[name] for name, _, _ in self.selection]
         columns.append(pa.repeat(pa.scalar(_TUPLES, pa.int64()), count))
         return pa.RecordBatch.from_arrays(columns, schema=self.answer), pairs.left
+
+    def _pairs(self, tuples: pa.RecordBatch, table: DimensionTable, pairs: Pairs) -> Pairs:
+        """Return the related pairs that fulfil `where`."""
+        if self.condition is None or not len(pairs.left):
+            return pairs
+        left, row, values = pa.array(pairs.left), pa.array(pairs.right), dict[str, pa.Array]()
+        for name, each in self.condition.columns.items():
+            if each.side == LEFT:
+                values[name] = tuples.column(each.name).take(left)
+            else:
+                values[name] = table.values(each.name, self.column_types[RIGHT].of_carried([each.name])[each.name], row)
+        return pairs.take(self.condition.test(values, len(pairs.left)).kept)

@@ -49,7 +49,7 @@ class TableSource:
     degrees : bool
         Whether coordinates are longitude and latitude.
     columns : tuple of (str, str)
-        The selected columns: by name in answers, the table's.
+        The columns that are selected, or that `where` reads, its id too: by name in answers, the table's.
     """
 
     path: Path
@@ -81,10 +81,11 @@ class TableSource:
 
     def read(self, path: Location, content: bytes) -> DimensionTable:
         """Read a version of the table from its content; its columns are by name in answers."""
-        names = list(dict.fromkeys(column for _, column in self.columns))
+        names = list(dict.fromkeys(column for _, column in self.columns if column != self.id))
         table = dimension_table.parse(path, content, self.id, self.geometry, names, self.on_invalid, self.degrees)
-        columns = {name: _carried(f"{path}: {column}", table.columns[column]) for name, column in self.columns}
-        texts = {name: table.texts[column] for name, column in self.columns if table.texts}
+        own = {**table.columns, self.id: table.ids}
+        columns = {name: _carried(f"{path}: {column}", own[column]) for name, column in self.columns}
+        texts = {name: table.texts[column] for name, column in self.columns if column in table.texts}
         return replace(table, columns=columns, texts=texts)
 
 

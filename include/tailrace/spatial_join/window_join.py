@@ -54,7 +54,7 @@ class SpatialWindowJoin(JoinedStreams):
         return self.join.match((left, right), new, (-apart, apart), self.task_slot, self.sliding)
 
     def step(self, state: WindowPairState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
-        state, closed, late = window_join.step(self.sliding, self.match, state, arrived, frontier, self.carried)
+        state, closed, late = window_join.step(self.sliding, self.pairs, state, arrived, frontier, self.carried)
         answers = self._in_windows(closed.pairs, closed.end)
         return Step(state, answers, frontier.closing(closed.end), late, closed.loads, closed.counts)
 

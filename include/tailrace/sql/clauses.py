@@ -41,6 +41,11 @@ class Item:
     alias: Piece | None
 
     @property
+    def alias_name(self) -> str | None:
+        """The name that it gets; None where it gets none."""
+        return None if self.alias is None else self.alias.name
+
+    @property
     def whole(self) -> Piece:
         """It with its name."""
         if self.alias is None:

@@ -64,7 +64,7 @@ def key_of(
         if name in names:
             raise group.error(f"{name} stands twice among the groups", "it once")
         names.append(name)
-    plain = [item for item in items if item not in rest and _alias(item) == KEY]
+    plain = [item for item in items if item not in rest and item.alias_name == KEY]
     if plain and len(names) > 1:
         assert plain[0].alias is not None
         raise plain[0].alias.error("key is the name of a key of one column", "another name, or one column in GROUP BY")
@@ -76,11 +76,7 @@ def _items_of(group: Piece, items: list[Item]) -> list[Item]:
     own = [item for item in items if item.value.same == group.same]
     if own or group.name is None:
         return own
-    return [item for item in items if _alias(item) == group.name]
-
-
-def _alias(item: Item) -> str | None:
-    return None if item.alias is None else item.alias.name
+    return [item for item in items if item.alias_name == group.name]
 
 
 def _name(group: Piece, item: Item | None, columns: DerivedColumns) -> str:
@@ -90,7 +86,7 @@ def _name(group: Piece, item: Item | None, columns: DerivedColumns) -> str:
         raise group.error(f"a group by {what}, {group.text}", "a column, `in backquotes` where it is no plain word")
     if not len(group):
         raise group.error("nothing stands before or after a comma", "a column, or no comma")
-    alias = None if item is None else _alias(item)
+    alias = None if item is None else item.alias_name
     if group.name is not None and (item is None or item.value.name == group.name) and alias in (None, group.name, KEY):
         return columns.column(group)
     columns.refuse_table_names(group)
@@ -120,7 +116,7 @@ def refuse_bounds_by_other_names(items: list[Item]) -> list[Item]:
         name, is_whole = bound_name(item.value), is_whole_window(item.value)
         if name is None and not is_whole:
             rest.append(item)
-        elif item.alias is not None and _alias(item) != name:
+        elif item.alias is not None and item.alias_name != name:
             raise _renamed(item, name)
     return rest
 

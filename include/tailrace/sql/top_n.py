@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
+from tailrace.expressions.errors import Position
 from tailrace.sql.clauses import Clauses, Item
+from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.tokens import Piece
 from tailrace.sql.windows import bound_name
 
@@ -33,6 +34,8 @@ class TopN:
         The condition by which k was found.
     items : list of Item
         The items of both select lists, but for the rank and `*`.
+    shown : tuple of str or None
+        The names in the outer select list, in order; None where `*` stands in it.
     """
 
     groups: list[Piece]
@@ -42,6 +45,7 @@ class TopN:
     k: int
     bound: Piece
     items: list[Item]
+    shown: tuple[str, ...] | None
 
 
 def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
@@ -75,20 +79,37 @@ def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
             raise order[1].error("ties in descending order", "the id, ascending, by which ties are ordered")
     others = [item for item in inner.items if item is not number]
     items = [item for item in (*others, *outer.items) if item.value.word(0) != "*" and item.value.name != name]
-    return TopN(groups, score, descending, ties, _k(outer.where, str(name)), outer.where, items)
+    has_all = any(item.value.word(0) == "*" for item in outer.items)
+    names = (item.alias_name or item.value.name for item in outer.items)
+    shown = None if has_all else tuple(filter(None, names))
+    return TopN(groups, score, descending, ties, _k(outer.where, str(name)), outer.where, items, shown)
 
 
-def refuse_other_columns(items: list[Item], names: Collection[str]) -> None:
-    """Refuse items of select lists that answers don't have.
+def selected_by(top_n: TopN, items: list[Item], columns: DerivedColumns) -> dict[str, Position]:
+    """Return the columns that select lists name beside the key and the rank, and where; an expression needs a name.
+
+    The id and the score are among them, but by the names that each answer has for these.
 
     Raises
     ------
     ExpressionError
     """
+    selected: dict[str, Position] = {}
     for item in items:
-        if bound_name(item.value) is None and (item.value.name not in names or item.alias is not None):
+        if bound_name(item.value) is not None:
+            continue
+        name = item.alias_name or item.value.name
+        if name is None:
             fault = f"{item.whole.text[:60]} is no column of the answers"
-            raise item.whole.error(fault, f"*, or among {', '.join(names)}")
+            raise item.whole.error(fault, f"a column, or {item.value.text[:60]} AS a name for it: price, or *")
+        if top_n.shown is not None and name not in top_n.shown:
+            continue
+        if item.alias is None or item.value.name == name:
+            columns.read(item.value)
+        else:
+            columns.key(item.value, name, item.alias)
+        selected[name] = item.whole.position
+    return {name: selected[name] for name in top_n.shown or selected if name in selected}
 
 
 def _is_over(value: Piece) -> bool:

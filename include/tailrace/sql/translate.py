@@ -14,7 +14,7 @@ from tailrace.sql.clauses import Clauses, Item, clauses_of
 from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.keys import key_of, refuse_bounds_by_other_names, windows_among
 from tailrace.sql.tokens import Piece, tokenize
-from tailrace.sql.top_n import TopN, refuse_other_columns, top_n_of
+from tailrace.sql.top_n import TopN, selected_by, top_n_of
 from tailrace.sql.windows import Source, Windows, source_of
 
 FieldPath = tuple[str, ...]
@@ -89,9 +89,14 @@ def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source) -> Transl
     score = columns.column(top_n.score)
     if top_n.ties is not None and (beside.id is None or top_n.ties.name != beside.id):
         raise top_n.ties.error("ties by another column than the id", f"{beside.id or 'the id'}, or no second column")
-    refuse_other_columns(items, [score] if beside.id is None else [score, beside.id])
-    section = {"k": str(top_n.k), "score": score, "order": "descending" if top_n.descending else "ascending"}
+    named = selected_by(top_n, items, columns)
+    own = {"score": score, "id": beside.id}
+    selected = {name: position for name, position in named.items() if own.get(name) != name}
+    section: dict[str, Any] = {"k": str(top_n.k), "score": score}
+    section |= {"order": "descending" if top_n.descending else "ascending"}
+    section |= {"select": [*selected]} if selected else {}
     places: dict[FieldPath, Position] = {("topk",): top_n.score.position, ("topk", "k"): top_n.bound.position}
+    places |= {("topk", "select"): next(iter(selected.values()))} if selected else {}
     return _whole(
         beside, {"kind": "topk", "topk": section}, places, windows, columns, key, (inner.where, top_n.groups[0])
     )
@@ -139,10 +144,19 @@ def _event_time(beside: Beside, source: Source, windows: Windows) -> str:
 
 
 def _once(items: list[Item]) -> list[Item]:
-    """Return the items of two select lists: an item of the outer one that the inner one names stands once."""
+    """Return the items of two select lists: an item of the outer one that the inner one names stands once.
+
+    Raises
+    ------
+    ExpressionError
+        At a name that is given another name.
+    """
     aliases = {item.alias.name for item in items if item.alias is not None}
     once: list[Item] = []
     for item in items:
+        if item.alias is not None and item.value.name in aliases - {item.alias_name}:
+            fault = f"{item.value.text} is named by the query, and gets a second name"
+            raise item.whole.error(fault, f"AS {item.alias.text} where {item.value.text} is named")
         is_alias = item.alias is None and item.value.name in aliases
         if not is_alias and not any(other.whole.same == item.whole.same for other in once):
             once.append(item)

@@ -96,6 +96,7 @@ def changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, 
     now = json.loads(json.dumps(query.fixed_by(before).structure()))
     names = [name for name in sorted(now.keys() | before.keys()) if before.get(name) != now.get(name)]
     names = [name for name in names if name in before or not name.endswith(".bounds.skew")]
+    names = [name for name in names if name in before or now[name] != []]  # a field that its version did not know
     names = [name for name in names if name != "parallelism" or query.tasks]  # without tasks no state depends on it
     return {name: (before.get(name), now.get(name)) for name in names}
 

@@ -71,7 +71,7 @@ def run(
         if not sources.have_types and not options.live:  # a stream has no record yet, so its types are not known
             return 0
         if sources.have_types:
-            require_types(query, sources.types)
+            require_types(query, sources.types, None if table is None else table.types)
     with only_driver(layout, waits=options.live and manifest is not None) as require_held:
         manifest = checkpoint.resumable(layout, query)
         reporter = StatusReporter(layout, options.grace_s)
@@ -87,7 +87,7 @@ def run(
             return 0
         table = table if manifest is None else open_table(query, layout, manifest, options.live)
         if manifest is None:
-            require_types(query, sources.types)
+            require_types(query, sources.types, None if table is None else table.types)
             query = require_bins(query)
         manifest = manifest or create_checkpoint(query, layout, sources.feeds, table)
         query = query.fixed_by(manifest.structure)

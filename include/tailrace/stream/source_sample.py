@@ -15,6 +15,7 @@ from tailrace.ground.errors import Unfit
 from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
 from tailrace.kind.capabilities import Promising, TypedByColumns
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.query.sections import Stream
@@ -25,6 +26,7 @@ from tailrace.sources.time_zones import zone_problems
 from tailrace.storage.delta_access import DELTA_TABLES
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import wall_ms
+from tailrace.stream.table_versions import TableVersions
 
 _ROWS = 10_000
 """At most so many records are read of the first segment, and of the last one."""
@@ -95,15 +97,18 @@ def sample_sources(query: Query) -> dict[str, SourceSample]:
     """
     columns = columns_of(query)
     samples = {name: _sample(query, name, stream, columns[name]) for name, stream in query.streams.items()}
-    require_types(query, {name: sample.types for name, sample in samples.items()})
+    table = query.table
+    of_table = TableVersions(table, Path()).types if table is not None and query.pair_condition is not None else None
+    require_types(query, {name: sample.types for name, sample in samples.items()}, of_table)
     return samples
 
 
-def require_types(query: Query, types: Mapping[str, Types]) -> None:
+def require_types(query: Query, types: Mapping[str, Types], table: ColumnTypes | None = None) -> None:
     """Refuse what the types of the sources' columns show to be wrong.
 
     That is times without a zone beside others that have one, where nothing says what they mean; expressions that can't
     be bound; functions that do not take the types of their columns; and promises of answers that are no numbers.
+    `table` has the types of the dimension table.
 
     Raises
     ------
@@ -114,8 +119,9 @@ def require_types(query: Query, types: Mapping[str, Types]) -> None:
     problems = [*zone_problems(names, types, timezones)]
     columns = columns_of(query)
     known = {name: with_derived(name, columns[name], shown) for name, shown in types.items() if shown}
-    if query.table is None and len(known) == len(columns):
-        kind = build(query, [column_types_of(each, known[name]) for name, each in columns.items()])
+    if len(known) == len(columns) and (query.table is None or table is not None):
+        streams = [column_types_of(each, known[name]) for name, each in columns.items()]
+        kind = build(query, [*streams, table] if query.table is not None and table is not None else streams)
         found = kind.type_problems() if isinstance(kind, TypedByColumns) else []
         if not found and isinstance(query.policy, PromisingPolicy) and isinstance(kind, Promising):
             found = kind.error_model.type_problems(query.policy.of)

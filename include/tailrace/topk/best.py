@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.columns import group_sums
+from tailrace.topk.selected import SelectedColumns
 from tailrace.windows.panes import Columns, Ints, late_tuples
 
 Floats = NDArray[np.float64]
@@ -35,10 +36,11 @@ class Best:
     k: int
     descending: bool
     id_type: pa.DataType
+    selected: SelectedColumns = field(default_factory=SelectedColumns)
 
     @cached_property
     def types(self) -> dict[str, pa.DataType]:
-        return {"tuples": pa.int64(), "score": pa.float64(), "id": self.id_type}
+        return {"tuples": pa.int64(), "score": pa.float64(), "id": self.id_type} | self.selected.stored
 
     def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
         return late_tuples(group_id, columns)
@@ -52,15 +54,16 @@ class Best:
         _, (total,) = group_sums(group_id, columns["tuples"])
         tuples = np.zeros(len(index), np.int64)
         tuples[first] = total
-        return best_code, {"tuples": tuples, "score": columns["score"][index], "id": columns["id"][index]}
+        best = {name: column[index] for name, column in columns.items() if name != "tuples"}
+        return best_code, {"tuples": tuples} | best
 
     def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """The ranking of each window: `rank` from 1 on, `id`, `score`, and `tuples`, the number in the window."""
+        """The ranking of each window: `rank` from 1 on, `id`, `score`, `tuples` (in the window), and stored columns."""
         group_id, rows = self.merge(group_id, {name: column[row] for name, column in columns.items()})
         group_id, first, rank = _ranks(group_id)
         counts = np.diff(first, append=len(group_id))
         tuples = np.repeat(rows["tuples"][first], counts)
-        return group_id, {"rank": rank, "id": rows["id"], "score": rows["score"], "tuples": tuples}
+        return group_id, {"rank": rank} | rows | {"tuples": tuples}
 
     def best_rows(self, group_id: Ints, score: Floats, ids: Ids, group: Ints | None = None) -> Ints:
         """The places (indices) of the k best rows of each code, by code and then the best first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
+from tailrace.ground.columns import Floats
 from tailrace.operators.window import encode_keys, late_partials
 from tailrace.topk.best import Best
 from tailrace.topk.candidates import Candidate, RankKey
-from tailrace.windows.panes import Ints
+from tailrace.topk.selected import Payload
+from tailrace.windows.panes import Columns, Ints
 from tailrace.windows.windows import Windows
 
 
@@ -48,7 +50,7 @@ class CandidateState:
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
         candidates = [
-            (key, *candidate.rank_key, candidate.first, candidate.last)
+            (key, *_flat(candidate.rank_key), candidate.first, candidate.last)
             for key, key_state in self.keys.items()
             for candidate in _candidates(key_state)
         ]
@@ -56,7 +58,7 @@ class CandidateState:
             (key, pane, count) for key, key_state in self.keys.items() for pane, count in key_state.counts.items()
         ]
         key_field, windows = ("key", self.key_type), (("first", pa.int64()), ("last", pa.int64()))
-        rank_fields = [("worse", pa.float64()), ("id", self.best.id_type)]
+        rank_fields = [("worse", pa.float64()), ("id", self.best.id_type), *self.best.selected.stored.items()]
         return {
             "candidates": _batch(candidates, pa.schema([key_field, *rank_fields, *windows])),
             "counts": _batch(counts, pa.schema([key_field, ("pane", pa.int64()), ("tuples", pa.int64())])),
@@ -89,12 +91,13 @@ class CandidateLists:
         return CandidateState({}, self.best, self.key_type)
 
     def restore(self, batches: dict[str, pa.RecordBatch]) -> CandidateState:
-        state = self.start()
+        state, selected = self.start(), self.best.selected.stored
         for row in batches["counts"].to_pylist():
             self._key_state(state, row["key"]).counts[row["pane"]] = row["tuples"]
         for row in batches["candidates"].to_pylist():
             ranking = self._key_state(state, row["key"]).ranking
-            ranking.insert((row["worse"], row["id"]), row["first"], row["last"])
+            payload = [Payload(row[name] for name in selected)] if selected else []
+            ranking.insert((row["worse"], row["id"], *payload), row["first"], row["last"])
         return state
 
     def step(
@@ -110,21 +113,30 @@ class CandidateLists:
         last = windows.number(windows.last_end(target))
         score = -rows.columns["score"] if self.best.descending else rows.columns["score"]
         names, answers = keys.to_pylist(), list[tuple[Any, ...]]()
-        columns = (at, rows.key, target, rows.columns["tuples"], score, rows.columns["id"], first, last)
-        pending = sorted(
-            zip(*(column.tolist() for column in columns), strict=True), key=lambda row: row[0], reverse=True
-        )
+        columns = (at, rows.key, target, rows.columns["tuples"], first, last)
+        parts = [column.tolist() for column in columns]
+        pending = sorted(zip(*parts, self._rank_keys(score, rows.columns), strict=True), key=lambda row: row[0])
+        pending.reverse()  # taken from its end, in the order of arrival: of repeats with one score the first is first
         for index in range(len(frontier)):
             while pending and pending[-1][0] == index:
-                _, key, pane, count, worse, name, begin, until = pending.pop()
+                _, key, pane, count, begin, until, rank_key = pending.pop()
                 if begin <= until:
                     key_state = self._key_state(state, names[key])
                     key_state.counts[pane] += count
-                    key_state.ranking.insert((worse, name), begin, until)
+                    key_state.ranking.insert(rank_key, begin, until)
             f_before, f_after = int(frontier.after[index - 1]) if index else frontier.start, int(frontier.after[index])
             if f_after > f_before:
                 answers += self._close(state, f_before, f_after)
         return state, self._answers(answers), late
+
+    def _rank_keys(self, worse: Floats, columns: Columns) -> Iterable[RankKey]:
+        """Return the sort key of each row, with the stored columns of the selected, if there are any."""
+        ranked = worse.tolist(), columns["id"].tolist()
+        names = self.best.selected.stored
+        if not names:
+            return zip(*ranked, strict=True)
+        payloads = map(Payload, zip(*(columns[name].tolist() for name in names), strict=True))
+        return zip(*ranked, payloads, strict=True)
 
     def _key_state(self, state: CandidateState, key: Any) -> KeyState:
         if key not in state.keys:
@@ -133,14 +145,15 @@ class CandidateLists:
 
     def _close(self, state: CandidateState, after: int, until: int) -> list[tuple[Any, ...]]:
         """Return the rankings of the windows that end in (after, until], and drop these windows from the state."""
-        rows, windows = [], self.windows
+        rows, windows = list[tuple[Any, ...]](), self.windows
         for key, key_state in list(state.keys.items()):
             panes = np.array(sorted(key_state.counts), np.int64)
             for end in np.unique(windows.ends(panes, after, until)[1]).tolist():
                 start = windows.start(end)
                 top = key_state.ranking.top(windows.number(end))
                 count = sum(key_state.counts[pane] for pane in panes.tolist() if start <= pane < end)
-                rows += [(key, end, rank, name, worse, count) for rank, (worse, name) in enumerate(top, start=1)]
+                for rank, (worse, *others) in enumerate(map(_flat, top), start=1):
+                    rows.append((key, end, rank, count, -worse if self.best.descending else worse, *others))
             key_state.ranking.slide(windows.number(windows.end_until(until)))
             for pane in panes[windows.last_end(panes) <= until].tolist():
                 del key_state.counts[pane]
@@ -149,14 +162,19 @@ class CandidateLists:
         return rows
 
     def _answers(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-        fields = [("rank", pa.int64()), ("id", self.best.id_type), ("score", pa.float64()), ("tuples", pa.int64())]
-        sign = -1 if self.best.descending else 1
-        rows = [(key, end, rank, name, sign * worse, count) for key, end, rank, name, worse, count in rows]
+        fields = [("rank", pa.int64()), ("tuples", pa.int64()), ("score", pa.float64()), ("id", self.best.id_type)]
+        fields += self.best.selected.stored.items()
         return _batch(rows, pa.schema([("key", self.key_type), ("time", pa.int64()), *fields]))
 
 
 def _candidates(key_state: KeyState) -> list[Candidate]:
     return [*key_state.ranking.candidates, *getattr(key_state.ranking, "later", [])]
+
+
+def _flat(rank_key: RankKey) -> tuple[Any, ...]:
+    """Return the number, the id and the stored columns of a sort key, one after the other."""
+    worse, name, *payload = rank_key
+    return (worse, name, *payload[0]) if payload else rank_key
 
 
 def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:

@@ -22,8 +22,8 @@ from bisect import insort
 from dataclasses import dataclass, field
 from typing import Any
 
-RankKey = tuple[float, Any]
-"""The sort key of a tuple: a number that is smaller for better scores, and the id."""
+RankKey = tuple[Any, ...]
+"""The sort key of a tuple: a number that is smaller for better scores, the id, and perhaps a `Payload`."""
 
 
 @dataclass(order=True)

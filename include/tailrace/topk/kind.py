@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
 from tailrace.kind.explanation import Explanation
+from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import Chunks
@@ -18,6 +20,7 @@ from tailrace.topk.accuracy import errors
 from tailrace.topk.best import Best
 from tailrace.topk.methods import METHODS, RankingMethod
 from tailrace.topk.partials import combine
+from tailrace.topk.selected import PREFIX, SelectedColumns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,17 +28,31 @@ class TopK(KeyedWindows):
     """The k tuples with the best scores in the sliding windows of each key; of equal scores the smaller ids.
 
     `columns` maps `score` to the source's column for it.
+
+    Attributes
+    ----------
+    selected : dict
+        The types of further columns of a tuple that its rows of answers have, by name.
     """
 
     k: int
     descending: bool
     method: str = "adaptive"
+    selected: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     row_key = ("rank",)
 
     @cached_property
     def summary(self) -> Best:
-        return Best(self.k, self.descending, self.id_type)
+        return Best(self.k, self.descending, self.id_type, SelectedColumns(self.selected))
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        carried = {PREFIX + name: name for name in self.selected}
+        types = ColumnTypes(
+            self.key_type, self.id_type, {PREFIX + name: dtype for name, dtype in self.selected.items()}
+        )
+        return (Input(self.columns, types, carried=carried, readers=dict.fromkeys(carried, "topk.select")),)
 
     @property
     def implementation(self) -> RankingMethod:
@@ -44,7 +61,7 @@ class TopK(KeyedWindows):
 
     @property
     def values(self) -> dict[str, pa.DataType]:
-        return {"rank": pa.int64(), "id": self.id_type, "score": pa.float64()}
+        return {"rank": pa.int64(), "id": self.id_type, "score": pa.float64(), **self.selected}
 
     @property
     def explanation(self) -> Explanation:
@@ -76,3 +93,8 @@ class TopK(KeyedWindows):
         """The hit rate: the mean share of the correct top-k in the approximate answers, over the exact answers."""
         error = np.asarray(errors(self.answers.identity, approximate, exact).column("error"))
         return float(1 - error.mean()) if len(error) else 1.0
+
+    def _value(self, rows: pa.RecordBatch, name: str, dtype: pa.DataType) -> pa.Array:
+        if name in self.selected:
+            return self.summary.selected.restore(rows, name)
+        return super()._value(rows, name, dtype)

@@ -23,14 +23,14 @@ def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) 
     Parameters
     ----------
     tuples : RecordBatch
-        Columns `key`, `event_time` (ms), `tick`, `id`, `score` (double).
+        Columns `key`, `event_time` (ms), `tick`, `id`, `score` (double), and the selected ones.
     across : bool
         True if tuples, late ones too, count in no other windows than their own.
 
     Returns
     -------
     RecordBatch
-        Columns `key` (dictionary), `pane`, `tick`, `tuples`, `score`, `id`.
+        Columns `key` (dictionary), `pane`, `tick`, `tuples`, `score`, `id`, and the stored ones of the selected.
     """
     tick = np.asarray(tuples.column("tick"))
     if across and (np.diff(tick) < 0).any():
@@ -53,9 +53,10 @@ def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) 
     count[np.flatnonzero(np.diff(group_id[index], prepend=group_id[index][:1] - 1))] = group_counts
     columns = [windows.from_scale(pane * windows.scale_step), tick, count, score[index]]
     key_column = pa.DictionaryArray.from_arrays(pa.array(key, pa.int32()), keys)
+    selected = best.selected.store(tuples.take(pa.array(index))) if best.selected.types else {}
     return pa.RecordBatch.from_arrays(
-        [key_column, *map(pa.array, columns), ids.take(pa.array(index))],
-        names=["key", "pane", "tick", "tuples", "score", "id"],
+        [key_column, *map(pa.array, columns), ids.take(pa.array(index)), *selected.values()],
+        names=["key", "pane", "tick", "tuples", "score", "id", *selected],
     )
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tailrace.ground.fields import Column, Section
+from tailrace.ground.fields import Column, Section, field_error
+from tailrace.ground.times import ANSWERED, SEPARATORS
+
+RANKED = ("rank", "id", "score")
+"""The columns of a ranking."""
 
 
 class TopKSection(Section):
@@ -20,3 +25,22 @@ class TopKSection(Section):
     method: Literal["adaptive", "sma", "mintopk", "gstopk"] = Field(
         default="adaptive", description="how they are found; all but adaptive are baselines: adaptive"
     )
+    select: tuple[Column, ...] = Field(
+        default=(), description="further columns of the tuples, which answers have by these names: [venue, price]"
+    )
+
+
+def check_selected(names: Collection[str], keys: Collection[str]) -> None:
+    """Refuse a column of `select` whose name can't be one of answers; `keys` are the names of a list of keys.
+
+    Tables take names that differ only in case for the same.
+    """
+    taken = {*ANSWERED, *RANKED, *(name.lower() for name in keys)}
+    for name in names:
+        remedy = f"each column once; {name} by another name, as columns: {{its_{name}: {name}}}"
+        if name.lower() in taken:
+            raise field_error(f"answers have a column {name} already", remedy, "topk.select")
+        if separators := set(name) & set(SEPARATORS):
+            fault = f"tables have no column {name!r}, for {min(separators)!r} in its name"
+            raise field_error(fault, "a column by another name, which `columns` of the stream derives", "topk.select")
+        taken.add(name.lower())

@@ -189,3 +189,25 @@ def test_the_method_of_a_top_k_stays_beside_its_text_and_a_join_has_none():
     emd = {"threshold": 0.5, "histogram": "hist", "ground_distance": "line", "span": 1, "feedback": "1 s"}
     join = {"kind": "emd_join", "streams": {"left": stream, "right": stream}, "window": {"size": "1 s"}}
     assert sql_of(declared_query({"name": "pairs", **join, "emd_join": emd})) is None
+
+
+def test_a_selected_column_by_a_name_of_answers_is_refused_at_its_place_in_the_text(tmp_path):
+    number = "row_number() OVER (PARTITION BY window_start, window_end, origin ORDER BY minutes DESC) AS rank"
+    source = "TUMBLE(TABLE departures, DESCRIPTOR(scheduled), INTERVAL '1' HOUR)"
+    sql = f"SELECT * FROM (\n  SELECT SELECTED, {number}\n  FROM {source}) WHERE rank <= 3"
+    query = load(*files(tmp_path, sql.replace("SELECTED", "tail, carrier AS line")))
+    assert query.topk.select == ("tail", "line")
+    assert load(*files(tmp_path, sql_of(query).sql, sql_of_beside(query))).topk == query.topk
+    (problem,) = problems(*files(tmp_path, sql.replace("SELECTED", "coverage")))
+    assert problem.where.endswith("flights.sql:2:10")
+    assert "topk.select answers have a column coverage already" in problem.fault
+    assert "its_coverage: coverage" in problem.remedy
+
+
+def sql_of_beside(query) -> str:
+    """The streams file of a query whose derived columns stand beside its text."""
+    (stream,) = sql_of(query).beside.get("streams", {"": {}}).values()
+    columns = "".join(f"      {name}: {text}\n" for name, text in stream.get("columns", {}).items())
+    return STREAMS.replace(
+        "    id: flight\n", f"    id: flight\n    columns:\n{columns}" if columns else "    id: flight\n"
+    )

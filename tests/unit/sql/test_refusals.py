@@ -151,7 +151,12 @@ TOP_N = [
         "no NULLS",
     ),
     (f"SELECT ¦price * 2 FROM (SELECT *, {OVER} FROM {TUMBLE}) WHERE rank <= 2", "no column of the answers", "price"),
-    (f"SELECT ¦venue FROM (SELECT *, {OVER} FROM {TUMBLE}) WHERE rank <= 2", "no column of the answers", "*, or among"),
+    (f"SELECT * FROM (SELECT ¦price + 1, {OVER} FROM {TUMBLE}) WHERE rank <= 2", "no column of", "price + 1 AS a name"),
+    (
+        f"SELECT ¦place AS p FROM (SELECT lower(venue) AS place, {OVER} FROM {TUMBLE}) WHERE rank <= 2",
+        "gets a second name",
+        "AS p where place is named",
+    ),
 ]
 
 

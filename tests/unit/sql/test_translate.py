@@ -229,6 +229,40 @@ def test_a_list_of_the_best_names_the_key_and_columns_that_answers_have():
     assert said(f"SELECT * FROM ({plain}) WHERE nr <= 2")["stream"] == {"key": "venue"}
 
 
+NUMBER = "row_number() OVER (PARTITION BY window_start, window_end, country ORDER BY price DESC) AS rank"
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "select"),
+    [
+        ("*", "*", None),
+        ("*, venue", "*", ["venue"]),
+        ("*", "venue, rank", ["venue"]),
+        ("country, venue, price, event_id, window_start", "*", ["venue", "price", "event_id"]),
+        ("venue, `my code`, venue", "rank, `my code`, country", ["my code"]),
+        ("venue", "window_start, country, rank", None),
+        ("venue, maker", "rank, maker, venue", ["maker", "venue"]),
+        ("*, lower(venue) AS place, round(price, 1) AS rounded", "*", ["place", "rounded"]),
+        ("lower(venue) AS place, maker", "place, rank", ["place"]),
+        ("lower(venue) AS place, maker", "maker, rank", ["maker"]),
+        ("*, venue AS venue", "*", ["venue"]),
+    ],
+)
+def test_a_list_of_the_best_selects_the_columns_that_come_out(inner, outer, select):
+    query = said(f"SELECT {outer} FROM (SELECT {inner}, {NUMBER} {TUMBLE}) WHERE rank <= 2")
+    assert query["topk"].get("select") == select
+    derived = query["stream"].get("columns", {})
+    assert derived.keys() == {name for name in select or () if name in ("place", "rounded")}
+    assert query["stream"]["key"] == ["country"]
+
+
+def test_the_id_and_the_score_by_their_names_in_answers_are_there_already():
+    stream = {"events": STREAM | {"id": "id"}}
+    number = NUMBER.replace("price", "score")
+    sql = f"SELECT id, score, venue FROM (SELECT *, {number} {TUMBLE}) WHERE rank <= 2"
+    assert translate(sql, {"streams": stream}).fields["topk"]["select"] == ["venue"]
+
+
 def test_what_stands_beside_the_text_stays():
     number = "row_number() OVER (PARTITION BY window_start, window_end ORDER BY price) AS rank"
     sql = f"SELECT * FROM (SELECT *, {number} {TUMBLE}) WHERE rank <= 2"

@@ -54,6 +54,10 @@ def declarations(draw: st.DrawFn) -> dict[str, Any]:
         topk = {"k": str(draw(st.integers(1, 10_000))), "score": draw(values)}
         topk |= {"order": draw(st.sampled_from(["descending", "ascending"]))}
         topk |= draw(st.sampled_from([{}, {"method": "sma"}]))
+        keys = [key] if isinstance(key, str) else key or []
+        named = st.sampled_from([name for name in used if name not in (*keys, "window_end")])
+        select = draw(st.lists(named, max_size=3, unique=True))
+        topk |= {"select": select} if select else {}
         section: dict[str, Any] = {"kind": "topk", "topk": topk}
         read = {topk["score"]}
     else:

@@ -1,4 +1,4 @@
-"""`select` of a spatial join: what its items name, and by which names and types they come out."""
+"""`select` of a join: what its items name, and by which names and types they come out."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import pytest
 from pydantic_core import PydanticCustomError
 
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.spatial_join.selection import Selected, check_selection, columns_of_side, selected, types_of
+from tailrace.kind.selection import Selected, check_selection, columns_of_side, selected, types_of
 
 TEXTS = ["right.name", "distance", "left.a.b c", "left.name"]
-SELECTION = tuple(map(selected, TEXTS))
+COMPUTED = ("distance", "azimuth")
+SELECTION = tuple(selected(text, COMPUTED) for text in TEXTS)
 
 
 def test_an_item_names_a_column_of_a_side_or_one_that_is_computed():
@@ -25,7 +26,7 @@ def test_an_item_names_a_column_of_a_side_or_one_that_is_computed():
 @pytest.mark.parametrize("text", ["name", "left", "left.", ".name", "Left.name", "table.name", "Distance", "tuples"])
 def test_nothing_else_is_an_item(text):
     with pytest.raises(PydanticCustomError, match="no column that can be selected"):
-        selected(text)
+        selected(text, COMPUTED)
 
 
 def test_each_side_carries_its_columns_by_their_names_in_answers():
@@ -54,7 +55,7 @@ def test_types_are_those_of_the_side_in_the_order_of_the_selection():
 )
 def test_a_name_that_an_answer_has_already_is_refused(texts):
     with pytest.raises(PydanticCustomError, match=f"{texts[-1]} comes out as .*, which an answer has already"):
-        check_selection(texts)
+        check_selection(texts, COMPUTED)
 
 
 def test_the_same_column_of_both_sides_is_selected():

@@ -1,8 +1,8 @@
-"""The columns of a spatial join's answers beside their identity: of either side's source, or computed of the pair."""
+"""The columns of a join's answers beside their identity: of either side's source, or computed of the pair."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -11,19 +11,14 @@ from tailrace.answers.identity import PAIR_IN_WINDOW, SIDES
 from tailrace.ground.fields import field_error
 from tailrace.kind.inputs import ColumnTypes
 
-DERIVED = ("distance", "azimuth")
-"""The columns that can be selected of a pair, beside its identity; `derived.derived` computes them."""
-
-_RIGHT = "left.taxi or right.name, a column of that side, or distance or azimuth"
-
 
 class Selected(NamedTuple):
-    """A column of answers.
+    """A column of answers, or one that a condition over pairs reads.
 
     Attributes
     ----------
     name : str
-        Its name in answers: left_taxi for left.taxi.
+        Its name in answers and tuples: left_taxi for left.taxi.
     side : int or None
         The side whose column it is; None: it is computed of the pair.
     column : str
@@ -35,24 +30,30 @@ class Selected(NamedTuple):
     column: str
 
 
-def selected(text: str) -> Selected:
-    """Parse an item of `select`, as left.taxi or distance; a name may have further dots."""
-    if text in DERIVED:
+def selected(text: str, computed: Collection[str] = ()) -> Selected:
+    """Parse an item of `select`, as left.taxi or distance; a name may have further dots.
+
+    `computed` are the columns that can be computed of a pair.
+    """
+    if text in computed:
         return Selected(text, None, text)
     side, _, column = text.partition(".")
     if side not in SIDES or not column:
-        raise field_error(f"{text!r} is no column that can be selected", _RIGHT, "select")
+        remedy = ", or ".join(
+            ["left.taxi or right.name, a column of that side", *filter(None, [" or ".join(computed)])]
+        )
+        raise field_error(f"{text!r} is no column that can be selected", remedy, "select")
     return Selected(f"{side}_{column}", SIDES.index(side), column)
 
 
-def check_selection(texts: Sequence[str]) -> None:
-    """Refuse a column that can't be selected, or whose name an answer has already.
+def check_selection(texts: Sequence[str], computed: Collection[str] = (), given: Collection[str] = ()) -> None:
+    """Refuse a column that can't be selected, or whose name an answer has already; `given` are columns of the kind.
 
     Tables take names that differ only in case for the same.
     """
-    taken = set(PAIR_IN_WINDOW.columns)
+    taken = {*PAIR_IN_WINDOW.columns, *given}
     for text in texts:
-        name = selected(text).name
+        name = text if text in given else selected(text, computed).name
         if name.lower() in taken:
             fault = f"{text} comes out as {name}, which an answer has already"
             raise field_error(fault, "each column once; of the source, one by another name", "select")
@@ -60,17 +61,17 @@ def check_selection(texts: Sequence[str]) -> None:
 
 
 def columns_of_side(selection: Iterable[Selected], side: int) -> dict[str, str]:
-    """The selected columns of a side's source, by name in answers."""
+    """Return the selected columns of a side's source, by name in answers."""
     return {each.name: each.column for each in selection if each.side == side}
 
 
-def derived_of(selection: Iterable[Selected]) -> tuple[str, ...]:
-    """The selected columns that are computed of a pair."""
+def computed_of(selection: Iterable[Selected]) -> tuple[str, ...]:
+    """Return the selected columns that are computed of a pair."""
     return tuple(each.name for each in selection if each.side is None)
 
 
 def types_of(selection: Iterable[Selected], sides: Sequence[ColumnTypes]) -> dict[str, pa.DataType]:
-    """The types of selected columns by name in answers, in order, given the types of each side's columns."""
+    """Return the types of selected columns by name in answers, in order, given the types of each side's columns."""
     types: dict[str, pa.DataType] = {}
     for name, side, _ in selection:
         types |= {name: pa.float64()} if side is None else sides[side].of_carried([name])

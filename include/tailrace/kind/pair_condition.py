@@ -1,0 +1,113 @@
+"""The condition `where` of a join over its pairs: an expression over the columns of both sides, as left.taxi."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.answers.identity import PAIR, SIDES
+from tailrace.expressions.expression import Expression
+from tailrace.expressions.projection import NamedError, Projection
+from tailrace.ground.errors import Problem
+from tailrace.ground.fields import field_error
+from tailrace.kind.inputs import ColumnTypes, Input
+from tailrace.kind.selection import Selected, columns_of_side, selected
+from tailrace.partition.routes import LEFT, RIGHT
+
+FAILED = "where_failed"
+"""The count of pairs for which a condition fails, as by an overflow: they are no pairs."""
+
+
+class TestedPairs(NamedTuple):
+    """Which of n pairs a condition keeps, shape (n,), and for how many it fails."""
+
+    kept: NDArray[np.bool_]
+    failed: int
+
+
+def check_condition(text: str | None) -> None:
+    """Refuse a condition that is no expression over columns of left and right; its types are bound later."""
+    try:
+        _ = None if text is None else _projection(text)
+    except NamedError as error:
+        raise field_error(f"{error.position}: {error.fault}", error.remedy, "where") from None
+
+
+@dataclass(frozen=True)
+class PairCondition:
+    """A condition over pairs, with the types of its columns: a frozen value, sent to every worker.
+
+    A pair for which it is false or null, or fails, is no pair.
+
+    Attributes
+    ----------
+    field : str
+        Its place in the query file.
+    """
+
+    projection: Projection
+    field: str
+
+    @staticmethod
+    def of(text: str | None, types: Sequence[ColumnTypes], field: str) -> PairCondition | None:
+        """Return the condition, given the types of each side's columns; None without a text."""
+        if text is None:
+            return None
+        condition = PairCondition(_projection(text), field)
+        seen = {
+            name: types[LEFT if side == LEFT else RIGHT].of_carried([own])[own]
+            for name, (own, side, _) in condition.columns.items()
+        }
+        return PairCondition(condition.projection.over(seen), field)
+
+    @property
+    def columns(self) -> dict[str, Selected]:
+        """The columns that it reads, by their names in it; in tuples none is named as a column of the identity."""
+        columns = {name: selected(name) for name in self.projection.inputs}
+        return {
+            name: each._replace(name=f"where_{each.name}") if each.name.lower() in PAIR.columns else each
+            for name, each in columns.items()
+        }
+
+    def test(self, values: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -> TestedPairs:
+        """Test pairs, given the values of its columns by their names in it."""
+        pairs = pa.table({**values, "pair": np.zeros(count, np.int8)})  # without columns there are as many pairs
+        projected = self.projection.run(pairs)
+        failed = np.zeros(count, bool)
+        for failure in projected.failures:
+            failed |= failure.mask
+        return TestedPairs(projected.kept & ~failed, int(np.count_nonzero(failed)))
+
+    def problems(self) -> list[Problem]:
+        """Return what is wrong with it by the types of its columns."""
+        try:
+            _ = self.projection.derived_types
+        except NamedError as error:
+            return [Problem(f"{self.field}: {error.position}", error.fault, error.remedy)]
+        return []
+
+    def readers(self, side: int) -> dict[str, str]:
+        """Return where it reads a side's columns, in words, by their names in tuples."""
+        assert self.projection.where is not None
+        expression = Expression(self.projection.where, SIDES)
+        places = {name: each.name for name, each in self.columns.items() if each.side == side}
+        return {own: f"{self.field} at {expression.position_of(name)}" for name, own in places.items()}
+
+
+def with_carried(needed: Input, side: int, selection: Iterable[Selected], condition: PairCondition | None) -> Input:
+    """Return the input of a side with the columns that `select` and `where` of a join name."""
+    carried = columns_of_side(selection, side)
+    if condition is None:
+        return replace(needed, carried=carried)
+    read = columns_of_side(condition.columns.values(), side)
+    readers = {name: place for name, place in condition.readers(side).items() if name not in carried}
+    return replace(needed, carried=carried | read, readers=readers)
+
+
+def _projection(text: str) -> Projection:
+    return Projection.of({}, text, qualifiers=SIDES)

@@ -1,0 +1,88 @@
+"""The columns that `select` adds to rankings: they travel with a tuple, and have no part in its rank.
+
+Windows are answered in numpy, which has no nulls: there a column is of numbers with a mark of those that are values, or
+of objects. So each type comes out as it went in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+PREFIX = "selected_"
+"""Stands before the names in tuples and rows: so none is named as another column of these."""
+
+_HAS = ":has"
+
+
+class Payload(tuple[object, ...]):
+    """The stored values of a candidate, which are equal to any others: a ranking is in order of scores and ids."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    __hash__ = tuple.__hash__
+
+
+@dataclass(frozen=True)
+class SelectedColumns:
+    """Selected columns.
+
+    Attributes
+    ----------
+    types : dict
+        The types of carried columns, by name in answers.
+    """
+
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+
+    @property
+    def stored(self) -> dict[str, pa.DataType]:
+        """The columns of rows in which they are stored, by name."""
+        stored: dict[str, pa.DataType] = {}
+        for name, dtype in self.types.items():
+            stored[PREFIX + name] = _stored_type(dtype)
+            if not _is_object(dtype):
+                stored[PREFIX + name + _HAS] = pa.int64()
+        return stored
+
+    def store(self, tuples: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Return the stored columns of tuples, which have the columns by their prefixed names."""
+        stored: dict[str, pa.Array] = {}
+        for name, dtype in self.types.items():
+            column = tuples.column(PREFIX + name)
+            if _is_object(dtype):
+                stored[PREFIX + name] = column
+                continue
+            narrow = column.cast(pa.int32()) if pa.types.is_date32(dtype) else column
+            stored[PREFIX + name] = narrow.cast(_stored_type(dtype)).fill_null(0)
+            stored[PREFIX + name + _HAS] = column.is_valid().cast(pa.int64())
+        return stored
+
+    def restore(self, rows: pa.RecordBatch, name: str) -> pa.Array:
+        """Return a column of answers from the stored columns of rows, by its name in answers."""
+        dtype, values = self.types[name], rows.column(PREFIX + name)
+        if _is_object(dtype):
+            return values.cast(dtype)
+        is_null = np.asarray(rows.column(PREFIX + name + _HAS)) == 0
+        values = pa.array(np.asarray(values), mask=is_null)
+        return (values.cast(pa.int32()) if pa.types.is_date32(dtype) else values).cast(dtype)
+
+
+def _is_object(dtype: pa.DataType) -> bool:
+    """Test whether numpy has the values of a type as objects, with None for null."""
+    return bool(pa.types.is_string(dtype) or pa.types.is_decimal(dtype))
+
+
+def _stored_type(dtype: pa.DataType) -> pa.DataType:
+    if _is_object(dtype):
+        return dtype
+    return pa.float64() if pa.types.is_floating(dtype) else pa.int64()
