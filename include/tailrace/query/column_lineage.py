@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from tailrace.aggregate.function_section import FunctionSection, ValuesSection
 from tailrace.answers.identity import SIDES
 from tailrace.expressions.expression import Expression, parse
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
@@ -118,24 +119,23 @@ class _StreamColumns:
 
 
 def _aggregates(query: AggregateQuery, stream: _StreamColumns) -> dict[str, list[Origin]]:
-    section: Any = query.aggregate
-    each: Mapping[str, Any] = getattr(section, "each", None) or {"value": section}
-    functions = {name: one for name, one in each.items() if one.function is not None}
-    columns = {name: _function(one, stream) for name, one in functions.items()}
-    for name, one in each.items():
-        if name not in functions:
-            read = parse(one.expression).columns
-            columns[name] = [origin for column in read for origin in columns.get(column, ())]
-    return {name: columns[name] for name in each}
+    section = query.aggregate
+    if isinstance(section, FunctionSection):
+        return {"value": _function(section.function, section, stream)}
+    columns = {
+        name: _function(each.function, each, stream) for name, each in section.each.items() if each.function is not None
+    }
+    for name, text in section.expressions.items():
+        columns[name] = [origin for column in parse(text).columns for origin in columns.get(column, ())]
+    return {name: columns[name] for name in section.each}
 
 
-def _function(section: Any, stream: _StreamColumns) -> list[Origin]:
-    column, where = section.column, getattr(section, "where", None)
-    text = section.function if column is None else f"{section.function}({column})"
-    origins = stream.of(column, AGGREGATION, text)
-    if where is not None:
-        origins += stream.in_expression(where, FILTER)
-    if section.function in _IN_ORDER:
+def _function(function: str, section: ValuesSection, stream: _StreamColumns) -> list[Origin]:
+    text = function if section.column is None else f"{function}({section.column})"
+    origins = stream.of(section.column, AGGREGATION, text)
+    if section.where is not None:
+        origins += stream.in_expression(section.where, FILTER)
+    if function in _IN_ORDER:
         declared = stream.declared
         for part in (declared.event_time, declared.arrival_time, declared.id):
             origins += stream.of(part, SORT, text)
@@ -145,7 +145,7 @@ def _function(section: Any, stream: _StreamColumns) -> list[Origin]:
 def _ranking(query: TopKQuery, stream: _StreamColumns) -> dict[str, list[Origin]]:
     score = query.topk.score
     columns = {"rank": stream.of(score, SORT), "id": stream.of(stream.declared.id), "score": stream.of(score)}
-    return columns | {name: stream.of(name) for name in getattr(query.topk, "select", ())}
+    return columns | {name: stream.of(name) for name in query.topk.select}
 
 
 def _pairs(
@@ -168,12 +168,11 @@ def _pairs(
             columns |= {name: [each._replace(way=TRANSFORMATION) for each in times] for name in _OF_WINDOWS}
     else:
         columns |= {"distance": computed} if section.distances else {}
-    for name, side, column in getattr(section, "selection", ()):
+    for name, side, column in section.selection:
         columns[name] = computed if side is None else _side(streams, _side_name(streams, side), column, IDENTITY)
-    condition = getattr(query, "pair_condition", None)
+    condition = query.pair_condition
     if condition is not None:
-        expression: Any = Expression
-        for qualified in expression(condition, SIDES).columns:
+        for qualified in Expression(condition, SIDES).columns:
             side_name, _, column = qualified.partition(".")
             name = _side_name(streams, SIDES.index(side_name))
             matched += [each._replace(expression=condition) for each in _side(streams, name, column, FILTER)]

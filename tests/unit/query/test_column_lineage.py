@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tailrace.cli.explanation import explanation
 from tailrace.query.column_lineage import TABLE, ColumnLineage, Origin, column_lineage
 from tailrace.query.declared import declared_query
-from tailrace.query.query import Query
-from tailrace.topk.section import TopKSection
 
 SOURCE = {"format": "parquet", "path": "events"}
 STREAM: dict[str, Any] = {"source": SOURCE, "event_time": "ts", "arrival_time": "came", "id": "id"}
@@ -96,7 +92,6 @@ def test_a_ranking() -> None:
     }
 
 
-@pytest.mark.skipif("select" not in TopKSection.model_fields, reason="topk has no select yet")
 def test_a_ranking_with_further_columns() -> None:
     fields = {"kind": "topk", "streams": {"events": EVENTS}, "window": {"size": "1 s", "slide": "1 s"}}
     found = lineage(fields | {"topk": {"k": 2, "score": "price", "select": ["venue", "again"]}})
@@ -123,7 +118,6 @@ def test_pairs_of_histograms() -> None:
     )
 
 
-@pytest.mark.skipif(not hasattr(Query, "pair_condition"), reason="pairs have no condition yet")
 def test_a_condition_over_pairs_filters_by_both_sides() -> None:
     condition = "left.camera <> right.camera"
     answers = emd(where=condition, select=["left.camera"])
