@@ -145,8 +145,7 @@ class _CalibrationRun:
         most = MOST_ROWS // kind.row_weight
         sides = zip(self.pipeline.readers, self.logs, strict=True)
         histories = tuple(LoggedHistory(reader, log, most) for reader, log in sides)
-        of = getattr(self.query.policy, "of", None)
-        return kind.answers.measure(_RecentAnswers(kind, histories, policy, of))
+        return kind.answers.measure(_RecentAnswers(kind, histories, policy, policy.of))
 
     def _report(
         self,

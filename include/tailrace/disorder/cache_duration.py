@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tailrace.disorder.policy import PolicyState, SlackPolicy
+from tailrace.disorder.policy import PolicyState
+from tailrace.disorder.promise_of_answers import PromiseOfAnswers
 from tailrace.disorder.tick_statistics import TickStatistics
 from tailrace.ground.duration import Duration, ms
 
 
-class CacheDuration(SlackPolicy):
+class CacheDuration(PromiseOfAnswers):
     """Slack K is constant until the next calibration.
 
     A calibration measures, over the newest `queries` windows of history, how near the answers after each of

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.aggregate.promise import threshold_refusal
 from tailrace.aggregate.section import AggregateSection
+from tailrace.disorder.promise_of_answers import PromiseOfAnswers
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.fields import field_error
 
 _OF = "disorder.of"
 
 
-def require_promise(policy: PromisingPolicy, section: AggregateSection) -> None:
+def require_promise(policy: PromiseOfAnswers, section: AggregateSection) -> None:
     """Refuse names that are no answers', and answers without a coverage threshold where the policy goes by it.
 
     Raises
@@ -25,7 +25,7 @@ def require_promise(policy: PromisingPolicy, section: AggregateSection) -> None:
         if policy.of is not None:
             fault = f"the answers have one value, which is promised anyway, and no name {policy.of[0]}"
             raise field_error(fault, "no of; or a name for the aggregate: {total: {function: sum, column: speed}}", _OF)
-        if policy.needs_threshold and (reason := threshold_refusal(section.function, _has_condition(section))):
+        if _needs_threshold(policy) and (reason := threshold_refusal(section.function, section.where is not None)):
             raise field_error(
                 f"policy {policy.policy} can't promise it: {reason}", "policy: quantile", "disorder.policy"
             )
@@ -34,11 +34,11 @@ def require_promise(policy: PromisingPolicy, section: AggregateSection) -> None:
         if name not in section.each:
             near = " or ".join(get_close_matches(name, section.each)) or ", ".join(section.each)
             raise field_error(f"no answer has a column {name}", near, _OF)
-    if policy.needs_threshold:
+    if _needs_threshold(policy):
         _require_thresholds(policy, section)
 
 
-def _require_thresholds(policy: PromisingPolicy, section: NamedAggregatesSection) -> None:
+def _require_thresholds(policy: PromiseOfAnswers, section: NamedAggregatesSection) -> None:
     reasons = {name: _threshold_refusal(each) for name, each in section.each.items()}
     for name in policy.of or section.each:
         if reasons[name] is not None:
@@ -48,11 +48,11 @@ def _require_thresholds(policy: PromisingPolicy, section: NamedAggregatesSection
             raise field_error(fault, remedy, "disorder.policy" if policy.of is None else _OF)
 
 
+def _needs_threshold(policy: PromiseOfAnswers) -> bool:
+    return isinstance(policy, PromisingPolicy) and policy.needs_threshold
+
+
 def _threshold_refusal(section: NamedAggregateSection) -> str | None:
     if section.function is None:
         return "no coverage threshold is known of an expression"
-    return threshold_refusal(section.function, _has_condition(section))
-
-
-def _has_condition(section: FunctionSection | NamedAggregateSection) -> bool:
-    return getattr(section, "where", None) is not None
+    return threshold_refusal(section.function, section.where is not None)

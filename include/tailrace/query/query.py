@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tailrace.disorder.policy import SlackPolicy
+from tailrace.disorder.promise_of_answers import PromiseOfAnswers
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.duration import format_duration, ms
 from tailrace.ground.errors import refuse
@@ -78,6 +79,9 @@ class Query(Section):
         if isinstance(self.policy, PromisingPolicy) and not self.promises_errors:
             fault = f"policy {self.policy.policy} promises (error, risk), which kind {self.kind} has no measure for"
             raise field_error(fault, "policy: cache_duration, which promises an accuracy", "disorder.policy")
+        if isinstance(self.policy, PromiseOfAnswers) and self.policy.of is not None and not self.promises_errors:
+            fault = f"an answer of kind {self.kind} is promised as a whole: no {self.policy.of[0]}"
+            raise field_error(fault, "no of", "disorder.of")
         return self
 
     @model_validator(mode="after")

@@ -11,6 +11,7 @@ from tailrace.aggregate.named_section import NamedAggregatesSection, gathered
 from tailrace.aggregate.promise import refusal
 from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.no_slack import NoSlack
+from tailrace.disorder.promise_of_answers import PromiseOfAnswers
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.ground.fields import field_error
 from tailrace.query.key_section import check_key_names
@@ -71,10 +72,11 @@ class AggregateQuery(WindowedQuery):
 
     @model_validator(mode="after")
     def _validate_promise_of_answers(self) -> Self:
-        if isinstance(self.policy, PromisingPolicy):
-            if (reason := refusal(self.policy.error, self.policy.risk)) is not None:
-                raise field_error(*reason, "disorder.risk" if 0 < self.policy.error < 1 else "disorder.error")
-            require_promise(self.policy, self.aggregate)
+        policy = self.policy
+        if isinstance(policy, PromisingPolicy) and (reason := refusal(policy.error, policy.risk)) is not None:
+            raise field_error(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")
+        if isinstance(policy, PromiseOfAnswers):
+            require_promise(policy, self.aggregate)
         return self
 
 

@@ -62,6 +62,18 @@ def test_the_accuracy_is_the_least_of_the_numeric_columns(directory) -> None:
     assert {row.column for row in every.measurements} == {"total"}, "not the first, or nothing is shown"
 
 
+def test_names_limit_what_is_calibrated(directory) -> None:
+    fields = declared(directory, *EACH)
+    fields["disorder"]["of"] = ["many", "newest"]
+    found = calibrate(declared_query(fields), directory / "wh", dry_run=True)
+    every = report(directory, *EACH)
+    assert {row.column for row in found.measurements} <= {"many", "newest"}
+    assert [row.duration_ms for row in found.measurements] == [row.duration_ms for row in every.measurements]
+    assert any(
+        one.accuracy != other.accuracy for one, other in zip(found.measurements, every.measurements, strict=True)
+    )
+
+
 def test_the_command_names_the_column_in_the_table_and_in_the_evidence(directory, capsys, monkeypatch) -> None:
     fields = declared(directory, "total", "many")
     (directory / "both.yaml").write_text(yaml.safe_dump(fields, sort_keys=False))
