@@ -137,7 +137,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a name that two columns share",
-        "sources/segments.py",
+        "sources/required_columns.py",
         "if present.count(name) > 1:",
         "if False:",
         ("tests/unit/sources/test_parquet_files.py", "tests/unit/sources/test_csv_files.py"),

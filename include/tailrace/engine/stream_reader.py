@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
+from tailrace.engine.column_fields import column_fields
 from tailrace.engine.derived_columns import bound, with_derived
 from tailrace.expressions.projection import Projection
 from tailrace.ground.object_path import Location
@@ -154,6 +155,7 @@ def columns_of(query: Query) -> dict[str, Columns]:
             projection = Projection.of({**stream.columns, **needed.derived}, stream.where)
         inputs = () if projection is None else projection.inputs
         read = replace(read, finite=needed.finite, fields=frozenset(needed.derived))
+        read = replace(read, stream=name, column_fields=column_fields(query))
         columns[name] = replace(read, timezone=stream.timezone, projection=projection, inputs=inputs)
     return columns
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 import pyarrow as pa
 from sqlglot import exp
@@ -19,6 +18,7 @@ from tailrace.expressions.plan import Plan, Term
 from tailrace.expressions.registry import FUNCTIONS, take
 from tailrace.expressions.type_names import arrow_type
 from tailrace.expressions.types import TEXT, TIMESTAMP, decimal
+from tailrace.ground.words import nearest
 
 _SIGNS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -78,8 +78,8 @@ class _Binder:
         top, *fields = [part.name for part in node.parts]
         term = self.plan.columns.get(top)
         if term is None:
-            near = get_close_matches(top, self.plan.columns, 1)
-            raise TypeFault(f"there is no column {top}", near[0] if near else f"one of {', '.join(self.plan.columns)}")
+            columns = self.plan.columns
+            raise TypeFault(f"there is no column {top}", nearest(top, columns) or f"one of {', '.join(columns)}")
         for name in fields:
             term = field_of(self.plan, term, name)
         return term

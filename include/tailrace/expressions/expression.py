@@ -31,6 +31,15 @@ class Expression:
         found = [node.parts[0].name for node in parse_tree(self.text).find_all(exp.Column, bfs=False)]
         return tuple(dict.fromkeys(found))
 
+    def position_of(self, column: str) -> Position:
+        """Return where it first reads a column."""
+        from sqlglot import exp
+
+        from tailrace.expressions.parse import parse_tree, position_of
+
+        found = parse_tree(self.text).find_all(exp.Column, bfs=False)
+        return next((position_of(self.text, node) for node in found if node.parts[0].name == column), Position())
+
     def bind(self, types: Mapping[str, pa.DataType]) -> BoundExpression:
         """Bind it to columns with types.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.expressions.projection import Projection
+from tailrace.expressions.projection import WHERE, Projection
 from tailrace.ground.key_lists import KEY_PART
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
 from tailrace.kind.inputs import RowCheck
@@ -52,6 +52,10 @@ class Columns:
         Whether carried doubles must be finite.
     fields : frozenset of str
         The derived columns that are named as the fields of the query file that have their expressions.
+    stream : str
+        The name of its stream in the query; empty where it is of none.
+    column_fields : dict
+        The fields of the query file that name the kind's own columns, by column.
     """
 
     event_time: str
@@ -72,6 +76,8 @@ class Columns:
     inputs: tuple[str, ...] = ()
     finite: bool = False
     fields: frozenset[str] = frozenset()
+    stream: str = ""
+    column_fields: Mapping[str, str] = field(default_factory=dict)
 
     def value_types(self) -> dict[str, pa.DataType]:
         """Return the Arrow type of each column of the kind's own, by name in the tuple."""
@@ -129,6 +135,23 @@ class Columns:
         if isinstance(self.key, tuple):
             return {f"{KEY_PART}{number}": name for number, name in enumerate(self.key, 1)}
         return {} if self.key is None else {"key": self.key}
+
+    def field_of(self, part: str) -> str | None:
+        """Return the field of the query file that names the column of a part; None where that is not known."""
+        own = "key" if part in self.key_parts else part if part in ("event_time", "arrival_time", "id") else None
+        if own is None:
+            return self.column_fields.get(self.parts()[part])
+        return f"streams.{self.stream}.{own}" if self.stream else None
+
+    def expressions(self) -> list[tuple[str, str, str | None]]:
+        """Return the names and texts of the expressions, and the fields of the query file that have them."""
+        found: list[tuple[str, str, str | None]] = []
+        for number, (name, text) in enumerate(() if self.projection is None else self.projection.named()):
+            assert self.projection is not None
+            own = f"columns.{name}" if number < len(self.projection.columns) else WHERE
+            of_stream = f"streams.{self.stream}.{own}" if self.stream else None
+            found.append((name, text, name if name in self.fields else of_stream))
+        return found
 
     def is_name(self, part: str) -> bool:
         """Test whether a part of the tuple is its id, or the key or a part of it: a text or an integer."""
