@@ -152,8 +152,8 @@ LINES = {
     "sql": {
         "plattform": "16: sql, at 6:10: ",
         "Net": "11: sql, at 1:26: ",
-        "amuont": "14: sql, at 4:9: ",
-        "Amount": "12: sql, at 2:5: ",
+        "amuont": "14: sql, at 4:7: ",
+        "Amount": "12: sql, at ",
     },
 }
 
