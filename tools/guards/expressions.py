@@ -97,10 +97,17 @@ MUTATIONS = (
         (CONNECTION,),
     ),
     Mutation(
+        "expressions: connections outlive the threads of a batch",
+        "expressions/connection.py",
+        "        _idle.append(lent)\n",
+        "        pass\n",
+        (CONNECTION,),
+    ),
+    Mutation(
         "expressions: a forked process opens a connection of its own",
         "expressions/connection.py",
-        'if getattr(_local, "pid", None) != os.getpid():',
-        'if getattr(_local, "pid", None) is None:',
+        "if lent.process == os.getpid():",
+        "if lent.process:",
         (CONNECTION,),
     ),
     Mutation(

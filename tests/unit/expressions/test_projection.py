@@ -231,8 +231,10 @@ def test_records_by_which_a_statement_raises_are_found_by_halves(monkeypatch):
 
 
 def test_a_connection_computes_one_statement_after_another_in_one_thread():
-    assert connections.connection() is connections.connection()
-    assert connections.connection().execute("SELECT current_setting('threads')").fetchall() == [(1,)]
+    with connections.connection() as one:
+        assert one.execute("SELECT current_setting('threads')").fetchall() == [(1,)]
+    with connections.connection() as again:
+        assert again is one
 
 
 @given(st.lists(st.floats(), min_size=1), st.integers(0, 6))
