@@ -240,10 +240,18 @@ def _windowed(query: Drawn) -> str:
         start = f"(ts - {own.offset}) // {own.slide} * {own.slide} + {own.offset} - number * {own.slide}"
         spread = f"SELECT *, {start} AS window_start FROM tuples, range({most}) AS numbers(number)"
         return f"SELECT *, window_start + {own.size} AS window_end FROM ({spread}) WHERE ts < window_start + {own.size}"
-    local = f"make_timestamptz(ts * 1000) AT TIME ZONE '{own.days_of}'"
-    ends = [f"epoch_ms((first{more}) AT TIME ZONE '{own.days_of}')" for more in ("", f" + INTERVAL 1 {query.unit}")]
-    first = f"SELECT *, CAST(date_trunc('{query.unit}', {local}) AS TIMESTAMP) AS first FROM tuples"
-    return f"SELECT *, {ends[0]} AS window_start, {ends[1]} AS window_end FROM ({first})"
+    zone = f"AT TIME ZONE '{own.days_of}'"
+    first = f"CAST(date_trunc('{query.unit}', make_timestamptz(ts * 1000) {zone}) AS TIMESTAMP)"
+    starts, ends = (_first_instant(name, zone) for name in ("first", "next"))
+    days = f"SELECT *, {first} AS first, first + INTERVAL 1 {query.unit} AS next FROM tuples"
+    return f"SELECT *, {starts} AS window_start, {ends} AS window_end FROM ({days})"
+
+
+def _first_instant(local: str, zone: str) -> str:
+    """The epoch time of a local time: of two, an hour apart, the first, where DuckDB takes the last."""
+    instant = f"({local} {zone})"
+    earlier = f"({instant} - INTERVAL 1 HOUR)"
+    return f"epoch_ms(CASE WHEN {earlier} {zone} >= {local} THEN {earlier} ELSE {instant} END)"
 
 
 def _call(each: Aggregate, query: Drawn) -> str:  # noqa: PLR0911  a function, a return
