@@ -150,12 +150,12 @@ def columns_of(query: Query) -> dict[str, Columns]:
         parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
         read = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
+        read = replace(read, stream=name, column_fields=column_fields(query))
         projection = stream.projection
         if needed.derived:
             projection = Projection.of({**stream.columns, **needed.derived}, stream.where)
         inputs = () if projection is None else projection.inputs
         read = replace(read, finite=needed.finite, fields=frozenset(needed.derived))
-        read = replace(read, stream=name, column_fields=column_fields(query))
         columns[name] = replace(read, timezone=stream.timezone, projection=projection, inputs=inputs)
     return columns
 

@@ -18,7 +18,7 @@ from tailrace.expressions.plan import Plan, Term
 from tailrace.expressions.registry import FUNCTIONS, take
 from tailrace.expressions.type_names import arrow_type
 from tailrace.expressions.types import TEXT, TIMESTAMP, decimal
-from tailrace.ground.words import nearest
+from tailrace.ground.near_names import nearest
 
 _SIGNS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _COMPARISONS: dict[type[exp.Expr], str] = {

@@ -14,7 +14,7 @@ from tailrace.expressions.plan import Plan, PythonFunction, Term
 from tailrace.expressions.registry import constant_of, function, take
 from tailrace.expressions.type_names import parse_schema
 from tailrace.expressions.types import BIGINT, INT, TEXT, duckdb_name, is_integer, spark_name, text_literal
-from tailrace.ground.words import nearest
+from tailrace.ground.near_names import nearest
 
 
 def field_of(plan: Plan, term: Term, name: str) -> Term:

@@ -1,21 +1,8 @@
-"""Words about numbers, 1 batch, 2 batches; and the nearest of some words."""
+"""Words about numbers: 1 batch, 2 batches."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number of things in words; `plural` of the noun is by default the noun and an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
-def nearest(word: str, among: Iterable[str]) -> str | None:
-    """Return the word that a mistaken one is nearest to, one that differs in case alone first; None of none near."""
-    by_folded: dict[str, str] = {}
-    for each in among:
-        by_folded.setdefault(each.casefold(), each)
-    folded = word.casefold()
-    near = [folded] if folded in by_folded else get_close_matches(folded, by_folded, 1)
-    return by_folded[near[0]] if near else None

@@ -48,14 +48,14 @@ class Columns:
         Computes the derived columns, and which records are kept; None: there are none, and all are.
     inputs : tuple of str
         The columns of the source that its expressions read.
-    finite : bool
-        Whether carried doubles must be finite.
-    fields : frozenset of str
-        The derived columns that are named as the fields of the query file that have their expressions.
     stream : str
         The name of its stream in the query; empty where it is of none.
     column_fields : dict
         The fields of the query file that name the kind's own columns, by column.
+    finite : bool
+        Whether carried doubles must be finite.
+    fields : frozenset of str
+        The derived columns that are named as the fields of the query file that have their expressions.
     """
 
     event_time: str
@@ -74,10 +74,10 @@ class Columns:
     zones: Mapping[str, bool] = field(default_factory=dict)
     projection: Projection | None = None
     inputs: tuple[str, ...] = ()
-    finite: bool = False
-    fields: frozenset[str] = frozenset()
     stream: str = ""
     column_fields: Mapping[str, str] = field(default_factory=dict)
+    finite: bool = False
+    fields: frozenset[str] = frozenset()
 
     def value_types(self) -> dict[str, pa.DataType]:
         """Return the Arrow type of each column of the kind's own, by name in the tuple."""

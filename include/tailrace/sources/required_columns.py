@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tailrace.expressions.expression import Expression
 from tailrace.ground.errors import Problem, Unfit, refuse
-from tailrace.ground.words import nearest
+from tailrace.ground.near_names import nearest
 from tailrace.sources.columns import Columns
 from tailrace.sources.object_files import ObjectFile
 
