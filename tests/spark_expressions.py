@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from math import inf, nan
 from pathlib import Path
 from random import Random
 
 import pyarrow as pa
+
+from tailrace.expressions.errors import ExpressionError
+from tailrace.expressions.expression import parse
 
 I32, I64 = 2**31, 2**63
 D18 = [
@@ -259,3 +262,39 @@ EXPRESSIONS = {
     name: (Path(__file__).parent / "data/expressions" / f"{name}.txt").read_text().splitlines() for name in TABLES
 }
 """Expressions over each table, one a line of a file."""
+
+
+def _long_decimals(seed, pairs=14, rows=24):
+    """Pairs of decimals of any precision, and integers beside them; each operator over each pair."""
+    rng, columns, texts = Random(seed), {}, []
+
+    def column(name):
+        precision = rng.choice([1, 9, 18, 19, 28, 37, 38])
+        scale = rng.choice([0, min(2, precision), min(6, precision), rng.randint(0, precision), precision])
+        most = 10**precision - 1
+        units = [rng.choice([0, 1, -1, most, -most]) for _ in range(4)]
+        units += [rng.randint(-(10 ** rng.randint(0, precision)), most) for _ in range(rows - 5)]
+        values = [Decimal(max(unit, -most)).scaleb(-scale, Context(prec=80)) for unit in units]
+        columns[name] = pa.array([*values, None], pa.decimal128(precision, scale))
+
+    columns["l"] = pa.array(_cycled([1, -1, 0, 10, I64 - 1, -I64, 1000003], rows), pa.int64())
+    columns["i"] = pa.array(_cycled([3, -7, 0, I32 - 1], rows), pa.int32())
+    for pair in range(pairs):
+        column(f"a{pair}")
+        column(f"b{pair}")
+        for sign in "+-*/%":
+            texts += [f"a{pair} {sign} b{pair}", f"a{pair} {sign} {rng.choice('li')}", f"l {sign} b{pair}"]
+    table = pa.table(columns)
+    types = dict(zip(table.column_names, table.schema.types, strict=True))
+    return table, [text for text in texts if _is_taken(text, types)]
+
+
+def _is_taken(text, types):
+    try:
+        _ = parse(text).bind(types)
+    except ExpressionError:
+        return False
+    return True
+
+
+TABLES["decimals"], EXPRESSIONS["decimals"] = _long_decimals(33)

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
+from tailrace.sources.required_columns import require
 from tailrace.sources.segments import (
     RawSegment,
     Segment,
     SourceFile,
     Types,
     open_source,
-    require,
     require_taken,
 )
 

@@ -191,7 +191,7 @@ def test_check_refuses_a_warehouse_that_cannot_be_written_to(make_operator, host
 @pytest.mark.parametrize(
     ("columns", "wrong"),
     [
-        ({"event_time": [1], "arrival_time": [1], "id": ["a"]}, "it has no column 'value'"),
+        ({"event_time": [1], "arrival_time": [1], "id": ["a"]}, r"yaml:\d+: aggregate\..*it has no column 'value'"),
         ({"event_time": [1], "arrival_time": [1], "id": ["a"], "value": ["one"]}, "column value: its type is string"),
         ({"event_time": [1], "arrival_time": [1], "id": ["a"], "value": [1.0]}, None),
     ],

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from deaths import deaths
+from drawn_queries import richest, write_records
+from drawn_truth import by_one_statement, by_window, differences
 from kill_points import BATCH_ROWS, SETTINGS, TUPLES, kill
+from local_driver import correct_here
 from oracle import stream
 from oracle_assertions import assert_streamed
+from tailrace.query.loading import load
 from tailrace.spark.app import run as on_spark
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
@@ -44,3 +48,24 @@ def test_local_then_spark_then_local_with_a_kill_at_each_change(tmp_path, spark,
     rows = rows_of(warehouse)
     assert_streamed(rows, stream(TUPLES, SETTINGS))
     assert sum(row["rows"] for row in rows["metrics"]) == sum(row["rows"] for row in rows["segments"]) == len(TUPLES)
+
+
+def test_a_drawn_query_has_the_same_answers_on_spark_and_in_this_process(tmp_path, spark):
+    """Columns, conditions, a list of keys, several aggregates and expressions over them; corrected, one statement's."""
+    rows, drawn = richest(33)
+    assert len(rows) > 9 < len(drawn.derived) * len(drawn.aggregates)
+    assert drawn.keys
+    assert drawn.expressions
+    (tmp_path / "drawn.yaml").write_text(drawn.sections("in"))
+    query = load(tmp_path / "drawn.yaml")
+    write_records(rows, tmp_path / "in", 0, even(len(rows), 2))
+    streamed = []
+    for engine, warehouse in ((locally, tmp_path / "local"), (on_spark, tmp_path / "spark")):
+        engine(query, warehouse, RunOptions(len(rows) // 2))
+        correct_here(query, warehouse)
+        streamed.append(by_window(drawn, query, warehouse, streamed=True))
+        corrected, right = by_window(drawn, query, warehouse, streamed=False), by_one_statement(drawn, rows)
+        assert corrected.keys() == right.keys() != set()
+        for window, answer in right.items():
+            assert differences(drawn, corrected[window], answer, answer) == [], window
+    assert streamed[1] == streamed[0]

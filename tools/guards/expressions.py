@@ -8,6 +8,7 @@ PARSE = "tests/unit/expressions/test_parse.py"
 PROJECTION = "tests/unit/expressions/test_projection.py"
 CONNECTION = "tests/unit/expressions/test_connection.py"
 REGEX = "tests/unit/expressions/test_java_regex.py"
+DECIMALS = "tests/unit/expressions/test_decimals.py"
 READER = "tests/unit/engine/test_stream_expressions.py"
 
 MUTATIONS = (
@@ -54,6 +55,41 @@ MUTATIONS = (
         (PARSE,),
     ),
     Mutation(
+        "long decimals: six places stay",
+        "expressions/decimals.py",
+        "min(scale, _LEAST_SCALE)))",
+        "0))",
+        (DECIMALS,),
+    ),
+    Mutation(
+        "long decimals: products are rounded",
+        "expressions/decimals.py",
+        "    if places:\n",
+        "    if False:\n",
+        (DECIMALS,),
+    ),
+    Mutation(
+        "long decimals: parts of a sum with unlike signs",
+        "expressions/decimals.py",
+        "WHEN {carried} < 0 AND {rest} > 0 THEN 1 ELSE",
+        "ELSE",
+        (DECIMALS,),
+    ),
+    Mutation(
+        "long decimals: a result of more than 38 digits fails",
+        "expressions/decimals.py",
+        'return plan.fallible(sql, decimal(38, 0), f"{spark_name(dtype)} overflow", *terms)',
+        'return _step(plan, f"TRY({sql})", *terms)',
+        (DECIMALS,),
+    ),
+    Mutation(
+        "long decimals: the remainder of null by zero",
+        "expressions/decimals.py",
+        'by_zero = f"{other.sql} = 0 AND {one.sql} IS NOT NULL"',
+        'by_zero = f"{other.sql} = 0"',
+        (DECIMALS,),
+    ),
+    Mutation(
         "expressions: files are out of DuckDB's reach",
         "expressions/connection.py",
         '"enable_external_access": False,',
@@ -68,10 +104,17 @@ MUTATIONS = (
         (CONNECTION,),
     ),
     Mutation(
+        "expressions: connections outlive the threads of a batch",
+        "expressions/connection.py",
+        "        _idle.append(lent)\n",
+        "        pass\n",
+        (CONNECTION,),
+    ),
+    Mutation(
         "expressions: a forked process opens a connection of its own",
         "expressions/connection.py",
-        'if getattr(_local, "pid", None) != os.getpid():',
-        'if getattr(_local, "pid", None) is None:',
+        "if lent.process == os.getpid():",
+        "if lent.process:",
         (CONNECTION,),
     ),
     Mutation(

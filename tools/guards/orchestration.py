@@ -116,7 +116,7 @@ MUTATIONS = (
     Mutation(
         "check looks at the columns and types of a new stream's source",
         "orchestration/stream_operators.py",
-        "check_sources(query, self.log)",
+        "check_sources(query, Path(self.file), self.log)",
         "pass",
         ("tests/orchestration/test_stream_operators.py",),
     ),

@@ -174,9 +174,18 @@ MUTATIONS = (
     Mutation(
         "SQL text: an expression that does not fit the source has its place in the text",
         "query/loading.py",
-        "if sql is not None and said:",
+        "if sql is not None and len(said) > len(named):",
         "if False:",
         ("tests/unit/cli/test_sql_text.py::test_an_expression_that_does_not_fit_the_source_is_refused_at_its_place",),
+    ),
+    Mutation(
+        "a field without a line of its own: the line of the longest path above it",
+        "query/loading.py",
+        "return max(above, key=len, default=())",
+        "return next((path for path in above if '.'.join(path) == field), ())",
+        (
+            "tests/unit/cli/test_expressions.py::test_each_column_that_the_source_lacks_is_refused_by_its_line_field_and_place",
+        ),
     ),
     Mutation(
         "SQL text of its own file stands once",

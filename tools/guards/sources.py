@@ -136,8 +136,22 @@ MUTATIONS = (
         ("tests/unit/sources/test_file_feed.py",),
     ),
     Mutation(
+        "a missing column: the field that names it",
+        "sources/required_columns.py",
+        'return where if field is None else f"{field}: {where}"',
+        "return where",
+        ("tests/unit/sources/test_required_columns.py",),
+    ),
+    Mutation(
+        "a missing column: its place in an expression",
+        "sources/required_columns.py",
+        "Expression(text).position_of(name)",
+        "'1:1'",
+        ("tests/unit/sources/test_required_columns.py",),
+    ),
+    Mutation(
         "a name that two columns share",
-        "sources/segments.py",
+        "sources/required_columns.py",
         "if present.count(name) > 1:",
         "if False:",
         ("tests/unit/sources/test_parquet_files.py", "tests/unit/sources/test_csv_files.py"),

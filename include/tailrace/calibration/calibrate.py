@@ -90,10 +90,9 @@ class _RecentAnswers:
     kind: WindowedKind
     histories: tuple[LoggedHistory, ...]
     policy: CacheDuration
-    of: tuple[str, ...] | None
 
     def by_windows(self) -> RecentWindows | RecentPairs:
-        return RecentWindows(self.kind, self.histories[0], self.policy.queries, self.policy.accuracy, self.of)
+        return RecentWindows(self.kind, self.histories[0], self.policy.queries, self.policy.accuracy, self.policy.of)
 
     def by_shortest_waits(self, shortest_wait: ShortestWait) -> RecentWindows | RecentPairs:
         return RecentPairs(self.kind, self.histories, self.policy.queries, self.policy.accuracy, shortest_wait)
@@ -145,7 +144,7 @@ class _CalibrationRun:
         most = MOST_ROWS // kind.row_weight
         sides = zip(self.pipeline.readers, self.logs, strict=True)
         histories = tuple(LoggedHistory(reader, log, most) for reader, log in sides)
-        return kind.answers.measure(_RecentAnswers(kind, histories, policy, policy.of))
+        return kind.answers.measure(_RecentAnswers(kind, histories, policy))
 
     def _report(
         self,

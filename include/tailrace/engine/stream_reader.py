@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
+from tailrace.engine.column_fields import column_fields
 from tailrace.engine.derived_columns import bound, with_derived
 from tailrace.expressions.projection import Projection
 from tailrace.ground.object_path import Location
@@ -149,6 +150,7 @@ def columns_of(query: Query) -> dict[str, Columns]:
         parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
         read = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
+        read = replace(read, stream=name, column_fields=column_fields(query))
         projection = stream.projection
         if needed.derived:
             projection = Projection.of({**stream.columns, **needed.derived}, stream.where)

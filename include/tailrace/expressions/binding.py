@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 
 import pyarrow as pa
 from sqlglot import exp
@@ -20,6 +19,7 @@ from tailrace.expressions.qualified import path_of
 from tailrace.expressions.registry import FUNCTIONS, take
 from tailrace.expressions.type_names import arrow_type
 from tailrace.expressions.types import TEXT, TIMESTAMP, decimal
+from tailrace.ground.near_names import nearest
 
 _SIGNS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -79,8 +79,8 @@ class _Binder:
         top, *fields = path_of(node, self.qualifiers)
         term = self.plan.columns.get(top)
         if term is None:
-            near = get_close_matches(top, self.plan.columns, 1)
-            raise TypeFault(f"there is no column {top}", near[0] if near else f"one of {', '.join(self.plan.columns)}")
+            columns = self.plan.columns
+            raise TypeFault(f"there is no column {top}", nearest(top, columns) or f"one of {', '.join(columns)}")
         for name in fields:
             term = field_of(self.plan, term, name)
         return term

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from hashlib import sha256
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from tailrace.expressions.plan import Plan, PythonFunction, Term
 from tailrace.expressions.registry import constant_of, function, take
 from tailrace.expressions.type_names import parse_schema
 from tailrace.expressions.types import BIGINT, INT, TEXT, duckdb_name, is_integer, spark_name, text_literal
+from tailrace.ground.near_names import nearest
 
 
 def field_of(plan: Plan, term: Term, name: str) -> Term:
@@ -26,8 +26,7 @@ def field_of(plan: Plan, term: Term, name: str) -> Term:
     index = term.dtype.get_field_index(name)
     if index < 0:
         names = [field.name for field in term.dtype]
-        near = get_close_matches(name, names, 1) or names
-        raise TypeFault(f"there is no field {name}", " or ".join(near))
+        raise TypeFault(f"there is no field {name}", nearest(name, names) or " or ".join(names))
     return plan.step(f"struct_extract({term.sql}, {text_literal(name)})", term.dtype.field(index).type, term)
 
 

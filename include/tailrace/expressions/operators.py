@@ -7,27 +7,25 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from tailrace.expressions import decimals
 from tailrace.expressions.casts import cast, to_double, widened
-from tailrace.expressions.literals import TypeFault, exact_decimal, literal_decimal
+from tailrace.expressions.decimals import ZERO
+from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.plan import Fault, Plan, Term, faults_of
 from tailrace.expressions.registry import function, number_of, take
 from tailrace.expressions.types import (
     BIGINT,
     BOOLEAN,
     DATE,
-    MOST_DIGITS,
     NULL,
     TEXT,
     TIMESTAMP,
-    decimal,
     is_decimal,
     is_integer,
     is_number,
     is_real,
     spark_name,
 )
-
-ZERO = "division by zero"
 
 
 def arithmetic(plan: Plan, sign: str, terms: Sequence[Term], is_try: bool = False) -> Term:
@@ -36,7 +34,9 @@ def arithmetic(plan: Plan, sign: str, terms: Sequence[Term], is_try: bool = Fals
     `is_try`: a record for which this operation fails has null, and no fault by it.
     """
     one, other = _numbers(plan, sign, terms)
-    value = _decimals(plan, sign, one, other) if _are_decimals(one, other) else _binary(plan, sign, one, other)
+    value = (
+        decimals.arithmetic(plan, sign, one, other) if _are_decimals(one, other) else _binary(plan, sign, one, other)
+    )
     return replace(value, faults=faults_of((one, other))) if is_try else value
 
 
@@ -71,65 +71,6 @@ def _binary(plan: Plan, sign: str, one: Term, other: Term) -> Term:
     if is_integer(dtype):
         return plan.fallible(sql, dtype, f"{spark_name(dtype)} overflow", one, other)
     return plan.step(sql, dtype, one, other)
-
-
-def _decimals(plan: Plan, sign: str, one: Term, other: Term) -> Term:
-    """Compute with decimals, exactly, in the type of Spark's result."""
-    one, other = (cast(plan, term, literal_decimal(term)) for term in (one, other))
-    (p1, s1), (p2, s2) = ((term.dtype.precision, term.dtype.scale) for term in (one, other))
-    scale = max(s1, s2)
-    if sign in "+-":
-        dtype = exact_decimal(max(p1 - s1, p2 - s2) + scale + 1, scale)
-        one, other = (plan.step(term.sql, dtype, term) for term in (one, other))
-        return plan.step(f"{one.sql} {sign} {other.sql}", dtype, one, other)
-    if sign == "*":
-        dtype = exact_decimal(p1 + p2 + 1, s1 + s2)
-        one, other = (plan.step(term.sql, decimal(MOST_DIGITS, s), term) for term, s in ((one, s1), (other, s2)))
-        return plan.step(f"{one.sql} * {other.sql}", dtype, one, other)
-    if sign == "%":
-        common = exact_decimal(max(p1 - s1, p2 - s2) + scale, scale)
-        dtype = exact_decimal(min(p1 - s1, p2 - s2) + scale, scale)
-        one, other = (plan.step(term.sql, common, term) for term in (one, other))
-        units = [_units(plan, term) for term in (one, other)]
-        sql = f"{units[0].sql} % {units[1].sql}"
-        return _from_units(plan, plan.checked(sql, exact_decimal(38, 0), f"{other.sql} = 0", ZERO, *units), dtype)
-    return _quotient(plan, one, other)
-
-
-def _quotient(plan: Plan, one: Term, other: Term) -> Term:
-    """Divide decimals by integers of 38 digits, and round half up."""
-    (p1, s1), (p2, s2) = ((term.dtype.precision, term.dtype.scale) for term in (one, other))
-    scale = max(6, s1 + p2 + 1)
-    dtype = exact_decimal(p1 - s1 + s2 + scale, scale)
-    over = plan.step(
-        f"{_units(plan, one).sql} * CAST('1{'0' * (scale - s1 + s2)}' AS HUGEINT)",
-        exact_decimal(38, 0),
-        one,
-        _units(plan, one),
-    )
-    under = _units(plan, other)
-    n, d = f"abs(CAST({over.sql} AS HUGEINT))", f"abs(CAST({under.sql} AS HUGEINT))"
-    sign = f"CASE WHEN ({over.sql} < 0) <> ({under.sql} < 0) THEN -1 ELSE 1 END"
-    sql = f"{sign} * ({n} // {d} + CASE WHEN {n} % {d} >= {d} - {n} % {d} THEN 1 ELSE 0 END)"
-    units = plan.checked(sql, exact_decimal(38, 0), f"{under.sql} = 0 AND {over.sql} IS NOT NULL", ZERO, over, under)
-    return _from_units(plan, units, dtype)
-
-
-def _units(plan: Plan, term: Term) -> Term:
-    """Return a decimal's digits as an integer: a decimal(38, 0)."""
-    whole = f"CAST(CAST({term.sql} AS VARCHAR) AS DECIMAL(38,0))"
-    if not term.dtype.scale:
-        return plan.step(term.sql, exact_decimal(38, 0), term)
-    digits = f"replace(CAST({term.sql} AS VARCHAR), '.', '')"
-    return plan.step(whole.replace(f"CAST({term.sql} AS VARCHAR)", digits), exact_decimal(38, 0), term)
-
-
-def _from_units(plan: Plan, units: Term, dtype: pa.DataType) -> Term:
-    """Return the decimal that has an integer's digits."""
-    if not dtype.scale:
-        return plan.step(units.sql, dtype, units)
-    unit = f"CAST('0.{'1'.zfill(dtype.scale)}' AS DECIMAL({dtype.scale},{dtype.scale}))"
-    return plan.step(f"{units.sql} * {unit}", dtype, units)
 
 
 def negative(plan: Plan, term: Term) -> Term:

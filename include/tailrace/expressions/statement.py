@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.expressions.connection import with_functions
+from tailrace.expressions.connection import connection
 from tailrace.expressions.plan import Plan, Term
 
 _FAULTS = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
@@ -55,9 +55,9 @@ class Rows:
         return pa.concat_tables(parts), {reason: np.isin(numbers, rows) for reason, rows in failed.items()}
 
     def _execute(self, records: pa.Table) -> pa.Table:
-        opened = with_functions(self.plan.functions)
-        opened.register("records", records)
-        try:
-            return opened.execute(self.sql).to_arrow_table()
-        finally:
-            opened.unregister("records")
+        with connection(self.plan.functions) as opened:
+            opened.register("records", records)
+            try:
+                return opened.execute(self.sql).to_arrow_table()
+            finally:
+                opened.unregister("records")

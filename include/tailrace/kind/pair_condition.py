@@ -92,11 +92,11 @@ class PairCondition:
         return []
 
     def readers(self, side: int) -> dict[str, str]:
-        """Return where it reads a side's columns, in words, by their names in tuples."""
+        """Return the places where it reads a side's columns, by their names in tuples."""
         assert self.projection.where is not None
         expression = Expression(self.projection.where, SIDES)
         places = {name: each.name for name, each in self.columns.items() if each.side == side}
-        return {own: f"{self.field} at {expression.position_of(name)}" for name, own in places.items()}
+        return {own: f"{self.field}: {expression.position_of(name)}" for name, own in places.items()}
 
 
 def with_carried(needed: Input, side: int, selection: Iterable[Selected], condition: PairCondition | None) -> Input:

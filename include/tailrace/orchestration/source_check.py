@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tailrace.ground.errors import Unfit
 from tailrace.query.query import Query
 
 
-def check_sources(query: Query, log: Any) -> None:
+def check_sources(query: Query, file: Path, log: Any) -> None:
     """Refuse sources whose columns or types don't fit; one that can't be looked at is logged, as a driver may reach it.
+
+    A refusal names the line of the query file that names the column.
 
     Raises
     ------
     Unfit
     """
+    from tailrace.query.loading import located  # noqa: PLC0415
     from tailrace.stream.source_sample import sample_sources  # noqa: PLC0415 (DAG files import this)
 
     try:
-        sample_sources(query)
+        with located(file):
+            sample_sources(query)
     except Unfit:
         raise
     except Exception as error:

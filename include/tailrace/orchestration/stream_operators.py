@@ -81,7 +81,7 @@ class CheckOperator(StreamOperator):
             self.deployment(self.declared(), Options.of(context["params"]))
             goes_on = layout.manifest() is not None
             if not goes_on:
-                check_sources(query, self.log)
+                check_sources(query, Path(self.file), self.log)
             status = driver_lifecycle.status(self.host(), layout)
             claim(layout, context, self.log.warning)
         self.log.info("%s is right; its stream %s", self.file, "goes on" if goes_on else "begins again")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from tailrace.query.sql_form import SQL, SqlText, field_fault, require_streams_f
 from tailrace.query.yaml_file import FieldPath, YamlFile, read
 from tailrace.sql.beside import BesideError
 
-_FIELD = re.compile(r"(streams\.[^:]+?)(: |\Z)")
+_FIELD = re.compile(r"((?:streams|aggregate|topk)\.[^:]+?)(: |\Z)")
 
 
 def load(path: Path, streams: Path | None = None) -> Query:
@@ -68,13 +68,18 @@ def _located(tree: YamlFile, sql: SqlText | None, positions: Mapping[FieldPath, 
     field = _FIELD.match(problem.where)
     if field is None:
         return problem
-    said = [path for path in positions if ".".join(path) == field[1]]
-    if sql is not None and said:
-        where = f"{sql.place(positions[said[0]])[1]}: {problem.where}"
+    said, named = _nearest(field[1], positions), _nearest(field[1], tree.lines)
+    if sql is not None and len(said) > len(named):
+        where = f"{sql.place(positions[said])[1]}: {problem.where}"
     else:
-        named = [path for path in tree.lines if ".".join(path) == field[1]]
-        where = f"{tree.file}:{tree.lines[named[0]]}: {problem.where}" if named else f"{tree.file}: {problem.where}"
+        where = f"{tree.file}:{tree.lines[named]}: {problem.where}" if named else f"{tree.file}: {problem.where}"
     return replace(problem, where=where)
+
+
+def _nearest(field: str, paths: Iterable[FieldPath]) -> FieldPath:
+    """Return the path of a field, or the longest one above it."""
+    above = [path for path in paths if f"{field}.".startswith(f"{'.'.join(path)}.")]
+    return max(above, key=len, default=())
 
 
 def _read(path: Path, streams: Path | None) -> tuple[YamlFile, SqlText | None]:

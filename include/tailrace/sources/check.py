@@ -117,18 +117,18 @@ def check(
     else:
         arrival = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
     _check_bounds(verdict, columns, event, arrival, ingested_ms)
-    times, code = Times(event, arrival, row), verdict.code
+    times, code, whole = Times(event, arrival, row), verdict.code, raw
     if filtered is not None:
         stays = pa.array(~filtered)
         event, arrival, row = (select(each, stays) for each in times)
         verdict.code = code[~filtered]
-        needed = [name for name in raw.column_names if name in set(columns.parts().values())]
-        raw = raw.select(needed).filter(stays)
+        read = {name for part, name in columns.parts().items() if part not in ("event_time", "arrival_time")}
+        raw = raw.select([name for name in raw.column_names if name in read]).filter(stays)
     parts: dict[str, pa.Array] = {}
     parts["id"] = read_ids(verdict, raw, columns.id, types.id)
     parts["key"] = read_keys(verdict, raw, columns.key, types, coded_keys)
-    read = partial(_value, verdict, raw, nullable=columns.nullable)
-    values = {part: read(columns.values[part], dtype) for part, dtype in columns.value_types().items()}
+    value_of = partial(_value, verdict, raw, nullable=columns.nullable)
+    values = {part: value_of(columns.values[part], dtype) for part, dtype in columns.value_types().items()}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
         verdict.reject(mask, reason)
     parts |= values
@@ -145,16 +145,17 @@ def check(
     if len(rejected):
         tuples = tuples.filter(pa.array(verdict.code == 0))
     reasons = [verdict.reasons[code - 1] for code in verdict.code[rejected].tolist()]
+    arrivals = [each if 0 < each <= LATEST_MS else None for each in arrival[rejected].tolist()]
+    rejected = rejected if filtered is None else np.flatnonzero(~filtered)[rejected]
     for time in (columns.event_time, columns.arrival_time):
         if time is not None and len(rejected):
-            reasons = with_units(reasons, raw.column(time).take(pa.array(rejected)), time)
-    arrivals = [each if 0 < each <= LATEST_MS else None for each in arrival[rejected].tolist()]
+            reasons = with_units(reasons, whole.column(time).take(pa.array(rejected)), time)
     if filtered is None:
         accepted = Times(*(np.asarray(tuples.column(name)) for name in ("event_time", "arrival_time", "row")))
         return Checked(tuples, rejected, reasons, arrivals, 0, accepted, None)
     sound = Sound.of(times, filtered, code, verdict.code)
     left_out = int(np.count_nonzero(filtered))
-    return Checked(tuples, np.flatnonzero(~filtered)[rejected], reasons, arrivals, left_out, *sound)
+    return Checked(tuples, rejected, reasons, arrivals, left_out, *sound)
 
 
 def _project(

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.expressions.projection import Projection
+from tailrace.expressions.projection import WHERE, Projection
 from tailrace.ground.key_lists import KEY_PART
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
 from tailrace.kind.inputs import RowCheck
@@ -48,6 +48,10 @@ class Columns:
         Computes the derived columns, and which records are kept; None: there are none, and all are.
     inputs : tuple of str
         The columns of the source that its expressions read.
+    stream : str
+        The name of its stream in the query; empty where it is of none.
+    column_fields : dict
+        The fields of the query file that name the kind's own columns, by column.
     nullable : bool
         Whether doubles among `values` may be null.
     finite : bool
@@ -74,6 +78,8 @@ class Columns:
     zones: Mapping[str, bool] = field(default_factory=dict)
     projection: Projection | None = None
     inputs: tuple[str, ...] = ()
+    stream: str = ""
+    column_fields: Mapping[str, str] = field(default_factory=dict)
     nullable: bool = False
     finite: bool = False
     fields: frozenset[str] = frozenset()
@@ -135,6 +141,23 @@ class Columns:
         if isinstance(self.key, tuple):
             return {f"{KEY_PART}{number}": name for number, name in enumerate(self.key, 1)}
         return {} if self.key is None else {"key": self.key}
+
+    def field_of(self, part: str) -> str | None:
+        """Return the field of the query file that names the column of a part; None where that is not known."""
+        own = "key" if part in self.key_parts else part if part in ("event_time", "arrival_time", "id") else None
+        if own is None:
+            return self.column_fields.get(self.parts()[part])
+        return f"streams.{self.stream}.{own}" if self.stream else None
+
+    def expressions(self) -> list[tuple[str, str, str | None]]:
+        """Return the names and texts of the expressions, and the fields of the query file that have them."""
+        found: list[tuple[str, str, str | None]] = []
+        for number, (name, text) in enumerate(() if self.projection is None else self.projection.named()):
+            assert self.projection is not None
+            own = f"columns.{name}" if number < len(self.projection.columns) else WHERE
+            of_stream = f"streams.{self.stream}.{own}" if self.stream else None
+            found.append((name, text, name if name in self.fields else of_stream))
+        return found
 
     def is_name(self, part: str) -> bool:
         """Test whether a part of the tuple is its id, or the key or a part of it: a text or an integer."""

@@ -18,6 +18,7 @@ from tailrace.sources.columns import Columns
 from tailrace.sources.csv_records import BOM, LONGEST_BYTES, blocks, records
 from tailrace.sources.csv_types import read_column, shown_types, wrong_value
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
+from tailrace.sources.required_columns import require
 from tailrace.sources.segments import (
     NULL,
     MalformedRecord,
@@ -26,7 +27,6 @@ from tailrace.sources.segments import (
     SourceFile,
     Types,
     open_source,
-    require,
     require_taken,
 )
 from tailrace.sources.utf_8 import is_utf_8

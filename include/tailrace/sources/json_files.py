@@ -14,13 +14,13 @@ from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.json_lines import parse
 from tailrace.sources.json_types import CARRIABLE_VALUES, shown_types
+from tailrace.sources.required_columns import require
 from tailrace.sources.segments import (
     RawSegment,
     Segment,
     SourceFile,
     Types,
     open_source,
-    require,
     require_taken,
 )
 

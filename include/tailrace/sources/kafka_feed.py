@@ -18,7 +18,8 @@ from tailrace.sources.kafka_fetch import gone, overtaken
 from tailrace.sources.kafka_records import KafkaRecords, Records
 from tailrace.sources.kafka_topic import APPEND_TIME, ID
 from tailrace.sources.reading_progress import remaining
-from tailrace.sources.segments import Segment, Types, require
+from tailrace.sources.required_columns import require
+from tailrace.sources.segments import Segment, Types
 
 MOST_ROWS = 50_000
 """Rows of a cut, the unit that one reader takes."""

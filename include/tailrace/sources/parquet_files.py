@@ -20,13 +20,12 @@ from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.parquet_rows import read_rows, repeated_texts, rows_of_segment, take_rows
 from tailrace.sources.raw_records import raw_records
+from tailrace.sources.required_columns import MissingColumn, require
 from tailrace.sources.segments import (
-    MissingColumn,
     RawSegment,
     Segment,
     SourceFile,
     Types,
-    require,
     require_regular,
     require_taken,
 )

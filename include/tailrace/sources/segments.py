@@ -5,9 +5,7 @@ A directory of files is one source partition, in the order of file names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,11 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tailrace.expressions.expression import Expression
-from tailrace.ground.errors import Problem, Refused, SourceChanged, Unfit, refuse
+from tailrace.ground.errors import Problem, Refused, SourceChanged, refuse
 from tailrace.ground.files import is_url
 from tailrace.ground.regular_files import NotRegularError, open_regular, regular_status
-from tailrace.sources.columns import Columns
 from tailrace.sources.object_files import ObjectFile, find_object
 
 SourceFile = Path | ObjectFile
@@ -174,39 +170,3 @@ def changed(path: str, fault: str) -> SourceChanged:
     """Build the error for a file that is not as it was when it was taken."""
     remedy = "files that stay as they are, and new names for new ones; or another name for the query, to begin again"
     return SourceChanged([Problem(path, fault, remedy)])
-
-
-class MissingColumn(Unfit):
-    """A file lacks a column of the query."""
-
-
-def require(where: SourceFile | str, columns: Columns, present: Sequence[str]) -> None:
-    """Refuse a file that lacks a column of the query, or has it twice.
-
-    Raises
-    ------
-    MissingColumn
-    Refused
-    """
-    for part, name in columns.named().items():
-        if name not in present:
-            raise MissingColumn([Problem(str(where), *_missing(part, name, columns, sorted(set(present))))])
-        if present.count(name) > 1:
-            raise refuse(str(where), f"it has the column {name} more than once", "a name for one column")
-
-
-def _missing(part: str, name: str, columns: Columns, present: Sequence[str]) -> tuple[str, str]:
-    """Return what is wrong with a column that is not there, and what would be right."""
-    among = f"one of {', '.join(present)}"
-    if part in columns.readers:
-        near = get_close_matches(name, [*present, *columns.derived], 1)
-        return f"it has no column {name!r}, which {columns.readers[part]} reads", near[0] if near else among
-    if part not in columns.free or part in columns.carried or columns.projection is None:
-        role = "a column of aggregate" if columns.finite and part in columns.carried else part
-        return f"it has no column {name!r}, which the query names as {role}", among
-    reader = next(each for each, text in columns.projection.named() if name in Expression(text).columns)
-    if name in columns.derived:
-        fault = f"it has no column {name!r}, and the expression {reader} is recursive: it reads "
-        return f"{fault}{'itself' if name == reader else 'what stands below it'}", among
-    near = get_close_matches(name, [*present, *columns.derived], 1)
-    return f"it has no column {name!r}, which the expression {reader} reads", near[0] if near else among

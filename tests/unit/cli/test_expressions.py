@@ -56,7 +56,7 @@ OF_THE_FILE = [
     ({"where": ":limit"}, 12, "a parameter", "record's own columns"),
 ]
 OF_THE_SOURCE = [
-    ({"net": "amuont / 2"}, None, "it has no column 'amuont', which the expression net reads", "amount"),
+    ({"net": "2 / amuont"}, 10, "it has no column 'amuont', which the expression net reads", "amount"),
     ({"net": "net / 2"}, None, "the expression net is recursive: it reads itself", "one of amount"),
     ({"net": "later / 2", "platform": "net"}, None, "it has no column 'later'", "right would be"),
     ({"net": "status / 2"}, 10, "columns.net: 1:1: an argument is string, and has to be a number", "double"),
@@ -106,6 +106,73 @@ def test_an_expression_that_does_not_fit_the_source_is_refused_before_anything_i
         assert (
             line is None or f"revenue.yaml:{line}: streams.events.columns" in refused or f":{line}: streams" in refused
         )
+    assert not (directory / "wh").exists()
+
+
+MISSING = """\
+name: revenue
+streams:
+  events:
+    source: {format: FORMAT, path: in}
+    event_time: ts
+    arrival_time: received
+    id: Id
+"""
+SECTIONS = """\
+    columns:
+      net: amount * quantity / (1 + vat)
+    where: status = 'paid' and
+      amuont > 0
+    key: plattform
+kind: aggregate
+window: 1 min
+aggregate:
+  revenue: {function: sum, column: Net}
+  large: {function: count, where: Amount > 5}
+"""
+SQL = """\
+sql: |
+  SELECT plattform AS key, sum(Net) AS revenue,
+    count(*) FILTER (WHERE Amount > 5) AS large
+  FROM TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+  WHERE status = 'paid' AND
+    amuont > 0
+  GROUP BY window_start, window_end, plattform
+"""
+PLACES = {
+    "Id": ("revenue.yaml:7: streams.events.id: ", "id"),
+    "plattform": ("streams.events.key: ", "platform"),
+    "Net": ("aggregate.revenue.column: ", "net"),
+    "vat": ("revenue.yaml:9: streams.events.columns.net: 1:26: ", "one of "),
+    "amuont": ("streams.events.where: ", "amount"),
+    "Amount": ("aggregate.large.where: 1:1: ", "amount"),
+}
+LINES = {
+    "sections": {"plattform": "12: ", "Net": "16: ", "amuont": "10: ", "Amount": "17: "},
+    "sql": {
+        "plattform": "16: sql, at 6:10: ",
+        "Net": "11: sql, at 1:26: ",
+        "amuont": "14: sql, at 4:7: ",
+        "Amount": "12: sql, at ",
+    },
+}
+
+
+@pytest.mark.parametrize("form", LINES)
+def test_each_column_that_the_source_lacks_is_refused_by_its_line_field_and_place(tailrace, directory, form):
+    columns = "    columns:\n      net: amount * quantity / (1 + vat)\n"
+    text = MISSING.replace("FORMAT", "parquet") + (SECTIONS if form == "sections" else columns + SQL)
+    (directory / "revenue.yaml").write_text(text)
+    run = ("run", "revenue.yaml", "--engine", "local", "--bounded", "--warehouse", "wh")
+    for command in (("validate", "revenue.yaml", "--source"), run, ("explain", "revenue.yaml", "--sample")):
+        refused = tailrace(*command, code=2).stderr
+        problems = [line for line in refused.replace("\n    right would be", "; right would be").splitlines() if line]
+        for name, (place, remedy) in PLACES.items():
+            problem = next(line for line in problems if f"it has no column {name!r}, which" in line)
+            assert place in problem
+            assert f"revenue.yaml:{LINES[form].get(name, '')}" in problem
+            assert f"right would be: {remedy}" in problem
+        assert len(problems) == len(PLACES)
     assert not (directory / "wh").exists()
 
 

@@ -31,23 +31,41 @@ def test_a_statement_that_leaves_the_process_is_refused(tmp_path, statement):
     path = tmp_path / "secret.csv"
     path.write_text("a\n1\n")
     python_variable = pa.table({"a": [1]})  # noqa: F841  which DuckDB would take for a table
-    with pytest.raises(duckdb.Error):
-        connection().execute(statement.format(path=path, directory=tmp_path)).fetchall()
+    with pytest.raises(duckdb.Error), connection() as opened:
+        opened.execute(statement.format(path=path, directory=tmp_path)).fetchall()
     assert os.listdir(tmp_path) == ["secret.csv"]
 
 
 def test_a_forked_process_has_a_connection_of_its_own():
-    before = connection()
+    before = lent()
     pid = os.fork()
     if not pid:
-        os._exit(0 if connection() is not before and connection() is connection() else 1)
+        own = lent()
+        os._exit(0 if own is not before and lent() is own else 1)
     assert os.waitpid(pid, 0)[1] == 0
-    assert connection() is before
+    assert lent() is before
+
+
+def lent():
+    with connection() as opened:
+        return opened
+
+
+def test_threads_that_end_leave_their_connections_to_others_and_no_two_have_the_same():
+    with connection() as one, connection() as other:
+        assert one is not other
+    seen = []
+    for _ in range(5):
+        thread = threading.Thread(target=lambda: seen.append(lent()))
+        thread.start()
+        thread.join()
+    assert all(each is other or each is one for each in seen)
 
 
 def attempt(sql, failed):
     try:
-        connection().execute(sql).fetchall()
+        with connection() as opened:
+            opened.execute(sql).fetchall()
     except duckdb.Error:
         failed.set()
 

@@ -145,3 +145,16 @@ disorder: {policy: quantile, error: 0.05, risk: 0.05, of: [revenue]}
 
 def test_slack_of_a_promise_is_not_declared() -> None:
     assert query_of("quantile").policy.declared_k == timedelta(0)
+
+
+def test_a_promised_accuracy_takes_names_of_answers() -> None:
+    text = f"{HEAD}{SECTIONS}disorder: {{policy: cache_duration, of: [revenue, slowest]}}\n"
+    assert parse(Path("/q.yaml"), text).policy.of == ("revenue", "slowest")
+    with pytest.raises(Refused, match=r"disorder\.of: no answer has a column revenues"):
+        parse(Path("/q.yaml"), text.replace("[revenue,", "[revenues,"))
+
+
+def test_answers_of_other_kinds_are_promised_as_wholes() -> None:
+    text = f"{HEAD.replace('aggregate', 'topk')}topk: {{k: 2, score: net}}\n"
+    with pytest.raises(Refused, match=r"disorder\.of: an answer of kind topk is promised as a whole"):
+        parse(Path("/q.yaml"), f"{text}disorder: {{policy: cache_duration, of: [score]}}\n")

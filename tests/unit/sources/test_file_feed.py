@@ -115,7 +115,7 @@ def test_integers_of_any_width_agree(tmp_path):
 def test_a_file_without_a_column_is_refused(tmp_path):
     feed = make_feed(write(tmp_path, "b.parquet", 1))
     feed.fresh()
-    pq.write_table(pa.table({"event": [1]}), tmp_path / "c.parquet")
+    pq.write_table(pa.table({"event": [1], "key": ["a"], "v": [1.0]}), tmp_path / "c.parquet")
     assert "no column 'id'" in refusal(feed)
 
 

@@ -1,0 +1,16 @@
+"""The name that was meant by one that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(word: str, among: Iterable[str]) -> str | None:
+    """Return the word that a mistaken one is nearest to, one that differs in case alone first; None of none near."""
+    by_folded: dict[str, str] = {}
+    for each in among:
+        by_folded.setdefault(each.casefold(), each)
+    folded = word.casefold()
+    near = [folded] if folded in by_folded else get_close_matches(folded, by_folded, 1)
+    return by_folded[near[0]] if near else None

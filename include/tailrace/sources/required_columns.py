@@ -1,0 +1,61 @@
+"""The columns that a source must have: where one is missing, the field of the query that names it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tailrace.expressions.expression import Expression
+from tailrace.ground.errors import Problem, Unfit, refuse
+from tailrace.ground.near_names import nearest
+from tailrace.sources.columns import Columns
+from tailrace.sources.object_files import ObjectFile
+
+
+class MissingColumn(Unfit):
+    """A file lacks a column of the query."""
+
+
+def require(where: Path | ObjectFile | str, columns: Columns, present: Sequence[str]) -> None:
+    """Refuse a file that lacks columns of the query, or has one twice.
+
+    Raises
+    ------
+    MissingColumn
+        With a problem for each column: its field in the query, the place in an expression, and the file.
+    Refused
+    """
+    names = columns.named()
+    among = sorted(set(present))
+    missing = [_problem(str(where), part, name, columns, among) for part, name in names.items() if name not in present]
+    if missing:
+        raise MissingColumn(missing)
+    for name in names.values():
+        if present.count(name) > 1:
+            raise refuse(str(where), f"it has the column {name} more than once", "a name for one column")
+
+
+def _problem(where: str, part: str, name: str, columns: Columns, present: Sequence[str]) -> Problem:
+    """Return what is wrong with a column that is not there, and what would be right."""
+    among = f"one of {', '.join(present)}"
+    if part in columns.readers:
+        fault = f"it has no column {name!r}, which the condition over pairs reads"
+        remedy = nearest(name, [*present, *columns.derived]) or among
+        return Problem(_placed(columns.readers[part], where), fault, remedy)
+    if part not in columns.free or part in columns.carried or columns.projection is None:
+        role = "a column of aggregate" if columns.finite and part in columns.carried else part
+        fault = f"it has no column {name!r}, which the query names as {role}"
+        near = nearest(name, [*present, *columns.derived])
+        return Problem(_placed(columns.field_of(part), where), fault, among if near is None else f"{near}; {among}")
+    reader, text, field = next(each for each in columns.expressions() if name in Expression(each[1]).columns)
+    place = None if field is None else f"{field}: {Expression(text).position_of(name)}"
+    if name in columns.derived:
+        what = "itself" if name == reader else "what stands below it"
+        fault = f"it has no column {name!r}, and the expression {reader} is recursive: it reads {what}"
+        return Problem(_placed(place, where), fault, among)
+    fault = f"it has no column {name!r}, which the expression {reader} reads"
+    return Problem(_placed(place, where), fault, nearest(name, [*present, *columns.derived]) or among)
+
+
+def _placed(field: str | None, where: str) -> str:
+    return where if field is None else f"{field}: {where}"

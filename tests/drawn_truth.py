@@ -1,0 +1,330 @@
+"""The answers to a drawn query: streamed, by the plain oracle; corrected, by one statement of DuckDB.
+
+No code of the package computes them, and the two share none but the columns' own lines (`drawn_columns.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import oracle
+from drawn_columns import FAULT, SOURCE, Failed, Record, scaled
+from drawn_queries import NUMBERS, Aggregate, Drawn
+from named_oracle import of_numbers
+from streams import DAY, EARLIEST
+from tailrace.query.query import Query
+from tailrace.storage.results import read_answers
+
+GHOST = "a record that is left out"
+
+
+class Item(NamedTuple):
+    """A tuple's record, and what orders it among others."""
+
+    record: Record
+    order: tuple[int, int, str]
+
+
+class Kept(NamedTuple):
+    """What became of the records: tuples, with ghosts in the places of filtered ones, and how many are none."""
+
+    tuples: list[oracle.Tuple]
+    filtered: int
+    quarantined: int
+
+
+@dataclass(frozen=True)
+class CalendarSettings(oracle.Settings):
+    """Settings whose windows are the days, weeks or months of a time zone."""
+
+    unit: str = "day"
+
+    def windows_of(self, event_time: int) -> list[tuple[int, int]]:
+        assert self.days_of is not None
+        day = datetime.fromtimestamp(event_time // 1000, ZoneInfo(self.days_of)).date()
+        return [tuple(_midnight(each, self.days_of) for each in _unit(day, self.unit))]  # type: ignore[list-item]
+
+
+def _unit(day: date, unit: str) -> tuple[date, date]:
+    """The first day of what holds a day, and of what follows."""
+    if unit == "month":
+        first = day.replace(day=1)
+        return first, (first + timedelta(days=31)).replace(day=1)
+    first = day - timedelta(days=day.weekday() if unit == "week" else 0)
+    return first, first + timedelta(days=7 if unit == "week" else 1)
+
+
+@cache
+def _midnight(day: date, zone: str) -> int:
+    return oracle.midnight(day, zone)
+
+
+def evaluated(query: Drawn, row: dict[str, Any]) -> tuple[Record, set[str]]:
+    """A record with the derived columns, and those that could not be computed."""
+    record, failed = Record(row), set()
+    for each in query.derived:
+        try:
+            record[each.name] = each.value(record)
+        except Failed:
+            record[each.name] = FAULT
+            failed.add(each.name)
+    return record, failed
+
+
+def kept(query: Drawn, rows: list[dict[str, Any]]) -> Kept:
+    """Sort records by what becomes of them."""
+    tuples: list[oracle.Tuple] = []
+    filtered = quarantined = 0
+    for row in rows:
+        record, failed = evaluated(query, row)
+        at, came = row["ts"], row["came"]
+        has_times = at is not None and came is not None and EARLIEST <= at <= came + DAY
+        try:
+            stays = True if query.where is None else query.where.value(record) is True
+        except Failed:
+            quarantined += 1
+            continue
+        if not stays:
+            filtered += 1
+            if has_times:
+                tuples.append(oracle.Tuple(at, came, f"ghost {len(tuples)}", GHOST, None))  # type: ignore[arg-type]
+            continue
+        if not has_times or failed & query.needed or not _is_whole(query, record):
+            quarantined += 1
+            continue
+        key = tuple(record[name] for name in query.keys)
+        tuples.append(oracle.Tuple(at, came, row["id"], key, Item(record, (at, came, row["id"]))))  # type: ignore[arg-type]
+    return Kept(tuples, filtered, quarantined)
+
+
+def _is_whole(query: Drawn, record: Record) -> bool:
+    if record["id"] is None or any(record[name] is None for name in query.keys):
+        return False
+    for each in query.aggregates.values():
+        if (
+            each.column is not None
+            and isinstance(record[each.column], float)
+            and not math.isfinite(record[each.column])
+        ):
+            return False
+        if each.where is not None:
+            try:
+                each.where.value(record)
+            except Failed:
+                return False
+    return True
+
+
+def settings_of(query: Drawn) -> oracle.Settings:
+    """The settings of the oracle, whose function is the query's aggregates."""
+    own = {each.name: getattr(query.settings, each.name) for each in fields(oracle.Settings)}
+    own |= {"function": query, "q": None}
+    return oracle.Settings(**own) if query.unit is None else CalendarSettings(**own, unit=query.unit)
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """The oracle answers all aggregates of a query at once."""
+
+    def aggregate(query: Any, values: Sequence[Any], q: float | None = None) -> oracle.Truth:
+        items = [each for each in values if each is not None]  # ghosts have none, and their answers are not looked at
+        return oracle.Truth(answers(query, items), len(values), 0.0)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(oracle, "aggregate", aggregate)
+        yield
+
+
+def answers(query: Drawn, items: list[Item]) -> dict[str, Any]:
+    """The answers over the tuples of a window, and by name with `~` the magnitude of what was summed."""
+    found: dict[str, Any] = {"tuples": len(items)}
+    for name, each in query.aggregates.items():
+        there = [item for item in items if each.where is None or each.where.value(item.record) is True]
+        if each.column is not None:
+            there = [item for item in there if item.record[each.column] is not None]
+        values = [item if each.column is None else item.record[each.column] for item in there]
+        dtype = None if each.column is None else query.types[each.column]
+        found[name] = _answer(each, dtype, values, there)
+        numbers = [value for value in values if isinstance(value, int | float | Decimal)]
+        found[f"{name}~"] = math.fsum(abs(float(value)) for value in numbers)
+    for name, expression in query.expressions.items():
+        found[name] = expression.value(found)
+    return found
+
+
+def _answer(each: Aggregate, dtype: pa.DataType | None, values: list[Any], there: list[Item]) -> Any:  # noqa: PLR0911  a function, a return
+    if each.function == "count":
+        return len(values)
+    if each.function == "count_distinct":
+        return len(set(values))
+    if not values:
+        return None
+    if each.function in ("first", "last"):
+        chosen = (min if each.function == "first" else max)(there, key=lambda item: item.order)
+        return chosen.record[each.column]
+    if each.function in ("min", "max"):
+        return (min if each.function == "min" else max)(values)
+    if each.function == "sum":
+        return _sum(dtype, values)
+    return of_numbers(each.function, None if each.q is None else float(each.q), sorted(map(Fraction, values)))
+
+
+def _sum(dtype: pa.DataType, values: list[Any]) -> Any:
+    if pa.types.is_floating(dtype):
+        return math.fsum(values)
+    whole = sum(map(Fraction, values))
+    if pa.types.is_decimal(dtype):
+        return scaled(int(whole * 10**dtype.scale), dtype.scale)
+    return int(whole) if -(2**63) <= whole < 2**63 else None
+
+
+def statement(query: Drawn, table: str = "records") -> str:
+    """The SQL statement that answers the query over all records at once; `position` numbers these."""
+    columns = ", ".join(f'false AS "{name}?"' for name in SOURCE)
+    steps = [f"(SELECT *, {columns} FROM {table})"]
+    for each in query.derived:
+        own = [f"({each.fault})"]
+        inputs = " OR ".join(f'"{name}?"' for name in each.reads)
+        own.append(f"({inputs})" if each.lazy is None else f"(({each.lazy}) AND ({inputs}))")
+        hidden = f'EXCLUDE ("{each.name}", "{each.name}?"), ' if each.name in SOURCE else ", "
+        step = f'SELECT * {hidden}{each.sql} AS "{each.name}", coalesce({" OR ".join(own)}, false) AS "{each.name}?"'
+        steps.append(f"({step} FROM {steps[-1]})")
+    where, fault = ("true", "false") if query.where is None else (query.where.sql, query.where.fault)
+    is_bad = [f'"{name}?"' for name in query.needed]
+    is_bad += [f'"{name}" IS NULL' for name in ("id", *query.keys)]
+    for each_ in query.aggregates.values():
+        if each_.column is not None and pa.types.is_floating(query.types[each_.column]):
+            is_bad.append(f'coalesce(NOT isfinite("{each_.column}"), false)')
+        if each_.where is not None:
+            is_bad.append(each_.where.fault)
+    tick = "position" if query.settings.tick == 0 else f"max(came) OVER (ORDER BY position) // {query.settings.tick}"
+    groups = [*(f'"{name}"' for name in query.keys), "window_start", "window_end"]
+    calls = [f"{_call(each, query)} AS {name}" for name, each in query.aggregates.items()]
+    levels = f"(SELECT {', '.join([*groups, *calls, 'count(*) AS tuples'])} FROM windowed GROUP BY {', '.join(groups)})"
+    for name, expression in query.expressions.items():
+        levels = f"(SELECT *, {expression.sql} AS {name} FROM {levels})"
+    return f"""
+        WITH derived AS {steps[-1]},
+        checked AS (SELECT *, ({where}) AS stays, ({fault}) AS fails, ({" OR ".join(is_bad)}) AS is_bad FROM derived),
+        sound AS (
+            SELECT *, {tick} AS tick FROM checked
+            WHERE ts BETWEEN {EARLIEST} AND came + {DAY} AND NOT fails AND (stays IS NOT TRUE OR NOT is_bad)
+        ),
+        tuples AS (
+            SELECT * FROM sound WHERE stays
+            QUALIFY row_number() OVER (PARTITION BY id ORDER BY tick, came, position) = 1
+        ),
+        windowed AS ({_windowed(query)})
+        SELECT * FROM {levels} ORDER BY ALL
+    """
+
+
+def _windowed(query: Drawn) -> str:
+    own = query.settings
+    if query.unit is None:
+        most = -(-own.size // own.slide)
+        start = f"(ts - {own.offset}) // {own.slide} * {own.slide} + {own.offset} - number * {own.slide}"
+        spread = f"SELECT *, {start} AS window_start FROM tuples, range({most}) AS numbers(number)"
+        return f"SELECT *, window_start + {own.size} AS window_end FROM ({spread}) WHERE ts < window_start + {own.size}"
+    zone = f"AT TIME ZONE '{own.days_of}'"
+    first = f"CAST(date_trunc('{query.unit}', make_timestamptz(ts * 1000) {zone}) AS TIMESTAMP)"
+    starts, ends = (_first_instant(name, zone) for name in ("first", "next"))
+    days = f"SELECT *, {first} AS first, first + INTERVAL 1 {query.unit} AS next FROM tuples"
+    return f"SELECT *, {starts} AS window_start, {ends} AS window_end FROM ({days})"
+
+
+def _first_instant(local: str, zone: str) -> str:
+    """The epoch time of a local time: of two, an hour apart, the first, where DuckDB takes the last."""
+    instant = f"({local} {zone})"
+    earlier = f"({instant} - INTERVAL 1 HOUR)"
+    return f"epoch_ms(CASE WHEN {earlier} {zone} >= {local} THEN {earlier} ELSE {instant} END)"
+
+
+def _call(each: Aggregate, query: Drawn) -> str:  # noqa: PLR0911  a function, a return
+    where = "true" if each.where is None else f"coalesce({each.where.sql}, false)"
+    if each.column is None:
+        return f"count(*) FILTER (WHERE {where})"
+    value, dtype = f'"{each.column}"', query.types[each.column]
+    chosen = f"FILTER (WHERE {where} AND {value} IS NOT NULL)"
+    real = f"CAST({value} AS DOUBLE)"
+    match each.function:
+        case "count":
+            return f"count({value}) {chosen}"
+        case "count_distinct":
+            return f"count(DISTINCT {value}) {chosen}"
+        case "first" | "last":
+            function, order = ("arg_min" if each.function == "first" else "arg_max"), "row(ts, came, id)"
+            return f"{function}({value}, {order}) {chosen}"
+        case "quantile" | "median":
+            return f"quantile_cont({real}, {each.q or 0.5}) {chosen}"
+        case "stddev" | "stddev_pop" | "var" | "var_pop":
+            function = each.function if each.function.endswith("_pop") else f"{each.function}_samp"
+            return f"{function}({real}) {chosen}"
+        case "sum" if pa.types.is_integer(dtype):
+            total = f"sum({value}::HUGEINT) {chosen}"
+            return f"CASE WHEN {total} BETWEEN -9223372036854775808 AND 9223372036854775807 THEN {total} END"
+        case "avg" if not pa.types.is_floating(dtype):
+            return f"CAST(sum(CAST({value} AS DECIMAL(38,6))) {chosen} AS DOUBLE) / count({value}) {chosen}"
+        case _:
+            return f"{each.function}({value}) {chosen}"
+
+
+def by_one_statement(query: Drawn, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The answers over all records, by key and window."""
+    records = pa.Table.from_pylist(rows, pa.schema(list(SOURCE.items())))
+    records = records.append_column("position", pa.array(range(len(rows)), pa.int64()))
+    with duckdb.connect() as database:
+        database.register("records", records)
+        found = database.execute(statement(query)).to_arrow_table().to_pylist()
+    return {(*(row[name] for name in query.keys), row["window_start"], row["window_end"]): row for row in found}
+
+
+def by_window(query: Drawn, declared: Query, warehouse: Path, streamed: bool) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The answers as readers get them, by key and window."""
+    rows, columns = read_answers(declared, warehouse, streamed)
+    keys = query.keys if query.is_list else ("key",) if query.keys else ()
+    expected = [*(keys or ("key",)), "window_start", "window_end", *query.names, "tuples"]
+    assert columns[: len(expected)] == expected
+    found = {}
+    for row in rows.drop_columns(["emitted_at"]).to_pylist():
+        place = (*(row[name] for name in keys), in_ms(row["window_start"]), in_ms(row["window_end"]))
+        assert place not in found, "an answer was given twice"
+        found[place] = row
+    return found
+
+
+def in_ms(value: Any) -> Any:
+    return int(value.replace(tzinfo=value.tzinfo or UTC).timestamp() * 1000) if isinstance(value, datetime) else value
+
+
+def differences(query: Drawn, found: dict[str, Any], right: dict[str, Any], sizes: dict[str, Any]) -> list[str]:
+    """The columns of an answer that differ; doubles may, by their rounding."""
+    faults = []
+    for name in [*query.names, "tuples"]:
+        one, other = in_ms(found[name]), in_ms(right[name])
+        aggregate = query.aggregates.get(name)
+        if isinstance(other, float) and isinstance(one, float):
+            size = 0.0 if aggregate is None or aggregate.function not in NUMBERS else sizes[f"{name}~"]
+            if aggregate is not None and aggregate.function.startswith("var"):
+                size *= size
+            is_root = aggregate is not None and aggregate.function.startswith("stddev")
+            is_equal = abs(one - other) <= 1e-9 * abs(other) + (1e-7 if is_root else 1e-12) * size
+        else:
+            is_equal = one == other and isinstance(one, float) == isinstance(other, float)
+        if not is_equal:
+            faults.append(f"{name}: {one!r}, right is {other!r}")
+    return faults
