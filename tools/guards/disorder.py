@@ -33,7 +33,7 @@ MUTATIONS = (
     ),
     Mutation(
         "promises: a name stands once",
-        "disorder/promising_policy.py",
+        "disorder/promise_of_answers.py",
         "if of is not None and len(set(of)) < len(of):",
         "if False:",
         ("tests/unit/query/test_promise_names.py",),

@@ -83,8 +83,8 @@ MUTATIONS = (
     Mutation(
         "lineage: a condition is no value",
         "query/column_lineage.py",
-        "origins += stream.in_expression(where, FILTER)",
-        "origins += stream.in_expression(where, AGGREGATION)",
+        "origins += stream.in_expression(section.where, FILTER)",
+        "origins += stream.in_expression(section.where, AGGREGATION)",
         ("tests/unit/query/test_column_lineage.py",),
     ),
     Mutation(

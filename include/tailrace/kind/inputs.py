@@ -69,7 +69,8 @@ class Input:
         Further columns that the kind needs, by the expressions that give them; the stream's own stand before them.
         Their names are the fields of the query file that have the expressions.
     readers : dict
-        The fields of the query file that read carried columns, in words, by name in the tuple.
+        The fields of the query file that read carried columns, with the place in an expression, as `emd_join.where:
+        1:5`, by name in the tuple.
     """
 
     columns: Mapping[str, str]

@@ -59,7 +59,8 @@ class Columns:
     fields : frozenset of str
         The derived columns that are named as the fields of the query file that have their expressions.
     readers : dict
-        The fields of the query file that read carried columns, in words, by name in the tuple.
+        The fields of the query file that read carried columns, with the place in an expression, as `emd_join.where:
+        1:5`, by name in the tuple.
     """
 
     event_time: str

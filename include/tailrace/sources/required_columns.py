@@ -39,7 +39,8 @@ def _problem(where: str, part: str, name: str, columns: Columns, present: Sequen
     """Return what is wrong with a column that is not there, and what would be right."""
     among = f"one of {', '.join(present)}"
     if part in columns.readers:
-        fault = f"it has no column {name!r}, which the condition over pairs reads"
+        reader = columns.readers[part].partition(":")[0]
+        fault = f"it has no column {name!r}, which {reader} reads"
         remedy = nearest(name, [*present, *columns.derived]) or among
         return Problem(_placed(columns.readers[part], where), fault, remedy)
     if part not in columns.free or part in columns.carried or columns.projection is None:

@@ -38,7 +38,7 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
     ]
     assert carried[0].carried == {"left_note": "note", "left_taxi": "taxi", "where_left_id": "id"}
     assert carried[1].carried == {"right_taxi": "taxi", "where_right_time": "time"}
-    assert carried[1].readers["where_right_time"] == "spatial_join.where at 1:45"
+    assert carried[1].readers["where_right_time"] == "spatial_join.where: 1:45"
     assert carried[0].readers.keys() == {"left_taxi", "where_left_id"}
     assert with_carried(needed[1], 1, (), None).carried == {}
     assert PairCondition.of(None, TYPES, "where") is None
