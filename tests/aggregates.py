@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
-from tailrace.aggregate.amend_all import AmendedAggregates
+from tailrace.aggregate.amend import AmendedAggregates
+from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.function_section import FunctionSection
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.planning import single
-from tailrace.aggregate.typed import Values
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.panes import Rows
 from tailrace.windows.windows import Windows
@@ -32,7 +32,7 @@ def kind_of(
     id_type: pa.DataType | None = None,
     keys: Mapping[str, pa.DataType] | None = None,
     **more: Any,
-) -> NamedAggregates:
+) -> Aggregate:
     """The kind of a function of the column `value`; `count` counts tuples."""
     declared = {"function": function} | ({} if function == "count" else {"column": "value"})
     declared |= ({} if q is None else {"q": q}) | more
@@ -40,14 +40,14 @@ def kind_of(
     return single(windows, FunctionSection.model_construct(**declared), types, keys)
 
 
-def fields_of(kind: NamedAggregates) -> dict[str, Any]:
+def fields_of(kind: Aggregate) -> dict[str, Any]:
     """What a kind is made of, for one of a subclass."""
     return {each.name: getattr(kind, each.name) for each in fields(kind)}
 
 
 def with_q(function: str, q: float = 0.5) -> dict[str, float]:
     """The parameters of a function, where it takes some."""
-    return {"q": q} if TYPED_FUNCTIONS[function].parameters else {}
+    return {"q": q} if FUNCTIONS[function].parameters else {}
 
 
 def summary_of(function: str, q: float | None = None) -> AmendedAggregates:

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import NamedAggregate
+from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.partials import combine
-from tailrace.aggregate.typed import Values
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, TickRows, TickStatistics
 from tailrace.disorder.ticks import Ticks

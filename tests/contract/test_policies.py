@@ -17,7 +17,7 @@ from pydantic import ValidationError
 import aggregates
 from harness import again, stamp_settings
 from policy_ticks import Arrival, model_of, slacks, statistics_of
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.disorder.clock import Clock
@@ -68,7 +68,7 @@ WITH_THRESHOLDS = ["total", "failures", "lowest", "p90", "mean"]
 TYPES = {"real": pa.float64(), "whole": pa.int64(), "money": pa.decimal128(18, 2), "text": pa.string()}
 
 
-def several(names: tuple[str, ...] = tuple(SEVERAL)) -> NamedAggregates:
+def several(names: tuple[str, ...] = tuple(SEVERAL)) -> Aggregate:
     """A kind with several answers: of functions with and without a condition, over nulls, and of expressions."""
     section = NamedAggregatesSection.model_validate(
         {"function": NAMED, "each": {name: SEVERAL[name] for name in names}}
@@ -111,7 +111,7 @@ def ticks_of(rows: list[tuple[int, int, int, int]]) -> Ticks:
     return Ticks(tick, (tick + 1) * 10, count, smallest, (smallest + span)[None, :])
 
 
-def kind_of(function: str) -> NamedAggregates:
+def kind_of(function: str) -> Aggregate:
     if function == "several":
         return several()
     return aggregates.kind_of(WINDOWS, function, **aggregates.with_q(function))
@@ -181,7 +181,7 @@ def stream_of(n: int) -> dict[str, np.ndarray]:
 
 
 def in_segments(
-    kind: NamedAggregates, rows: dict[str, np.ndarray], segment_ends: list[int], promises: Promises
+    kind: Aggregate, rows: dict[str, np.ndarray], segment_ends: list[int], promises: Promises
 ) -> TickContents:
     """The tick contents of a log whose segments end at these rows, so possibly inside a tick."""
     n = len(rows["tick"])

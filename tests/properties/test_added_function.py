@@ -23,16 +23,16 @@ from oracle import Truth, batch, latest, stream
 from oracle_assertions import assert_close, assert_streamed
 from streams import cuts, disordered
 from tailrace.aggregate.accumulators import Count, Extreme
+from tailrace.aggregate.bindings import BINDINGS, BoundFunction, Values
+from tailrace.aggregate.functions import FUNCTIONS, Function
 from tailrace.aggregate.section import AggregateSection
-from tailrace.aggregate.typed import BINDINGS, Typed, Values
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS, TypedFunction
 from tailrace.calibration.measure import measure
 from unit.calibration.test_measure import NO_DELAYS, accuracy, columns, kind_of
 
 SOME = settings(max_examples=60, deadline=None)
 
 
-def bind_range(values: Values, parameters: Mapping[str, Any]) -> Typed:
+def bind_range(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     """The greatest value less the least."""
     count = Count(values.column)
     least, greatest = (Extreme(values.column, values.dtype, how) for how in ("min", "max"))
@@ -40,7 +40,7 @@ def bind_range(values: Values, parameters: Mapping[str, Any]) -> Typed:
     def finish(columns: Mapping[str, np.ndarray]) -> pa.Array:
         return pa.array(columns[greatest.name] - columns[least.name], mask=columns[count.name] == 0)
 
-    return Typed(pa.float64(), (count, least, greatest), finish)
+    return BoundFunction(pa.float64(), (count, least, greatest), finish)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -54,7 +54,7 @@ def registered() -> Iterator[None]:
         return Truth(max(values) - min(values), len(values), sum(abs(value) for value in values))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(TYPED_FUNCTIONS, "range", TypedFunction("range"))
+        patch.setitem(FUNCTIONS, "range", Function("range"))
         patch.setitem(BINDINGS, "range", bind_range)
         patch.setattr(oracle, "aggregate", aggregate)
         yield

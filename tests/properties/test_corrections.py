@@ -14,7 +14,7 @@ from memory_tables import WINDOW, MemoryTables
 from oracle import batch, latest, stream
 from oracle_assertions import assert_close
 from streams import cuts, disordered
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 
 SOME = settings(max_examples=100, deadline=None)
@@ -65,7 +65,7 @@ def test_a_range_of_event_time_gives_the_batch_answer_of_what_has_closed(case):
         assert_close(found[window]["value"], true.value, true.sum_abs)
 
 
-class Anew(NamedAggregates):
+class Anew(Aggregate):
     """A kind that can amend nothing."""
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:

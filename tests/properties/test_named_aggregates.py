@@ -24,7 +24,7 @@ from memory_tables import MemoryTables
 from named_oracle import CONDITIONS, TYPES, Values, answer
 from oracle import Truth, batch, latest, stream
 from streams import cuts, disordered
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.kind.inputs import ColumnTypes
@@ -122,7 +122,7 @@ def case(draw: st.DrawFn, functions: list[str] | None = None, duplicates: bool =
     return rows, query, kind_of(named, query)
 
 
-def kind_of(named: dict[str, Section], query: oracle.Settings) -> NamedAggregates:
+def kind_of(named: dict[str, Section], query: oracle.Settings) -> Aggregate:
     section = NamedAggregatesSection.model_validate({"function": NAMED, "each": named})
     carried = {f"value_{name}": dtype for name, dtype in TYPES.items()}
     types = ColumnTypes(carried=carried | {f"condition_{name}": pa.bool_() for name in named})
@@ -179,7 +179,7 @@ def test_corrections_of_any_intervals_are_plain_pythons(data, case):
         assert_right(found[window], version.value, version.sum_abs, query.function)
 
 
-class Reread(NamedAggregates):
+class Reread(Aggregate):
     """A kind that can amend nothing."""
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:

@@ -10,10 +10,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from tailrace.aggregate.bindings import takes
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
-from tailrace.aggregate.typed import takes
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
 
@@ -68,7 +68,7 @@ def pairs() -> list[tuple[str, str]]:
     """Each function with each column that it takes."""
     return [
         (function, column)
-        for function, (column, dtype) in itertools.product(TYPED_FUNCTIONS, TYPES.items())
+        for function, (column, dtype) in itertools.product(FUNCTIONS, TYPES.items())
         if takes(function, dtype)
     ]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.aggregate.accumulators import Accumulator
+from tailrace.aggregate.bindings import BINDINGS, BoundFunction, Values
 from tailrace.aggregate.kept import Kept
-from tailrace.aggregate.typed import BINDINGS, Typed, Values
 from tailrace.aggregate.value_column import Ints
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
@@ -27,7 +27,7 @@ class NamedAggregate:
     name : str
         The column of the answers.
     function : str
-        In `typed_functions.TYPED_FUNCTIONS`.
+        In `functions.FUNCTIONS`.
     values : Values or None
         None: it counts tuples.
     parameters : dict
@@ -43,7 +43,7 @@ class NamedAggregate:
     in_doubles: bool = False
 
     @cached_property
-    def typed(self) -> Typed | None:
+    def bound(self) -> BoundFunction | None:
         """The function, bound to its column; None: it counts tuples."""
         if self.values is None:
             return None
@@ -59,7 +59,7 @@ class NamedAggregate:
         """The type of its answers."""
         if self.in_doubles:
             return pa.float64()
-        return pa.int64() if self.typed is None else self.typed.result
+        return pa.int64() if self.bound is None else self.bound.result
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Aggregates:
     @cached_property
     def accumulators(self) -> tuple[Accumulator, ...]:
         """Each accumulator once."""
-        typed = (aggregate.typed for aggregate in self.aggregates)
-        return tuple(dict.fromkeys(each for one in typed if one is not None for each in one.accumulators))
+        bound = (aggregate.bound for aggregate in self.aggregates)
+        return tuple(dict.fromkeys(each for one in bound if one is not None for each in one.accumulators))
 
     @cached_property
     def keeps(self) -> bool:
@@ -117,9 +117,9 @@ class Aggregates:
         codes, rows = GroupedRows.of(group_id)
         columns = {name: column[row] for name, column in columns.items()}
         merged = {"tuples": rows.fold(columns["tuples"], "sum")} | self.merge_rows(rows, columns)
-        for aggregate, typed in self._measured:
-            assert typed.measure is not None
-            measured = typed.measure(rows, columns)
+        for aggregate, bound in self._measured:
+            assert bound.measure is not None
+            measured = bound.measure(rows, columns)
             merged |= {f"{aggregate.name}={part}": column for part, column in measured.items()}
         return codes, merged
 
@@ -131,30 +131,30 @@ class Aggregates:
         }
         answers = {}
         for aggregate in self.aggregates:
-            typed = aggregate.typed
-            if typed is None:
+            bound = aggregate.bound
+            if bound is None:
                 answers[aggregate.name] = pa.array(columns["tuples"], pa.int64())
             else:
                 prefix = f"{aggregate.name}="
                 own = {name.removeprefix(prefix): column for name, column in columns.items() if name.startswith(prefix)}
-                answers[aggregate.name] = typed.finish(columns if typed.measure is None else own)
+                answers[aggregate.name] = bound.finish(columns if bound.measure is None else own)
         return {each.name: answers[each.name].cast(each.result) for each in self.aggregates}
 
     def overflows(self, windows: pa.RecordBatch, answers: Mapping[str, pa.Array]) -> Ints:
         """Count the answers of each window that are null as their type does not hold them, shape (n,)."""
         count = np.zeros(windows.num_rows, np.int64)
         for aggregate in self.aggregates:
-            if aggregate.typed is not None and aggregate.typed.count is not None:
-                has_values = np.asarray(windows.column(aggregate.typed.count.name)) > 0
+            if aggregate.bound is not None and aggregate.bound.count is not None:
+                has_values = np.asarray(windows.column(aggregate.bound.count.name)) > 0
                 count += has_values & np.asarray(answers[aggregate.name].is_null())
         return count
 
     @property
     def may_overflow(self) -> bool:
         """Whether the type of an aggregate may not hold an answer."""
-        return any(aggregate.typed is not None and aggregate.typed.count is not None for aggregate in self.aggregates)
+        return any(aggregate.bound is not None and aggregate.bound.count is not None for aggregate in self.aggregates)
 
     @property
-    def _measured(self) -> list[tuple[NamedAggregate, Typed]]:
-        bound = ((aggregate, aggregate.typed) for aggregate in self.aggregates)
-        return [(aggregate, typed) for aggregate, typed in bound if typed is not None and typed.measure is not None]
+    def _measured(self) -> list[tuple[NamedAggregate, BoundFunction]]:
+        both = ((aggregate, aggregate.bound) for aggregate in self.aggregates)
+        return [(aggregate, bound) for aggregate, bound in both if bound is not None and bound.measure is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tailrace.aggregate.amend_all import AmendedAggregates
+from tailrace.aggregate.amend import AmendedAggregates
 from tailrace.kind.overflows import OVERFLOWED
 
 

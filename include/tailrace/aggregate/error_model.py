@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from tailrace.aggregate.accumulators import Accumulator
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.populations import SampledPopulation
 from tailrace.aggregate.promised import PromisedAggregates
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.aggregate.value_column import is_number
 from tailrace.disorder.error_model import SAMPLE, Promises
 from tailrace.expressions.projection import Projection
@@ -96,4 +96,4 @@ class AggregateErrorModel:
 
 def has_threshold(aggregate: NamedAggregate) -> bool:
     """Test whether a coverage threshold λ_thr of an aggregate is known."""
-    return TYPED_FUNCTIONS[aggregate.function].threshold is not None
+    return FUNCTIONS[aggregate.function].threshold is not None

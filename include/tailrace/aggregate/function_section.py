@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic.config import JsonDict, JsonValue
 
-from tailrace.aggregate.typed_functions import QUANTILE, SHARE, TYPED_FUNCTIONS
+from tailrace.aggregate.functions import FUNCTIONS, QUANTILE, SHARE
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
 from tailrace.ground.fields import Column, Section, field_error
@@ -15,7 +15,7 @@ from tailrace.ground.fields import Column, Section, field_error
 if TYPE_CHECKING:
     FunctionName = str
 else:  # mypy takes no computed literal
-    FunctionName = Literal[tuple(TYPED_FUNCTIONS)]
+    FunctionName = Literal[tuple(FUNCTIONS)]
 
 FUNCTION = "what is computed of each window: sum"
 """The description of the field `function`."""
@@ -28,7 +28,7 @@ def _rule(names: list[str], rest: JsonDict) -> JsonDict:
 
 def _rules() -> list[JsonValue]:
     """Return the rules of the JSON Schema that say which field goes with which function."""
-    functions = TYPED_FUNCTIONS.values()
+    functions = FUNCTIONS.values()
     of_values = [each.name for each in functions if each.needs_column]
     column: JsonDict = {"type": ["string", "number", "boolean"]}
     rules: list[JsonValue] = [_rule(of_values, {"required": ["column"], "properties": {"column": column}})]
@@ -63,7 +63,7 @@ class ValuesSection(Section):
 
     def parameters_of(self, function: str) -> dict[str, float | bool]:
         """Return the parameters that a function takes."""
-        parameters = {name: getattr(self, name) for name in TYPED_FUNCTIONS[function].parameters}
+        parameters = {name: getattr(self, name) for name in FUNCTIONS[function].parameters}
         return parameters | ({"approximate": True} if self.approximate else {})
 
     def check(self, function: str) -> None:
@@ -78,7 +78,7 @@ class ValuesSection(Section):
                 parse(self.where)
             except ExpressionError as error:
                 raise field_error(f"at {error.position}: {error.fault}", error.remedy, "where") from None
-        known = TYPED_FUNCTIONS[function]
+        known = FUNCTIONS[function]
         if known.needs_column and self.column is None:
             fault = "has no value" if "column" in self.model_fields_set else "is missing"
             raise field_error(fault, "column: speed (column of the values)", "column")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import NamedAggregate
+from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.function_section import FunctionSection
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
-from tailrace.aggregate.typed import Values
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.windows import Windows
 
@@ -26,14 +26,14 @@ Keys = Mapping[str, pa.DataType]
 
 def aggregate_of(
     windows: Windows, section: FunctionSection | NamedAggregatesSection, types: ColumnTypes, keys: Keys | None = None
-) -> NamedAggregates:
+) -> Aggregate:
     """Build the kind, given the types of the tuples' columns."""
     if isinstance(section, NamedAggregatesSection):
         return _named(windows, section, types, keys or {})
     return single(windows, section, types, keys)
 
 
-def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys: Keys | None = None) -> NamedAggregates:
+def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys: Keys | None = None) -> Aggregate:
     """Build the kind of one aggregate without a name: its values are read as doubles, and its answers are doubles."""
     columns = {} if section.column is None else {VALUE: section.column}
     field = "aggregate.where"
@@ -44,7 +44,7 @@ def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys:
         source, dtype = (VALUE, pa.float64()) if columns else (None, pa.bool_())
         values = Values(source, dtype, types.id, _CONDITION + VALUE if conditions else None)
     aggregate = NamedAggregate(VALUE, section.function, values, section.parameters, True)
-    return NamedAggregates(
+    return Aggregate(
         windows,
         columns,
         types.key,
@@ -58,7 +58,7 @@ def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys:
     )
 
 
-def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes, keys: Keys) -> NamedAggregates:
+def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes, keys: Keys) -> Aggregate:
     """Build the kind of aggregates with names, each of a column in its own type."""
     functions = {name: each for name, each in section.each.items() if each.function is not None}
     conditions = {name: each.where for name, each in functions.items() if each.where is not None}
@@ -66,7 +66,7 @@ def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes
     carried = {_VALUE + each.column: each.column for each in functions.values() if each.column is not None}
     carried |= {_CONDITION + name: field for name, field in fields.items()}
     carried_types = types.of_carried(carried)
-    return NamedAggregates(
+    return Aggregate(
         windows,
         {},
         types.key,

@@ -9,10 +9,10 @@ import numpy as np
 
 from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Squares, Total
 from tailrace.aggregate.aggregates import NamedAggregate
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.population import Population
 from tailrace.aggregate.promise import threshold
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 
 _TUPLES = "tuples"
 
@@ -42,7 +42,7 @@ class SampledPopulation(NamedTuple):
     @staticmethod
     def of(aggregate: NamedAggregate) -> SampledPopulation:
         """Return the columns that an aggregate with a coverage threshold needs."""
-        own = () if aggregate.typed is None else aggregate.typed.accumulators
+        own = () if aggregate.bound is None else aggregate.bound.accumulators
         for each in own:
             if isinstance(each, Kept):
                 return SampledPopulation(aggregate, each.has, each.has, each.has, (each.name, each.has))
@@ -70,11 +70,11 @@ class SampledPopulation(NamedTuple):
         sample = () if self.value is None else tuple(np.asarray(values[self.value[0]]).tolist())
         population = Population.of(tuples[has_values], total[has_values], squares[has_values], sample)
         function = self.aggregate.function
-        parameters = {name: self.aggregate.parameters[name] for name in TYPED_FUNCTIONS[function].parameters}
+        parameters = {name: self.aggregate.parameters[name] for name in FUNCTIONS[function].parameters}
         is_part = _takes_part(self.aggregate) and bool((total != tuples).any())  # a count of all is exactly that
         return threshold(function, error, risk, population, parameters, is_part)
 
 
 def _takes_part(aggregate: NamedAggregate) -> bool:
     """Test whether tuples without a value, as it is null or the condition does not hold, count as 0."""
-    return aggregate.values is not None and TYPED_FUNCTIONS[aggregate.function].threshold_of_part is not None
+    return aggregate.values is not None and FUNCTIONS[aggregate.function].threshold_of_part is not None

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.population import Population
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 
 FEWEST = 1e-9
 """Tolerance for rounding, in tuples: a window that lacks one tuple may seem to lack this much less."""
@@ -50,7 +50,7 @@ def threshold_refusal(function: str, has_condition: bool) -> str | None:
 
     `has_condition`: it takes the values of some tuples alone.
     """
-    known = TYPED_FUNCTIONS[function]
+    known = FUNCTIONS[function]
     if known.threshold is None:
         return f"no coverage threshold is known of {function}"
     if has_condition and known.threshold_of_part is None:
@@ -71,13 +71,13 @@ def threshold(
     Parameters
     ----------
     function : str
-        In `typed_functions.TYPED_FUNCTIONS`, with a threshold.
+        In `functions.FUNCTIONS`, with a threshold.
     error, risk : float
         ε and δ in (0, 1), to which `refusal` does not object.
     parameters : dict
         Those that the function takes, as q.
     of_part : bool
-        Whether some tuples of the population may have no value, see `TypedFunction`.
+        Whether some tuples of the population may have no value, see `Function`.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def threshold(
     """
     if reason := refusal(error, risk):
         raise ValueError(": ".join(reason))
-    known = TYPED_FUNCTIONS[function]
+    known = FUNCTIONS[function]
     of_population = known.threshold_of_part if of_part else known.threshold
     if of_population is None:
         raise ValueError(threshold_refusal(function, of_part))

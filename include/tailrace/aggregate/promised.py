@@ -43,7 +43,7 @@ class PromisedAggregates:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         reads = set() if self.derived is None else set(self.derived.inputs)
-        counts_tuples = "tuples" in reads or any(each.typed is None for each in self.aggregates)
+        counts_tuples = "tuples" in reads or any(each.bound is None for each in self.aggregates)
         return tuple(name for name in Aggregates(self.aggregates).types if name != "tuples" or counts_tuples)
 
     @cached_property
@@ -77,7 +77,7 @@ class PromisedAggregates:
     @cached_property
     def _by_accumulators(self) -> tuple[Aggregates, Aggregates]:
         """The aggregates whose accumulators merge, and those that keep values."""
-        keeps = [each.typed is not None and each.typed.measure is not None for each in self.aggregates]
+        keeps = [each.bound is not None and each.bound.measure is not None for each in self.aggregates]
         merging, keeping = (
             tuple(each for each, keeps_values in zip(self.aggregates, keeps, strict=True) if keeps_values == is_wanted)
             for is_wanted in (False, True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.population import Floats, Population
 from tailrace.aggregate.promise import threshold
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 
@@ -126,5 +126,5 @@ def simulate(windows: int, seed: int) -> list[dict[str, Any]]:
 
 def threshold_of(name: str, error: float, risk: float, population: Population, q: float = 0.5) -> float:
     """Return λ_thr of a function of the registry, with q for its parameters; see `promise.threshold`."""
-    parameters = dict.fromkeys(TYPED_FUNCTIONS[name].parameters, q)
+    parameters = dict.fromkeys(FUNCTIONS[name].parameters, q)
     return threshold(name, error, risk, population, parameters)

@@ -6,14 +6,14 @@ import pyarrow as pa
 import pytest
 
 from aggregates import kind_of, with_q
-from tailrace.aggregate.named_kind import NamedAggregates
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
+from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.kind import Aggregate
 from tailrace.windows.sliding import Sliding
 
 LATE = ("key", "window_start", "window_end", "tuples", "total")
 
 
-def kind(function: str) -> NamedAggregates:
+def kind(function: str) -> Aggregate:
     return kind_of(Sliding(10, 5), function, **with_q(function))
 
 
@@ -57,6 +57,6 @@ def test_an_answer_that_is_not_finite_is_left_out(answer, late):
     assert answers == {("b", 20): (1.0, 1)}
 
 
-@pytest.mark.parametrize("function", sorted(TYPED_FUNCTIONS.keys() - {"sum", "count"}))
+@pytest.mark.parametrize("function", sorted(FUNCTIONS.keys() - {"sum", "count"}))
 def test_functions_that_need_more_than_a_sum_amend_nothing(function):
     assert amend_answers(function, [("a", 20, 1.0, 1)], [("a", 20, 1, None)]) == {}

@@ -6,13 +6,11 @@ import pyarrow as pa
 import pytest
 
 from aggregates import kind_of
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.kind import Aggregate
 from tailrace.windows.sliding import Sliding
 
 
-def kind(
-    function: str = "sum", size: int = 20, slide: int = 10, key_type: pa.DataType | None = None
-) -> NamedAggregates:
+def kind(function: str = "sum", size: int = 20, slide: int = 10, key_type: pa.DataType | None = None) -> Aggregate:
     return kind_of(Sliding(size, slide), function, 0.9 if function == "quantile" else None, key_type)
 
 
@@ -28,7 +26,7 @@ def content(*rows: tuple, key_type: pa.DataType | None = None) -> pa.RecordBatch
     )
 
 
-def evaluate_rows(aggregate: NamedAggregates, *rows: tuple) -> dict[tuple, tuple]:
+def evaluate_rows(aggregate: Aggregate, *rows: tuple) -> dict[tuple, tuple]:
     answers = aggregate.evaluate(content(*rows, key_type=aggregate.key_type)).to_pylist()
     return {(r["key"], r["window_start"], r["window_end"]): (r["value"], r["tuples"]) for r in answers}
 

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tailrace.aggregate.amend_all import AMOUNTS
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.amend import AMOUNTS
+from tailrace.aggregate.bindings import BINDINGS
+from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
-from tailrace.aggregate.typed import BINDINGS
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.overflows import OVERFLOWED
 from tailrace.windows.sliding import Sliding
@@ -25,7 +25,7 @@ WINDOWS = Sliding(1000, 1000)
 Each = dict[str, dict[str, Any]]
 
 
-def kind_of(each: Each, types: dict[str, pa.DataType] = TYPES) -> NamedAggregates:
+def kind_of(each: Each, types: dict[str, pa.DataType] = TYPES) -> Aggregate:
     section = NamedAggregatesSection.model_validate({"function": NAMED, "each": each})
     return aggregate_of(WINDOWS, section, ColumnTypes(carried={f"value_{n}": t for n, t in types.items()}))
 
@@ -39,7 +39,7 @@ def tuples(rows: list[dict[str, Any]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns | values)
 
 
-def answer(kind: NamedAggregates, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def answer(kind: Aggregate, rows: list[dict[str, Any]]) -> dict[str, Any]:
     (found,) = kind.evaluate(tuples(rows)).to_pylist()
     return {name: found[name] for name in kind.names}
 
@@ -164,7 +164,7 @@ def test_values_under_a_condition_are_none_of_a_column_that_is_called_so() -> No
 
 
 def test_each_function_that_a_file_may_name_is_bound() -> None:
-    assert BINDINGS.keys() == TYPED_FUNCTIONS.keys()
+    assert BINDINGS.keys() == FUNCTIONS.keys()
 
 
 def test_functions_of_numbers_refuse_other_columns_with_what_would_be_right() -> None:

@@ -10,14 +10,14 @@ import pytest
 
 from tailrace.aggregate import promise
 from tailrace.aggregate.aggregates import NamedAggregate
+from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.population import Population
-from tailrace.aggregate.typed import Values
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 
 ERROR, RISK = 0.05, 0.05
 TYPES = [pa.float64(), pa.int64(), pa.decimal128(18, 2), pa.decimal128(38, 4)]
-PROMISING = [name for name, function in TYPED_FUNCTIONS.items() if function.threshold is not None]
+PROMISING = [name for name, function in FUNCTIONS.items() if function.threshold is not None]
 Windows = list[list[tuple[int | None, bool]]]
 
 

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from tailrace.aggregate import promise, promise_rank
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.population import Population
 from tailrace.aggregate.promise import refusal, threshold_refusal
 from tailrace.aggregate.promise_mean import chernoff
 from tailrace.aggregate.promise_rank import Side
 from tailrace.aggregate.simulation import Windows, missing
 from tailrace.aggregate.simulation import threshold_of as threshold
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 
 EXPONENTIAL = tuple(-np.log1p(-(np.arange(1000) + 0.5) / 1000))
 MODES = tuple(np.where(np.arange(100) < 58, 1.0, 5.0))
-FUNCTIONS = ("sum", "count", "avg", "min", "max", "median", "quantile")
+PROMISING = ("sum", "count", "avg", "min", "max", "median", "quantile")
 
 
 def test_count_is_off_by_what_is_missing_and_exactly_the_error_is_too_much():
@@ -122,7 +122,7 @@ def test_a_few_values_are_not_the_population():
     assert threshold("median", 0.05, 0.05, Population(500, 1.0, MODES * 30)) < 0.5
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", PROMISING)
 @pytest.mark.parametrize("sample", [(), EXPONENTIAL], ids=["sums", "sample"])
 def test_the_threshold_is_monotone_in_promise_and_population(function, sample):
     def share_of(error: float = 0.1, risk: float = 0.05, n: float = 400, cv: float = 1.0) -> float:
@@ -140,7 +140,7 @@ def test_the_threshold_is_monotone_in_promise_and_population(function, sample):
     assert share_of(error=1e-6, risk=1e-9) == share_of(n=1) == 1
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", PROMISING)
 def test_the_threshold_is_1_where_no_tuple_may_be_missing(function):
     share = threshold(function, 0.05, 0.05, Population(15, 1.0, EXPONENTIAL))
     assert share == 1
@@ -177,8 +177,8 @@ def test_a_promise_that_cannot_be_kept_is_refused(function, error, risk, wrong):
 
 
 def test_functions_without_a_threshold_are_named_with_the_reason():
-    promising = {name for name in TYPED_FUNCTIONS if threshold_refusal(name, has_condition=False) is None}
-    assert promising == {*FUNCTIONS}
+    promising = {name for name in FUNCTIONS if threshold_refusal(name, has_condition=False) is None}
+    assert promising == {*PROMISING}
     of_part = {name for name in promising if threshold_refusal(name, has_condition=True) is None}
     assert of_part == {"sum", "count", "min", "max"}
     assert threshold_refusal("stddev", has_condition=False) == "no coverage threshold is known of stddev"
@@ -201,7 +201,7 @@ def test_a_count_of_some_tuples_is_the_sum_of_ones_and_zeros(error, risk):
     assert of_all == pytest.approx(threshold("count", error, risk, of_some), abs=1e-4)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", PROMISING)
 def test_any_other_promise_can_be_kept(function):
     assert refusal(1e-9, 1e-9) is None
     assert threshold(function, 1e-9, 1e-9, Population(500, inf)) == 1

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tailrace.aggregate.aggregates import NamedAggregate
+from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
-from tailrace.aggregate.typed import Values
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.expressions.projection import Projection
 
 TYPES = {"double": pa.float64(), "whole": pa.int64(), "money": pa.decimal128(18, 2), "long": pa.decimal128(38, 4)}
@@ -108,7 +108,7 @@ def by_window(rows: list[tuple]) -> list[list[Row]]:
 
 
 @pytest.mark.parametrize("where", [False, True], ids=["", "where"])
-@pytest.mark.parametrize("function", TYPED_FUNCTIONS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, error=ERRORS, dtype=st.sampled_from([*TYPES]))
 def test_the_required_slack_is_the_least_k_from_which_on_the_answer_is_near(function, where, rows, error, dtype):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregates import kind_of
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.disorder.quantile.key_sketch import GROUPS
@@ -26,7 +26,7 @@ TUPLES = st.lists(
 )
 
 
-def sample_sums(rows: list[tuple[str, int, int, int]], kind: NamedAggregates = SUM) -> dict[int, dict]:
+def sample_sums(rows: list[tuple[str, int, int, int]], kind: Aggregate = SUM) -> dict[int, dict]:
     """The sampled sums (tuples, total, squares) by key group and (tick, pane)."""
     key, event, tick, value = zip(*rows, strict=True) if rows else ([], [], [], [])
     columns = {"event_time": pa.array(event, pa.int64()), "tick": pa.array(tick, pa.int64())}

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from aggregates import kind_of
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.kind import Aggregate
 from tailrace.answers.affected_windows import MissedWindows
 from tailrace.answers.by_window import ByWindow
 from tailrace.answers.identity import WINDOW
@@ -47,7 +47,7 @@ EVERY = {("a", 15): 6.0, ("a", 20): 7.0, ("b", 15): 8.0, ("d", 15): -1.0}
 class Past:
     """Takes note of what it is asked; its answers are -1."""
 
-    kind: NamedAggregates
+    kind: Aggregate
     known_repeats: list[tuple] = field(default_factory=list)
     searched: list[tuple] = field(default_factory=list)
     evaluated: list[tuple] = field(default_factory=list)

@@ -10,7 +10,7 @@ import pytest
 
 from memory_tables import MemoryTables
 from oracle import Settings, Tuple, batch, distinct, stream
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration import recent_windows as module
 from tailrace.calibration.calibration_input import LoggedHistory
 from tailrace.calibration.recent_windows import NotReady, RecentWindows
@@ -162,10 +162,10 @@ def test_repeats_count_once():
 
 def test_many_tuples_are_measured_in_parts_by_key(monkeypatch):
     desk = MemoryTables(TUPLES, QUERY, CUTS)
-    steps, step = [], NamedAggregates.step
+    steps, step = [], Aggregate.step
     whole = recent(desk, 12).measure(np.array([0, 300]))
     monkeypatch.setattr(module, "_ROWS_AT_ONCE", 100)
-    monkeypatch.setattr(NamedAggregates, "step", lambda *arguments: steps.append(1) or step(*arguments))
+    monkeypatch.setattr(Aggregate, "step", lambda *arguments: steps.append(1) or step(*arguments))
     parts = recent(desk, 12).measure(np.array([0, 300]))
     assert len(steps) >= 6
     assert parts.measured.quality == pytest.approx(whole.measured.quality)

@@ -15,7 +15,7 @@ import aggregates
 from harness import windows_of
 from oracle import Settings, Tuple, batch, stream, ticks_of
 from streams import disordered
-from tailrace.aggregate.named_kind import NamedAggregates
+from tailrace.aggregate.kind import Aggregate
 from tailrace.calibration.measure import Accuracies, EventTimeCourse, measure, settling_ms
 from tailrace.calibration.standard_error import LossOverlap
 from tailrace.ground.time_limits import BEFORE_ALL
@@ -28,7 +28,7 @@ SPAN = 10**8
 NO_DELAYS = np.zeros(1, np.int64)
 
 
-def kind_of(query: Settings) -> NamedAggregates:
+def kind_of(query: Settings) -> Aggregate:
     return aggregates.kind_of(windows_of(query), query.function, query.q)
 
 

@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from tailrace.aggregate.accuracy import errors_by_column, greatest_errors, share_right
 from tailrace.aggregate.aggregates import NamedAggregate
-from tailrace.aggregate.amend_all import AmendedAggregates, amend_all, amounts_of
+from tailrace.aggregate.amend import AmendedAggregates, amend, amounts_of
+from tailrace.aggregate.bindings import takes
 from tailrace.aggregate.chosen import ORDER
 from tailrace.aggregate.counted_overflows import CountedOverflows
 from tailrace.aggregate.error_model import AggregateErrorModel
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
-from tailrace.aggregate.typed import takes
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.error_model import Promises
@@ -36,7 +36,7 @@ from tailrace.operators.window import PaneState
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamedAggregates(KeyedWindows):
+class Aggregate(KeyedWindows):
     """One aggregate or several over the windows of each key, each a column of the answers.
 
     `columns` has the source's columns that are read as doubles.
@@ -104,7 +104,7 @@ class NamedAggregates(KeyedWindows):
 
     def type_problems(self) -> list[Problem]:
         problems = []
-        takes_any = ", ".join(name for name, function in TYPED_FUNCTIONS.items() if not function.of_numbers)
+        takes_any = ", ".join(name for name, function in FUNCTIONS.items() if not function.of_numbers)
         for each in self.aggregates:
             if each.values is not None and not takes(each.function, each.values.dtype):
                 assert each.values.source is not None
@@ -156,7 +156,7 @@ class NamedAggregates(KeyedWindows):
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
         """Add late tuples to answers; where a function can't be amended, there are no rows."""
-        rows = amend_all(self.aggregates, answers, late)
+        rows = amend(self.aggregates, answers, late)
         if rows is None:
             return pa.RecordBatch.from_pylist([], self.answer)
         return super()._answers(self._with_expressions(rows))

@@ -1,4 +1,4 @@
-"""The registry of the functions of named aggregates: what a query file may say. `typed.BINDINGS` computes them."""
+"""The registry of the aggregate functions: what a query file may say. `bindings.BINDINGS` computes them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SHARE = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, description=QUAN
 
 
 @dataclass(frozen=True)
-class TypedFunction:
-    """An aggregate function of named aggregates.
+class Function:
+    """An aggregate function.
 
     Attributes
     ----------
@@ -51,22 +51,22 @@ class TypedFunction:
 
 
 _ALL = (
-    TypedFunction("sum", amended_as="sum", threshold=total, threshold_of_part=total),
-    TypedFunction(
+    Function("sum", amended_as="sum", threshold=total, threshold_of_part=total),
+    Function(
         "count", of_numbers=False, amended_as="sum", needs_column=False, threshold=counted, threshold_of_part=total
     ),
-    TypedFunction("avg", threshold=mean),
-    TypedFunction("min", of_numbers=False, amended_as="min", threshold=extreme, threshold_of_part=extreme),
-    TypedFunction("max", of_numbers=False, amended_as="max", threshold=extreme, threshold_of_part=extreme),
-    TypedFunction("median", threshold=partial(ranked, q=0.5)),
-    TypedFunction("quantile", parameters={"q": SHARE}, threshold=ranked),
-    TypedFunction("stddev"),
-    TypedFunction("stddev_pop"),
-    TypedFunction("var"),
-    TypedFunction("var_pop"),
-    TypedFunction("count_distinct", of_numbers=False),
-    TypedFunction("first", of_numbers=False),
-    TypedFunction("last", of_numbers=False),
+    Function("avg", threshold=mean),
+    Function("min", of_numbers=False, amended_as="min", threshold=extreme, threshold_of_part=extreme),
+    Function("max", of_numbers=False, amended_as="max", threshold=extreme, threshold_of_part=extreme),
+    Function("median", threshold=partial(ranked, q=0.5)),
+    Function("quantile", parameters={"q": SHARE}, threshold=ranked),
+    Function("stddev"),
+    Function("stddev_pop"),
+    Function("var"),
+    Function("var_pop"),
+    Function("count_distinct", of_numbers=False),
+    Function("first", of_numbers=False),
+    Function("last", of_numbers=False),
 )
 
-TYPED_FUNCTIONS: dict[str, TypedFunction] = {function.name: function for function in _ALL}
+FUNCTIONS: dict[str, Function] = {function.name: function for function in _ALL}

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
-from tailrace.aggregate.typed import MOST_DIGITS, Values
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
+from tailrace.aggregate.bindings import MOST_DIGITS, Values
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.value_column import Ints
 from tailrace.ground.columns import pair, unify
 from tailrace.ground.grouped_rows import GroupedRows
@@ -55,7 +55,7 @@ class AmendedAggregates(Aggregates):
         return codes, late | {AMOUNTS: pa.StructArray.from_arrays([parts[each.name] for each in fields], fields=fields)}
 
 
-def amend_all(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Table) -> pa.RecordBatch | None:
+def amend(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Table) -> pa.RecordBatch | None:
     """Add the late tuples to the streamed answers.
 
     Parameters
@@ -122,7 +122,7 @@ def _is_amended(aggregate: NamedAggregate) -> bool:
 
     In doubles only sums can, and the number of tuples: late rows of earlier versions have sums alone.
     """
-    if TYPED_FUNCTIONS[aggregate.function].amended_as is None:
+    if FUNCTIONS[aggregate.function].amended_as is None:
         return False
     if aggregate.in_doubles:
         return aggregate.function == "sum" or aggregate.values is None
@@ -145,7 +145,7 @@ def _part(aggregate: NamedAggregate) -> NamedAggregate:
 
 def _merging(aggregate: NamedAggregate, field: pa.Field) -> NamedAggregate:
     """Return the aggregate that merges its answers over parts of a window."""
-    function = TYPED_FUNCTIONS[aggregate.function].amended_as
+    function = FUNCTIONS[aggregate.function].amended_as
     assert function is not None
     return NamedAggregate(aggregate.name, function, Values(aggregate.name, field.type), {})
 

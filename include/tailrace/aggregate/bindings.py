@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, Moments, Total
 from tailrace.aggregate.chosen import Choice, Chosen
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.quantiles import quantiles
-from tailrace.aggregate.typed_functions import TYPED_FUNCTIONS
 from tailrace.aggregate.value_column import ValueColumn, decimals, is_exact, is_number, is_of_64_bits, restored
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
@@ -62,7 +62,7 @@ class Values(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Typed:
+class BoundFunction:
     """A function bound to a column; a frozen value that is sent to every worker.
 
     Attributes
@@ -86,71 +86,71 @@ class Typed:
     count: Count | None = None
 
 
-def bind_count(values: Values, parameters: Mapping[str, Any]) -> Typed:
+def bind_count(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     """Bind `count`: of the values that are not null."""
     count = Count(values.column)
-    return Typed(pa.int64(), (count,), partial(_integers, count.name))
+    return BoundFunction(pa.int64(), (count,), partial(_integers, count.name))
 
 
-def bind_sum(values: Values, parameters: Mapping[str, Any]) -> Typed:
+def bind_sum(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     """Bind `sum`: exact for integers and decimals; with `wide`, a type that holds every sum of integers."""
     count, dtype = Count(values.column), values.dtype
     if not is_exact(dtype):
         total = Total(values.column)
-        return Typed(pa.float64(), (count, total), partial(_doubles, count.name, total.name))
+        return BoundFunction(pa.float64(), (count, total), partial(_doubles, count.name, total.name))
     exact = ExactTotal(values.column, dtype)
     result = pa.decimal128(MOST_DIGITS, 0) if parameters.get("wide") else pa.int64()
     if pa.types.is_decimal(dtype):
         result = pa.decimal128(min(MOST_DIGITS, dtype.precision + _MORE_DIGITS), dtype.scale)
-    return Typed(result, (count, exact), partial(_exact, count.name, exact, result), count=count)
+    return BoundFunction(result, (count, exact), partial(_exact, count.name, exact, result), count=count)
 
 
-def bind_avg(values: Values, parameters: Mapping[str, Any]) -> Typed:
+def bind_avg(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     """Bind `avg`: the exact sum of integers and decimals as a double, through the number of values."""
     count = Count(values.column)
     total = ExactTotal(values.column, values.dtype) if is_exact(values.dtype) else Total(values.column)
     scale = values.dtype.scale if pa.types.is_decimal(values.dtype) else 0
-    return Typed(pa.float64(), (count, total), partial(_mean, count.name, total, 10.0**scale))
+    return BoundFunction(pa.float64(), (count, total), partial(_mean, count.name, total, 10.0**scale))
 
 
-def bind_extreme(values: Values, parameters: Mapping[str, Any], how: Choice) -> Typed:
+def bind_extreme(values: Values, parameters: Mapping[str, Any], how: Choice) -> BoundFunction:
     """Bind `min` or `max`."""
     dtype = values.dtype
     if not (is_of_64_bits(dtype) or pa.types.is_floating(dtype)):
         return bind_choice(values, parameters, how)
     assert how in ("min", "max")
     count, extreme = Count(values.column), Extreme(values.column, dtype, how)
-    return Typed(dtype, (count, extreme), partial(_stored, count.name, extreme.name, dtype))
+    return BoundFunction(dtype, (count, extreme), partial(_stored, count.name, extreme.name, dtype))
 
 
-def bind_choice(values: Values, parameters: Mapping[str, Any], choice: Choice) -> Typed:
+def bind_choice(values: Values, parameters: Mapping[str, Any], choice: Choice) -> BoundFunction:
     """Bind a function that chooses one of the values."""
     count, chosen = Count(values.column), Chosen(values.column, values.dtype, choice, values.id_type)
-    return Typed(values.dtype, (count, chosen), partial(_stored, count.name, chosen.name, values.dtype))
+    return BoundFunction(values.dtype, (count, chosen), partial(_stored, count.name, chosen.name, values.dtype))
 
 
-def bind_spread(values: Values, parameters: Mapping[str, Any], is_root: bool, freedom: int) -> Typed:
+def bind_spread(values: Values, parameters: Mapping[str, Any], is_root: bool, freedom: int) -> BoundFunction:
     """Bind a variance or its root, by the number of values less `freedom`."""
     moments = Moments(values.column)
-    return Typed(pa.float64(), (moments,), partial(_spread, moments, is_root, freedom))
+    return BoundFunction(pa.float64(), (moments,), partial(_spread, moments, is_root, freedom))
 
 
-def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None = None) -> Typed:
+def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None = None) -> BoundFunction:
     """Bind a quantile, by linear interpolation as `quantiles.quantiles`."""
     kept = Kept(values.column, values.dtype, in_doubles=True)
     measure = partial(_quantile, kept, parameters["q"] if q is None else q)
-    return Typed(pa.float64(), (kept,), partial(_doubles, "count", "quantile"), measure)
+    return BoundFunction(pa.float64(), (kept,), partial(_doubles, "count", "quantile"), measure)
 
 
-def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> Typed:
+def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     """Bind the number of distinct values: exact, or with `approximate` the estimate of a sketch."""
     if parameters.get("approximate"):
         from tailrace.aggregate.distinct_sketch import DistinctSketch
 
         sketch = DistinctSketch(values.column)
-        return Typed(pa.int64(), (sketch,), partial(_estimates, sketch))
+        return BoundFunction(pa.int64(), (sketch,), partial(_estimates, sketch))
     kept = Kept(values.column, values.dtype, in_doubles=False)
-    return Typed(pa.int64(), (kept,), partial(_integers, "distinct"), partial(_distinct, kept))
+    return BoundFunction(pa.int64(), (kept,), partial(_integers, "distinct"), partial(_distinct, kept))
 
 
 def _integers(name: str, columns: Columns) -> pa.Array:
@@ -214,7 +214,7 @@ def _distinct(kept: Kept, rows: GroupedRows, columns: Columns) -> Columns:
     return {"distinct": kept.distinct(rows, columns)}
 
 
-BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], Typed]] = {
+BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], BoundFunction]] = {
     "sum": bind_sum,
     "count": bind_count,
     "avg": bind_avg,
@@ -230,9 +230,9 @@ BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], Typed]] = {
     "first": partial(bind_choice, choice="first"),
     "last": partial(bind_choice, choice="last"),
 }
-"""What binds each function of `typed_functions.TYPED_FUNCTIONS` to the values of a column, with its parameters."""
+"""What binds each function of `functions.FUNCTIONS` to the values of a column, with its parameters."""
 
 
 def takes(function: str, dtype: pa.DataType) -> bool:
     """Test whether a function takes values of a type."""
-    return not TYPED_FUNCTIONS[function].of_numbers or is_number(dtype)
+    return not FUNCTIONS[function].of_numbers or is_number(dtype)
