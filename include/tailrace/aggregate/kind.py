@@ -118,7 +118,7 @@ class Aggregate(KeyedWindows):
         try:
             assert problems or self.values
         except NamedError as error:
-            where = f"aggregate.{error.name}.expression, at {error.position}"
+            where = f"aggregate.{error.name}.expression: {error.position}"
             problems.append(Problem(where, error.fault, error.remedy))
         return problems
 

@@ -20,7 +20,7 @@ from tailrace.query.sql_form import SQL, SqlText, field_fault, require_streams_f
 from tailrace.query.yaml_file import FieldPath, YamlFile, read
 from tailrace.sql.beside import BesideError
 
-_FIELD = re.compile(r"((?:streams|aggregate|topk)\.[^:]+?)(: |\Z)")
+_FIELD = re.compile(r"((?:streams|aggregate|topk|emd_join|spatial_join|disorder)\.[^:]+?)(: |\Z)")
 
 
 def load(path: Path, streams: Path | None = None) -> Query:

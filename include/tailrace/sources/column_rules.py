@@ -83,7 +83,8 @@ def require_fit(where: str, part: str, dtype: pa.DataType, columns: Columns) -> 
         return
     role = f"it is the query's {part}"
     if part in columns.readers:
-        role = f"{columns.readers[part]} reads it"
+        place = columns.readers[part]
+        role, where = f"{place.partition(':')[0]} reads it", f"{place}: {where}"
     elif part in columns.free:
         role = "answers can't have such a column" if part in columns.carried else "no expression reads such a column"
     raise refuse(where, f"its type is {dtype}, but {role}", remedy)

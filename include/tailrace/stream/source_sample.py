@@ -125,7 +125,7 @@ def require_types(query: Query, types: Mapping[str, Types], table: ColumnTypes |
         found = kind.type_problems() if isinstance(kind, TypedByColumns) else []
         if not found and isinstance(query.policy, PromisingPolicy) and isinstance(kind, Promising):
             found = kind.error_model.type_problems(query.policy.of)
-        problems += [replace(problem, where=f"query {query.name}: {problem.where}") for problem in found]
+        problems += found
     if problems:
         raise Unfit(problems)
 

@@ -176,4 +176,4 @@ def test_functions_of_numbers_refuse_other_columns_with_what_would_be_right() ->
     )
     assert "min" in problem.remedy
     (problem,) = kind_of({"n": {"function": "count"}, "bad": {"expression": "n + date '2020-01-01'"}}).type_problems()
-    assert problem.where.startswith("aggregate.bad.expression, at 1:")
+    assert problem.where.startswith("aggregate.bad.expression: 1:")

@@ -75,7 +75,7 @@ def test_a_promise_of_an_answer_that_is_no_number_is_refused_before_anything_is_
     with pytest.raises(Unfit) as refused:
         local_stream.run(query, tmp_path / "wh", RunOptions(live=False))
     (problem,) = refused.value.problems
-    assert problem.where == f"query readings: disorder.{'policy' if of is None else 'of'}"
+    assert problem.where == f"disorder.{'policy' if of is None else 'of'}"
     assert fault in problem.fault
     assert problem.remedy == remedy
     assert not (tmp_path / "wh").exists() or not [*(tmp_path / "wh").rglob("*.parquet")]

@@ -109,6 +109,7 @@ def test_an_expression_that_does_not_fit_the_source_is_refused_before_anything_i
     assert not (directory / "wh").exists()
 
 
+LOCAL = ("--engine", "local", "--bounded", "--warehouse", "wh")
 MISSING = """\
 name: revenue
 streams:
@@ -173,6 +174,51 @@ def test_each_column_that_the_source_lacks_is_refused_by_its_line_field_and_plac
             assert f"revenue.yaml:{LINES[form].get(name, '')}" in problem
             assert f"right would be: {remedy}" in problem
         assert len(problems) == len(PLACES)
+    assert not (directory / "wh").exists()
+
+
+TYPES = """\
+    columns:
+      net: amount * quantity
+    key: platform
+kind: aggregate
+window: 1 min
+aggregate:
+  words: {function: sum, column: status}
+  newest: {function: last, column: status}
+  odd: {function: count, where: quantity}
+  ratio: {expression: newest / 2}
+disorder: {policy: k_slack, k: 1 s}
+"""
+PLACES_OF_TYPES = {
+    "words": ("14: aggregate.words: ", "function sum takes numbers"),
+    "odd": ("16: aggregate.odd.where: ", "the condition is of type"),
+}
+
+
+def test_types_that_do_not_fit_are_refused_by_their_lines(tailrace, directory):
+    file = directory / "revenue.yaml"
+    text = MISSING.replace("FORMAT", "parquet").replace("id: Id", "id: id") + TYPES
+    cases = [
+        (text, PLACES_OF_TYPES.values()),
+        (
+            text.replace("function: sum", "function: max").replace("where: quantity", "where: quantity > 1"),
+            [("17: aggregate.ratio.expression: 1:1: ", "string")],
+        ),
+        (
+            text.replace("  words: {function: sum, column: status}\n", "")
+            .replace("  odd: {function: count, where: quantity}\n  ratio: {expression: newest / 2}\n", "")
+            .replace("k_slack, k: 1 s", "quantile, error: 0.1, risk: 0.1, of: [newest]"),
+            [("15: disorder.of: ", "newest is of type string")],
+        ),
+    ]
+    for written, expected in cases:
+        file.write_text(written)
+        for command in (("validate", "revenue.yaml", "--source"), ("run", "revenue.yaml", *LOCAL)):
+            refused = tailrace(*command, code=2).stderr
+            for place, fault in expected:
+                assert f"revenue.yaml:{place}" in refused
+                assert fault in refused
     assert not (directory / "wh").exists()
 
 
