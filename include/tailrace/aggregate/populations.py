@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.population import Population
 from tailrace.aggregate.promise import threshold
+from tailrace.aggregate.value_column import Floats
 
 _TUPLES = "tuples"
 
@@ -25,7 +27,7 @@ class SampledPopulation(NamedTuple):
     Attributes
     ----------
     number, total, squares : str
-        The columns of n, Σv and Σv²: of tuples where nothing is known of the values.
+        The columns whose sums over a window are n, Σv and Σv²; `tuples` where λ_thr does not depend on the values.
     value : (str, str) or None
         The column of single values, and the one that is 1 where a row has a value.
     accumulators : tuple of Accumulator
@@ -59,20 +61,34 @@ class SampledPopulation(NamedTuple):
     @property
     def sums(self) -> tuple[str, ...]:
         """The columns of which it needs the sums of windows."""
-        return self.number, self.total, self.squares
+        return self.number, self.total, self.squares, _TUPLES
 
     def threshold(self, error: float, risk: float, sums: Mapping[str, Any], values: Mapping[str, Any]) -> float:
         """Return λ_thr, given what `PromisedAnswers.threshold` is given; 1 while no window has a value."""
-        tuples, total, squares = (sums[name] for name in self.sums)
-        has_values = tuples > 0
+        number, total, squares, tuples = (sums[name] for name in self.sums)
+        has_values = number > 0
         if not has_values.any():
             return 1.0
         sample = () if self.value is None else tuple(np.asarray(values[self.value[0]]).tolist())
-        population = Population.of(tuples[has_values], total[has_values], squares[has_values], sample)
+        population = Population.of(number[has_values], total[has_values], squares[has_values], sample)
         function = self.aggregate.function
         parameters = {name: self.aggregate.parameters[name] for name in FUNCTIONS[function].parameters}
-        is_part = _takes_part(self.aggregate) and bool((total != tuples).any())  # a count of all is exactly that
-        return threshold(function, error, risk, population, parameters, is_part)
+        is_part = _takes_part(self.aggregate) and bool((total != number).any())  # a count of all is exactly that
+        variance = _share_variance(number[has_values], tuples[has_values])
+        if not variance:
+            return threshold(function, error, risk, population, parameters, is_part)
+        # Half of the risk that too few of the values are there, by Cantelli's inequality, and half that these err.
+        margin = sqrt(variance * (2 / risk - 1))
+        return min(1.0, threshold(function, error, risk / 2, population, parameters, is_part) + margin)
+
+
+def _share_variance(number: Floats, tuples: Floats) -> float:
+    """Return the greatest variance of the share of a window's values that are there, the mean over windows.
+
+    Of λn tuples that are there at random the number of values is hypergeometric. Where all tuples have a value it is 0.
+    """
+    spread = np.maximum(tuples - number, 0) / np.maximum(tuples - 1, 1)
+    return float(np.mean(spread / (4 * number)))
 
 
 def _takes_part(aggregate: NamedAggregate) -> bool:

@@ -56,7 +56,7 @@ class PromisedAggregates:
 
     def threshold(self, error: float, risk: float, sums: Columns, values: Columns) -> float:
         """Return the largest λ_thr of the answers, see `PromisedAnswers`; queries with others are refused."""
-        assert [each.aggregate.name for each in self.populations]
+        assert self.populations
         return max(each.threshold(error, risk, sums, values) for each in self.populations)
 
     def required_slack(self, error: float, window: Ints, need: Ints, columns: Columns) -> Ints:

@@ -108,7 +108,7 @@ def rebuild(
     comes into force at its end; until then Ctrl-C leaves everything as it was.
     """
     from tailrace.ground.object_path import on_disk
-    from tailrace.query.loading import load
+    from tailrace.query.loading import load, located
     from tailrace.storage.layout import Layout
     from tailrace.stream.rebuild import plan_rebuild
     from tailrace.terminal.stream_progress import StreamProgress
@@ -116,10 +116,12 @@ def rebuild(
     query = load(file, streams)
     layout = Layout.of(warehouse, query.name)
     if dry_run:
-        for line in _lines(plan_rebuild(query, layout, file)):
+        with located(file, streams):
+            planned = plan_rebuild(query, layout, file)
+        for line in _lines(planned):
             screen.out.print(line, markup=False, soft_wrap=True)
         return
-    with StreamProgress() as progress:
+    with located(file, streams), StreamProgress() as progress:
         done = rebuild_on(engine)(query, warehouse, file, progress)
     if done is None:
         screen.err.print("what an earlier rebuild had built is in force now; nothing else was rebuilt")

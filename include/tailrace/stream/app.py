@@ -86,8 +86,8 @@ def run(
             reporter.report("drained")
             return 0
         table = table if manifest is None else open_table(query, layout, manifest, options.live)
+        require_types(query, sources.types, None if table is None else table.types)  # settings may change in between
         if manifest is None:
-            require_types(query, sources.types, None if table is None else table.types)
             query = require_bins(query)
         manifest = manifest or create_checkpoint(query, layout, sources.feeds, table)
         query = query.fixed_by(manifest.structure)

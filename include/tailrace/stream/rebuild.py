@@ -35,11 +35,13 @@ from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.writer import only_driver
 from tailrace.stream.app import OpenExecutor
 from tailrace.stream.planned_rebuild import Rebuild, clear, entries_of
+from tailrace.stream.rejected_before import takes_rejected
 from tailrace.stream.replayed_readers import require_readable, stored_rows, with_stored_segments
 from tailrace.stream.restated_journal import restated, types_of
 from tailrace.stream.run import OnBatch, StreamRun
 from tailrace.stream.run_options import BATCH_ROWS
 from tailrace.stream.sink import Sink
+from tailrace.stream.source_sample import require_types
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.stream_tables import StreamTables
 
@@ -118,7 +120,7 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     if last is None:
         raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin again")
     query = query.fixed_by(manifest.structure)
-    same = keeps_answers(changes(manifest, query))
+    same = keeps_answers(changes(manifest, query)) and not takes_rejected(query, layout, manifest)
     make_plan = _same_answers if same else _other_answers
     return make_plan(query, layout, manifest, last.header.batch + 1, file)
 
@@ -126,6 +128,7 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
 def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, planned: int, file: Path) -> Rebuild:
     """Plan a new checkpoint for the journal's first entries, those of which the tables have all segments."""
     journal, built = Journal(layout.journal), replace(layout, checkpoint_name="checkpoint.built")
+    require_types(query, {name: manifest.types[name] for name in query.streams})
     pipeline = Pipeline.of(query, manifest.types, layout.histories(query.streams), built.chunks)
     histories = [reader.history.name for reader in pipeline.readers if reader.history is not None]
     in_tables = entries_in_tables(layout, manifest, stream_tables(histories))
@@ -155,6 +158,7 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
     count = _with_segments(entries_in_tables(layout, manifest, stream_tables(histories)))
     check_journal(layout, count)
     types = types_of(query, manifest, built)
+    require_types(query, {name: types[name] for name in query.streams})
     columns = {name: each.named() for name, each in columns_of(query).items()}
     after = CheckpointManifest.new(query.structure(), types, manifest.identities, columns)
     pipeline = Pipeline.of(query, types, built.histories(query.streams), built.chunks)
