@@ -33,7 +33,7 @@ class NamedAggregate:
     parameters : dict
         Those that the function takes, as q.
     in_doubles : bool
-        Whether its answers are doubles, as of a query whose one aggregate has no name.
+        Whether answers are cast to doubles, as those of an aggregate without a name.
     """
 
     name: str

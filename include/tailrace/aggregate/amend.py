@@ -22,13 +22,17 @@ from tailrace.windows.panes import Columns
 _IDENTITY = ("key", "window_end", "tuples")
 
 AMOUNTS, TOTAL = "values", "total"
-"""The column of late rows with the answers over their tuples, a field for each aggregate; of one in doubles, itself."""
+"""The columns by which late rows amend answers, over the tuples of each row.
+
+`AMOUNTS` is a struct with a field for each aggregate. `TOTAL` stands in its place for one aggregate without a name.
+"""
 
 
 def amounts_of(aggregates: Sequence[NamedAggregate]) -> dict[str, pa.DataType]:
-    """Return the columns of a late row by which answers are amended; none where one of the aggregates can't be.
+    """Return the columns that late rows have for amending.
 
-    Of an aggregate in doubles there is always one, null where it can't be amended.
+    With names there is none if one of the aggregates can't be amended. Without a name there is always `TOTAL`, null
+    where its answers are evaluated again.
     """
     if _in_doubles(aggregates):
         return {TOTAL: pa.float64()}

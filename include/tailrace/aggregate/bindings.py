@@ -76,7 +76,7 @@ class BoundFunction:
     measure : callable or None
         Gives columns of m windows from the rows of each, by names of its own; of functions that keep values.
     count : Count or None
-        Of a function whose answer is null for a window with values only where its type does not hold it.
+        Set if the result type can overflow: a null answer of a window with values is then an overflow.
     """
 
     result: pa.DataType

@@ -20,7 +20,7 @@ from tailrace.ground.errors import Problem
 
 @dataclass(frozen=True)
 class SampledAggregates(Aggregates):
-    """The aggregates that promised answers need, and what their populations need beside."""
+    """The aggregates that promised answers need, with the further accumulators that λ_thr needs, as sums of squares."""
 
     @cached_property
     def accumulators(self) -> tuple[Accumulator, ...]:

@@ -37,8 +37,8 @@ class Function:
         Gives the coverage threshold λ_thr from error, risk, population and the parameters, see `promise.threshold`;
         None: it is not known.
     threshold_of_part : callable or None
-        The same where the function takes the values of some tuples alone, as others have none; a population's tuples
-        without one then count as 0. None: the share of the tuples that are there is not the share of the values.
+        λ_thr where some tuples have no value, as it is null or a condition does not hold: they count as 0. None: it is
+        not known, as missing tuples do not say how many values are missing.
     """
 
     name: str

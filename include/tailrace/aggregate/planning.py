@@ -15,7 +15,10 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.windows import Windows
 
 VALUE = "value"
-"""The name of an aggregate without one: of the column of its values, and of its answers."""
+"""The column of the answers of an aggregate without a name, and of a tuple's values that it reads."""
+
+_OF_ANY_TYPE = ("count_distinct",)
+"""Functions that take a column in its own type, with or without a name: as doubles, large integers would be alike."""
 
 _VALUE, _CONDITION = "value_", "condition_"
 """Stand before the names of a tuple's columns: so no column of an aggregate is called as another column of tuples."""
@@ -35,13 +38,16 @@ def aggregate_of(
 
 def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys: Keys | None = None) -> Aggregate:
     """Build the kind of one aggregate without a name: its values are read as doubles, and its answers are doubles."""
-    columns = {} if section.column is None else {VALUE: section.column}
+    column = {} if section.column is None else {VALUE: section.column}
     field = "aggregate.where"
     conditions = {} if section.where is None else {field: section.where}
     carried = {_CONDITION + VALUE: field} if conditions else {}
+    columns, dtype = column, pa.float64() if column else pa.bool_()
+    if section.function in _OF_ANY_TYPE:
+        columns, carried, dtype = {}, column | carried, types.of_carried(column)[VALUE]
     values = None
-    if columns or conditions:
-        source, dtype = (VALUE, pa.float64()) if columns else (None, pa.bool_())
+    if column or conditions:
+        source = VALUE if column else None
         values = Values(source, dtype, types.id, _CONDITION + VALUE if conditions else None)
     aggregate = NamedAggregate(VALUE, section.function, values, section.parameters, True)
     return Aggregate(

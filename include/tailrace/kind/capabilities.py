@@ -61,7 +61,8 @@ class IncrementallyCorrectable(Protocol):
         answers : Table
             Streamed answers, each once.
         late : Table
-            The identity, `tuples` and `total` of each late row, for every answer that it missed.
+            The identity, `tuples` and the kind's amounts (`answers.by_window.ByWindow`) of each late row, for every
+            answer that it missed.
         """
 
 

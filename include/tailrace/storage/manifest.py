@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -92,13 +93,21 @@ def changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, 
     Refused
         When what the query declares does not fit what it leaves to the checkpoint.
     """
-    before = manifest.structure
+    before = _with_order(manifest.structure)
     now = json.loads(json.dumps(query.fixed_by(before).structure()))
     names = [name for name in sorted(now.keys() | before.keys()) if before.get(name) != now.get(name)]
     names = [name for name in names if name in before or not name.endswith(".bounds.skew")]
     names = [name for name in names if name in before or now[name] != []]  # a field that its version did not know
     names = [name for name in names if name != "parallelism" or query.tasks]  # without tasks no state depends on it
     return {name: (before.get(name), now.get(name)) for name in names}
+
+
+def _with_order(structure: dict[str, Any]) -> dict[str, Any]:
+    """Add the order of named aggregates, in which an earlier version has written their fields."""
+    names = dict.fromkeys(path.split(".")[1] for path in structure if re.fullmatch(r"aggregate\.\w+\.\w+", path))
+    if "aggregate.order" in structure or len(names) < 2:  # noqa: PLR2004
+        return structure
+    return structure | {"aggregate.order": [*names]}
 
 
 def keeps_answers(changed: Iterable[str]) -> bool:

@@ -154,7 +154,10 @@ class Tables:
                 table.delete(predicate)
 
     def put(self, name: str, rows: pa.Table, columns: Iterable[str], outdated: str | None = None) -> None:
-        """Upsert rows in one commit, by some columns; `outdated` is a condition on others, `old`, to be removed."""
+        """Upsert rows in one commit, by some columns.
+
+        `outdated` is a condition on the stored rows (`old`): those that no new row replaces are removed if it holds.
+        """
         condition = " AND ".join(f'(old."{column}" IS NOT DISTINCT FROM new."{column}")' for column in columns)
         table = self.open(name)
         with naming_what_is_lost(self.layout, name):

@@ -35,7 +35,7 @@ from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.writer import only_driver
 from tailrace.stream.app import OpenExecutor
 from tailrace.stream.planned_rebuild import Rebuild, clear, entries_of
-from tailrace.stream.rejected_before import takes_rejected
+from tailrace.stream.rejected_before import with_rejected_nulls
 from tailrace.stream.replayed_readers import require_readable, stored_rows, with_stored_segments
 from tailrace.stream.restated_journal import restated, types_of
 from tailrace.stream.run import OnBatch, StreamRun
@@ -120,7 +120,8 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     if last is None:
         raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin again")
     query = query.fixed_by(manifest.structure)
-    same = keeps_answers(changes(manifest, query)) and not takes_rejected(query, layout, manifest)
+    manifest = with_rejected_nulls(manifest, query, layout)
+    same = keeps_answers(changes(manifest, query))
     make_plan = _same_answers if same else _other_answers
     return make_plan(query, layout, manifest, last.header.batch + 1, file)
 

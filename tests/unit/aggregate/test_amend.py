@@ -57,6 +57,21 @@ def test_an_answer_that_is_not_finite_is_left_out(answer, late):
     assert answers == {("b", 20): (1.0, 1)}
 
 
+def test_a_part_without_values_adds_tuples_alone():
+    assert amend_answers("sum", [("a", 20, 5.0, 2)], [("a", 20, 3, None), ("a", 20, 1, 2.0)]) == {("a", 20): (7.0, 6)}
+
+
+@pytest.mark.parametrize("more", [{"column": "value"}, {"where": "value > 0"}])
+def test_the_number_of_values_is_not_amended(more):
+    """Late rows of earlier versions have the sum of the values there."""
+    aggregate = kind_of(Sliding(10, 5), "count", **more)
+    row = {"key": "a", "window_start": 10, "window_end": 20, "tuples": 2}
+    streamed = pa.Table.from_pylist([row | {"value": 2.0}], aggregate.answer)
+    late = streamed.select(LATE[:-1]).append_column("total", pa.array([7.0]))
+    assert aggregate.amend(streamed, late).num_rows == 0
+    assert aggregate.late.field("total").type == pa.float64(), "as in tables of earlier versions"
+
+
 @pytest.mark.parametrize("function", sorted(FUNCTIONS.keys() - {"sum", "count"}))
 def test_functions_that_need_more_than_a_sum_amend_nothing(function):
     assert amend_answers(function, [("a", 20, 1.0, 1)], [("a", 20, 1, None)]) == {}

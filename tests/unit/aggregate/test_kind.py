@@ -6,7 +6,10 @@ import pyarrow as pa
 import pytest
 
 from aggregates import kind_of
+from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.kind import Aggregate
+from tailrace.aggregate.planning import single
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
 
 
@@ -111,3 +114,20 @@ def test_quality_compares_answers_of_the_same_window() -> None:
     streamed = kind(size=10).evaluate(content(("a", 5, 1.0)))
     exact = kind(size=10).evaluate(content(("a", 15, 1.0)))
     assert kind().quality(pa.Table.from_batches([streamed]), pa.Table.from_batches([exact])) == 0
+
+
+def test_values_that_doubles_would_make_alike_are_distinct() -> None:
+    section = FunctionSection(function="count_distinct", column="user")
+    exact = single(Sliding(20, 20), section, ColumnTypes(carried={"value": pa.int64()}))
+    rows = content(("a", 5, 0.0), ("a", 6, 0.0), ("a", 7, 0.0))
+    users = pa.array([2**53, 2**53 + 1, 2**53 + 1])
+    (answer,) = exact.evaluate(rows.set_column(2, "value", users)).to_pylist()
+    assert (answer["value"], answer["tuples"]) == (2.0, 3)
+    assert exact.answer.field("value").type == pa.float64()
+
+
+def test_nulls_are_skipped_and_their_tuples_count() -> None:
+    rows = content(("a", 5, None), ("a", 6, 3.0), ("b", 5, None))
+    found = {name: kind(name, 20, 20).evaluate(rows).to_pylist() for name in ("sum", "avg", "min", "median")}
+    for name, answers in found.items():
+        assert [(row["key"], row["value"], row["tuples"]) for row in answers] == [("a", 3.0, 2), ("b", None, 1)], name

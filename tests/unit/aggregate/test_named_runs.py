@@ -88,3 +88,28 @@ def test_answers_that_are_no_numbers_are_left_out_of_a_promise(tmp_path: Path) -
     driver.run(flush=True)
     (answer,) = driver.tables.read("results", [*each]).to_pylist()
     assert answer == {"newest": "t2", "total": 4.0, "mean": pytest.approx(4 / 3)}
+
+
+def test_a_promise_that_does_not_fit_is_refused_amid_a_stream_too_and_the_stream_goes_on(tmp_path: Path) -> None:
+    """Were its settings stamped first, no batch could be run any more."""
+    write(tmp_path, [1.0])
+    options = RunOptions(live=False)
+    before, promising = query_over(tmp_path, newest=NEWEST), query_over(tmp_path, PROMISE, newest=NEWEST)
+    local_stream.run(before, tmp_path / "wh", options)
+    more = {"at": pa.array([NOW]), "id": ["later"], "v": pa.array([2.0])}
+    pq.write_table(pa.table(more), tmp_path / "in" / "part-1.parquet")
+    with pytest.raises(Unfit, match="no answer is one"):
+        local_stream.run(promising, tmp_path / "wh", options)
+    assert local_stream.run(before, tmp_path / "wh", options) == 1
+    answers = Driver(before, tmp_path / "wh").tables.read("results", ["newest"])
+    assert "later" not in answers["newest"].to_pylist() or answers.num_rows == 2
+
+
+def test_a_rebuild_checks_the_types_first(tmp_path: Path) -> None:
+    write(tmp_path, [1.0])
+    driver = Driver(query_over(tmp_path, n={"function": "count"}), tmp_path / "wh")
+    driver.run(flush=True)
+    for wrong, disorder in (({"function": "sum", "column": "id"}, None), (NEWEST, PROMISE)):
+        with pytest.raises(Unfit, match=r"takes numbers|no answer is one"):
+            driver.rebuild(query_over(tmp_path, disorder, c=wrong))
+    assert driver.tables.read("results", ["n"]).to_pylist() == [{"n": 1}]

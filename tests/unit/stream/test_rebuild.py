@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from deaths import deaths
@@ -259,6 +260,19 @@ def test_a_state_of_an_older_version_is_refused_and_made_anew(life, monkeypatch)
     life.driver.layout.require_deployable(life.driver.query, FILE)
     life.read(2)
     life.assert_streamed(SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("reason", "state", "is_other"), [("value is null", 7, True), ("value is null", 8, False), ("id is null", 7, False)]
+)
+def test_records_that_an_earlier_release_rejected_for_a_null_are_answered(life, reason, state, is_other):
+    life.read(3)
+    tables = life.driver.tables
+    row = tables.read("quarantine").slice(0, 1)
+    tables.add("quarantine", row.set_column(row.schema.get_field_index("reason"), "reason", pa.array([reason])))
+    manifest = life.driver.layout.manifest()
+    manifests.write_manifest(life.driver.layout.manifest_file, replace(manifest, state=state))
+    assert plan_rebuild(life.driver.query, life.driver.layout, FILE).answers_anew is is_other
 
 
 def test_a_plan_writes_nothing_and_tells_how_much_is_run_again(life):
