@@ -166,6 +166,14 @@ def answers(query: Drawn, items: list[Item]) -> dict[str, Any]:
     return found
 
 
+def over_all(query: Drawn, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The `answers` over all records, by key and window."""
+    tuples, *_ = kept(query, rows)
+    with answering():
+        truth = oracle.batch(tuples, settings_of(query))
+    return {(*key, *window): each.value for (key, *window), each in truth.items() if key != GHOST}
+
+
 def _answer(each: Aggregate, dtype: pa.DataType | None, values: list[Any], there: list[Item]) -> Any:  # noqa: PLR0911  a function, a return
     if each.function == "count":
         return len(values)

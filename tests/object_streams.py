@@ -18,13 +18,13 @@ def readings(first: int, count: int) -> pa.Table:
     """Tuples in order of arrival, of two keys; every seventh is late by some windows, one record is malformed."""
     numbers = range(first, first + count)
     events = [START + 10 * n - (2500 if n % 7 == 3 else 0) for n in numbers]
-    values = [None if n == first + 5 else float(n % 13) for n in numbers]
+    values = [float(n % 13) for n in numbers]
     return pa.table(
         {
             "event_time": pa.array(events, pa.int64()),
             "arrival_time": pa.array([START + 10 * n for n in numbers], pa.int64()),
             "id": [f"t{n}" for n in numbers],
-            "k": [f"key {n % 2}" for n in numbers],
+            "k": [None if n == first + 5 else f"key {n % 2}" for n in numbers],
             "v": pa.array(values, pa.float64()),
         }
     )

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from deaths import deaths
 from drawn_queries import cases, write_records
-from drawn_truth import GHOST, answering, by_one_statement, by_window, differences, kept, settings_of
+from drawn_truth import GHOST, answering, by_one_statement, by_window, differences, kept, over_all, settings_of
 from local_driver import Driver, correct_here
-from oracle import batch, stream
+from oracle import stream
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
@@ -48,7 +48,6 @@ def test_streamed_is_the_oracle_and_corrected_is_one_statement(tmp_path_factory,
     tuples, filtered, quarantined = kept(query, rows)
     with answering():
         outcome = stream(tuples, settings_of(query))
-        truth = batch(tuples, settings_of(query))
     segments = Tables(Layout.of(directory / "wh", "drawn")).read("segments").to_pylist()
     counts = {name: sum(row[name] for row in segments) for name in ("accepted", "filtered", "quarantined")}
     assert counts == {
@@ -66,7 +65,7 @@ def test_streamed_is_the_oracle_and_corrected_is_one_statement(tmp_path_factory,
 
     correct_here(forms["sql"], directory / "wh")
     right = by_one_statement(query, rows)
-    sizes = {(*key, *window): each.value for (key, *window), each in truth.items() if key != GHOST}
+    sizes = over_all(query, rows)
     corrected = by_window(query, forms["sections"], directory / "wh", streamed=False)
     assert corrected.keys() == right.keys() == sizes.keys()
     for window, answer in right.items():

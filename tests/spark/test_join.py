@@ -77,7 +77,7 @@ def query_of(directory: Path) -> ToyQuery:
 @pytest.fixture
 def toys(spark, monkeypatch):
     spark.sparkContext.addPyFile(toy_join.__file__)
-    monkeypatch.setitem(KINDS, "toy_join", lambda query, names: ToyJoin(JOIN.reach, tuple(names), 1_000))
+    monkeypatch.setitem(KINDS, "toy_join", lambda query, names: ToyJoin(JOIN.reach, tuple(names), feedback_ms=1_000))
 
 
 @pytest.mark.parametrize(("run", "at_once"), [(on_spark, 0), (locally, 10**6)], ids=["on Spark", "in process"])
