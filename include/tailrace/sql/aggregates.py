@@ -10,7 +10,7 @@ from tailrace.expressions.expression import parse
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.functions import Section, calls_in, is_call, refuse_unknown, section_of
-from tailrace.sql.projections import Projected
+from tailrace.sql.projected import Projected
 from tailrace.sql.tokens import Piece, tokenize
 
 _ALWAYS = "tuples"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from sqlglot.tokenizer_core import TokenType
 
 from tailrace.expressions.errors import Position
-from tailrace.sql.projections import Projected, columns_read
+from tailrace.sql.projected import Projected, columns_read
 from tailrace.sql.tokens import Piece, tokenize
 
 _LONGEST_SLUG = 40

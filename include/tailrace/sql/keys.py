@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailrace.expressions.errors import ExpressionError
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns, is_number
-from tailrace.sql.projections import refuse_table_names
+from tailrace.sql.projected import refuse_table_names
 from tailrace.sql.tokens import Piece
 from tailrace.sql.windows import WINDOW_COLUMNS, Source, Windows, bound_name, is_whole_window, window_call
 

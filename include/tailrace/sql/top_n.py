@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tailrace.expressions.errors import Position
 from tailrace.sql.clauses import Clauses, Item, clauses_of
 from tailrace.sql.derived import DerivedColumns
-from tailrace.sql.projections import Named, require_read
+from tailrace.sql.selects import Named, require_read
 from tailrace.sql.tokens import Piece
 from tailrace.sql.windows import Source, bound_name
 

@@ -12,7 +12,8 @@ from tailrace.sql.beside import Beside
 from tailrace.sql.clauses import Clauses, Item, clauses_of
 from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.keys import key_of, refuse_bounds_by_other_names, windows_among
-from tailrace.sql.projections import Projected, named_selects, projected_by
+from tailrace.sql.projected import Projected
+from tailrace.sql.selects import named_selects, projected_by
 from tailrace.sql.tokens import Piece, tokenize
 from tailrace.sql.top_n import TopN, is_top_n, selected_by, top_n_among, top_n_of
 from tailrace.sql.windows import Source, Windows, source_of

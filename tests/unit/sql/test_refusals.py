@@ -311,6 +311,12 @@ def test_what_a_query_cannot_say_is_refused_at_its_place(marked, fault, remedy):
     assert error.position == (len(lines), len(lines[-1]) + 1)
 
 
+def test_selects_on_top_of_each_other_have_a_limit():
+    sql = f"SELECT count(*) AS n FROM {'(SELECT * FROM ' * 150}events{')' * 150} GROUP BY window(event_ts, '1 h')"
+    with pytest.raises(ExpressionError, match="more than 100 SELECTs"):
+        translate(sql, FIELDS)
+
+
 @pytest.mark.parametrize(
     ("changes", "path", "fault"),
     [

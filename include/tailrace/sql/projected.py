@@ -1,4 +1,4 @@
-"""The SELECTs between a query and its stream: those that WITH names, and subqueries; each a projection and a filter."""
+"""The rows that a SELECT reads of its stream: with derived columns, conditions, and the columns that are left."""
 
 from __future__ import annotations
 
@@ -7,19 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from tailrace.expressions.errors import ExpressionError
 from tailrace.ground.near_names import nearest
-from tailrace.sql.clauses import Clauses, Item, clauses_of
+from tailrace.sql.clauses import Clauses, Item
 from tailrace.sql.tokens import Piece
-from tailrace.sql.windows import WINDOW_COLUMNS, Source, source_of
-
-_RIGHT = "WITH paid AS (SELECT *, amount / 1.19 AS net FROM events WHERE status = 'paid') SELECT … FROM paid …"
-
-
-@dataclass(frozen=True)
-class Named:
-    """A SELECT that WITH names."""
-
-    name: Piece
-    select: Piece
+from tailrace.sql.windows import WINDOW_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -93,9 +83,9 @@ class Projected:
                     raise item.value.error(fault, f"another name than {above}; or this column in a SELECT from {title}")
                 own[name] = item
         derived = {name: item.value for name, item in own.items() if _is_derived(item)}
+        readers = {name: each for each in reversed(conditions if derived else ()) for name in columns_read(each)}
         for name, value in derived.items():
-            reader = next((each for each in conditions if name in columns_read(each)), None)
-            if reader is not None:
+            if (reader := readers.get(name)) is not None:
                 fault = f"{reader.text[:60]} reads {name}, by which {value.text[:60]} is named too"
                 raise reader.error(fault, f"another name than {name}; or this condition in a SELECT from {title}")
         visible = (*(self.visible or ()), *own) if stars else tuple(own)
@@ -152,78 +142,6 @@ def refuse_table_names(value: Piece, tables: Collection[str]) -> None:
         if is_path and table in tables:
             after = value[index + 2 : index + 3].text
             raise value[index:].error(f"a column by the name of its table: {table}.{after}", after)
-
-
-def named_selects(statement: Piece) -> tuple[list[Named], Piece]:
-    """Return the SELECTs that WITH names, and the statement without them.
-
-    Raises
-    ------
-    ExpressionError
-    """
-    named: list[Named] = []
-    start = 1
-    while statement.word(0) == "WITH" and (start == 1 or statement.word(start - 1) == ","):
-        name, opening = statement[start : start + 1], start + 2
-        if name.name is None or statement.word(start + 1) != "AS" or statement.word(opening) != "(":
-            raise name.error("WITH without a name and its SELECT", _RIGHT)
-        if any(other.name.name == name.name for other in named):
-            raise name.error(f"WITH names two SELECTs {name.text}", "a name of its own for each")
-        end = statement.close(opening)
-        named.append(Named(name, statement[opening + 1 : end]))
-        start = end + 2
-    return named, statement[start - 1 :] if named else statement
-
-
-def projected_by(source: Source, named: list[Named], stream: str, fixed: Collection[str]) -> Projected:
-    """Return the rows of what stands after FROM: the stream, or a projection of it.
-
-    Parameters
-    ----------
-    named : list of Named
-        What WITH names; each has a reader.
-    stream : str
-        The name of the stream; empty where it is not known.
-
-    Raises
-    ------
-    ExpressionError
-    """
-    base = Projected(stream, frozenset(fixed), tables=frozenset({stream}))
-    rows, read = _projected(source, named, base)
-    require_read(named, read)
-    return rows
-
-
-def require_read(named: list[Named], read: list[Named]) -> None:
-    """Refuse a SELECT that WITH names and the query does not read; of two that read one, it reads one at most."""
-    for name in (each.name for each in named if each not in read):
-        remedy = f"FROM {name.text}, once, in the SELECT below it; or no {name.text}"
-        raise name.error(f"{name.text} is not read by what is computed", remedy)
-
-
-def _projected(source: Source, named: list[Named], base: Projected) -> tuple[Projected, list[Named]]:
-    """Return the rows of what stands after FROM, and the SELECTs of WITH that were read."""
-    body, title, read = source.subquery, source.alias or "the subquery", list[Named]()
-    for number, each in enumerate(named):
-        if body is None and each.name.name == source.stream.name:
-            body, title, read, named = each.select, str(each.name.name), [each], named[:number]
-    if body is None:
-        if base.title and source.stream.name != base.title:
-            near = nearest(source.stream.name or "", [base.title, *(str(each.name.name) for each in named)])
-            fault = f"{source.stream.text} is no stream of the query"
-            raise source.stream.error(fault, near or f"{base.title}, the stream under streams")
-        return base, []
-    clauses = clauses_of(body)
-    if clauses.group:
-        fault = f"GROUP BY in {title}, which another SELECT reads, as no query has it"
-        raise clauses.group[0].error(fault, "columns and WHERE alone; groups in the last SELECT")
-    inner = source_of(clauses.source)
-    if inner.windows is not None:
-        fault = f"windows in {title}, which another SELECT reads, as no query has them"
-        raise clauses.source.error(fault, f"FROM {inner.stream.text} here; the windows in the last SELECT")
-    rows, others = _projected(inner, named, base)
-    return rows.select(clauses, title), [*read, *others]
 
 
 def _is_derived(item: Item | None) -> bool:
