@@ -170,6 +170,13 @@ MUTATIONS = (
         (FORMS,),
     ),
     Mutation(
+        "SQL text: a place in several conditions is that of the one that has it",
+        "sql/translate.py",
+        "zip(self.conditions, ends, strict=True) if offset <= end)",
+        "zip(self.conditions, ends, strict=True) if end)",
+        (FORMS,),
+    ),
+    Mutation(
         "SQL text: a key hides no column that a condition of WITH reads",
         "sql/derived.py",
         "            self._note(condition, columns_read(condition))\n",

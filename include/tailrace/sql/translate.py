@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from tailrace.expressions.errors import ExpressionError, Position
@@ -19,6 +20,8 @@ from tailrace.sql.top_n import TopN, is_top_n, selected_by, top_n_among, top_n_o
 from tailrace.sql.windows import Source, Windows, source_of
 
 FieldPath = tuple[str, ...]
+WHERE = "where"
+"""The stream's field with the conditions."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,23 @@ class Translation:
         The whole declaration, as a query file in sections has it.
     positions : dict
         Where the SQL text says a field, by its path; a field below one without a place of its own stands there too.
+    conditions : tuple of Piece
+        The conditions that are joined as the stream's `where`.
     """
 
     fields: dict[str, Any]
     positions: Mapping[FieldPath, Position]
+    conditions: tuple[Piece, ...] = ()
+
+    def position_in(self, path: FieldPath, at: Position) -> Position:
+        """Return where the SQL text says a field, given a place in it: of several conditions, the one that has it."""
+        if path[-1] != WHERE or path[0] != "streams":
+            return self.positions[path]
+        text = " and ".join(f"({each.text})" for each in self.conditions)
+        offset = sum(len(line) + 1 for line in text.split("\n")[: at.line - 1]) + at.column
+        ends = accumulate(len(f"({each.text}) and ") for each in self.conditions)
+        among = (each for each, end in zip(self.conditions, ends, strict=True) if offset <= end)
+        return next(among, self.conditions[-1]).position
 
     def position_of(self, path: FieldPath) -> Position | None:
         """Return where the SQL text says a field; None of a field that stands beside it."""
@@ -130,9 +146,9 @@ def _whole(
     root = ("streams", beside.stream)
     positions |= {(*root, "columns", name): position for name, position in columns.positions.items()}
     positions |= {(*root, "key"): groups.position} if key is not None else {}
-    first = next(iter((*columns.rows.conditions, last)), None)
-    positions |= {(*root, "where"): first.position} if first is not None else {}
-    return Translation(beside.joined(said, stream, columns.texts), positions)
+    joined = (*columns.rows.conditions, *([] if last is None else [last]))
+    positions |= {(*root, WHERE): joined[0].position} if joined else {}
+    return Translation(beside.joined(said, stream, columns.texts), positions, joined)
 
 
 def _event_time(beside: Beside, rows: Projected, windows: Windows) -> str:

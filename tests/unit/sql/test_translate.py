@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tailrace.expressions.errors import Position
 from tailrace.sql.derived import generated_name
 from tailrace.sql.translate import translate
 
@@ -349,3 +350,13 @@ def test_each_column_and_condition_of_what_with_names_has_its_place():
     translation = translate(sql, {"streams": {"events": STREAM}})
     places = {("streams", "events", "columns", "net"): "2:2", ("streams", "events", "where"): "3:19"}
     assert {path: str(translation.position_of(path)) for path in places} == places
+
+
+def test_a_place_in_joined_conditions_is_in_the_condition_that_has_it():
+    below = "WITH a AS (SELECT * FROM events WHERE x\n > 1),\nb AS (SELECT * FROM a WHERE y)"
+    sql = f"{below}\nSELECT max(x) AS n FROM b WHERE\nz {MINUTES}"
+    translation = translate(sql, {"streams": {"events": STREAM}})
+    path = ("streams", "events", "where")
+    assert translation.fields["streams"]["events"]["where"] == "(x\n > 1) and (y) and (z)"
+    places = {(1, 2): "1:39", (2, 2): "1:39", (2, 12): "3:29", (2, 20): "5:1"}
+    assert {at: str(translation.position_in(path, Position(*at))) for at in places} == places
