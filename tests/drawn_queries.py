@@ -162,15 +162,35 @@ class Drawn:
         fields |= {"kind": "aggregate", "window": self.window, "aggregate": aggregate}
         return yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)
 
+    @property
+    def has_selects(self) -> bool:
+        """Whether SQL text has the columns that are not in place as SELECTs on top of each other, not beside it."""
+        return (self.parallelism + len(self.derived)) % 2 == 0 and len(self.derived) > len(self.inline)
+
+    def selects(self) -> list[tuple[str, str]]:
+        """SELECTs on top of each other by name: each derives a column, the last one filters."""
+        listed, found = [*SOURCE], list[tuple[str, str]]()
+        for each in self.derived:
+            if each.name not in self.inline:
+                others = [quoted(name) for name in listed if name != each.name]
+                columns = ", ".join([*others, f"{each.spark} AS {quoted(each.name)}"])
+                found.append(
+                    (f"with_{each.name}", f"SELECT {columns} FROM {quoted(found[-1][0]) if found else STREAM}")
+                )
+                listed = [*(name for name in listed if name != each.name), each.name]
+        where = "" if self.where is None else f" WHERE {self.where.spark}"
+        return [*found, ("chosen", f"SELECT * FROM {quoted(found[-1][0])}{where}")]
+
     def statement(self) -> str:
         """The query as SQL text."""
         text_of = {each.name: each.spark for each in self.derived if each.name in self.inline}
         bounds = ["window_start", "window_end"]
-        where = "" if self.where is None else f"\nWHERE {self.where.spark}"
+        where = "" if self.where is None or self.has_selects else f"\nWHERE {self.where.spark}"
+        selects, rows = (self.selects(), "chosen") if self.has_selects else ([], STREAM)
         if self.is_flinks:
-            source, groups = self._table_function(), bounds
+            source, groups = self._table_function(rows), bounds
         else:
-            source, groups = STREAM, [self._window_call()]
+            source, groups = f"({selects.pop()[1]})" if selects else rows, [self._window_call()]
             bounds = ["window.start AS window_start", "window.end AS window_end"]
         items, values = [], [text_of.get(name, quoted(name)) for name in self.keys]
         for name, value in zip(self.keys, values, strict=True):
@@ -180,7 +200,9 @@ class Drawn:
         items += [f"{each.call(text_of, 'ts')} AS {name}" for name, each in self.aggregates.items()]
         items += [f"{each.spark} AS {name}" for name, each in self.expressions.items()]
         listed = ",\n  ".join(items)
-        return f"SELECT {listed}\nFROM {source}{where}\nGROUP BY {', '.join([*groups, *values])}"
+        named = ",\n".join(f"{quoted(name)} AS ({select})" for name, select in selects)
+        begin = f"WITH {named}\n" if selects else ""
+        return f"{begin}SELECT {listed}\nFROM {source}{where}\nGROUP BY {', '.join([*groups, *values])}"
 
     def sql_file(self, path: Path | str) -> str:
         """The query file with SQL text."""
@@ -188,7 +210,7 @@ class Drawn:
         if self.unit is not None:
             fields["window"] = {"timezone": self.settings.days_of}
         beside = {each.name: each.spark for each in self.derived if each.name not in self.inline}
-        if beside:
+        if beside and not self.has_selects:
             fields["streams"][STREAM]["columns"] = beside
         return yaml.safe_dump(fields | {"sql": self.statement()}, sort_keys=False, allow_unicode=True)
 
@@ -201,10 +223,10 @@ class Drawn:
             lengths = [own.slide, own.size, *lengths[1:]] if self.is_flinks else [own.size, own.slide, *lengths[1:]]
         return [f"'{length / 1000:.3f}' SECOND" for length in lengths]
 
-    def _table_function(self) -> str:
+    def _table_function(self, rows: str) -> str:
         own = self.settings
         name = "TUMBLE" if self.unit is not None or own.slide == own.size else "HOP"
-        return f"{name}(TABLE {STREAM}, DESCRIPTOR(ts), {', '.join(f'INTERVAL {each}' for each in self._lengths())})"
+        return f"{name}(TABLE {rows}, DESCRIPTOR(ts), {', '.join(f'INTERVAL {each}' for each in self._lengths())})"
 
     def _window_call(self) -> str:
         lengths = [each.replace("'", "").lower() for each in self._lengths()]

@@ -40,6 +40,9 @@ class ToyFiles:
         require(path, columns, [*types])
         return {name: types[name] for name in columns.named().values()}
 
+    def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
+        return None
+
     def split(self, path: SourceFile) -> list[Segment]:
         rows = len(_lines(path)) - 1
         return [Segment(str(path), 0, rows, of_rows=rows)]

@@ -27,7 +27,7 @@ streams:
     arrival_time: came
     id: id
 """
-NET = generated_name("value / 1.19")
+NET, NET_2 = generated_name("value / 1.19"), generated_name("net * 2")
 TAIL = "disorder: {policy: k_slack, k: 2 min, tick: 10 s}\n"
 FORMS = {
     "aggregate": (
@@ -65,6 +65,26 @@ aggregate: {function: max, column: value}
         """
 sql: SELECT country AS key, max(value) FROM TUMBLE(TABLE sales, DESCRIPTOR(at), INTERVAL '10' MINUTES)
   GROUP BY window_start, window_end, country
+""",
+    ),
+    "selects on top of each other": (
+        """
+    columns: {land: lower(country), net: value / 1.19, NET2: net * 2}
+    where: (value > 3 or code = 1) and (net > 5)
+    key: [land]
+kind: aggregate
+window: 10 min
+aggregate:
+  revenue: {function: sum, column: NET2}
+  buyers: {function: count_distinct, column: buyer}
+""",
+        """
+sql: |
+  WITH large AS (SELECT at, id, buyer, value, lower(country) AS land FROM sales WHERE value > 3 or code = 1),
+    netto AS (SELECT *, value / 1.19 AS net FROM large)
+  SELECT land, sum(net * 2) AS revenue, count(DISTINCT buyer) AS buyers
+  FROM (SELECT * FROM netto WHERE net > 5)
+  GROUP BY window(at, '10 minutes'), land
 """,
     ),
     "topk": (
@@ -107,7 +127,8 @@ def answers(query: Query, warehouse: Path, streamed: bool = False) -> list[dict[
 @pytest.mark.parametrize("form", FORMS)
 def test_a_stream_goes_on_from_sections_to_sql_text_and_gives_the_same_answers(tmp_path: Path, form: str) -> None:
     by_sections, by_sql = (
-        parse(tmp_path / "sales.yaml", HEAD.rstrip() + text.replace("NET", NET) + TAIL) for text in FORMS[form]
+        parse(tmp_path / "sales.yaml", HEAD.rstrip() + text.replace("NET2", NET_2).replace("NET", NET) + TAIL)
+        for text in FORMS[form]
     )
     assert by_sql.structure() == by_sections.structure()
     assert by_sql == by_sections

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -20,7 +21,11 @@ from tailrace.query.sql_form import SQL, SqlText, field_fault, require_streams_f
 from tailrace.query.yaml_file import FieldPath, YamlFile, read
 from tailrace.sql.beside import BesideError
 
+if TYPE_CHECKING:
+    from tailrace.sql.translate import Translation
+
 _FIELD = re.compile(r"((?:streams|aggregate|topk|emd_join|spatial_join|disorder)\.[^:]+?)(: |\Z)")
+_PLACE = re.compile(r"(\d+):(\d+): ")
 
 
 def load(path: Path, streams: Path | None = None) -> Query:
@@ -60,17 +65,20 @@ def located(path: Path, streams: Path | None = None) -> Iterator[None]:
         if not any(_FIELD.match(problem.where) for problem in refused.problems):
             raise
         tree, sql = _read(path, streams)
-        positions = {} if sql is None else sql.translate(tree.data).positions
-        raise type(refused)([_located(tree, sql, positions, problem) for problem in refused.problems]) from refused
+        said = None if sql is None else sql.translate(tree.data)
+        raise type(refused)([_located(tree, sql, said, problem) for problem in refused.problems]) from refused
 
 
-def _located(tree: YamlFile, sql: SqlText | None, positions: Mapping[FieldPath, Position], problem: Problem) -> Problem:
+def _located(tree: YamlFile, sql: SqlText | None, translation: Translation | None, problem: Problem) -> Problem:
     field = _FIELD.match(problem.where)
     if field is None:
         return problem
+    positions = {} if translation is None else translation.positions
     said, named = _nearest(field[1], positions), _nearest(field[1], tree.lines)
-    if sql is not None and len(said) > len(named):
-        where = f"{sql.place(positions[said])[1]}: {problem.where}"
+    if sql is not None and translation is not None and len(said) > len(named):
+        at = _PLACE.match(problem.where, field.end())
+        place = positions[said] if at is None else translation.position_in(said, Position(int(at[1]), int(at[2])))
+        where = f"{sql.place(place)[1]}: {problem.where}"
     else:
         where = f"{tree.file}:{tree.lines[named]}: {problem.where}" if named else f"{tree.file}: {problem.where}"
     return replace(problem, where=where)

@@ -82,6 +82,9 @@ class CsvFiles:
                     break
         return types
 
+    def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
+        return None
+
     def split(self, path: SourceFile) -> list[Segment]:
         with open_source(path) as file:
             header = _header(path, file)

@@ -14,7 +14,7 @@ from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.ground.source_roots import outside_roots
 from tailrace.sources.closed_partitions import ClosedPartitions
 from tailrace.sources.columns import Columns
-from tailrace.sources.formats import FORMATS, is_history, merge_types, no_types, settled_types
+from tailrace.sources.formats import FORMATS, all_missing, is_history, merge_types, no_types, settled_types
 from tailrace.sources.new_files import NewFiles
 from tailrace.sources.object_files import ObjectFile
 from tailrace.sources.open_partitions import OpenPartitions, TakenRecord
@@ -104,7 +104,9 @@ class FileFeed:
             return []
         try:
             self._recheck(partitions, now_s)
-            segments = self._take(partitions, new, now_s)
+            files = list[SourceFile] if self.types else partial(partitions.all_files, new)
+            with all_missing(self.path, self.format_name, self.columns, files):
+                segments = self._take(partitions, new, now_s)
         except SourceChanged as error:
             if source.identity == identity:
                 raise

@@ -83,5 +83,12 @@ class Format(SegmentReader, Protocol):
             When a column is missing or of a type that no tuple can come from, or the file is unreadable.
         """
 
+    def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
+        """Return the columns that the records of a file show, of those that are looked at for the types.
+
+        None of a format whose files name all of their columns: there `types` refuses those that are missing. Records of
+        others may leave out what is null, so a column is missing where no file shows it.
+        """
+
     def split(self, path: SourceFile) -> list[Segment]:
         """Return the file's segments, in order, without `size` and `mtime_ns`."""

@@ -5,10 +5,12 @@ A new format is a module beside these and a line in `FORMATS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 
-from tailrace.ground.errors import Problem, Unfit, as_unfit, refuse
+from tailrace.ground.errors import Problem, as_unfit, refuse
 from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.columns import Columns
 from tailrace.sources.csv_files import CsvFiles
@@ -17,6 +19,7 @@ from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.new_files import NewFiles
 from tailrace.sources.open_partitions import OpenPartitions
 from tailrace.sources.parquet_files import ParquetFiles
+from tailrace.sources.required_columns import MissingColumn, UnknownTypes, missing_optional
 from tailrace.sources.segments import NULL, SourceFile, Types, is_integer
 from tailrace.sources.source_directory import SingleFile, open_directory
 
@@ -26,6 +29,9 @@ FORMATS: dict[str, Format] = {
     "csv": CsvFiles(),
 }
 """The formats of files, by the names that query files have for them."""
+
+_MOST_FILES = 100
+"""The number of files in which the other columns of a source are looked for, of which one lacks a column."""
 
 
 def list_files(path: Path | str, format_name: str, connection: str | None = None) -> list[SourceFile]:
@@ -106,7 +112,28 @@ def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | N
     return {name: "string" if dtype == NULL else dtype for name, dtype in dtypes.items()}
 
 
-def no_types(path: Path | str, columns: Columns) -> Unfit:
+@contextmanager
+def all_missing(
+    path: Path | str, format_name: str, columns: Columns, files: Callable[[], Iterable[SourceFile]]
+) -> Iterator[None]:
+    """Refuse a source by the columns that none of its files shows, beside those that one file has to have.
+
+    Raises
+    ------
+    MissingColumn
+        In place of the refusal of one file, and in place of `UnknownTypes` where there are such columns.
+    """
+    try:
+        yield
+    except (MissingColumn, UnknownTypes) as error:
+        found = error.problems if isinstance(error, MissingColumn) else ()
+        looked_at = islice(files(), _MOST_FILES if found else None)
+        names = set(chain.from_iterable(FORMATS[format_name].names(file, columns) or () for file in looked_at))
+        problems = [*found, *missing_optional(path, columns, names)]
+        raise (MissingColumn(problems) if problems else error) from None
+
+
+def no_types(path: Path | str, columns: Columns) -> UnknownTypes:
     """Build the refusal of a source whose records don't show the types of the query's columns."""
     names = ", ".join(dict.fromkeys(columns.named().values()))
     fault = f"no record has a value of a fitting type in each of {names}"
@@ -114,7 +141,7 @@ def no_types(path: Path | str, columns: Columns) -> Unfit:
         "times as ISO 8601 text or epoch milliseconds, ids and keys as text or integers, values as numbers; and some "
         "value of each column that answers are to have"
     )
-    return Unfit([Problem(str(path), fault, remedy)])
+    return UnknownTypes([Problem(str(path), fault, remedy)])
 
 
 def is_history(format_name: str, columns: Columns) -> bool:

@@ -55,6 +55,9 @@ class JsonFiles:
                 raise refuse(f"{path}: column {name}", "its values are objects or lists", CARRIABLE_VALUES)
         return types
 
+    def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
+        return shown_types(_records(path), columns).names
+
     def split(self, path: SourceFile) -> list[Segment]:
         blocks = _blocks(path)
         of_rows = sum(rows for _, _, rows in blocks)

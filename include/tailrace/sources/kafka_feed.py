@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tailrace.ground.errors import as_unfit, refuse
+from tailrace.ground.errors import Refused, refuse
 from tailrace.sources.columns import Columns
 from tailrace.sources.json_types import shown_types
 from tailrace.sources.kafka_cuts import Offsets, TopicCut, ends_known, known_until, split
@@ -18,7 +18,7 @@ from tailrace.sources.kafka_fetch import gone, overtaken
 from tailrace.sources.kafka_records import KafkaRecords, Records
 from tailrace.sources.kafka_topic import APPEND_TIME, ID
 from tailrace.sources.reading_progress import remaining
-from tailrace.sources.required_columns import require
+from tailrace.sources.required_columns import MissingColumn, missing, missing_optional
 from tailrace.sources.segments import Segment, Types
 
 MOST_ROWS = 50_000
@@ -184,15 +184,18 @@ class KafkaFeed:
             self.types, self.problem = shown.types, None
             return
         own = {part: name for part, name in self.columns.named().items() if name not in (ID, APPEND_TIME)}
-        names = ", ".join(sorted(set(own.values())))
-        if shown.names:
-            with as_unfit():
-                require(f"topic {self.topic.name}", self.columns.fixed, sorted(shown.names))
+        names, where = ", ".join(sorted(set(own.values()))), f"topic {self.topic.name}"
+        optional = missing_optional(where, self.columns, shown.names)
+        if shown.names and (found := missing(where, self.columns.fixed, shown.names)):
+            raise MissingColumn([*found, *([] if self._live else optional)])
         fault = f"no record has a value of a fitting type in each of {names}"
+        if optional and not self._live:
+            raise Refused(optional)  # and no `Unfit`: records with the column may come
         if not self._live:
             remedy = "JSON objects with times as ISO 8601 text or epoch milliseconds, and values as numbers"
-            raise refuse(f"topic {self.topic.name}", fault, remedy)
-        self.problem = f"topic {self.topic.name}: {fault}"
+            raise refuse(where, fault, remedy)
+        waits_for = [f"{each.where}: {each.fault}; right would be: {each.remedy}" for each in optional[:1]]
+        self.problem = "".join(waits_for) or f"{where}: {fault}"
 
     def _objects(self, segments: list[Segment]) -> Iterator[dict[str, Any]]:
         fetched = (self._records.fetch(segment) for segment in segments)

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from tailrace.sources.reading_progress import ReadFile
-from tailrace.sources.source_directory import SourceDirectory
+from tailrace.sources.segments import SourceFile, state_of
+from tailrace.sources.source_directory import Entry, SourceDirectory
 from tailrace.sources.taken_files import TakenFiles
 
 _LATE = 2
@@ -131,6 +132,14 @@ class OpenPartitions:
         self._turn = first + count
         files = self._part(first, count)
         return files + self._part(0, count - len(files))
+
+    def all_files(self, new: Iterable[Entry]) -> list[SourceFile]:
+        """Return the files that were taken, and new ones; none where a file that was taken is gone."""
+        known = [self.source.file(self.path_of(file)) for file in self.turn(None)]
+        if any(file is None or state_of(file) is None for file in known):
+            return []
+        found = (*known, *(entry.file or self.source.file(entry.name) for entry in new))
+        return [file for file in found if file is not None]
 
     def forget(self, file: ReadFile) -> None:
         """Forget a file that was taken, so that it is new again."""

@@ -58,6 +58,9 @@ class ParquetFiles:
                 raise
             return schema_types(path, schema, columns, newest)
 
+    def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
+        return None
+
     def split(self, path: SourceFile) -> list[Segment]:
         metadata = _open(path).metadata
         with _named(path, errno.ENOENT):

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from tailrace.ground.errors import Problem, Refused, SourceChanged, Unfit
+from tailrace.ground.errors import Problem, Refused, SourceChanged
 from tailrace.ground.fields import Name, ResolvedPath, ResolvedPlace, field_error
 from tailrace.ground.files import is_url
 from tailrace.ground.object_path import Location, ObjectPath
@@ -23,9 +23,10 @@ from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Openi
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.file_format import SegmentReader
-from tailrace.sources.formats import FORMATS, is_history, list_files, merge_types
+from tailrace.sources.formats import FORMATS, all_missing, is_history, list_files, merge_types
 from tailrace.sources.reading_progress import by_path
 from tailrace.sources.replay_feed import ReplayFeed
+from tailrace.sources.required_columns import UnknownTypes
 from tailrace.sources.segments import Segment, SourceFile, Types, require_taken
 from tailrace.sources.source_directory import open_directory
 
@@ -100,16 +101,17 @@ class PathSource(DeclaredSource):
         name, columns, files = self.file_format, opening.columns, self._files(opening)
         types: Types = {}
         sampled = [*files[: _FILES_SAMPLED - 1], *files[_FILES_SAMPLED - 1 :][-1:]]
-        for file in sampled:
-            types = merge_types(file, name, columns, types)
-        filled = (segments[0] for file in sampled if (segments := FORMATS[name].split(file)) and segments[0].rows)
-        first = [*islice(filled, 1)]
-        last = FORMATS[name].split(sampled[-1])[:1] if len(sampled) > 1 else []
-        if first and not types:
-            names = ", ".join(sorted(set(columns.named().values())))
-            fault = f"no record has a value of a fitting type in each of {names}"
-            remedy = "times, ids, keys and values of the types that the query needs"
-            raise Unfit([Problem(str(self.path), fault, remedy)])
+        with all_missing(self.path, name, columns, lambda: sampled):
+            for file in sampled:
+                types = merge_types(file, name, columns, types)
+            filled = (segments[0] for file in sampled if (segments := FORMATS[name].split(file)) and segments[0].rows)
+            first = [*islice(filled, 1)]
+            last = FORMATS[name].split(sampled[-1])[:1] if len(sampled) > 1 else []
+            if first and not types:
+                names = ", ".join(sorted(set(columns.named().values())))
+                fault = f"no record has a value of a fitting type in each of {names}"
+                remedy = "times, ids, keys and values of the types that the query needs"
+                raise UnknownTypes([Problem(str(self.path), fault, remedy)])
         return types, [*first, *(each for each in last if each.rows and each.path != first[0].path)] if first else []
 
     def has(self, segment: Segment) -> bool:

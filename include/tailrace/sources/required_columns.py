@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tailrace.expressions.expression import Expression
@@ -13,7 +13,11 @@ from tailrace.sources.object_files import ObjectFile
 
 
 class MissingColumn(Unfit):
-    """A file lacks a column of the query."""
+    """A source lacks a column of the query."""
+
+
+class UnknownTypes(Unfit):
+    """The records of a source don't show the types of the query's columns."""
 
 
 def require(where: Path | ObjectFile | str, columns: Columns, present: Sequence[str]) -> None:
@@ -25,14 +29,25 @@ def require(where: Path | ObjectFile | str, columns: Columns, present: Sequence[
         With a problem for each column: its field in the query, the place in an expression, and the file.
     Refused
     """
-    names = columns.named()
-    among = sorted(set(present))
-    missing = [_problem(str(where), part, name, columns, among) for part, name in names.items() if name not in present]
-    if missing:
-        raise MissingColumn(missing)
-    for name in names.values():
+    if problems := missing(where, columns, present):
+        raise MissingColumn(problems)
+    for name in columns.named().values():
         if present.count(name) > 1:
             raise refuse(str(where), f"it has the column {name} more than once", "a name for one column")
+
+
+def missing(where: Path | ObjectFile | str, columns: Columns, present: Collection[str]) -> list[Problem]:
+    """Return what `require` refuses of columns that are not there."""
+    among, names = sorted(set(present)), columns.named()
+    return [_problem(str(where), part, name, columns, among) for part, name in names.items() if name not in present]
+
+
+def missing_optional(where: Path | str, columns: Columns, present: Collection[str]) -> list[Problem]:
+    """Return what is wrong with columns that records may leave out, and none of those with these names has."""
+    if not present:  # there was no record
+        return []
+    names = {part: name for part, name in columns.named().items() if part in columns.free and name not in present}
+    return [_problem(str(where), part, name, columns, sorted(present)) for part, name in names.items()]
 
 
 def _problem(where: str, part: str, name: str, columns: Columns, present: Sequence[str]) -> Problem:

@@ -10,6 +10,7 @@ from tailrace.expressions.expression import parse
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.functions import Section, calls_in, is_call, refuse_unknown, section_of
+from tailrace.sql.projected import Projected
 from tailrace.sql.tokens import Piece, tokenize
 
 _ALWAYS = "tuples"
@@ -55,7 +56,8 @@ def aggregates_of(
         name: section_of(calls_in(value)[0][2], columns, event_time) for name, value in named.items() if is_call(value)
     }
     both = {
-        name: sections.get(name) or _expression(value, named, sections, event_time) for name, value in named.items()
+        name: sections.get(name) or _expression(value, named, sections, columns.rows, event_time)
+        for name, value in named.items()
     }
     return both, {name: value.position for name, value in named.items()}
 
@@ -75,12 +77,12 @@ def _nameless(value: Piece) -> ExpressionError:
 
 
 def _expression(
-    value: Piece, names: Collection[str], sections: Mapping[str, Section], event_time: str
+    value: Piece, names: Collection[str], sections: Mapping[str, Section], rows: Projected, event_time: str
 ) -> dict[str, str]:
     """Return the section of an expression over answers; it reads the aggregates of the list by their names."""
     text, at = "", value.at
     for _, _, call in calls_in(value):
-        section = section_of(call, DerivedColumns("", ()), event_time)
+        section = section_of(call, DerivedColumns(rows), event_time)
         name = next((name for name, other in sections.items() if _same(section, other)), None)
         if name is None:
             written = call.whole.text[:60]

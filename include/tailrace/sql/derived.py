@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from binascii import crc32
-from collections.abc import Collection
+from collections.abc import Iterable
 
 from sqlglot.tokenizer_core import TokenType
 
 from tailrace.expressions.errors import Position
+from tailrace.sql.projected import Projected, columns_read
 from tailrace.sql.tokens import Piece, tokenize
 
 _LONGEST_SLUG = 40
@@ -36,12 +37,17 @@ class DerivedColumns:
         Where each is written.
     """
 
-    def __init__(self, stream: str, fixed: Collection[str]) -> None:
+    def __init__(self, rows: Projected) -> None:
+        """Take the rows that the SELECT reads, whose derived columns come first."""
+        self.rows = rows
         self.texts: dict[str, str] = {}
         self.positions: dict[str, Position] = {}
-        self._stream, self._fixed = stream, fixed
         self._renamed: dict[str, Piece] = {}
         self._read: dict[str, list[Piece]] = {}
+        for name, value in rows.derived.items():
+            self._put(name, value)
+        for condition in rows.conditions:
+            self._note(condition, columns_read(condition))
 
     def column(self, value: Piece) -> str:
         """Return the name of the column of a value: its own, or that by which it is derived."""
@@ -60,12 +66,16 @@ class DerivedColumns:
         ------
         ExpressionError
         """
-        if name in self._fixed:
-            fault = f"{name} is a column of the stream by its declaration"
-            raise place.error(fault, f"another name than {name}")
+        self.rows.require_free(name, place)
         self.read(value)
         self._renamed[name] = value
         self._put(name, value)
+
+    def where(self, value: Piece | None) -> str | None:
+        """Return the text of all conditions of the rows: those they have, and one more; None of no condition."""
+        texts = [condition.text for condition in self.rows.conditions]
+        texts += [] if value is None else [self.condition(value)]
+        return " and ".join(f"({text})" for text in texts) if len(texts) > 1 else next(iter(texts), None)
 
     def condition(self, value: Piece) -> str:
         """Return the text of a condition over the columns."""
@@ -74,18 +84,7 @@ class DerivedColumns:
 
     def read(self, value: Piece) -> None:
         """Check an expression, and note the columns that it reads."""
-        self.refuse_table_names(value)
-        names = [value.name] if value.name is not None else value.expression().columns
-        for name in names:
-            self._read.setdefault(name, []).append(value)
-
-    def refuse_table_names(self, value: Piece) -> None:
-        """Refuse a column by the name of its table, which would be taken for a field of a column."""
-        for index in range(len(value) - 1):
-            is_path = value.word(index + 1) == "." and value.word(index - 1 if index else -len(value) - 1) != "."
-            if is_path and value[index : index + 1].name == self._stream:
-                after = value[index + 2 : index + 3].text
-                raise value[index:].error(f"a column by the name of its table: {self._stream}.{after}", after)
+        self._note(value, self.rows.read(value))
 
     def check(self) -> None:
         """Refuse a derived column that takes the name of a column which something else reads.
@@ -101,6 +100,10 @@ class DerivedColumns:
             if other is not None:
                 fault = f"{other.text[:60]} reads {name}, by which {own.text[:60]} is named too"
                 raise other.error(fault, f"another name than {name}, as AS {name}_key")
+
+    def _note(self, value: Piece, names: Iterable[str]) -> None:
+        for name in names:
+            self._read.setdefault(name, []).append(value)
 
     def _put(self, name: str, value: Piece) -> None:
         self.texts[name] = value.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tailrace.expressions.errors import ExpressionError
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns, is_number
+from tailrace.sql.projected import refuse_table_names
 from tailrace.sql.tokens import Piece
 from tailrace.sql.windows import WINDOW_COLUMNS, Source, Windows, bound_name, is_whole_window, window_call
 
@@ -89,7 +90,7 @@ def _name(group: Piece, item: Item | None, columns: DerivedColumns) -> str:
     alias = None if item is None else item.alias_name
     if group.name is not None and (item is None or item.value.name == group.name) and alias in (None, group.name, KEY):
         return columns.column(group)
-    columns.refuse_table_names(group)
+    refuse_table_names(group, columns.rows.tables)
     if item is None or alias is None:
         place, text = (group if item is None else item.value), group.text[:60]
         raise place.error("a group that is an expression has no name", f"SELECT {text} AS name, … GROUP BY {text}")

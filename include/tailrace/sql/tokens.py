@@ -123,6 +123,16 @@ class Piece:
         """Return the indexes of words, outside of parentheses."""
         return [index for index, depth in self.depths() if depth == 0 and is_wanted(self.word(index))]
 
+    def position_of(self, column: str) -> Position:
+        """Return where it first reads a column."""
+        return self.position if self.name is not None else self._at(self.expression().position_of(column))
+
+    def _at(self, position: Position) -> Position:
+        """Return a position in its text as one in the whole text."""
+        line, column = position
+        at = self.position
+        return Position(at.line + line - 1, column + (at.column - 1 if line == 1 else 0))
+
     def expression(self) -> Expression:
         """Return the scalar expression that it is.
 
@@ -133,10 +143,7 @@ class Piece:
         try:
             return parse(self.text)
         except ExpressionError as error:
-            line, column = error.position
-            at = self.position
-            position = Position(at.line + line - 1, column + (at.column - 1 if line == 1 else 0))
-            raise ExpressionError(position, error.fault, error.remedy) from None
+            raise ExpressionError(self._at(error.position), error.fault, error.remedy) from None
 
 
 def tokenize(sql: str) -> Piece:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.expressions.errors import Position
-from tailrace.sql.clauses import Clauses, Item
+from tailrace.sql.clauses import Clauses, Item, clauses_of
 from tailrace.sql.derived import DerivedColumns
+from tailrace.sql.selects import Named, require_read
 from tailrace.sql.tokens import Piece
-from tailrace.sql.windows import bound_name
+from tailrace.sql.windows import Source, bound_name
 
 RIGHT = (
     "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY window_start, window_end, country ORDER BY price DESC) "
@@ -48,6 +49,22 @@ class TopN:
     shown: tuple[str, ...] | None
 
 
+def is_top_n(clauses: Clauses) -> bool:
+    """Test whether a SELECT numbers the rows of each window, as a subquery of the form does."""
+    return any(is_ranking(item.value) for item in clauses.items)
+
+
+def top_n_among(source: Source, named: list[Named]) -> tuple[Source, list[Named]]:
+    """Return a SELECT with row_number() that WITH names as a subquery, and the other ones; else what is given."""
+    if source.subquery is not None or source.windows is not None:
+        return source, named
+    for number, each in enumerate(named):
+        if each.name.name == source.stream.name and is_top_n(clauses_of(each.select)):
+            require_read(named[number + 1 :], [])
+            return Source(source.stream[:0], subquery=each.select), named[:number]
+    return source, named
+
+
 def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
     """Read the form from the clauses of the SELECT and of its subquery.
 
@@ -58,10 +75,11 @@ def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
     for clauses in (inner, outer):
         if clauses.group:
             raise clauses.group[0].error("GROUP BY beside a subquery", f"windows over the stream, or top-n: {RIGHT}")
-    numbered = [item for item in inner.items if _is_over(item.value)]
+    numbered = [item for item in inner.items if is_ranking(item.value)]
     if len(numbered) != 1:
         place = inner.items[0].whole if not numbered else numbered[1].whole
-        raise place.error("a subquery that is no top-n, which no query has", RIGHT)
+        remedy = f"{RIGHT}; or GROUP BY window(…) over it"
+        raise place.error("a subquery that is no top-n, which no query has", remedy)
     (number,) = numbered
     if number.alias is None:
         raise number.value.error("row_number() has no name", f"{number.value.text[:60]}… AS rank")
@@ -112,7 +130,7 @@ def selected_by(top_n: TopN, items: list[Item], columns: DerivedColumns) -> dict
     return {name: selected[name] for name in top_n.shown or selected if name in selected}
 
 
-def _is_over(value: Piece) -> bool:
+def is_ranking(value: Piece) -> bool:
     """Test whether a value is row_number() OVER (…); other ranks are refused."""
     if value.word(0).lower() in _RANKS and value.word(1) == "(":
         raise value.error(f"{value.word(0).lower()}() leaves open which of equal tuples are taken", "row_number()")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
+from itertools import accumulate
 from typing import Any
 
 from tailrace.expressions.errors import ExpressionError, Position
@@ -13,11 +13,15 @@ from tailrace.sql.beside import Beside
 from tailrace.sql.clauses import Clauses, Item, clauses_of
 from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.keys import key_of, refuse_bounds_by_other_names, windows_among
+from tailrace.sql.projected import Projected
+from tailrace.sql.selects import named_selects, projected_by
 from tailrace.sql.tokens import Piece, tokenize
-from tailrace.sql.top_n import TopN, selected_by, top_n_of
+from tailrace.sql.top_n import TopN, is_top_n, selected_by, top_n_among, top_n_of
 from tailrace.sql.windows import Source, Windows, source_of
 
 FieldPath = tuple[str, ...]
+WHERE = "where"
+"""The stream's field with the conditions."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,23 @@ class Translation:
         The whole declaration, as a query file in sections has it.
     positions : dict
         Where the SQL text says a field, by its path; a field below one without a place of its own stands there too.
+    conditions : tuple of Piece
+        The conditions that are joined as the stream's `where`.
     """
 
     fields: dict[str, Any]
     positions: Mapping[FieldPath, Position]
+    conditions: tuple[Piece, ...] = ()
+
+    def position_in(self, path: FieldPath, at: Position) -> Position:
+        """Return where the SQL text says a field, given a place in it: of several conditions, the one that has it."""
+        if path[-1] != WHERE or path[0] != "streams":
+            return self.positions[path]
+        text = " and ".join(f"({each.text})" for each in self.conditions)
+        offset = sum(len(line) + 1 for line in text.split("\n")[: at.line - 1]) + at.column
+        ends = accumulate(len(f"({each.text}) and ") for each in self.conditions)
+        among = (each for each, end in zip(self.conditions, ends, strict=True) if offset <= end)
+        return next(among, self.conditions[-1]).position
 
     def position_of(self, path: FieldPath) -> Position | None:
         """Return where the SQL text says a field; None of a field that stands beside it."""
@@ -53,24 +70,26 @@ def translate(sql: str, fields: Mapping[str, Any]) -> Translation:
     BesideError
         At a field beside the SQL text that says the same, by its path.
     """
-    select = tokenize(sql)
-    clauses = clauses_of(select)
-    beside, source = Beside.of(fields), source_of(clauses.source)
-    if source.subquery is None:
-        return _aggregate(beside, clauses, source, select[len(select) :])
-    inner = clauses_of(source.subquery)
+    named, select = named_selects(tokenize(sql))
+    clauses, end = clauses_of(select), select[len(select) :]
+    beside = Beside.of(fields)
+    source, named = top_n_among(source_of(clauses.source), named)
+    inner = None if source.subquery is None else clauses_of(source.subquery)
+    if inner is None or (clauses.group and not is_top_n(inner)):
+        rows = projected_by(source, named, beside.stream, beside.names)
+        return _aggregate(beside, clauses, source, rows, end)
     source = source_of(inner.source)
-    if source.subquery is not None:
-        raise source.subquery.error("a subquery in a subquery, which no query has", "one, of row_number() OVER (…)")
-    return _topk(beside, top_n_of(clauses, inner, select[len(select) :]), inner, source)
+    top_n = top_n_of(clauses, inner, end)
+    return _topk(beside, top_n, inner, source, projected_by(source, named, beside.stream, beside.names))
 
 
-def _aggregate(beside: Beside, clauses: Clauses, source: Source, end: Piece) -> Translation:
+def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: Projected, end: Piece) -> Translation:
     place = clauses.group[0] if clauses.group else end
     windows, groups = windows_among(clauses.group, source, place)
-    columns = DerivedColumns(beside.stream, beside.names)
+    columns = DerivedColumns(rows)
+    event_time = _event_time(beside, rows, windows)
     key, items = key_of(groups, refuse_bounds_by_other_names(clauses.items), columns)
-    section, positions = aggregates_of(items, columns, _event_time(beside, source, windows), end)
+    section, positions = aggregates_of(items, columns, event_time, end)
     for name in key if isinstance(key, list) else ():
         if name in positions:
             fault = f"an aggregate and a column of the key are named {name}"
@@ -81,10 +100,12 @@ def _aggregate(beside: Beside, clauses: Clauses, source: Source, end: Piece) -> 
     return _whole(beside, said, places, windows, columns, key, (clauses.where, place))
 
 
-def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source) -> Translation:
+def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source, rows: Projected) -> Translation:
     windows, groups = windows_among(top_n.groups, source, top_n.groups[0])
-    _event_time(beside, source, windows)
-    columns = DerivedColumns(beside.stream, beside.names)
+    _event_time(beside, rows, windows)
+    if top_n.ties is not None:
+        rows.read(top_n.ties)
+    columns = DerivedColumns(rows)
     key, items = key_of(groups, _once(refuse_bounds_by_other_names(top_n.items)), columns)
     score = columns.column(top_n.score)
     if top_n.ties is not None and (beside.id is None or top_n.ties.name != beside.id):
@@ -112,10 +133,10 @@ def _whole(
     conditions: tuple[Piece | None, Piece],
 ) -> Translation:
     """Return the translation: what the SQL text says, and what stands beside it."""
-    where, groups = conditions
+    last, groups = conditions
     stream: dict[str, Any] = {}
-    if where is not None:
-        stream["where"] = columns.condition(where)
+    if (where := columns.where(last)) is not None:
+        stream["where"] = where
     if key is not None:
         stream["key"] = key
     columns.check()
@@ -125,21 +146,19 @@ def _whole(
     root = ("streams", beside.stream)
     positions |= {(*root, "columns", name): position for name, position in columns.positions.items()}
     positions |= {(*root, "key"): groups.position} if key is not None else {}
-    positions |= {(*root, "where"): where.position} if where is not None else {}
-    return Translation(beside.joined(said, stream, columns.texts), positions)
+    joined = (*columns.rows.conditions, *([] if last is None else [last]))
+    positions |= {(*root, WHERE): joined[0].position} if joined else {}
+    return Translation(beside.joined(said, stream, columns.texts), positions, joined)
 
 
-def _event_time(beside: Beside, source: Source, windows: Windows) -> str:
-    """Return the column of event time; refuse another stream or column than the declared ones."""
-    if beside.is_known and source.stream.name != beside.stream:
-        near = get_close_matches(source.stream.name or "", [beside.stream])
-        fault = f"{source.stream.text} is no stream of the query"
-        raise source.stream.error(fault, beside.stream if near else f"{beside.stream}, the stream under streams")
+def _event_time(beside: Beside, rows: Projected, windows: Windows) -> str:
+    """Return the column of event time; refuse another column than the declared one."""
     if beside.event_time is None:  # a wrong declaration, which is refused by itself
         return windows.event_time.text
     if windows.event_time.name != beside.event_time:
         fault = f"windows are over event time, and {windows.event_time.text[:60]} is another column"
         raise windows.event_time.error(fault, f"{beside.event_time}, the stream's event_time")
+    rows.read(windows.event_time)
     return beside.event_time
 
 

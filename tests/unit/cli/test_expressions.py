@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -140,6 +142,18 @@ sql: |
     amuont > 0
   GROUP BY window_start, window_end, plattform
 """
+
+
+def rewrite_as_json(directory: Path, **changes: list[Any]) -> None:
+    """Write the records as two files of JSON lines, without the nulls."""
+    (directory / "in" / "part-0.parquet").unlink()
+    columns = {**ROWS, "items": [{"price": 1.5, "tags": ["x"]}] * 4, **changes}
+    records = [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]
+    lines = [json.dumps({name: value for name, value in each.items() if value is not None}) for each in records]
+    for number, half in enumerate((lines[:2], lines[2:])):
+        (directory / "in" / f"part-{number}.json").write_text("".join(f"{line}\n" for line in half))
+
+
 PLACES = {
     "Id": ("revenue.yaml:7: streams.events.id: ", "id"),
     "plattform": ("streams.events.key: ", "platform"),
@@ -160,9 +174,12 @@ LINES = {
 
 
 @pytest.mark.parametrize("form", LINES)
-def test_each_column_that_the_source_lacks_is_refused_by_its_line_field_and_place(tailrace, directory, form):
+@pytest.mark.parametrize("source", ["parquet", "json"])
+def test_each_column_that_the_source_lacks_is_refused_by_its_line_field_and_place(tailrace, directory, form, source):
+    if source == "json":
+        rewrite_as_json(directory)
     columns = "    columns:\n      net: amount * quantity / (1 + vat)\n"
-    text = MISSING.replace("FORMAT", "parquet") + (SECTIONS if form == "sections" else columns + SQL)
+    text = MISSING.replace("FORMAT", source) + (SECTIONS if form == "sections" else columns + SQL)
     (directory / "revenue.yaml").write_text(text)
     run = ("run", "revenue.yaml", "--engine", "local", "--bounded", "--warehouse", "wh")
     for command in (("validate", "revenue.yaml", "--source"), run, ("explain", "revenue.yaml", "--sample")):
@@ -175,6 +192,21 @@ def test_each_column_that_the_source_lacks_is_refused_by_its_line_field_and_plac
             assert f"right would be: {remedy}" in problem
         assert len(problems) == len(PLACES)
     assert not (directory / "wh").exists()
+
+
+def test_a_column_that_records_of_json_leave_out_is_missing_only_where_no_file_has_it(tailrace, directory):
+    shown = {"vat": [None, None, None, 0.19], "amuont": [None, 1, None, None], "Amount": [None, None, 2, None]}
+    rewrite_as_json(directory, **shown)
+    (directory / "revenue.yaml").write_text(MISSING.replace("FORMAT", "json").replace("Id", "id") + SECTIONS)
+    for command in (("validate", "revenue.yaml", "--source"), ("run", "revenue.yaml", *LOCAL)):
+        refused = tailrace(*command, code=2).stderr
+        assert "revenue.yaml:12: streams.events.key: " in refused
+        assert f"revenue.yaml:16: aggregate.revenue.column: {directory}/in: it has no column 'Net'" in refused
+        assert refused.count("it has no column") == 2, "of the key, which each record has to have, and of Net"
+    right = SECTIONS.replace("plattform", "platform").replace("Net", "net")
+    (directory / "revenue.yaml").write_text(MISSING.replace("FORMAT", "json").replace("Id", "id") + right)
+    refused = tailrace("validate", "revenue.yaml", "--source", code=2).stderr
+    assert "no record has a value of a fitting type" in refused, "as no file has a value in each of them"
 
 
 TYPES = """\

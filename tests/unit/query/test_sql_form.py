@@ -153,6 +153,18 @@ def test_a_declared_query_has_both_forms(tmp_path):
     assert load(*files(tmp_path, sql_of(query).sql)) == query
 
 
+def test_what_with_names_has_both_forms(tmp_path):
+    late = "SELECT *, minutes * 60 AS seconds FROM departures WHERE minutes > 5 OR origin = 'ABQ'"
+    sql = SQL.replace("departures", "late").replace("avg(minutes)", "avg(seconds)")
+    query = load(*files(tmp_path, f"WITH late AS ({late}) {sql}"))
+    stream = sections_of(query)["streams"]["departures"]
+    assert stream["columns"] == {"seconds": "minutes * 60"}
+    assert stream["where"] == "minutes > 5 OR origin = 'ABQ'"
+    written = sql_of(query)
+    assert "WHERE minutes > 5 OR origin = 'ABQ'" in written.sql
+    assert written.beside["streams"]["departures"]["columns"] == stream["columns"]
+
+
 @settings(max_examples=150, deadline=None)
 @given(declarations())
 def test_generated_queries_are_equal_by_sql_text_and_by_sections(declaration: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from tailrace.ground.errors import Refused, Unfit, refuse
 from tailrace.sources import json_files, parquet_files
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.formats import FORMATS
+from tailrace.sources.required_columns import MissingColumn
 
 
 def test_new_files_are_returned_exactly_once_in_the_order_of_their_names(tmp_path):
@@ -123,6 +125,36 @@ def test_a_source_without_a_record_of_fitting_types_is_refused(tmp_path):
     write_json(tmp_path, "a.json", GOOD | {"v": "one"}, GOOD | {"event": None})
     message = refusal(make_feed(tmp_path, format_name="json"))
     assert message == f"{tmp_path}: no record has a value of a fitting type in each of event, id, key, v"
+
+
+def test_a_column_that_records_may_leave_out_is_missing_where_no_file_has_it(tmp_path):
+    more = replace(COLUMNS, carried={"left_more": "more"})
+    for number, value in enumerate([{}, {}, {"More": 1}]):
+        write_json(tmp_path, f"{number}.json", GOOD | value)
+    feed = FileFeed(tmp_path, "json", more, {}, (), 2, count(0, 10).__next__)
+    assert (len(feed.fresh()), feed.holds_back) == (0, True), "it is seen for the first time"
+    assert (len(feed.fresh()), feed.types) == (2, {})
+    feed.fresh()
+    with pytest.raises(MissingColumn) as refused:
+        feed.fresh()
+    (problem,) = refused.value.problems
+    assert (problem.where, problem.remedy.partition(";")[0]) == (str(tmp_path), "More")
+    (tmp_path / "0.json").unlink()
+    assert "no record has a value" in refusal(feed), "a file that was read and is gone may have had it"
+    write_json(tmp_path, "0.json", GOOD | {"more": None})
+    assert "no record has a value" in refusal(FileFeed(tmp_path, "json", more, {}, ())), "it is null so far"
+
+
+def test_a_column_whose_type_is_known_is_not_missing_beside_another_that_a_later_file_lacks(tmp_path):
+    write_json(tmp_path, "0.json", GOOD | {"more": 1})
+    feed = FileFeed(tmp_path, "json", replace(COLUMNS, carried={"left_more": "more"}), {}, ())
+    assert len(feed.fresh()) == 1
+    (tmp_path / "0.json").unlink()
+    write_json(tmp_path, "1.json", {"event": 1, "key": "a", "v": 1.0})
+    feed = FileFeed(tmp_path, "json", feed.columns, feed.types, ())
+    with pytest.raises(MissingColumn) as refused:
+        feed.fresh()
+    assert ["no column 'id'" in problem.fault for problem in refused.value.problems] == [True]
 
 
 @pytest.mark.parametrize("live", [False, True])

@@ -21,7 +21,6 @@ COUNT = f"SELECT count(*) AS n {GROUPED}"
 
 STATEMENTS = [
     ("¦", "it is empty", "SELECT …"),
-    ("¦WITH a AS (SELECT 1) SELECT * FROM a", "begins with WITH", "SELECT … FROM"),
     ("¦INSERT INTO a SELECT 1", "begins with INSERT", "SELECT"),
     (f"{COUNT}; ¦SELECT 1", "a second statement", "one SELECT"),
     (f"SELECT ¦DISTINCT country {GROUPED}", "SELECT DISTINCT", "count(DISTINCT …)"),
@@ -116,7 +115,7 @@ TOP_N = [
     (f"SELECT * FROM (SELECT *, {OVER} FROM {TUMBLE})¦", "no WHERE bounds rank", "WHERE rank <= 5"),
     (f"SELECT * FROM (SELECT *, {OVER} FROM {TUMBLE}) WHERE ¦rank >= 5", "no bound of rank", "rank <= 5"),
     (f"SELECT * FROM (SELECT *, {OVER} FROM {TUMBLE}) WHERE ¦rank <= 5 AND x", "no bound of rank", "in the subquery"),
-    (f"SELECT * FROM (SELECT *, {OVER} FROM (¦SELECT 1 FROM x)) WHERE rank <= 5", "in a subquery", "one"),
+    (f"SELECT * FROM (SELECT *, {OVER} FROM (SELECT ¦1 FROM events)) WHERE rank <= 5", "1 has no name", "1 AS name"),
     (
         f"SELECT * FROM (SELECT *, ¦dense_rank() OVER (PARTITION BY {BOUNDS} ORDER BY x) AS r FROM {TUMBLE}) "
         "WHERE r < 2",
@@ -160,7 +159,147 @@ TOP_N = [
 ]
 
 
-@pytest.mark.parametrize(("marked", "fault", "remedy"), STATEMENTS + SOURCES + LISTS + TOP_N)
+PAID = "WITH paid AS (SELECT *, amount / 2 AS half FROM events)"
+FROM_PAID = "FROM paid GROUP BY window(event_ts, '5 min')"
+READ_PAID = f"SELECT count(*) AS n {FROM_PAID}"
+FEW = "SELECT event_ts, country, amount / 2 AS half FROM events"
+SELECTS = [
+    ("WITH¦", "WITH without a name", "WITH paid AS (SELECT *"),
+    ("WITH ¦3 AS (SELECT * FROM events) SELECT 1", "WITH without a name", "WITH paid AS (SELECT *"),
+    ("WITH ¦RECURSIVE paid AS (SELECT * FROM events) SELECT 1", "WITH without a name", "WITH paid AS (SELECT *"),
+    ("WITH ¦paid(a) AS (SELECT * FROM events) SELECT 1", "WITH without a name", "WITH paid AS (SELECT *"),
+    ("WITH ¦paid AS SELECT * FROM events", "WITH without a name", "WITH paid AS (SELECT *"),
+    (f"{PAID}, ¦paid AS (SELECT * FROM paid) {READ_PAID}", "names two SELECTs paid", "a name of its own"),
+    (
+        f"WITH paid AS (SELECT * FROM events), ¦open AS (SELECT * FROM paid) {READ_PAID}",
+        "open is not read",
+        "FROM open",
+    ),
+    (
+        f"WITH ¦open AS (SELECT * FROM events), paid AS (SELECT * FROM events) {READ_PAID}",
+        "open is not read",
+        "no open",
+    ),
+    (
+        f"{PAID}, a AS (SELECT * FROM paid), ¦b AS (SELECT * FROM paid) {READ_PAID.replace('paid', 'a')}",
+        "b is not",
+        "b",
+    ),
+    (f"{PAID} SELECT count(*) AS n FROM ¦piad GROUP BY window(event_ts, '5 min')", "piad is no stream", "paid"),
+    (
+        f"WITH paid AS (SELECT * FROM ¦later), later AS (SELECT * FROM events) {READ_PAID}",
+        "later is no stream",
+        "events",
+    ),
+    (f"WITH paid AS (SELECT * FROM ¦paid) {READ_PAID}", "paid is no stream", "events"),
+    (
+        f"WITH paid AS (¦WITH a AS (SELECT * FROM events) SELECT * FROM a) {READ_PAID}",
+        "begins with WITH",
+        "in its place",
+    ),
+    (f"WITH paid AS (SELECT * FROM events ¦JOIN users) {READ_PAID}", "a join", "one stream"),
+    (
+        f"WITH paid AS (SELECT * FROM events ¦UNION ALL SELECT * FROM events) {READ_PAID}",
+        "a second SELECT",
+        "one SELECT",
+    ),
+    (f"WITH paid AS (SELECT * FROM events ¦ORDER BY x) {READ_PAID}", "ORDER BY", "no such clause"),
+    (f"WITH paid AS (SELECT * FROM events ¦LIMIT 3) {READ_PAID}", "LIMIT", "no such clause"),
+    (f"WITH paid AS (SELECT ¦DISTINCT x FROM events) {READ_PAID}", "SELECT DISTINCT", "no such word"),
+    (f"WITH paid AS (SELECT x FROM events GROUP BY ¦x) {READ_PAID}", "GROUP BY in paid", "groups in the last SELECT"),
+    (
+        f"WITH paid AS (SELECT ¦count(*) AS n FROM events) {READ_PAID}",
+        "count is an aggregate",
+        "aggregate: {function: …}",
+    ),
+    (f"WITH paid AS (SELECT * FROM ¦{TUMBLE}) {READ_PAID}", "windows in paid", "FROM events here"),
+    (f"WITH paid AS (SELECT * FROM events, ¦users) {READ_PAID}", "a second table", "one stream"),
+    (f"WITH paid AS (SELECT ¦amount / 2 FROM events) {READ_PAID}", "has no name", "amount / 2 AS name"),
+    (f"WITH paid AS (SELECT *, ¦* FROM events) {READ_PAID}", "no list of columns", "*, once"),
+    (f"WITH paid AS (SELECT ¦* EXCEPT (x) FROM events) {READ_PAID}", "no list of columns", "by their names"),
+    (f"WITH paid AS (SELECT x, ¦y AS x FROM events) {READ_PAID}", "two columns are named x", "of its own"),
+    (f"WITH paid AS (SELECT *, ¦x FROM events) {READ_PAID}", "x stands beside *", "no *"),
+    (f"WITH paid AS (SELECT *, lower(x) AS ¦x FROM events) {READ_PAID}", "x stands beside *", "another name than x"),
+    (f"WITH a AS ({FEW}), paid AS (SELECT *, 1 AS ¦country FROM a) {READ_PAID}", "country stands beside *", "no *"),
+    (f"{PAID}, b AS (SELECT *, 3 AS ¦half FROM paid) {READ_PAID.replace('paid', 'b')}", "half stands beside *", "no *"),
+    (
+        f"WITH a AS ({FEW}), paid AS (SELECT event_ts, 3 AS ¦half FROM a) {READ_PAID}",
+        "named half already",
+        "another name",
+    ),
+    (f"WITH paid AS (SELECT *, x AS ¦event_id FROM events) {READ_PAID}", "by its declaration", "another name"),
+    (f"WITH paid AS (SELECT *, x AS ¦net FROM events) {READ_PAID}", "by its declaration", "another name"),
+    (f"WITH paid AS (SELECT *, x AS ¦Window_Start FROM events) {READ_PAID}", "a bound of windows", "another name"),
+    (
+        f"WITH paid AS (SELECT *, x + 1 AS y, ¦y * 2 AS z FROM events) {READ_PAID}",
+        "y * 2 reads y",
+        "in a SELECT from paid",
+    ),
+    (
+        f"WITH paid AS (SELECT *, x + 1 AS y FROM events WHERE ¦y > 1) {READ_PAID}",
+        "y > 1 reads y",
+        "in a SELECT from paid",
+    ),
+    (
+        f"WITH paid AS (SELECT event_ts, x + 1 AS x FROM events WHERE ¦x > 1) {READ_PAID}",
+        "x > 1 reads x",
+        "another name",
+    ),
+    (
+        f"WITH a AS (SELECT * FROM events WHERE ¦y > 1), paid AS (SELECT *, x + 1 AS y FROM a) {READ_PAID}",
+        "y > 1 reads y",
+        "another name than y",
+    ),
+    (
+        "WITH a AS (SELECT * FROM events WHERE ¦x = 'a') SELECT lower(x) AS x, count(*) AS n "
+        "FROM a GROUP BY window(event_ts, '5 min'), lower(x)",
+        "x = 'a' reads x",
+        "another name than x",
+    ),
+    (f"{PAID} SELECT lower(x) AS ¦half, count(*) AS n {FROM_PAID}, lower(x)", "named half already", "another name"),
+    (f"WITH paid AS ({FEW}) SELECT sum(¦amount) AS n {FROM_PAID}", "paid has no column amount", "in the list of paid"),
+    (f"WITH paid AS ({FEW}) SELECT sum(1 +\n 2 * ¦hlaf) AS n {FROM_PAID}", "paid has no column hlaf", "half; or"),
+    (f"WITH paid AS ({FEW}) SELECT count(*) AS n {FROM_PAID}, ¦status", "paid has no column status", "one of event_ts"),
+    (f"WITH paid AS ({FEW}) SELECT count(*) FILTER (WHERE ¦code > 1) AS n {FROM_PAID}", "no column code", "one of"),
+    (
+        f"WITH paid AS (SELECT country FROM events) {READ_PAID.replace('event_ts', '¦event_ts')}",
+        "no column event_ts",
+        "or",
+    ),
+    (
+        f"WITH paid AS ({FEW}), b AS (SELECT half FROM paid WHERE ¦code > 1) {READ_PAID.replace('paid', 'b')}",
+        "paid has",
+        "one",
+    ),
+    (
+        f"SELECT sum(¦amount) AS n FROM ({FEW}) GROUP BY window(event_ts, '5 min')",
+        "the subquery has no column amount",
+        "or",
+    ),
+    (
+        f"SELECT sum(¦p.half) AS n FROM ({FEW}) p GROUP BY window(event_ts, '5 min')",
+        "name of its table: p.half",
+        "half",
+    ),
+    (f"{PAID} SELECT sum(¦paid.half) AS n {FROM_PAID}", "name of its table: paid.half", "half"),
+    (f"{PAID} SELECT sum(¦events.x) AS n {FROM_PAID}", "name of its table: events.x", "x"),
+    (f"WITH paid AS (SELECT ¦events.x AS y FROM events) {READ_PAID}", "name of its table: events.x", "x"),
+    (
+        f"WITH ranked AS (SELECT *, {OVER} FROM {TUMBLE}), ¦b AS (SELECT * FROM ranked) "
+        "SELECT * FROM ranked WHERE rank < 3",
+        "b is not read",
+        "no b",
+    ),
+    (
+        f"WITH paid AS ({FEW}) SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY window(event_ts, '1 h') "
+        "ORDER BY half, ¦event_id) AS r FROM paid) WHERE r < 2",
+        "paid has no column event_id",
+        "event_id in the list",
+    ),
+]
+
+
+@pytest.mark.parametrize(("marked", "fault", "remedy"), STATEMENTS + SOURCES + LISTS + TOP_N + SELECTS)
 def test_what_a_query_cannot_say_is_refused_at_its_place(marked, fault, remedy):
     before, _, after = marked.partition("¦")
     lines = before.split("\n")
@@ -170,6 +309,12 @@ def test_what_a_query_cannot_say_is_refused_at_its_place(marked, fault, remedy):
     assert fault in error.fault
     assert remedy in error.remedy
     assert error.position == (len(lines), len(lines[-1]) + 1)
+
+
+def test_selects_on_top_of_each_other_have_a_limit():
+    sql = f"SELECT count(*) AS n FROM {'(SELECT * FROM ' * 150}events{')' * 150} GROUP BY window(event_ts, '1 h')"
+    with pytest.raises(ExpressionError, match="more than 100 SELECTs"):
+        translate(sql, FIELDS)
 
 
 @pytest.mark.parametrize(
@@ -204,8 +349,28 @@ RIGHT = [
     "GROUP BY window(event_ts, '1 h', INTERVAL '5' MINUTES), `key`;",
     f"SELECT * FROM (SELECT *, {OVER} FROM TABLE({TUMBLE}) WHERE x[0] > 1) AS t WHERE rank <= 3",
 ]
+RIGHT += [
+    f"{PAID}, few AS (SELECT event_ts, half FROM paid WHERE x > 1 OR y) SELECT sum(half) AS n FROM few "
+    "GROUP BY window(event_ts, '1 h')",
+    f"SELECT country, max(half) AS n FROM ({FEW}) AS p WHERE half > 1 GROUP BY window(event_ts, '1 h'), country",
+]
 TOKENS = [re.findall(r"'[^']*'|`[^`]*`|\w+|\S", sql) for sql in RIGHT]
-STRAYS = [*"(),;.*[]'`-", "AS", "FROM", "OVER", "FILTER", "INTERVAL", "window", "x", "1", "--", "/*", "DISTINCT", "key"]
+STRAYS = [
+    *"(),;.*[]'`-",
+    "AS",
+    "FROM",
+    "OVER",
+    "FILTER",
+    "INTERVAL",
+    "window",
+    "x",
+    "1",
+    "--",
+    "/*",
+    "DISTINCT",
+    "key",
+    "WITH",
+]
 
 
 @settings(max_examples=500, deadline=None)

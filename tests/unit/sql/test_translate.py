@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tailrace.expressions.errors import Position
 from tailrace.sql.derived import generated_name
 from tailrace.sql.translate import translate
 
@@ -284,3 +285,78 @@ def test_each_field_has_its_place_in_the_text():
     assert {path: str(translation.position_of(path)) for path in places} == places
     assert translation.position_of(("streams", "events", "id")) is None
     assert translation.position_of(("disorder",)) is None
+
+
+FILTERED = "SELECT *, amount / 1.19 AS net FROM events WHERE status = 'paid'"
+NET = {"columns": {"net": "amount / 1.19"}, "where": "status = 'paid'", "key": ["country"]}
+TUMBLE_PAID = TUMBLE.replace("events", "paid")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"WITH paid AS ({FILTERED}) SELECT country, sum(net) AS revenue {TUMBLE_PAID} {BOUNDS}, country",
+        f"WITH paid AS ({FILTERED}) SELECT country, sum(net) AS revenue FROM paid {MINUTES}, country",
+        f"SELECT country, sum(net) AS revenue FROM ({FILTERED}) {MINUTES}, country",
+        f"SELECT country, sum(net) AS revenue FROM ({FILTERED}) AS paid {MINUTES}, country;",
+        f"WITH `a b` AS ({FILTERED}), paid AS (SELECT * FROM `a b`) "
+        f"SELECT country, sum(net) AS revenue {TUMBLE_PAID} {BOUNDS}, country",
+        f"WITH events AS ({FILTERED}) SELECT country, sum(net) AS revenue FROM events {MINUTES}, country",
+    ],
+)
+def test_a_select_of_with_and_a_subquery_are_columns_and_where(sql):
+    query = said(sql)
+    assert (query["stream"], query["aggregate"]) == (NET, {"revenue": {"function": "sum", "column": "net"}})
+    assert query["window"] == {"size": "5 min"}
+
+
+def test_conditions_of_several_selects_are_joined_in_their_order_and_columns_stand_on_each_other():
+    stream = said(
+        f"""WITH paid AS (SELECT event_ts, amount, code AS `the code`, lower(platform) AS platform
+                          FROM events WHERE status = 'paid' OR code > 0),
+                 netto AS (SELECT *, amount / 1.19 AS net FROM paid WHERE platform = 'web' /* no app */ OR amount > 9)
+            SELECT platform, sum(net * 2) AS revenue FROM (SELECT * FROM netto WHERE net > 1)
+            WHERE `the code` <> 3 {MINUTES}, platform""",
+        {"columns": {"amount": "gross - vat"}},
+    )["stream"]
+    assert stream["where"] == (
+        "(status = 'paid' OR code > 0) and (platform = 'web' /* no app */ OR amount > 9) and (net > 1)"
+        " and (`the code` <> 3)"
+    )
+    assert [*stream["columns"].items()] == [
+        ("amount", "gross - vat"),
+        ("the code", "code"),
+        ("platform", "lower(platform)"),
+        ("net", "amount / 1.19"),
+        (generated_name("net * 2"), "net * 2"),
+    ]
+
+
+def test_the_best_of_each_window_of_what_with_names():
+    number = "row_number() OVER (PARTITION BY window_start, window_end ORDER BY net DESC, event_id) AS rank"
+    ranked = f"SELECT *, {number} {TUMBLE_PAID} WHERE net > 1"
+    for sql in (
+        f"WITH paid AS ({FILTERED}) SELECT * FROM ({ranked}) WHERE rank <= 3",
+        f"WITH paid AS ({FILTERED}), ranked AS ({ranked}) SELECT * FROM ranked WHERE rank <= 3",
+    ):
+        query = said(sql)
+        assert query["topk"] == {"k": "3", "score": "net", "order": "descending"}
+        assert query["stream"] == {"columns": NET["columns"], "where": "(status = 'paid') and (net > 1)"}
+
+
+def test_each_column_and_condition_of_what_with_names_has_its_place():
+    paid = "SELECT *,\n amount / 1.19 AS net\nFROM events WHERE a"
+    sql = f"WITH paid AS ({paid})\nSELECT max(net) AS n FROM paid {MINUTES}"
+    translation = translate(sql, {"streams": {"events": STREAM}})
+    places = {("streams", "events", "columns", "net"): "2:2", ("streams", "events", "where"): "3:19"}
+    assert {path: str(translation.position_of(path)) for path in places} == places
+
+
+def test_a_place_in_joined_conditions_is_in_the_condition_that_has_it():
+    below = "WITH a AS (SELECT * FROM events WHERE x\n > 1),\nb AS (SELECT * FROM a WHERE y)"
+    sql = f"{below}\nSELECT max(x) AS n FROM b WHERE\nz {MINUTES}"
+    translation = translate(sql, {"streams": {"events": STREAM}})
+    path = ("streams", "events", "where")
+    assert translation.fields["streams"]["events"]["where"] == "(x\n > 1) and (y) and (z)"
+    places = {(1, 2): "1:39", (2, 2): "1:39", (2, 12): "3:29", (2, 20): "5:1"}
+    assert {at: str(translation.position_in(path, Position(*at))) for at in places} == places
