@@ -51,11 +51,12 @@ class Windows:
 
 @dataclass(frozen=True)
 class Source:
-    """What stands after FROM: a stream by its name, perhaps with windows; or a subquery."""
+    """What stands after FROM: a stream by its name, perhaps with windows; or a subquery, perhaps with a name."""
 
     stream: Piece
     windows: Windows | None = None
     subquery: Piece | None = field(default=None)
+    alias: str | None = None
 
 
 def source_of(piece: Piece) -> Source:
@@ -79,7 +80,7 @@ def source_of(piece: Piece) -> Source:
         alias = piece[end + 2 :] if piece.word(end + 1) == "AS" else piece[end + 1 :]
         if len(alias) and alias.name is None:
             raise alias.error(f"{alias.text} is no name of a subquery", "a name, or none")
-        return Source(piece[:0], subquery=piece[1:end])
+        return Source(piece[:0], subquery=piece[1:end], alias=alias.name)
     if piece[:1].name is None:
         raise piece.error(f"{piece[:1].text} is no stream", "the name of the query's stream")
     if piece.word(1) == ".":
