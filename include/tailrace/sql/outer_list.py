@@ -104,7 +104,8 @@ class InnerList:
         if name == self.rank:
             if item.alias_name in (None, name, _RANK):
                 return []
-            raise item.whole.error(f"answers have {name} as {_RANK}, and not as {item.alias_name}", name)
+            fault = f"answers have the rank as {_RANK}, and not as {item.alias_name}"
+            raise item.whole.error(fault, f"{name}, without another name")
         if own is not None and item.alias_name in (None, name):
             return [own]
         if own is not None and own.alias is not None:

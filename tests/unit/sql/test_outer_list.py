@@ -90,7 +90,7 @@ def test_the_key_is_named_by_what_comes_out_and_else_by_the_inner_list(inner, ou
         ("venue", "r, ¦r * 100 AS x", "an expression over r, which is no column of a tuple", "r as it is"),
         ("*", "abs(\n ¦r) AS x", "an expression over r", "r as it is"),
         ("*", "hour(¦window_start) AS x", "an expression over window_start", "window_start as it is"),
-        ("venue", "¦r AS x", "answers have r as rank, and not as x", "r"),
+        ("venue", "¦r AS x", "answers have the rank as rank, and not as x", "r, without another name"),
         ("symbol", "¦price", "the inner list has no column price", "price in the inner list, or * there"),
         ("amount", "*, ¦venue", "the inner list has no column venue", "venue in the inner list"),
         ("amount", "amount, amount * ¦fee AS x", "the inner list has no column fee", "fee in the inner list"),
