@@ -89,15 +89,16 @@ sql: |
     ),
     "topk": (
         """
+    columns: {tenth: value + 0.1, double: (value + 0.1) * 2}
     key: [country]
 kind: topk
 window: {size: 10 min, slide: 5 min}
-topk: {k: 3, score: value, select: [buyer, value]}
+topk: {k: 3, score: value, select: [buyer, value, tenth, double]}
 """,
         """
 sql: |
-  SELECT window_start, window_end, country, rank, id, buyer, value FROM (
-    SELECT buyer, value, maker,
+  SELECT window_start, window_end, country, rank, id, buyer, value, tenth, tenth * 2 AS double FROM (
+    SELECT buyer, value, maker, value + 0.1 AS tenth,
       row_number() OVER (PARTITION BY window_start, window_end, country ORDER BY value DESC, id) AS rank
     FROM HOP(TABLE sales, DESCRIPTOR(at), INTERVAL '5' MINUTES, INTERVAL '10' MINUTES)
   ) WHERE rank <= 3

@@ -5,22 +5,86 @@ from __future__ import annotations
 from guards.mutation import Mutation
 
 FORMS, REFUSALS, WRITTEN = (f"tests/unit/sql/test_{name}.py" for name in ("translate", "refusals", "write"))
+OUTER = "tests/unit/sql/test_outer_list.py"
 REFUSED = f"{REFUSALS}::test_what_a_query_cannot_say_is_refused_at_its_place"
 
 MUTATIONS = (
     Mutation(
         "SQL text: what the outer list of a top-n leaves out is not selected",
         "sql/top_n.py",
-        "if top_n.shown is not None and name not in top_n.shown:",
-        "if False:",
+        "if name is None or name not in top_n.shown:",
+        "if name is None:",
         ("tests/unit/sql/test_translate.py",),
     ),
     Mutation(
         "SQL text: a name of a top-n gets no second name",
-        "sql/translate.py",
-        "if item.alias is not None and item.value.name in aliases - {item.alias_name}:",
+        "sql/outer_list.py",
+        "if own is not None and own.alias is not None:",
         "if False:",
-        ("tests/unit/sql/test_refusals.py",),
+        ("tests/unit/sql/test_refusals.py", OUTER),
+    ),
+    Mutation(
+        "SQL text: an expression over a name of the inner list of a top-n has what that list has for it",
+        "sql/outer_list.py",
+        "if own is not None and own.alias is not None and own.value.name != name:",
+        "if False:",
+        (OUTER,),
+    ),
+    Mutation(
+        "SQL text: what the inner list of a top-n has for a name stands in parentheses",
+        "sql/outer_list.py",
+        'else f"({own.value.text})"',
+        "else own.value.text",
+        (OUTER,),
+    ),
+    Mutation(
+        "SQL text: no expression is over the rank of a top-n, or over the bounds of windows",
+        "sql/outer_list.py",
+        "if name == self.rank or name.lower() in WINDOW_COLUMNS or (own is not None and _is_bound(own)):",
+        "if False:",
+        (OUTER,),
+    ),
+    Mutation(
+        "SQL text: the rank of a top-n gets no other name",
+        "sql/outer_list.py",
+        "if item.alias_name in (None, name, _RANK):",
+        "if True:",
+        (OUTER,),
+    ),
+    Mutation(
+        "SQL text: the outer list of a top-n reads what the inner one has",
+        "sql/outer_list.py",
+        "elif own is None and not self.has_all:",
+        "elif False:",
+        (OUTER,),
+    ),
+    Mutation(
+        "SQL text: a column of a top-n by the name of its table is no nested field",
+        "sql/outer_list.py",
+        "if path[0] in self.tables and len(path) > 1:",
+        "if False:",
+        (OUTER,),
+    ),
+    Mutation(
+        "SQL text: two columns of a top-n have two names",
+        "sql/outer_list.py",
+        "elif other.value.same != item.value.same:",
+        "elif False:",
+        (OUTER,),
+    ),
+    Mutation(
+        "SQL text: * of a top-n leaves no column out",
+        "sql/outer_list.py",
+        'if value.word(0) == "*" and len(value) > 1:',
+        "if False:",
+        (OUTER,),
+    ),
+    Mutation(
+        "SQL text: a selected column that is refused has its own place",
+        "sql/translate.py",
+        'places |= {("topk", "select", str(index)): position',
+        'places |= {("topk", "select"): position',
+        (OUTER,),
     ),
     Mutation(
         "SQL text: windows are over event time alone",

@@ -11,6 +11,13 @@ PAIRS = "tests/unit/stream/test_rebuild_of_pairs.py"
 
 MUTATIONS = (
     Mutation(
+        "a rebuild answers again where nulls were rejected",
+        "stream/rejected_before.py",
+        "if manifest.state >= _SKIPS_NULLS or",
+        "if True or",
+        ("tests/unit/stream/test_rebuild.py::test_records_that_an_earlier_release_rejected_for_a_null_are_answered",),
+    ),
+    Mutation(
         "a run warns of sums that left their type",
         "stream/run_summary.py",
         "if self.overflowed:",

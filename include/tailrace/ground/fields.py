@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,13 +21,21 @@ from tailrace.ground.source_roots import outside_roots
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def field_error(fault: str, remedy: str, field: str | None = None) -> PydanticCustomError:
+def field_error(fault: str, remedy: str, field: str | None = None, in_sql: str | None = None) -> PydanticCustomError:
     """Build a validation error that says what is wrong and what would be right.
 
     `field` names the field of a section that the error is about; with dots, a field of a section below it.
+    `in_sql` is what would be right in SQL text that says the field, where that is something else.
     """
-    context = {"fault": fault, "remedy": remedy, "field": field}
+    context = {"fault": fault, "remedy": remedy, "field": field, "in_sql": in_sql}
     return PydanticCustomError("taught", "{fault}; right would be: {remedy}", context)
+
+
+def renamed_in_sql(name: str) -> str:
+    """Return a column by another name as SQL text has it."""
+    is_word = name.isidentifier() and not name.lower().startswith("window")
+    quoted = name if is_word else f"`{name.replace('`', '``')}`"
+    return f"{quoted} AS its_{re.sub('[^a-z0-9]', '_', name.lower())}"
 
 
 def _parse_time(text: Any) -> datetime:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticKnownError
 
-from tailrace.ground.fields import Column, field_error
+from tailrace.ground.fields import Column, field_error, renamed_in_sql
 from tailrace.ground.times import ANSWERED, SEPARATORS
 
 _MOST_KEYS = 16
@@ -53,10 +53,11 @@ def check_key_names(names: Collection[str], values: Collection[str], field: str)
     """
     taken = {*ANSWERED, *(name.lower() for name in values)}
     for name in names:
+        in_sql = f"{renamed_in_sql(name)} in the list"
         if name.lower() in taken:
             fault = f"answers have a column {name} already"
-            raise field_error(fault, f"{_LIST}, each once; or {name} alone, not in a list", field)
+            raise field_error(fault, f"{_LIST}, each once; or {name} alone, not in a list", field, in_sql)
         if separators := set(name) & set(SEPARATORS):
             fault = f"tables have no column {name!r}, for {min(separators)!r} in its name"
-            raise field_error(fault, f"{_LIST}, by other names; or {name!r} alone, not in a list", field)
+            raise field_error(fault, f"{_LIST}, by other names; or {name!r} alone, not in a list", field, in_sql)
         taken.add(name.lower())

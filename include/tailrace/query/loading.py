@@ -128,6 +128,7 @@ def _declare(tree: YamlFile, sql: SqlText | None) -> Query:
             if sql is None or position is None:
                 tree.add(path, fault, remedy)
             else:
+                remedy = details.get("ctx", {}).get("in_sql") or remedy
                 tree.problems.append(sql.problem(position, field_fault(path, fault), remedy))
     tree.refuse()
     return query

@@ -79,8 +79,8 @@ class SqlText:
 
 
 def field_fault(path: FieldPath, fault: str) -> str:
-    """Return what is wrong with a section that follows from SQL text."""
-    return f"{'.'.join(path)} {fault}"
+    """Return what is wrong with a field that follows from SQL text; its place there says which item of a list it is."""
+    return f"{'.'.join(part for part in path if not part.isdecimal())}: {fault}"
 
 
 def sections_of(query: Query) -> dict[str, Any] | None:

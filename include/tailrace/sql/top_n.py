@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from tailrace.expressions.errors import Position
 from tailrace.sql.clauses import Clauses, Item, clauses_of
 from tailrace.sql.derived import DerivedColumns
+from tailrace.sql.outer_list import InnerList
 from tailrace.sql.selects import Named, require_read
 from tailrace.sql.tokens import Piece
-from tailrace.sql.windows import Source, bound_name
+from tailrace.sql.windows import Source, source_of
 
 RIGHT = (
-    "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY window_start, window_end, country ORDER BY price DESC) "
-    "AS rank FROM TUMBLE(…)) WHERE rank <= 5"
+    "SELECT country, venue, rank FROM (SELECT *, row_number() OVER (PARTITION BY window_start, window_end, country "
+    "ORDER BY price DESC) AS rank FROM TUMBLE(…)) WHERE rank <= 5"
 )
 _RANKS = ("rank", "dense_rank", "ntile", "percent_rank")
 
@@ -34,9 +35,9 @@ class TopN:
     bound : Piece
         The condition by which k was found.
     items : list of Item
-        The items of both select lists, but for the rank and `*`.
-    shown : tuple of str or None
-        The names in the outer select list, in order; None where `*` stands in it.
+        What comes out, and after it what the inner select list has beside that; neither has the rank.
+    shown : tuple of str
+        The names of what comes out, in order.
     """
 
     groups: list[Piece]
@@ -46,7 +47,7 @@ class TopN:
     k: int
     bound: Piece
     items: list[Item]
-    shown: tuple[str, ...] | None
+    shown: tuple[str, ...]
 
 
 def is_top_n(clauses: Clauses) -> bool:
@@ -95,11 +96,12 @@ def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
         ties, is_downward = _ordered(order[1])
         if is_downward:
             raise order[1].error("ties in descending order", "the id, ascending, by which ties are ordered")
-    others = [item for item in inner.items if item is not number]
-    items = [item for item in (*others, *outer.items) if item.value.word(0) != "*" and item.value.name != name]
-    has_all = any(item.value.word(0) == "*" for item in outer.items)
-    names = (item.alias_name or item.value.name for item in outer.items)
-    shown = None if has_all else tuple(filter(None, names))
+    sources = [source_of(clauses.source) for clauses in (outer, inner)]
+    tables = {name for source in sources for name in (source.alias, source.stream.name) if name is not None}
+    listed = InnerList.of(inner.items, number, [group.name for group in groups if group.name is not None], tables)
+    items = listed.shown(outer.items)
+    shown = tuple(filter(None, (item.alias_name or item.value.name for item in items)))
+    items += listed.rest(items)
     return TopN(groups, score, descending, ties, _k(outer.where, str(name)), outer.where, items, shown)
 
 
@@ -114,20 +116,15 @@ def selected_by(top_n: TopN, items: list[Item], columns: DerivedColumns) -> dict
     """
     selected: dict[str, Position] = {}
     for item in items:
-        if bound_name(item.value) is not None:
-            continue
         name = item.alias_name or item.value.name
-        if name is None:
-            fault = f"{item.whole.text[:60]} is no column of the answers"
-            raise item.whole.error(fault, f"a column, or {item.value.text[:60]} AS a name for it: price, or *")
-        if top_n.shown is not None and name not in top_n.shown:
+        if name is None or name not in top_n.shown:
             continue
         if item.alias is None or item.value.name == name:
             columns.read(item.value)
         else:
             columns.key(item.value, name, item.alias)
         selected[name] = item.whole.position
-    return {name: selected[name] for name in top_n.shown or selected if name in selected}
+    return {name: selected[name] for name in top_n.shown if name in selected}
 
 
 def is_ranking(value: Piece) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.sql.aggregates import aggregates_of
 from tailrace.sql.beside import Beside
-from tailrace.sql.clauses import Clauses, Item, clauses_of
+from tailrace.sql.clauses import Clauses, clauses_of
 from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.keys import key_of, refuse_bounds_by_other_names, windows_among
 from tailrace.sql.projected import Projected
@@ -106,7 +106,7 @@ def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source, rows: Pro
     if top_n.ties is not None:
         rows.read(top_n.ties)
     columns = DerivedColumns(rows)
-    key, items = key_of(groups, _once(refuse_bounds_by_other_names(top_n.items)), columns)
+    key, items = key_of(groups, refuse_bounds_by_other_names(top_n.items), columns)
     score = columns.column(top_n.score)
     if top_n.ties is not None and (beside.id is None or top_n.ties.name != beside.id):
         raise top_n.ties.error("ties by another column than the id", f"{beside.id or 'the id'}, or no second column")
@@ -117,7 +117,7 @@ def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source, rows: Pro
     section |= {"order": "descending" if top_n.descending else "ascending"}
     section |= {"select": [*selected]} if selected else {}
     places: dict[FieldPath, Position] = {("topk",): top_n.score.position, ("topk", "k"): top_n.bound.position}
-    places |= {("topk", "select"): next(iter(selected.values()))} if selected else {}
+    places |= {("topk", "select", str(index)): position for index, position in enumerate(selected.values())}
     return _whole(
         beside, {"kind": "topk", "topk": section}, places, windows, columns, key, (inner.where, top_n.groups[0])
     )
@@ -160,23 +160,3 @@ def _event_time(beside: Beside, rows: Projected, windows: Windows) -> str:
         raise windows.event_time.error(fault, f"{beside.event_time}, the stream's event_time")
     rows.read(windows.event_time)
     return beside.event_time
-
-
-def _once(items: list[Item]) -> list[Item]:
-    """Return the items of two select lists: an item of the outer one that the inner one names stands once.
-
-    Raises
-    ------
-    ExpressionError
-        At a name that is given another name.
-    """
-    aliases = {item.alias.name for item in items if item.alias is not None}
-    once: list[Item] = []
-    for item in items:
-        if item.alias is not None and item.value.name in aliases - {item.alias_name}:
-            fault = f"{item.value.text} is named by the query, and gets a second name"
-            raise item.whole.error(fault, f"AS {item.alias.text} where {item.value.text} is named")
-        is_alias = item.alias is None and item.value.name in aliases
-        if not is_alias and not any(other.whole.same == item.whole.same for other in once):
-            once.append(item)
-    return once

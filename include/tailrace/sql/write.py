@@ -111,9 +111,7 @@ class _Writer:
         partition = ", ".join(["window_start", "window_end", *map(self._value, self.keys)])
         order = "DESC" if topk.get("order", "descending") == "descending" else "ASC"
         over = f"PARTITION BY {partition} ORDER BY {self._value(topk['score'])} {order}"
-        items = ["*", *(self._keys() if self.is_plain_key else [])]
-        if topk.get("select"):
-            items = ["window_start", "window_end", *self._keys(), *map(quoted, topk["select"])]
+        items = ["window_start", "window_end", *self._keys(), *map(quoted, topk.get("select") or ())]
         number = f"row_number() OVER ({over}) AS {_RANK}"
         inner = f"SELECT {', '.join([*items, number])}\n  FROM {self._source()}{self._where('  ')}"
         return f"SELECT * FROM (\n  {inner}\n)\nWHERE {_RANK} <= {topk['k']}"

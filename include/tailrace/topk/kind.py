@@ -52,7 +52,8 @@ class TopK(KeyedWindows):
         types = ColumnTypes(
             self.key_type, self.id_type, {PREFIX + name: dtype for name, dtype in self.selected.items()}
         )
-        return (Input(self.columns, types, carried=carried, readers=dict.fromkeys(carried, "topk.select")),)
+        readers = {name: f"topk.select.{index}" for index, name in enumerate(carried)}
+        return (Input(self.columns, types, carried=carried, readers=readers),)
 
     @property
     def implementation(self) -> RankingMethod:

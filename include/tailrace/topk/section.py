@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tailrace.ground.fields import Column, Section, field_error
+from tailrace.ground.fields import Column, Section, field_error, renamed_in_sql
 from tailrace.ground.times import ANSWERED, SEPARATORS
 
 RANKED = ("rank", "id", "score")
@@ -36,11 +36,13 @@ def check_selected(names: Collection[str], keys: Collection[str]) -> None:
     Tables take names that differ only in case for the same.
     """
     taken = {*ANSWERED, *RANKED, *(name.lower() for name in keys)}
-    for name in names:
+    for index, name in enumerate(names):
+        field, in_sql = f"topk.select.{index}", renamed_in_sql(name)
         remedy = f"each column once; {name} by another name, as columns: {{its_{name}: {name}}}"
         if name.lower() in taken:
-            raise field_error(f"answers have a column {name} already", remedy, "topk.select")
+            raise field_error(f"answers have a column {name} already", remedy, field, in_sql)
         if separators := set(name) & set(SEPARATORS):
             fault = f"tables have no column {name!r}, for {min(separators)!r} in its name"
-            raise field_error(fault, "a column by another name, which `columns` of the stream derives", "topk.select")
+            remedy = "a column by another name, which `columns` of the stream derives"
+            raise field_error(fault, remedy, field, in_sql)
         taken.add(name.lower())

@@ -91,6 +91,15 @@ def test_an_expression_that_does_not_fit_the_source_is_refused_at_its_place(
     assert fault in output.stderr
 
 
+def test_a_selected_column_that_the_source_lacks_is_refused_at_its_own_place(tailrace, files, tmp_path):
+    number = "row_number() OVER (PARTITION BY window_start, window_end ORDER BY price DESC) AS rank"
+    source = "FROM TUMBLE(TABLE trades, DESCRIPTOR(at), INTERVAL '1' MINUTE)"
+    (tmp_path / "volume.sql").write_text(f"SELECT * FROM (\nSELECT venue, maker, {number} {source}) WHERE rank <= 2\n")
+    output = tailrace("run", *files, "--warehouse", "one", "--bounded", "--engine", "local", code=2)
+    assert "volume.sql:2:15: topk.select.1:" in output.stderr
+    assert "no column 'maker'" in output.stderr
+
+
 def test_a_sample_of_the_source_shows_what_sql_text_keeps(tailrace, files, tmp_path):
     (tmp_path / "volume.sql").write_text(SQL.replace("\nGROUP", "\nWHERE price >= 40\nGROUP"))
     assert "40" in tailrace("explain", *files, "--sample").stdout

@@ -97,10 +97,10 @@ def test_sql_text_in_a_query_file_is_refused_by_its_line_there_too(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "place", "fault"),
     [
-        ("AS delay", "AS Delay", "1:16", "aggregate.Delay 'Delay' is no name of a column of answers"),
-        ("AS delay", "AS tuples", "1:16", "aggregate.tuples answers have a column tuples already"),
-        ("'15' MINUTES", "'2' HOURS", "2:51", "window.slide slide is longer than size"),
-        ("avg(minutes)", "percentile(minutes, 7)", "1:16", "aggregate.delay.q '7' does not fit"),
+        ("AS delay", "AS Delay", "1:16", "aggregate.Delay: 'Delay' is no name of a column of answers"),
+        ("AS delay", "AS tuples", "1:16", "aggregate.tuples: answers have a column tuples already"),
+        ("'15' MINUTES", "'2' HOURS", "2:51", "window.slide: slide is longer than size"),
+        ("avg(minutes)", "percentile(minutes, 7)", "1:16", "aggregate.delay.q: '7' does not fit"),
     ],
 )
 def test_what_the_sections_of_sql_text_refuse_has_its_place_in_the_text(tmp_path, old, new, place, fault):
@@ -210,10 +210,26 @@ def test_a_selected_column_by_a_name_of_answers_is_refused_at_its_place_in_the_t
     query = load(*files(tmp_path, sql.replace("SELECTED", "tail, carrier AS line")))
     assert query.topk.select == ("tail", "line")
     assert load(*files(tmp_path, sql_of(query).sql, sql_of_beside(query))).topk == query.topk
-    (problem,) = problems(*files(tmp_path, sql.replace("SELECTED", "coverage")))
-    assert problem.where.endswith("flights.sql:2:10")
-    assert "topk.select answers have a column coverage already" in problem.fault
-    assert "its_coverage: coverage" in problem.remedy
+    (problem,) = problems(*files(tmp_path, sql.replace("SELECTED", "tail, coverage")))
+    assert problem.where.endswith("flights.sql:2:16"), "of the list the item that is wrong"
+    assert problem.fault == "topk.select: answers have a column coverage already"
+    assert problem.remedy == "coverage AS its_coverage"
+    query = load(*files(tmp_path, sql.replace("SELECTED", f"tail, {problem.remedy}")))
+    assert query.topk.select == ("tail", "its_coverage")
+    (problem,) = problems(*files(tmp_path, sql.replace("SELECTED", "tail, carrier, `my tail`")))
+    assert problem.where.endswith("flights.sql:2:25")
+    assert problem.remedy == "`my tail` AS its_my_tail"
+    query = load(*files(tmp_path, sql.replace("SELECTED", f"tail, {problem.remedy}")))
+    assert query.topk.select == ("tail", "its_my_tail")
+
+
+def test_a_key_by_a_name_of_answers_gets_another_name_in_the_words_of_sql_text(tmp_path):
+    sql = SQL.replace("SELECT origin", "SELECT coverage").replace("window_end, origin", "window_end, coverage")
+    (problem,) = problems(*files(tmp_path, sql))
+    assert problem.fault == "streams.departures.key: answers have a column coverage already"
+    name, _, _ = problem.remedy.partition(" in the list")
+    query = load(*files(tmp_path, sql.replace("SELECT coverage", f"SELECT {name}")))
+    assert query.key_names == ("its_coverage",)
 
 
 def sql_of_beside(query) -> str:

@@ -348,6 +348,7 @@ RIGHT = [
     "SELECT window.start, key, percentile(x, 0.5) FROM events "
     "GROUP BY window(event_ts, '1 h', INTERVAL '5' MINUTES), `key`;",
     f"SELECT * FROM (SELECT *, {OVER} FROM TABLE({TUMBLE}) WHERE x[0] > 1) AS t WHERE rank <= 3",
+    f"SELECT a * 2 AS x, b.c AS d, * FROM (SELECT (y + 1) AS a, b, {OVER} FROM {TUMBLE}) t WHERE rank <= 3",
 ]
 RIGHT += [
     f"{PAID}, few AS (SELECT event_ts, half FROM paid WHERE x > 1 OR y) SELECT sum(half) AS n FROM few "

@@ -168,7 +168,7 @@ def test_selected_columns_are_those_of_the_tuples_streamed_and_corrected(tmp_pat
 
 @pytest.mark.parametrize(
     ("name", "fault"),
-    [("nothing", "no column 'nothing', which topk.select reads"), ("list", "int64>, but topk.select reads it")],
+    [("nothing", "no column 'nothing', which topk.select.1 reads"), ("list", "int64>, but topk.select.1 reads it")],
 )
 def test_a_column_that_is_not_there_or_that_answers_cannot_have_is_refused(
     tmp_path: Path, name: str, fault: str
@@ -176,7 +176,7 @@ def test_a_column_that_is_not_there_or_that_answers_cannot_have_is_refused(
     (tmp_path / "in").mkdir()
     table = pa.table({"at": [EPOCH], "trade": ["a"], "country": ["DE"], "price": [1.0], "list": [[1]]})
     pq.write_table(table, tmp_path / "in" / "0.parquet")
-    query = parse(tmp_path / "best.yaml", BASE.replace("SELECT", f"[{name}]"))
+    query = parse(tmp_path / "best.yaml", BASE.replace("SELECT", f"[price, {name}]"))
     with pytest.raises(Unfit, match=fault):
         run(query, tmp_path / "wh")
     assert not (tmp_path / "wh").exists()
