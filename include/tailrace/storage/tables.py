@@ -154,7 +154,7 @@ class Tables:
                 table.delete(predicate)
 
     def put(self, name: str, rows: pa.Table, columns: Iterable[str], outdated: str | None = None) -> None:
-        """Upsert rows by some columns; a stored row (`old`) that none replaces goes where the condition `outdated` holds."""
+        """Upsert rows by some columns; stored rows (`old`) that none replaces go where `outdated` holds."""
         condition = " AND ".join(f'(old."{column}" IS NOT DISTINCT FROM new."{column}")' for column in columns)
         table = self.open(name)
         with naming_what_is_lost(self.layout, name):
