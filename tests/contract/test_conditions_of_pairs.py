@@ -14,14 +14,21 @@ import pytest
 
 from json_stream import write_json
 from local_driver import Driver, correct_here
+from local_driver import no_spark as unread
 from tailrace.cli.explanation import explanation
+from tailrace.correction import history_scan
+from tailrace.correction.bucketed_scan import BucketedScan
+from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.spilled_shuffle import SpilledShuffle
 from tailrace.ground.errors import Refused, Unfit
+from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.query.loading import parse
 from tailrace.query.query import Query
 from tailrace.storage.manifest import CheckpointManifest, changes
 from tailrace.storage.results import read_answers
 from tailrace.stream.local_stream import run
+from tailrace.stream.run_summary import RunSummary
 from tailrace.stream.source_sample import sample_sources
 
 SIDES = ("left", "right")
@@ -147,8 +154,10 @@ def test_a_condition_holds_in_streamed_corrected_and_rebuilt_answers(tmp_path: P
     repeated = {f"t{number}" for number in range(10)}
     assert 0 < len(streamed) < len(true)
     assert {key: row for key, row in streamed.items() if not repeated & {*key[:2]}}.items() <= true.items()
-    correct_here(query, warehouse)
+    report = correct_here(query, warehouse)
     assert given(query, warehouse) == true
+    assert (report.where_failed > 0) == (form == "parquet")
+    assert report.where_failure == ("int overflow" if form == "parquet" else None)
     failed = sum(dict(row["counts"] or {}).get("where_failed", 0) for row in driver.tables.read("metrics").to_pylist())
     assert (failed > 0) == (form == "parquet"), "a sum of two ints overflows, and a sum of longs does not"
     again = correct_here(query, warehouse, CorrectionRange(EPOCH - 10**6, EPOCH + 10**6))
@@ -280,6 +289,37 @@ def test_a_condition_reads_the_table_and_its_id(tmp_path: Path) -> None:
     }
     assert {(row["left_id"], row["right_id"]) for row in rows} == expected
     assert 0 < len(expected) < 2 * 60
+
+
+@JOINS
+@pytest.mark.parametrize("in_buckets", [False, True])
+def test_a_condition_that_fails_for_all_pairs_is_counted_by_a_correction(
+    tmp_path: Path, join: str, in_buckets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_streams(tmp_path)
+    query, warehouse = query_of(tmp_path, join, where="1 / (length(left.taxi) - length(left.taxi)) > 1"), tmp_path / "wh"
+    driver = Driver(query, warehouse)
+    driver.run(flush=True)
+    opened = unread
+    if in_buckets:
+        monkeypatch.setattr(history_scan, "AT_ONCE", 0)
+        opened = lambda buckets: BucketedScan(SpilledShuffle(threads=1))  # noqa: E731
+    report = correct(query, warehouse, CorrectionRange(), opened)
+    pairs = len(truth(join, lambda left, right: True))
+    assert (report.answers, report.where_failed, report.where_failure) == (0, pairs, "division by zero")
+    (run,) = driver.tables.read("correction_runs").to_pylist()
+    assert (run["where_failed"], run["where_failure"]) == (pairs, "division by zero")
+    assert "=where_failed" not in driver.tables.read("corrections").schema.names
+
+
+def test_a_condition_that_fails_over_a_table_is_counted(tmp_path: Path) -> None:
+    write_streams(tmp_path)
+    write_zones(tmp_path)
+    query = parse(tmp_path / "meet.yaml", TABLE.replace("WHERE", "right.least / 0 > 1"))
+    summary = RunSummary()
+    run(query, tmp_path / "wh", on_batch=summary)
+    assert not read_answers(query, tmp_path / "wh", False)[0].num_rows
+    assert summary.failed_pairs == FailedPairs(len(STREAMS[0]), "division by zero")
 
 
 @pytest.mark.parametrize(

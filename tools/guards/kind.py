@@ -29,10 +29,27 @@ MUTATIONS = (
     Mutation(
         "where of a join: a pair that it does not keep is no pair",
         "kind/joined_pairs.py",
-        "if self.condition is None or not len(matches.left):",
+        "if self.condition is None or not (len(matches.left) or self.keeps_failed):",
         "if True:",
         (
             "tests/contract/test_conditions_of_pairs.py::test_a_condition_holds_in_streamed_corrected_and_rebuilt_answers",
+        ),
+    ),
+    Mutation(
+        "where of a join: pairs for which it fails are counted",
+        "kind/pair_condition.py",
+        "return counts_of({reason",
+        "return {} and counts_of({reason",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
+        "where of a join: a correction keeps failed pairs apart, to count them",
+        "kind/joined_pairs.py",
+        "tested.kept | tested.failed, tested.counts",
+        "tested.kept, tested.counts",
+        (
+            "tests/contract/test_conditions_of_pairs.py"
+            "::test_a_condition_that_fails_for_all_pairs_is_counted_by_a_correction",
         ),
     ),
     Mutation(

@@ -18,6 +18,13 @@ MUTATIONS = (
         ("tests/unit/stream/test_run_summary.py",),
     ),
     Mutation(
+        "a run warns of pairs for which where fails",
+        "stream/run_summary.py",
+        "if self.failed_pairs.number:",
+        "if False:",
+        ("tests/unit/stream/test_run_summary.py",),
+    ),
+    Mutation(
         "where of a join: the types of the table's columns are checked",
         "stream/source_sample.py",
         "if table is not None and query.pair_condition is not None else None",

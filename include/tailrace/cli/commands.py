@@ -28,6 +28,7 @@ from tailrace.cli.time_options import time_option
 from tailrace.cli.tools import bench, demo, schema
 from tailrace.ground import json_log
 from tailrace.ground.errors import Busy, Refused, refuse
+from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.ground.words import counted, overflow_of
 from tailrace.stream.run_options import BATCH_ROWS, RunOptions
 from tailrace.terminal import screen
@@ -192,6 +193,9 @@ def _print_report(report: Any) -> None:
     screen.err.print(f"corrected {report.interval}: {counts}", markup=False, soft_wrap=True)
     if report.overflowed:
         screen.err.print(f"warning: {overflow_of(report.overflowed)}", markup=False, soft_wrap=True)
+    if report.where_failed:
+        failed = FailedPairs(report.where_failed, report.where_failure)
+        screen.err.print(f"warning: {failed.warning}", markup=False, soft_wrap=True)
 
 
 def main(retried: bool = False) -> None:

@@ -15,19 +15,35 @@ from tailrace.expressions.expression import Expression
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.errors import Problem
 from tailrace.ground.fields import field_error
+from tailrace.kind.failed_pairs import counts_of
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.selection import Selected, columns_of_side, selected
 from tailrace.partition.routes import LEFT, RIGHT
 
-FAILED = "where_failed"
-"""The count of pairs for which a condition fails, as by an overflow: they are no pairs."""
-
 
 class TestedPairs(NamedTuple):
-    """Which of n pairs a condition keeps, shape (n,), and for how many it fails."""
+    """Which of n pairs a condition keeps, shape (n,), and those for which it fails: masks by the reason, disjoint."""
 
     kept: NDArray[np.bool_]
-    failed: int
+    failures: Mapping[str, NDArray[np.bool_]]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of the pairs for which it fails."""
+        return counts_of({reason: int(np.count_nonzero(mask)) for reason, mask in self.failures.items()})
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """The pairs for which it fails, shape (n,)."""
+        return np.any([np.zeros(len(self.kept), bool), *self.failures.values()], axis=0)
+
+    @property
+    def reasons(self) -> NDArray[np.object_]:
+        """The reason why it fails for each pair, None where it does not, shape (n,)."""
+        reasons = np.full(len(self.kept), None, object)
+        for reason, mask in self.failures.items():
+            reasons[mask] = reason
+        return reasons
 
 
 def check_condition(text: str | None) -> None:
@@ -78,10 +94,12 @@ class PairCondition:
         """Test pairs, given the values of its columns by their names in it."""
         pairs = pa.table({**values, "pair": np.zeros(count, np.int8)})  # without columns there are as many pairs
         projected = self.projection.run(pairs)
-        failed = np.zeros(count, bool)
+        failed, failures = np.zeros(count, bool), dict[str, NDArray[np.bool_]]()
         for failure in projected.failures:
+            reason = failure.reason.partition(": ")[2]
+            failures[reason] = failures.get(reason, ~failed & failed) | (failure.mask & ~failed)
             failed |= failure.mask
-        return TestedPairs(projected.kept & ~failed, int(np.count_nonzero(failed)))
+        return TestedPairs(projected.kept & ~failed, failures)
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it by the types of its columns."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pydantic_core import PydanticCustomError
 
+from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.pair_condition import PairCondition, check_condition, with_carried
 from tailrace.kind.selection import Selected
@@ -92,8 +93,9 @@ def kept_by(text: str, **values: list) -> tuple[list[bool], int]:
         name: pa.array(values[each.name], (LEFT | RIGHT | {"right_n": pa.int32()})[each.name])
         for name, each in condition.columns.items()
     }
-    kept, failed = condition.test(columns, 4)
-    return kept.tolist(), failed
+    tested = condition.test(columns, 4)
+    assert [reason is not None for reason in tested.reasons] == tested.failed.tolist()
+    return tested.kept.tolist(), tested.counts.get("where_failed", 0)
 
 
 def test_null_and_false_are_no_and_a_pair_for_which_it_fails_is_counted() -> None:
@@ -108,5 +110,16 @@ def test_null_and_false_are_no_and_a_pair_for_which_it_fails_is_counted() -> Non
 
 
 def test_a_pair_needs_no_column_and_none_pays_for_a_condition_that_is_not_there() -> None:
-    kept, failed = of("1 < 2").test({}, 3)
-    assert (kept.tolist(), failed, kept.dtype) == ([True] * 3, 0, np.dtype(bool))
+    kept, failures = of("1 < 2").test({}, 3)
+    assert (kept.tolist(), failures, kept.dtype) == ([True] * 3, {}, np.dtype(bool))
+
+
+def test_pairs_for_which_it_fails_are_counted_by_their_reasons() -> None:
+    numbers = {"left_n": pa.array([2**31 - 1, 1, 0], pa.int32()), "right_n": pa.array([1, 0, 0], pa.int32())}
+    tested = of("left.n + right.n > 0 and left.n / right.n > 0").test(
+        {f"{name.partition('_')[0]}.n": values for name, values in numbers.items()}, 3
+    )
+    reasons = tested.reasons.tolist()
+    assert [tested.kept.tolist(), reasons] == [[False] * 3, ["int overflow", "division by zero", None]]
+    assert tested.counts == {"where_failed": 2, "where_failed: int overflow": 1, "where_failed: division by zero": 1}
+    assert FailedPairs.of_counts(tested.counts.items()) == FailedPairs(2, "division by zero")
