@@ -199,6 +199,72 @@ def test_what_does_not_fit_the_sources_is_refused_and_nothing_written(
 
 
 @JOINS
+def test_columns_that_either_source_lacks_or_that_do_not_fit_are_refused_by_their_fields(
+    tmp_path: Path, join: str
+) -> None:
+    write_streams(tmp_path)
+    section = "emd_join" if join == "emd_join" else "spatial_join"
+    query = query_of(tmp_path, join, select="left.taxy, right.nothing, right.PRICE")
+    with pytest.raises(Unfit) as refused:
+        sample_sources(query)
+    assert [(problem.where, problem.remedy) for problem in refused.value.problems] == [
+        (f"{section}.select: {tmp_path}/left/0.parquet", "taxi"),
+        (f"{section}.select: {tmp_path}/right/0.parquet", "one of at, came, hist, price, taxi, x, zone"),
+        (f"{section}.select: {tmp_path}/right/0.parquet", "price"),
+    ]
+    query = query_of(tmp_path, join, select="right.hist")
+    for attempt in (lambda: run(query, tmp_path / "wh"), lambda: sample_sources(query)):
+        with pytest.raises(Unfit, match=f"{section}.select: .*column hist: its type is list"):
+            attempt()
+
+
+@pytest.mark.parametrize(
+    ("join", "before", "after", "field"),
+    [
+        ("emd_join", "histogram: hist", "histogram: hst", "emd_join.histogram"),
+        ("emd_join", "histogram: hist", "histogram: zone", "emd_join.histogram"),
+        ("spatial_join", "right: {x: x", "right: {x: xx", "spatial_join.geometry.right.x"),
+        ("spatial_join", "left: {x: x", "left: {x: taxi", "spatial_join.geometry.left.x"),
+    ],
+)
+def test_columns_of_histograms_and_geometries_are_refused_by_their_fields(
+    tmp_path: Path, join: str, before: str, after: str, field: str
+) -> None:
+    write_streams(tmp_path)
+    text = HEAD.replace("KIND", join).replace("FORMAT", "parquet").replace("    columns: {zone: upper(zone)}\n", "")
+    section = SECTIONS[join].replace("SELECT", "left.taxi").replace("left.taxi", "left.price")
+    query = parse(tmp_path / "meet.yaml", text + section.replace("WHERE", "1 = 1").replace(before, after))
+    with pytest.raises(Unfit) as refused:
+        sample_sources(query)
+    assert {problem.where.partition(":")[0] for problem in refused.value.problems} == {field}
+
+
+@pytest.mark.parametrize("form", ["geojson", "csv"])
+@pytest.mark.parametrize(
+    ("select", "where", "fields"),
+    [
+        ("right.leest", "right.least > 1", "spatial_join.select"),
+        ("right.zone", "left.price < 1 or right.leest > 1", "spatial_join.where: 1:19"),
+    ],
+)
+def test_a_column_that_the_table_lacks_is_refused_by_its_field_with_the_near_name(
+    tmp_path: Path, form: str, select: str, where: str, fields: str
+) -> None:
+    write_streams(tmp_path)
+    write_zones(tmp_path)
+    text = TABLE.replace("WHERE", where) + f"  select: [{select}]\n"
+    if form == "csv":
+        (tmp_path / "zones.csv").write_text("name,zone,least,geometry\nt1,a,30,POINT (1 1)\n")
+        text = text.replace("zones.geojson", "zones.csv")
+    query = parse(tmp_path / "meet.yaml", text)
+    with pytest.raises(Refused) as refused:
+        sample_sources(query)
+    (problem,) = refused.value.problems
+    assert problem.where == f"{fields}: {tmp_path}/zones.{form}"
+    assert problem.remedy.startswith("least; one of ")
+
+
+@JOINS
 @pytest.mark.parametrize(
     ("where", "fault"),
     [

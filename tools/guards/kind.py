@@ -53,6 +53,13 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        "select of a join: columns that are not there are refused by its field",
+        "kind/pair_condition.py",
+        'readers = dict.fromkeys(carried, f"{section}.select")',
+        "readers = {}",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
         "select of a join: no name that an answer has already",
         "kind/selection.py",
         "if name.lower() in taken:",

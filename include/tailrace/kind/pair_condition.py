@@ -35,7 +35,7 @@ class TestedPairs(NamedTuple):
     @property
     def failed(self) -> NDArray[np.bool_]:
         """The pairs for which it fails, shape (n,)."""
-        return np.any([np.zeros(len(self.kept), bool), *self.failures.values()], axis=0)
+        return np.asarray(np.any([np.zeros(len(self.kept), bool), *self.failures.values()], axis=0))
 
     @property
     def reasons(self) -> NDArray[np.object_]:
@@ -117,14 +117,16 @@ class PairCondition:
         return {own: f"{self.field}: {expression.position_of(name)}" for name, own in places.items()}
 
 
-def with_carried(needed: Input, side: int, selection: Iterable[Selected], condition: PairCondition | None) -> Input:
-    """Return the input of a side with the columns that `select` and `where` of a join name."""
+def with_carried(
+    needed: Input, side: int, selection: Iterable[Selected], condition: PairCondition | None, section: str
+) -> Input:
+    """Return the input of a side with the columns that `select` and `where` of a join's section name."""
     carried = columns_of_side(selection, side)
+    readers = dict.fromkeys(carried, f"{section}.select")
     if condition is None:
-        return replace(needed, carried=carried)
+        return replace(needed, carried=carried, readers=readers)
     read = columns_of_side(condition.columns.values(), side)
-    readers = {name: place for name, place in condition.readers(side).items() if name not in carried}
-    return replace(needed, carried=carried | read, readers=readers)
+    return replace(needed, carried=carried | read, readers=condition.readers(side) | readers)
 
 
 def _projection(text: str) -> Projection:

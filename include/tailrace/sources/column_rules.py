@@ -87,6 +87,8 @@ def require_fit(where: str, part: str, dtype: pa.DataType, columns: Columns) -> 
         role, where = f"{place.partition(':')[0]} reads it", f"{place}: {where}"
     elif part in columns.free:
         role = "answers can't have such a column" if part in columns.carried else "no expression reads such a column"
+    if part not in columns.readers and (field := columns.field_of(part)) is not None:
+        where = f"{field}: {where}"
     raise refuse(where, f"its type is {dtype}, but {role}", remedy)
 
 

@@ -154,7 +154,7 @@ class Columns:
         """Return the field of the query file that names the column of a part; None where that is not known."""
         own = "key" if part in self.key_parts else part if part in ("event_time", "arrival_time", "id") else None
         if own is None:
-            return self.column_fields.get(self.parts()[part])
+            return self.column_fields.get(self.parts().get(part, ""))
         return f"streams.{self.stream}.{own}" if self.stream else None
 
     def expressions(self) -> list[tuple[str, str, str | None]]:

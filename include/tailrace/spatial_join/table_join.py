@@ -56,7 +56,7 @@ class SpatialTableJoin(PairQuality):
     def inputs(self) -> tuple[Input, ...]:
         geometry = self.geometry
         needed = Input(geometry.columns, self.column_types[LEFT], geometry.types, geometry.check)
-        return (with_carried(needed, LEFT, self.selection, self.condition),)
+        return (with_carried(needed, LEFT, self.selection, self.condition, "spatial_join"),)
 
     @property
     def answers(self) -> ByTableRow:

@@ -35,13 +35,14 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
     }
     needed = [Input({}, each) for each in TYPES]
     carried = [
-        with_carried(each, side, (Selected("left_note", 0, "note"),), condition) for side, each in enumerate(needed)
+        with_carried(each, side, (Selected("left_note", 0, "note"),), condition, "emd_join") for side, each in enumerate(needed)
     ]
     assert carried[0].carried == {"left_note": "note", "left_taxi": "taxi", "where_left_id": "id"}
     assert carried[1].carried == {"right_taxi": "taxi", "where_right_time": "time"}
     assert carried[1].readers["where_right_time"] == "spatial_join.where: 1:45"
-    assert carried[0].readers.keys() == {"left_taxi", "where_left_id"}
-    assert with_carried(needed[1], 1, (), None).carried == {}
+    assert carried[0].readers.keys() == {"left_note", "left_taxi", "where_left_id"}
+    assert carried[0].readers["left_note"] == "emd_join.select"
+    assert with_carried(needed[1], 1, (), None, "emd_join").carried == {}
     assert PairCondition.of(None, TYPES, "where") is None
 
 
