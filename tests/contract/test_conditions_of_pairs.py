@@ -15,7 +15,7 @@ import pytest
 from json_stream import write_json
 from local_driver import Driver, correct_here
 from local_driver import no_spark as unread
-from tailrace.cli.explanation import explanation
+from tailrace.cli.explanation import explanation, print_sample
 from tailrace.correction import history_scan
 from tailrace.correction.bucketed_scan import BucketedScan
 from tailrace.correction.correct import correct
@@ -23,7 +23,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.spilled_shuffle import SpilledShuffle
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.kind.failed_pairs import FailedPairs
-from tailrace.query.loading import parse
+from tailrace.query.loading import located, parse
 from tailrace.query.query import Query
 from tailrace.storage.manifest import CheckpointManifest, changes
 from tailrace.storage.results import read_answers
@@ -212,10 +212,15 @@ def test_columns_that_either_source_lacks_or_that_do_not_fit_are_refused_by_thei
         (f"{section}.select: {tmp_path}/right/0.parquet", "one of at, came, hist, price, taxi, x, zone"),
         (f"{section}.select: {tmp_path}/right/0.parquet", "price"),
     ]
-    query = query_of(tmp_path, join, select="right.hist")
+    query, file = query_of(tmp_path, join, select="right.hist"), tmp_path / "meet.yaml"
+    text = HEAD.replace("KIND", section).replace("FORMAT", "parquet")
+    file.write_text(text + SECTIONS[join].replace("SELECT", "right.hist").replace("WHERE", "1 = 1"))
+    line = len(file.read_text().splitlines())
     for attempt in (lambda: run(query, tmp_path / "wh"), lambda: sample_sources(query)):
-        with pytest.raises(Unfit, match=f"{section}.select: .*column hist: its type is list"):
+        with pytest.raises(Unfit, match=f"{section}.select: .*column hist: its type is list") as unfit, located(file):
             attempt()
+        (problem,) = unfit.value.problems
+        assert problem.where.startswith(f"{file}:{line}: ")
 
 
 @pytest.mark.parametrize(
@@ -237,6 +242,18 @@ def test_columns_of_histograms_and_geometries_are_refused_by_their_fields(
     with pytest.raises(Unfit) as refused:
         sample_sources(query)
     assert {problem.where.partition(":")[0] for problem in refused.value.problems} == {field}
+
+
+def test_a_sample_is_explained_with_the_bins_of_the_first_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_streams(tmp_path)
+    text = HEAD.replace("KIND", "emd_join").replace("FORMAT", "parquet") + f"window: {{size: {REACH_MS} ms}}\n"
+    query = parse(tmp_path / "meet.yaml", text + "emd_join: {threshold: 0.5, histogram: hist}\n")
+    print_sample(query)
+    shown = capsys.readouterr().out
+    assert shown.count("\n  70 are tuples\n") == 2
+    assert "bins" not in shown
 
 
 @pytest.mark.parametrize("form", ["geojson", "csv"])

@@ -7,6 +7,13 @@ from guards.shared_tests import EDITS, OUTPUT
 
 MUTATIONS = (
     Mutation(
+        "explain --sample: the bins of the first record",
+        "cli/explanation.py",
+        "with_bins_of_source(query, samples), samples",
+        "query, samples",
+        ("tests/contract/test_conditions_of_pairs.py::test_a_sample_is_explained_with_the_bins_of_the_first_record",),
+    ),
+    Mutation(
         "a command that is not installed says what to do",
         "cli/checkout.py",
         'if find_spec(f"tailrace.{package}") is None]',

@@ -20,7 +20,7 @@ from tailrace.query.sql_form import SQL, SqlText, field_fault, require_streams_f
 from tailrace.query.yaml_file import FieldPath, YamlFile, read
 from tailrace.sql.beside import BesideError
 
-_FIELD = re.compile(r"((?:streams|aggregate|topk|emd_join|spatial_join|disorder)\.[^:]+?)(: |\Z)")
+_FIELD = re.compile(r"(?:stream [^:]+: )?((?:streams|aggregate|topk|emd_join|spatial_join|disorder)\.[^:]+?)(: |\Z)")
 
 
 def load(path: Path, streams: Path | None = None) -> Query:
@@ -47,7 +47,7 @@ def parse(path: Path, text: str) -> Query:
 
 @contextmanager
 def located(path: Path, streams: Path | None = None) -> Iterator[None]:
-    """Add the file and the line to refusals that name a field of a query alone, as those of its expressions do.
+    """Add the file and the line to refusals that name a field of a query, alone or after the stream.
 
     Parameters
     ----------
