@@ -380,7 +380,10 @@ def test_a_condition_that_fails_for_all_pairs_is_counted_by_a_correction(
     tmp_path: Path, join: str, in_buckets: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_streams(tmp_path)
-    query, warehouse = query_of(tmp_path, join, where="1 / (length(left.taxi) - length(left.taxi)) > 1"), tmp_path / "wh"
+    query, warehouse = (
+        query_of(tmp_path, join, where="1 / (length(left.taxi) - length(left.taxi)) > 1"),
+        tmp_path / "wh",
+    )
     driver = Driver(query, warehouse)
     driver.run(flush=True)
     opened = unread

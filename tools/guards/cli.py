@@ -7,6 +7,13 @@ from guards.shared_tests import EDITS, OUTPUT
 
 MUTATIONS = (
     Mutation(
+        "a help that nobody reads ends with 141, though rich replaces the pipe",
+        "cli/leaving.py",
+        "copies.append(os.dup(descriptor))",
+        "copies.append(os.open(os.devnull, os.O_WRONLY))",
+        ("tests/unit/terminal/test_output_file.py",),
+    ),
+    Mutation(
         "explain --sample: the bins of the first record",
         "cli/explanation.py",
         "with_bins_of_source(query, samples), samples",
@@ -37,7 +44,7 @@ MUTATIONS = (
     Mutation(
         "a reader that goes away ends a command quietly",
         "cli/commands.py",
-        "if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed():",
+        "if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed(outputs):",
         "if False:",
         (OUTPUT,),
     ),

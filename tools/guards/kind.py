@@ -60,6 +60,27 @@ MUTATIONS = (
         ("tests/unit/kind/test_pair_condition.py",),
     ),
     Mutation(
+        "where of a join: an aggregate is no matter of another kind's section",
+        "kind/pair_condition.py",
+        "_PAIR if error.remedy == AGGREGATE else error.remedy",
+        "error.remedy",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
+        "where of a join: a distance is limited by the section's field",
+        "kind/pair_condition.py",
+        "remedies.get(error.fault, ",
+        "remedies.get(None, ",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
+        "select of a join: what answers have anyway is left out",
+        "kind/selection.py",
+        "is_own = name.lower() in",
+        "is_own = not name and name.lower() in",
+        ("tests/unit/kind/test_selection.py",),
+    ),
+    Mutation(
         "select of a join: no name that an answer has already",
         "kind/selection.py",
         "if name.lower() in taken:",

@@ -28,8 +28,8 @@ from tailrace.cli.time_options import time_option
 from tailrace.cli.tools import bench, demo, schema
 from tailrace.ground import json_log
 from tailrace.ground.errors import Busy, Refused, refuse
-from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.ground.words import counted, overflow_of
+from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.stream.run_options import BATCH_ROWS, RunOptions
 from tailrace.terminal import screen
 
@@ -207,7 +207,8 @@ def main(retried: bool = False) -> None:
     for name in (None, "py4j.clientserver", "py4j.java_gateway"):
         logging.getLogger(name).addFilter(lambda record: is_wanted(record, interrupted=bool(signals)))
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    code = _run(command, signals, retried)
+    with leaving.outputs() as outputs:
+        code = _run(command, signals, retried, outputs)
     if signals or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
         with suppress(OSError):
             screen.err.print(f"interrupted: {AFTER_INTERRUPTION.get(command, RESUMPTION)}")
@@ -215,8 +216,11 @@ def main(retried: bool = False) -> None:
     leaving.leave(code)
 
 
-def _run(command: str, signals: list[int], retried: bool) -> int:
-    """Run the command of the arguments, say how it failed if it did, and return its exit code."""
+def _run(command: str, signals: list[int], retried: bool, outputs: list[int]) -> int:
+    """Run the command of the arguments, say how it failed if it did, and return its exit code.
+
+    `outputs`: the descriptors of stdout and stderr.
+    """
     try:
         json_log.use_if_asked(command=command)
         code = app(standalone_mode=False)
@@ -234,7 +238,7 @@ def _run(command: str, signals: list[int], retried: bool) -> int:
     except BaseException as error:
         if isinstance(error, SystemExit) and isinstance(error.__context__, OSError):  # typer's, at a closed pipe
             error = error.__context__
-        if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed():
+        if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed(outputs):
             return leaving.CLOSED_PIPE
         if not signals:  # an error on the way out of an interruption is no failure
             screen.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.identity import PAIR, SIDES
+from tailrace.expressions.errors import AGGREGATE, unsaid
 from tailrace.expressions.expression import Expression
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.errors import Problem
@@ -19,6 +20,8 @@ from tailrace.kind.failed_pairs import counts_of
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.selection import Selected, columns_of_side, selected
 from tailrace.partition.routes import LEFT, RIGHT
+
+_PAIR = "a condition over the columns of one pair of tuples: left.taxi <> right.taxi"
 
 
 class TestedPairs(NamedTuple):
@@ -46,12 +49,17 @@ class TestedPairs(NamedTuple):
         return reasons
 
 
-def check_condition(text: str | None) -> None:
-    """Refuse a condition that is no expression over columns of left and right; its types are bound later."""
+def check_condition(text: str | None, computed: Mapping[str, str]) -> None:
+    """Refuse a condition that is no expression over columns of left and right; its types are bound later.
+
+    `computed` has what would be right in the place of a column that is computed of a pair, as distance.
+    """
     try:
         _ = None if text is None else _projection(text)
     except NamedError as error:
-        raise field_error(f"{error.position}: {error.fault}", error.remedy, "where") from None
+        remedies = {unsaid(name, SIDES): remedy for name, remedy in computed.items()}
+        remedy = remedies.get(error.fault, _PAIR if error.remedy == AGGREGATE else error.remedy)
+        raise field_error(f"{error.position}: {error.fault}", remedy, "where") from None
 
 
 @dataclass(frozen=True)

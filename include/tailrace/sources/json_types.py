@@ -67,7 +67,12 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
             if name not in shown:
                 value = record.get(name)
                 carried[name] = _with_value(dtype, value if name not in numbers or _is_of(value, _NUMBER) else None)
-            if name in columns.inputs and name not in numbers and carried[name] is None and isinstance(record.get(name), dict | list):
+            if (
+                name in columns.inputs
+                and name not in numbers
+                and carried[name] is None
+                and isinstance(record.get(name), dict | list)
+            ):
                 shown[name] = merged_types(shown.get(name), nested_type(record[name]))
         nested |= {name for name in carried if isinstance(record.get(name), dict | list)}
         enough = _SAMPLE if all(dtype or shown.get(name) for name, dtype in carried.items()) else _MOST_RECORDS

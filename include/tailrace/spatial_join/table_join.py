@@ -107,9 +107,7 @@ class SpatialTableJoin(PairQuality):
         columns.append(pa.repeat(pa.scalar(_TUPLES, pa.int64()), count))
         return TableAnswers(pa.RecordBatch.from_arrays(columns, schema=self.answer), pairs.left, counts)
 
-    def _pairs(
-        self, tuples: pa.RecordBatch, table: DimensionTable, pairs: Pairs
-    ) -> tuple[Pairs, Mapping[str, int]]:
+    def _pairs(self, tuples: pa.RecordBatch, table: DimensionTable, pairs: Pairs) -> tuple[Pairs, Mapping[str, int]]:
         """Return the related pairs that fulfil `where`, and the counts of those for which it fails."""
         if self.condition is None or not len(pairs.left):
             return pairs, {}

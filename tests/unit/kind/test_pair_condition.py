@@ -35,7 +35,8 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
     }
     needed = [Input({}, each) for each in TYPES]
     carried = [
-        with_carried(each, side, (Selected("left_note", 0, "note"),), condition, "emd_join") for side, each in enumerate(needed)
+        with_carried(each, side, (Selected("left_note", 0, "note"),), condition, "emd_join")
+        for side, each in enumerate(needed)
     ]
     assert carried[0].carried == {"left_note": "note", "left_taxi": "taxi", "where_left_id": "id"}
     assert carried[1].carried == {"right_taxi": "taxi", "where_right_time": "time"}
@@ -53,7 +54,10 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
         ("left.x > 1 and\n  middle.x = 2", "2:3", "there is no middle", "left.x or right.x"),
         ("Left.x = 2", "1:1", "there is no Left", "left.x"),
         ("1 = 1 and left is not null", "1:11", "left names no column", "left.name"),
-        ("sum(left.x) > 1", "1:", "sum is an aggregate", "an aggregate of the query"),
+        ("sum(left.x) > 1", "1:", "sum is an aggregate", "a condition over the columns of one pair"),
+        ("`left.taxi` <> right.taxi", "1:1", "left.taxi is not said to be of", "`left`.`taxi`"),
+        ("`center.x` <> right.taxi", "1:1", "center.x is not said to be of", "left.center.x or right.center.x"),
+        ("left.x > 1 and distance < 3", "1:16", "distance is not said to be of", "the field threshold"),
         ("left.x > rand()", "1:", "rand is chance", "a column"),
         ("left.x > (select 1)", "1:", "a subquery", "over the record's own columns"),
         ("left.x >", "1:", "it is no expression", "grammar"),
@@ -64,7 +68,7 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
 )
 def test_what_is_no_condition_over_pairs_is_refused_at_its_place(text, place, fault, remedy) -> None:
     with pytest.raises(PydanticCustomError) as refused:
-        check_condition(text)
+        check_condition(text, {"distance": "the field threshold"})
     context = refused.value.context
     assert context["field"] == "where"
     assert context["fault"].startswith(place)

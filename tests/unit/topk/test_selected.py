@@ -93,13 +93,17 @@ def test_a_payload_has_no_part_in_an_order() -> None:
     ("select", "fault", "remedy"),
     [
         ("[rank]", "answers have a column rank already", "columns: {its_rank: rank}"),
-        ("[ID]", "answers have a column ID already", "its_ID: ID"),
+        (
+            "[ID]",
+            "answers have a column ID already",
+            "leave it out: answers have id; another column ID by another name, as columns: {its_ID: ID}",
+        ),
         ("[score]", "answers have a column score already", "by another name"),
         ("[key]", "answers have a column key already", "by another name"),
         ("[window_start]", "answers have a column window_start already", "by another name"),
         ("[tuples]", "answers have a column tuples already", "by another name"),
         ("[coverage]", "answers have a column coverage already", "by another name"),
-        ("[Country]", "answers have a column Country already", "by another name"),
+        ("[Country]", "answers have a column Country already", "leave it out: answers have country; another"),
         ("[venue, Venue]", "answers have a column Venue already", "each column once"),
         ("[a b]", "tables have no column 'a b', for ' ' in its name", "another name"),
         ("['']", "has no value", "venue"),
@@ -207,7 +211,8 @@ def test_the_column_of_the_score_is_selected_in_its_own_type_from_text(
     if format_name == "csv":
         lines = [",".join(map(str, row)) for row in [names, *rows]]
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / f"a.{dict(csv='csv', json='jsonl')[format_name]}").write_text("\n".join(lines) + "\n")
+    file = tmp_path / "in" / ("a.csv" if format_name == "csv" else "a.jsonl")
+    file.write_text("\n".join(lines) + "\n")
     text = BASE.replace("parquet, path: in", f"{format_name}, path: {tmp_path / 'in'}")
     fields = "".join(f"    {field}\n" for field in (derived, where) if field)
     text = text.replace("window: 5 min", f"{fields}window: 5 min").replace("SELECT", f"[{select}]")
