@@ -14,14 +14,21 @@ import pytest
 
 from json_stream import write_json
 from local_driver import Driver, correct_here
-from tailrace.cli.explanation import explanation
+from local_driver import no_spark as unread
+from tailrace.cli.explanation import explanation, print_sample
+from tailrace.correction import history_scan
+from tailrace.correction.bucketed_scan import BucketedScan
+from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.spilled_shuffle import SpilledShuffle
 from tailrace.ground.errors import Refused, Unfit
-from tailrace.query.loading import parse
+from tailrace.kind.failed_pairs import FailedPairs
+from tailrace.query.loading import located, parse
 from tailrace.query.query import Query
 from tailrace.storage.manifest import CheckpointManifest, changes
 from tailrace.storage.results import read_answers
 from tailrace.stream.local_stream import run
+from tailrace.stream.run_summary import RunSummary
 from tailrace.stream.source_sample import sample_sources
 
 SIDES = ("left", "right")
@@ -147,8 +154,10 @@ def test_a_condition_holds_in_streamed_corrected_and_rebuilt_answers(tmp_path: P
     repeated = {f"t{number}" for number in range(10)}
     assert 0 < len(streamed) < len(true)
     assert {key: row for key, row in streamed.items() if not repeated & {*key[:2]}}.items() <= true.items()
-    correct_here(query, warehouse)
+    report = correct_here(query, warehouse)
     assert given(query, warehouse) == true
+    assert (report.where_failed > 0) == (form == "parquet")
+    assert report.where_failure == ("int overflow" if form == "parquet" else None)
     failed = sum(dict(row["counts"] or {}).get("where_failed", 0) for row in driver.tables.read("metrics").to_pylist())
     assert (failed > 0) == (form == "parquet"), "a sum of two ints overflows, and a sum of longs does not"
     again = correct_here(query, warehouse, CorrectionRange(EPOCH - 10**6, EPOCH + 10**6))
@@ -187,6 +196,89 @@ def test_what_does_not_fit_the_sources_is_refused_and_nothing_written(
             attempt()
         assert remedy in str(refused.value)
     assert not (tmp_path / "wh").exists() or not list((tmp_path / "wh").rglob("*.parquet"))
+
+
+@JOINS
+def test_columns_that_either_source_lacks_or_that_do_not_fit_are_refused_by_their_fields(
+    tmp_path: Path, join: str
+) -> None:
+    write_streams(tmp_path)
+    section = "emd_join" if join == "emd_join" else "spatial_join"
+    query = query_of(tmp_path, join, select="left.taxy, right.nothing, right.PRICE")
+    with pytest.raises(Unfit) as refused:
+        sample_sources(query)
+    assert [(problem.where, problem.remedy) for problem in refused.value.problems] == [
+        (f"{section}.select: {tmp_path}/left/0.parquet", "taxi"),
+        (f"{section}.select: {tmp_path}/right/0.parquet", "one of at, came, hist, price, taxi, x, zone"),
+        (f"{section}.select: {tmp_path}/right/0.parquet", "price"),
+    ]
+    query, file = query_of(tmp_path, join, select="right.hist"), tmp_path / "meet.yaml"
+    text = HEAD.replace("KIND", section).replace("FORMAT", "parquet")
+    file.write_text(text + SECTIONS[join].replace("SELECT", "right.hist").replace("WHERE", "1 = 1"))
+    line = len(file.read_text().splitlines())
+    for attempt in (lambda: run(query, tmp_path / "wh"), lambda: sample_sources(query)):
+        with pytest.raises(Unfit, match=f"{section}.select: .*column hist: its type is list") as unfit, located(file):
+            attempt()
+        (problem,) = unfit.value.problems
+        assert problem.where.startswith(f"{file}:{line}: ")
+
+
+@pytest.mark.parametrize(
+    ("join", "before", "after", "field"),
+    [
+        ("emd_join", "histogram: hist", "histogram: hst", "emd_join.histogram"),
+        ("emd_join", "histogram: hist", "histogram: zone", "emd_join.histogram"),
+        ("spatial_join", "right: {x: x", "right: {x: xx", "spatial_join.geometry.right.x"),
+        ("spatial_join", "left: {x: x", "left: {x: taxi", "spatial_join.geometry.left.x"),
+    ],
+)
+def test_columns_of_histograms_and_geometries_are_refused_by_their_fields(
+    tmp_path: Path, join: str, before: str, after: str, field: str
+) -> None:
+    write_streams(tmp_path)
+    text = HEAD.replace("KIND", join).replace("FORMAT", "parquet").replace("    columns: {zone: upper(zone)}\n", "")
+    section = SECTIONS[join].replace("SELECT", "left.taxi").replace("left.taxi", "left.price")
+    query = parse(tmp_path / "meet.yaml", text + section.replace("WHERE", "1 = 1").replace(before, after))
+    with pytest.raises(Unfit) as refused:
+        sample_sources(query)
+    assert {problem.where.partition(":")[0] for problem in refused.value.problems} == {field}
+
+
+def test_a_sample_is_explained_with_the_bins_of_the_first_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_streams(tmp_path)
+    text = HEAD.replace("KIND", "emd_join").replace("FORMAT", "parquet") + f"window: {{size: {REACH_MS} ms}}\n"
+    query = parse(tmp_path / "meet.yaml", text + "emd_join: {threshold: 0.5, histogram: hist}\n")
+    print_sample(query)
+    shown = capsys.readouterr().out
+    assert shown.count("\n  70 are tuples\n") == 2
+    assert "bins" not in shown
+
+
+@pytest.mark.parametrize("form", ["geojson", "csv"])
+@pytest.mark.parametrize(
+    ("select", "where", "fields"),
+    [
+        ("right.leest", "right.least > 1", "spatial_join.select"),
+        ("right.zone", "left.price < 1 or right.leest > 1", "spatial_join.where: 1:19"),
+    ],
+)
+def test_a_column_that_the_table_lacks_is_refused_by_its_field_with_the_near_name(
+    tmp_path: Path, form: str, select: str, where: str, fields: str
+) -> None:
+    write_streams(tmp_path)
+    write_zones(tmp_path)
+    text = TABLE.replace("WHERE", where) + f"  select: [{select}]\n"
+    if form == "csv":
+        (tmp_path / "zones.csv").write_text("name,zone,least,geometry\nt1,a,30,POINT (1 1)\n")
+        text = text.replace("zones.geojson", "zones.csv")
+    query = parse(tmp_path / "meet.yaml", text)
+    with pytest.raises(Refused) as refused:
+        sample_sources(query)
+    (problem,) = refused.value.problems
+    assert problem.where == f"{fields}: {tmp_path}/zones.{form}"
+    assert problem.remedy.startswith("least; one of ")
 
 
 @JOINS
@@ -280,6 +372,40 @@ def test_a_condition_reads_the_table_and_its_id(tmp_path: Path) -> None:
     }
     assert {(row["left_id"], row["right_id"]) for row in rows} == expected
     assert 0 < len(expected) < 2 * 60
+
+
+@JOINS
+@pytest.mark.parametrize("in_buckets", [False, True])
+def test_a_condition_that_fails_for_all_pairs_is_counted_by_a_correction(
+    tmp_path: Path, join: str, in_buckets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_streams(tmp_path)
+    query, warehouse = (
+        query_of(tmp_path, join, where="1 / (length(left.taxi) - length(left.taxi)) > 1"),
+        tmp_path / "wh",
+    )
+    driver = Driver(query, warehouse)
+    driver.run(flush=True)
+    opened = unread
+    if in_buckets:
+        monkeypatch.setattr(history_scan, "AT_ONCE", 0)
+        opened = lambda buckets: BucketedScan(SpilledShuffle(threads=1))  # noqa: E731
+    report = correct(query, warehouse, CorrectionRange(), opened)
+    pairs = len(truth(join, lambda left, right: True))
+    assert (report.answers, report.where_failed, report.where_failure) == (0, pairs, "division by zero")
+    (run,) = driver.tables.read("correction_runs").to_pylist()
+    assert (run["where_failed"], run["where_failure"]) == (pairs, "division by zero")
+    assert "=where_failed" not in driver.tables.read("corrections").schema.names
+
+
+def test_a_condition_that_fails_over_a_table_is_counted(tmp_path: Path) -> None:
+    write_streams(tmp_path)
+    write_zones(tmp_path)
+    query = parse(tmp_path / "meet.yaml", TABLE.replace("WHERE", "right.least / 0 > 1"))
+    summary = RunSummary()
+    run(query, tmp_path / "wh", on_batch=summary)
+    assert not read_answers(query, tmp_path / "wh", False)[0].num_rows
+    assert summary.failed_pairs == FailedPairs(len(STREAMS[0]), "division by zero")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,20 @@ from guards.shared_tests import EDITS, OUTPUT
 
 MUTATIONS = (
     Mutation(
+        "a help that nobody reads ends with 141, though rich replaces the pipe",
+        "cli/leaving.py",
+        "copies.append(os.dup(descriptor))",
+        "copies.append(os.open(os.devnull, os.O_WRONLY))",
+        ("tests/unit/terminal/test_output_file.py",),
+    ),
+    Mutation(
+        "explain --sample: the bins of the first record",
+        "cli/explanation.py",
+        "with_bins_of_source(query, samples), samples",
+        "query, samples",
+        ("tests/contract/test_conditions_of_pairs.py::test_a_sample_is_explained_with_the_bins_of_the_first_record",),
+    ),
+    Mutation(
         "a command that is not installed says what to do",
         "cli/checkout.py",
         'if find_spec(f"tailrace.{package}") is None]',
@@ -30,7 +44,7 @@ MUTATIONS = (
     Mutation(
         "a reader that goes away ends a command quietly",
         "cli/commands.py",
-        "if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed():",
+        "if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed(outputs):",
         "if False:",
         (OUTPUT,),
     ),

@@ -63,6 +63,16 @@ MUTATIONS = (
         ("tests/unit/correction/test_overflows.py",),
     ),
     Mutation(
+        "correction: a pair for which where fails is no answer",
+        "correction/history_scan.py",
+        "answers = answers.filter(answers[FAILURE].is_null()).drop_columns([FAILURE])",
+        "answers = answers.drop_columns([FAILURE])",
+        (
+            "tests/contract/test_conditions_of_pairs.py"
+            "::test_a_condition_that_fails_for_all_pairs_is_counted_by_a_correction",
+        ),
+    ),
+    Mutation(
         "correction: of what came late in its interval alone",
         "correction/correct.py",
         'where=within("arrived", low, high))',

@@ -7,6 +7,13 @@ from guards.shared_tests import COST, WAREHOUSE
 
 MUTATIONS = (
     Mutation(
+        "where of a join with a table: pairs for which it fails are counted",
+        "engine/answer_files.py",
+        "all_counts.update(counts)",
+        "pass",
+        ("tests/unit/engine/test_answer_files.py",),
+    ),
+    Mutation(
         "a key may be called as a column beside those of answers",
         "engine/output_tables.py",
         '_ANSWERED_AT = "answered at"',

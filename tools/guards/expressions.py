@@ -13,6 +13,13 @@ READER = "tests/unit/engine/test_stream_expressions.py"
 
 MUTATIONS = (
     Mutation(
+        "a side and a column in one pair of backticks are one name: each is quoted by itself",
+        "expressions/qualified.py",
+        "if dot and name and qualifier in qualifiers:",
+        "if False:",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
         "expressions: over several records each column says of which",
         "expressions/expression.py",
         "        check_qualifiers(text, qualifiers)",

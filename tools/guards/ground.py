@@ -9,6 +9,13 @@ ROOTS = "tests/unit/ground/test_source_roots.py"
 
 MUTATIONS = (
     Mutation(
+        "of names that differ in case alone the nearest is named",
+        "ground/near_names.py",
+        "get_close_matches(word, by_folded[near[0]], 1, 0)[0]",
+        "by_folded[near[0]][0]",
+        ("tests/unit/ground/test_near_names.py",),
+    ),
+    Mutation(
         "lists of keys: quotes and control characters are escaped",
         "ground/key_lists.py",
         "if not pc.any(escaped, min_count=0).as_py():",

@@ -29,11 +29,56 @@ MUTATIONS = (
     Mutation(
         "where of a join: a pair that it does not keep is no pair",
         "kind/joined_pairs.py",
-        "if self.condition is None or not len(matches.left):",
+        "if self.condition is None or not (len(matches.left) or self.keeps_failed):",
         "if True:",
         (
             "tests/contract/test_conditions_of_pairs.py::test_a_condition_holds_in_streamed_corrected_and_rebuilt_answers",
         ),
+    ),
+    Mutation(
+        "where of a join: pairs for which it fails are counted",
+        "kind/pair_condition.py",
+        "return counts_of({reason",
+        "return {} and counts_of({reason",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
+        "where of a join: a correction keeps failed pairs apart, to count them",
+        "kind/joined_pairs.py",
+        "tested.kept | tested.failed, tested.counts",
+        "tested.kept, tested.counts",
+        (
+            "tests/contract/test_conditions_of_pairs.py"
+            "::test_a_condition_that_fails_for_all_pairs_is_counted_by_a_correction",
+        ),
+    ),
+    Mutation(
+        "select of a join: columns that are not there are refused by its field",
+        "kind/pair_condition.py",
+        'readers = dict.fromkeys(carried, f"{section}.select")',
+        "readers = {}",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
+        "where of a join: an aggregate is no matter of another kind's section",
+        "kind/pair_condition.py",
+        "_PAIR if error.remedy == AGGREGATE else error.remedy",
+        "error.remedy",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
+        "where of a join: a distance is limited by the section's field",
+        "kind/pair_condition.py",
+        "remedies.get(error.fault, ",
+        "remedies.get(None, ",
+        ("tests/unit/kind/test_pair_condition.py",),
+    ),
+    Mutation(
+        "select of a join: what answers have anyway is left out",
+        "kind/selection.py",
+        "is_own = name.lower() in",
+        "is_own = not name and name.lower() in",
+        ("tests/unit/kind/test_selection.py",),
     ),
     Mutation(
         "select of a join: no name that an answer has already",

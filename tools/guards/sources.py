@@ -10,6 +10,41 @@ PARTITIONS = "tests/unit/sources/test_partitions.py"
 
 MUTATIONS = (
     Mutation(
+        "a column whose type does not fit is refused by its field",
+        "sources/column_rules.py",
+        "and not is_derived and (field",
+        "and False and (field",
+        ("tests/contract/test_conditions_of_pairs.py",),
+    ),
+    Mutation(
+        "CSV: the column of a score that is selected has its own type",
+        "sources/csv_types.py",
+        "if part in columns.values and name in numbers:",
+        "if False:",
+        ("tests/unit/topk/test_selected.py",),
+    ),
+    Mutation(
+        "JSON: the column of a score that is selected has its own type",
+        "sources/json_types.py",
+        "if name not in numbers or part not in columns.values}",
+        "}",
+        ("tests/unit/sources/test_json_types.py",),
+    ),
+    Mutation(
+        "JSON: what is no number has no part in the type of a score",
+        "sources/json_types.py",
+        "value if name not in numbers or _is_of(value, _NUMBER) else None",
+        "value",
+        ("tests/unit/sources/test_json_types.py",),
+    ),
+    Mutation(
+        "CSV: numbers of a score that is selected come as they are",
+        "sources/columns.py",
+        "frozenset(self.free.values())\n\n    @property\n    def numbers",
+        "frozenset(self.free.values()) - set(self.values.values())\n\n    @property\n    def numbers",
+        ("tests/unit/sources/test_csv_files.py",),
+    ),
+    Mutation(
         "expressions: a record for which where fails is not left out",
         "sources/check.py",
         "filtered = ~projected.kept & (verdict.code == 0)",

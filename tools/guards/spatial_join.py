@@ -6,6 +6,13 @@ from guards.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "a column that the dimension table lacks is refused by its field",
+        "spatial_join/table_lookup.py",
+        "field = dict(self.fields).get(wrong.name)",
+        "field = None",
+        ("tests/contract/test_conditions_of_pairs.py",),
+    ),
+    Mutation(
         "table join: a pair that where does not keep is no pair",
         "spatial_join/table_join.py",
         "if self.condition is None or not len(pairs.left):",

@@ -25,6 +25,20 @@ MUTATIONS = (
         ("tests/unit/stream/test_run_summary.py",),
     ),
     Mutation(
+        "a run warns of pairs for which where fails",
+        "stream/run_summary.py",
+        "if self.failed_pairs.number:",
+        "if False:",
+        ("tests/unit/stream/test_run_summary.py",),
+    ),
+    Mutation(
+        "what is wrong with the columns of all streams is refused at once",
+        "stream/source_sample.py",
+        "problems += unfit.problems",
+        "raise",
+        ("tests/contract/test_conditions_of_pairs.py",),
+    ),
+    Mutation(
         "where of a join: the types of the table's columns are checked",
         "stream/source_sample.py",
         "if table is not None and query.pair_condition is not None else None",

@@ -8,6 +8,13 @@ SELECTED = "tests/unit/topk/test_selected.py"
 
 MUTATIONS = (
     Mutation(
+        "select: what answers have anyway is left out",
+        "topk/section.py",
+        "own = identity.get(name.lower())",
+        "own = None",
+        ("tests/unit/topk/test_selected.py",),
+    ),
+    Mutation(
         "top-k: candidates of a tick come in the order of arrival, however it is cut",
         "topk/candidate_lists.py",
         "        pending.reverse()",

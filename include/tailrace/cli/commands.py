@@ -29,6 +29,7 @@ from tailrace.cli.tools import bench, demo, schema
 from tailrace.ground import json_log
 from tailrace.ground.errors import Busy, Refused, refuse
 from tailrace.ground.words import counted, overflow_of
+from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.stream.run_options import BATCH_ROWS, RunOptions
 from tailrace.terminal import screen
 
@@ -192,6 +193,9 @@ def _print_report(report: Any) -> None:
     screen.err.print(f"corrected {report.interval}: {counts}", markup=False, soft_wrap=True)
     if report.overflowed:
         screen.err.print(f"warning: {overflow_of(report.overflowed)}", markup=False, soft_wrap=True)
+    if report.where_failed:
+        failed = FailedPairs(report.where_failed, report.where_failure)
+        screen.err.print(f"warning: {failed.warning}", markup=False, soft_wrap=True)
 
 
 def main(retried: bool = False) -> None:
@@ -203,7 +207,8 @@ def main(retried: bool = False) -> None:
     for name in (None, "py4j.clientserver", "py4j.java_gateway"):
         logging.getLogger(name).addFilter(lambda record: is_wanted(record, interrupted=bool(signals)))
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    code = _run(command, signals, retried)
+    with leaving.outputs() as outputs:
+        code = _run(command, signals, retried, outputs)
     if signals or code == _INTERRUPTED:  # typer makes this code of a KeyboardInterrupt
         with suppress(OSError):
             screen.err.print(f"interrupted: {AFTER_INTERRUPTION.get(command, RESUMPTION)}")
@@ -211,8 +216,11 @@ def main(retried: bool = False) -> None:
     leaving.leave(code)
 
 
-def _run(command: str, signals: list[int], retried: bool) -> int:
-    """Run the command of the arguments, say how it failed if it did, and return its exit code."""
+def _run(command: str, signals: list[int], retried: bool, outputs: list[int]) -> int:
+    """Run the command of the arguments, say how it failed if it did, and return its exit code.
+
+    `outputs`: the descriptors of stdout and stderr.
+    """
     try:
         json_log.use_if_asked(command=command)
         code = app(standalone_mode=False)
@@ -230,7 +238,7 @@ def _run(command: str, signals: list[int], retried: bool) -> int:
     except BaseException as error:
         if isinstance(error, SystemExit) and isinstance(error.__context__, OSError):  # typer's, at a closed pipe
             error = error.__context__
-        if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed():
+        if isinstance(error, BrokenPipeError) and not signals and leaving.is_output_closed(outputs):
             return leaving.CLOSED_PIPE
         if not signals:  # an error on the way out of an interruption is no failure
             screen.err.print(f"[bold red]failed[/] {type(error).__name__}: ", end="")

@@ -14,6 +14,7 @@ from tailrace.query.column_lineage import column_lineage
 from tailrace.query.query import Query
 from tailrace.query.sql_form import sections_of, sql_of
 from tailrace.stream.sample_steps import FIRST_ROWS, sample_steps
+from tailrace.stream.source_bins import with_bins_of_source
 from tailrace.stream.source_sample import sample_sources
 from tailrace.terminal import screen
 from tailrace.terminal.answers import write_answers
@@ -31,7 +32,8 @@ def print_sample(query: Query) -> None:
     Refused
         When a source is not there, or does not fit the query.
     """
-    for steps in sample_steps(query, sample_sources(query)):
+    samples = sample_sources(query)
+    for steps in sample_steps(with_bins_of_source(query, samples), samples):
         screen.out.print()
         for line in steps.lines():
             screen.out.print(line, markup=False, soft_wrap=True)

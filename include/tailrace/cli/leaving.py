@@ -12,7 +12,8 @@ import os
 import select
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 CLOSED_PIPE = 141
@@ -42,9 +43,23 @@ def leave(code: int, waits: bool = True) -> NoReturn:
         os._exit(code)
 
 
-def is_output_closed() -> bool:
-    """Test whether stdout or stderr is a pipe that nobody reads any more, as after `| head`."""
-    poll = select.poll()
+@contextmanager
+def outputs() -> Iterator[list[int]]:
+    """Yield copies of the descriptors of stdout and stderr: rich puts /dev/null in the place of a closed pipe."""
+    copies: list[int] = []
     for descriptor in (_STDOUT, _STDERR):
+        with suppress(OSError):  # it is not open
+            copies.append(os.dup(descriptor))
+    try:
+        yield copies
+    finally:
+        for copy in copies:
+            os.close(copy)
+
+
+def is_output_closed(descriptors: Sequence[int]) -> bool:
+    """Test whether one of these is a pipe that nobody reads any more, as after `| head`."""
+    poll = select.poll()
+    for descriptor in descriptors:
         poll.register(descriptor, 0)
     return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))

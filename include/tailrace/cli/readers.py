@@ -78,7 +78,7 @@ def validate(
             fault = f"{query.name} is declared in {first}, too: of files that share a name none is deployed"
             problems.append(Problem(f"{file}: name", fault, "a name of its own for each query"))
         else:
-            screen.out.print(f"{file}: right", soft_wrap=True)
+            screen.out.print(f"{file}: no fault found", soft_wrap=True)
     if problems:
         raise Refused(problems)
 

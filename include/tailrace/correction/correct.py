@@ -39,7 +39,8 @@ class CorrectionReport:
     `arrived_from` and `arrived_to` are as in `CorrectionRange.covered`: late tuples of this interval are corrected in
     whole. `repeats` is the number of repeats of ids among the tuples of the answers that the stream gave in the
     interval; None for a range of event time, where they are not counted. `overflowed` is the number of values of the
-    corrected answers that are null as their type does not hold them.
+    corrected answers that are null as their type does not hold them. `where_failed` is the number of pairs for which
+    the condition of a join failed, `where_failure` the reason of one.
     """
 
     interval: str
@@ -51,6 +52,8 @@ class CorrectionReport:
     arrived_to: int | None = None
     repeats: int | None = None
     overflowed: int = 0
+    where_failed: int = 0
+    where_failure: str | None = None
 
 
 def correct(
@@ -109,6 +112,8 @@ def correct(
         gone = model.identity.first_rows(rows)["retracted"].to_numpy()
         counts = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
         report = CorrectionReport(str(correction_range), as_of, *counts, *correction_range.covered(as_of), repeats)
+        failed = history_scan.failed_pairs
+        report = replace(report, where_failed=failed.number, where_failure=failed.reason)
         report = replace(report, overflowed=history_scan.overflowed)
         ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))

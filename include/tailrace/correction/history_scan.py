@@ -20,6 +20,7 @@ from tailrace.correction.scan_job import REPEAT, DistributedScan, OpenScan, Scan
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.columns import Ints
 from tailrace.ground.ranges import Ranges
+from tailrace.kind.failed_pairs import FAILURE, FailedPairs, counting_failures
 from tailrace.kind.overflows import OVERFLOWED, counting_overflows
 from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.storage.log import ORDER, Log, Piece, with_ids
@@ -46,6 +47,8 @@ class HistoryScan:
     ----------
     overflowed : int
         How many of the answers that were evaluated are null as their type does not hold them.
+    failed_pairs : FailedPairs
+        The pairs among them for which the condition of a join fails; in windows, once for each.
     """
 
     def __init__(
@@ -55,18 +58,27 @@ class HistoryScan:
         self._read, self._open = logs, distributed
         self._opened: DistributedScan | None = None
         self.overflowed = 0
+        self.failed_pairs = FailedPairs()
 
     @cached_property
     def logs(self) -> Sequence[Log]:
         return self._read()
 
     def evaluate(self, affected: AffectedAnswers) -> pa.Table:
-        """Return the affected answers over all that arrived, without repeats, and count those that overflowed."""
-        answers = self._evaluate(counting_overflows(windowed(self.pipeline.kind)), affected)
-        if OVERFLOWED not in answers.schema.names:
-            return answers
-        self.overflowed += pc.sum(answers[OVERFLOWED], min_count=0).as_py()
-        return answers.drop_columns([OVERFLOWED])
+        """Return the affected answers over all that arrived, without repeats.
+
+        It counts those that overflowed, and the pairs for which the condition of a join fails.
+        """
+        answers = self._evaluate(counting_failures(counting_overflows(windowed(self.pipeline.kind))), affected)
+        if OVERFLOWED in answers.schema.names:
+            self.overflowed += pc.sum(answers[OVERFLOWED], min_count=0).as_py()
+            answers = answers.drop_columns([OVERFLOWED])
+        if FAILURE in answers.schema.names:
+            failures = answers[FAILURE].drop_null()
+            reason = pc.min(failures).as_py() if len(failures) else None
+            self.failed_pairs += FailedPairs(len(failures), reason)
+            answers = answers.filter(answers[FAILURE].is_null()).drop_columns([FAILURE])
+        return answers
 
     def _evaluate(self, kind: WindowedKind, affected: AffectedAnswers) -> pa.Table:
         ranges = affected.ranges()

@@ -70,7 +70,9 @@ class EmdJoin(JoinedPairs):
         check = HistogramCheck("histogram", self.bins)
         columns, types = {"histogram": self.histogram}, {"histogram": LIST}
         inputs = (Input(columns, names, types, check) for names in self.column_types)
-        return tuple(with_carried(each, side, self.selection, self.condition) for side, each in enumerate(inputs))
+        return tuple(
+            with_carried(each, side, self.selection, self.condition, "emd_join") for side, each in enumerate(inputs)
+        )
 
     @property
     def partition(self) -> Partition:

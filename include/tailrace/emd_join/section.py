@@ -165,7 +165,7 @@ class EmdJoinSection(Section):
             fault = "there is a closed form only where the bins lie on a line"
             raise field_error(fault, "search: filter_chain, or ground_distance: line", "search")
         check_selection(self.select, given=("distance",))
-        check_condition(self.where)
+        check_condition(self.where, {"distance": "the field threshold: the largest distance of a pair"})
         return self
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,7 +38,8 @@ class WrittenAnswers(NamedTuple):
     files : RecordBatch
         The record of their file, of schema `FILES`; none without answers.
     measured : dict
-        `answers`: how many; `waited_ms`: the sum of the times from the tuples' event times to the answers.
+        `answers`: how many; `waited_ms`: the sum of the times from the tuples' event times to the answers; `counts`:
+        as in `kind.step.Step`.
     """
 
     files: pa.RecordBatch
@@ -75,10 +77,12 @@ class AnswerFiles:
         name = f"part-{ordinal:08d}-{uuid.uuid4().hex}.parquet"
         answers, waited_ms, start, block, size = 0, 0, 0, _FIRST_BLOCK, 0
         file: pq.ParquetWriter | None = None
+        all_counts = Counter[str]()
         with _new_file(self.directory / name) as path:
             while start < tuples.num_rows:
                 some = tuples.slice(start, block)
-                rows, row = kind.answers_of(some, self.versions / version.value["file"])
+                rows, row, counts = kind.answers_of(some, self.versions / version.value["file"])
+                all_counts.update(counts)
                 as_of = end_of(np.asarray(some.column("arrival_time")), tick_ms)[row]
                 answers += rows.num_rows
                 waited_ms += int((as_of - np.asarray(some.column("event_time"))[row]).sum())
@@ -92,7 +96,7 @@ class AnswerFiles:
                 file.close()
                 size = path.stat().st_size
         records = [{"path": name, "size": size, "rows": answers}] if answers else []
-        measured = {"answers": answers, "waited_ms": waited_ms}
+        measured = {"answers": answers, "waited_ms": waited_ms, "counts": dict(all_counts)}
         return WrittenAnswers(pa.RecordBatch.from_pylist(records, FILES), measured)
 
     def _stamped(self, answers: pa.RecordBatch, as_of: Ints, version: Fact) -> pa.Table:

@@ -1,22 +1,37 @@
-"""The fields of a query file that name columns of its stream, for refusals of those that are not there."""
+"""The fields of a query file that name columns of a stream, for refusals of those that are not there or do not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tailrace.answers.identity import SIDES
+from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
 
 _NAMING = ("column", "score", "select")
 """The fields of a kind's section that name columns, one or a list."""
 
 
-def column_fields(query: Query) -> dict[str, str]:
-    """Return the first field of the kind's section that names each column: aggregate.revenue.column."""
+def column_fields(query: Query, stream: str) -> dict[str, str]:
+    """Return the first field of the kind's section that names each column of a stream: aggregate.revenue.column.
+
+    What joins select, and their conditions read, is not among them: see `kind.inputs.Input.readers`.
+    """
     found: dict[str, str] = {}
-    for column, field in _named(query.kind, query.model_dump(mode="json").get(query.kind)):
+    for column, field in _fields(query, stream):
         found.setdefault(column, field)
     return found
+
+
+def _fields(query: Query, stream: str) -> Iterator[tuple[str, str]]:
+    if isinstance(query, EmdJoinQuery):
+        yield query.emd_join.histogram, "emd_join.histogram"
+    elif isinstance(query, SpatialJoinQuery):
+        for part, column in query.spatial_join.geometry.of(SIDES.index(stream)).named.items():
+            yield column, f"spatial_join.geometry.{stream}.{part}"
+    else:
+        yield from _named(query.kind, query.model_dump(mode="json").get(query.kind))
 
 
 def _named(path: str, section: Any) -> Iterator[tuple[str, str]]:

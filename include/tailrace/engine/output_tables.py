@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -128,7 +129,8 @@ def enrichment_counts(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     )
     none = dict.fromkeys(("partials", "repeats", "late", "buffered", "in_process", "expired"), 0)
     none["filtered"] = sum(record["filtered"] for record in records)
-    return none | {"rows": rows, "answers": answers, "latency_ms": _mean(waited_ms, answers)}
+    counts = sum((Counter(record.get("counts", {})) for record in records), Counter[str]())
+    return none | {"rows": rows, "answers": answers, "latency_ms": _mean(waited_ms, answers), "counts": counts or None}
 
 
 def _mean(total_ms: int, count: int) -> float | None:

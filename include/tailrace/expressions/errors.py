@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+AGGREGATE = "an aggregate of the query: aggregate: {function: …}"
+"""The remedy for an aggregate in an expression over a record."""
 
 
 class Position(NamedTuple):
@@ -21,3 +25,8 @@ class ExpressionError(ValueError):
     def __init__(self, position: Position, fault: str, remedy: str) -> None:
         self.position, self.fault, self.remedy = position, fault, remedy
         super().__init__(f"{position}: {fault}; right would be: {remedy}")
+
+
+def unsaid(name: str, qualifiers: Sequence[str]) -> str:
+    """Return what is wrong with a column that is named without one of the qualifiers."""
+    return f"{name} is not said to be of {' or '.join(qualifiers)}"

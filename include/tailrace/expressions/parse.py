@@ -12,7 +12,7 @@ from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
 
 import tailrace.expressions.functions  # noqa: F401  they register themselves
-from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.expressions.errors import AGGREGATE, ExpressionError, Position
 from tailrace.expressions.literal_texts import check_texts
 from tailrace.expressions.registry import FUNCTIONS
 from tailrace.expressions.type_names import NAMES
@@ -47,8 +47,8 @@ _WHAT: dict[type[exp.Expr], str] = {
 }
 _REMEDIES: dict[type[exp.Expr], str] = {
     exp.Interval: "date_add for days; for shorter times timestamp_millis(unix_millis(…) + …)",
-    exp.Window: "an aggregate of the query: aggregate: {function: …}",
-    exp.Filter: "an aggregate of the query: aggregate: {function: …}",
+    exp.Window: AGGREGATE,
+    exp.Filter: AGGREGATE,
     exp.Alias: "one expression; its name is the field's",
     exp.Concat: "|| to join them, or \\' for a quote in a text",
 }
@@ -62,7 +62,7 @@ _WITHOUT_PARENTHESES = {
 """Words that are calls where they stand alone. `user` is none of them here, as streams have columns of that name."""
 
 _FORBIDDEN = {
-    **dict.fromkeys(_AGGREGATES.split(), ("an aggregate", "an aggregate of the query: aggregate: {function: …}")),
+    **dict.fromkeys(_AGGREGATES.split(), ("an aggregate", AGGREGATE)),
     **dict.fromkeys(_CLOCKS.split(), ("the clock, and no answer depends on it", "the stream's own times")),
     **dict.fromkeys(_CHANCES.split(), ("chance, and no answer depends on it", "a column of the source")),
     **dict.fromkeys(_OUTSIDE.split(), ("something outside of the record", "a column of the source")),

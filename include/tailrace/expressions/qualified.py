@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from tailrace.expressions.errors import ExpressionError
+from tailrace.expressions.errors import ExpressionError, unsaid
 from tailrace.expressions.parse import parse_tree, position_of
 
 
@@ -35,5 +35,8 @@ def check_qualifiers(text: str, qualifiers: Sequence[str]) -> None:
             near = get_close_matches(first.lower(), qualifiers, 1) or qualifiers
             fault, remedy = f"there is no {first}", " or ".join(f"{each}.{rest[0]}" for each in near)
         else:
-            fault = f"{first} is not said to be of {' or '.join(qualifiers)}"
+            fault = unsaid(first, qualifiers)
+            qualifier, dot, name = first.partition(".")
+            if dot and name and qualifier in qualifiers:  # backticks around both are one name
+                remedy = f"`{qualifier}`.`{name}`"
         raise ExpressionError(position_of(text, column), fault, remedy)

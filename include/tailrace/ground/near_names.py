@@ -8,9 +8,9 @@ from difflib import get_close_matches
 
 def nearest(word: str, among: Iterable[str]) -> str | None:
     """Return the word that a mistaken one is nearest to, one that differs in case alone first; None of none near."""
-    by_folded: dict[str, str] = {}
+    by_folded: dict[str, list[str]] = {}
     for each in among:
-        by_folded.setdefault(each.casefold(), each)
+        by_folded.setdefault(each.casefold(), []).append(each)
     folded = word.casefold()
     near = [folded] if folded in by_folded else get_close_matches(folded, by_folded, 1)
-    return by_folded[near[0]] if near else None
+    return get_close_matches(word, by_folded[near[0]], 1, 0)[0] if near else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +14,9 @@ from tailrace.answers.by_pair import ByPair, PairAnswers
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats, single_batch
 from tailrace.ground.errors import Problem
+from tailrace.kind.failed_pairs import FAILURE
 from tailrace.kind.inputs import ColumnTypes, Input, common_id_type
-from tailrace.kind.pair_condition import FAILED, PairCondition
+from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.pair_quality import PairQuality
 from tailrace.kind.selection import Selected, columns_of_side, types_of
 from tailrace.kind.step import Step
@@ -45,6 +46,8 @@ class JoinedPairs(PairQuality):
         The columns of an answer beside its identity that `select` names.
     condition : PairCondition or None
         What `where` says of pairs; of those that match it keeps some.
+    keeps_failed : bool
+        Whether answers have the pairs for which the condition fails, too, and the column `FAILURE`.
     sort_key : str or None
         The column of prepared rows by which `match` gets them in order.
     """
@@ -53,13 +56,15 @@ class JoinedPairs(PairQuality):
     column_types: tuple[ColumnTypes, ColumnTypes] = (ColumnTypes(), ColumnTypes())
     selection: tuple[Selected, ...] = ()
     condition: PairCondition | None = None
+    keeps_failed: bool = False
 
     sort_key: ClassVar[str | None] = None
 
     @property
     def values(self) -> dict[str, pa.DataType]:
         """The columns of an answer between its identity and `tuples`: carried ones, and doubles that `match` gives."""
-        return types_of(self.selection, self.column_types)
+        failure = {FAILURE: pa.string()} if self.keeps_failed else {}
+        return types_of(self.selection, self.column_types) | failure
 
     @property
     def carried(self) -> tuple[tuple[str, ...], ...]:
@@ -117,7 +122,7 @@ class JoinedPairs(PairQuality):
     def pairs(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
         """Find the pairs, as `match` does: of matching rows those that fulfil `where`."""
         matches = self.match(left, right, new)
-        if self.condition is None or not len(matches.left):
+        if self.condition is None or not (len(matches.left) or self.keeps_failed):
             return matches
         values: dict[str, pa.ChunkedArray] = {}
         for side, (chunks, rows) in enumerate(zip((left, right), (matches.left, matches.right), strict=True)):
@@ -125,7 +130,14 @@ class JoinedPairs(PairQuality):
             table = pa.Table.from_batches([chunk.rows.select([*names.values()]) for chunk in chunks])
             values |= dict(zip(names, take(table, rows).columns if names else (), strict=True))
         tested = self.condition.test(values, len(matches.left))
-        return matches.only(tested.kept, {FAILED: tested.failed} if tested.failed else {})
+        if not self.keeps_failed:
+            return matches.only(tested.kept, tested.counts)
+        matches = matches._replace(columns={**matches.columns, FAILURE: tested.reasons})
+        return matches.only(tested.kept | tested.failed, tested.counts)
+
+    def counting_failures(self) -> Self:
+        """Return the kind as its `evaluate` keeps failed pairs, see `failed_pairs.CountsFailures`."""
+        return self if self.condition is None else replace(self, keeps_failed=True)
 
     def start(self) -> Any:
         return PairState.of({}, self.bin_ms)
@@ -186,4 +198,6 @@ class JoinedPairs(PairQuality):
         """The columns of answers beside the identity: computed ones, NaN as null, and those that rows carried."""
         sides = zip((left, right), self.carried, strict=True)
         carried = {name: side.column(name) for side, names in sides for name in names}
-        return {name: pa.array(each, mask=np.isnan(each)) for name, each in computed.items()} | carried
+        failures = {FAILURE: pa.array(computed[FAILURE], pa.string())} if self.keeps_failed else {}
+        numbers = {name: each for name, each in computed.items() if name not in failures}
+        return {name: pa.array(each, mask=np.isnan(each)) for name, each in numbers.items()} | failures | carried

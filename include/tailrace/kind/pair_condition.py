@@ -11,31 +11,55 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.identity import PAIR, SIDES
+from tailrace.expressions.errors import AGGREGATE, unsaid
 from tailrace.expressions.expression import Expression
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.errors import Problem
 from tailrace.ground.fields import field_error
+from tailrace.kind.failed_pairs import counts_of
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.selection import Selected, columns_of_side, selected
 from tailrace.partition.routes import LEFT, RIGHT
 
-FAILED = "where_failed"
-"""The count of pairs for which a condition fails, as by an overflow: they are no pairs."""
+_PAIR = "a condition over the columns of one pair of tuples: left.taxi <> right.taxi"
 
 
 class TestedPairs(NamedTuple):
-    """Which of n pairs a condition keeps, shape (n,), and for how many it fails."""
+    """Which of n pairs a condition keeps, shape (n,), and those for which it fails: masks by the reason, disjoint."""
 
     kept: NDArray[np.bool_]
-    failed: int
+    failures: Mapping[str, NDArray[np.bool_]]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of the pairs for which it fails."""
+        return counts_of({reason: int(np.count_nonzero(mask)) for reason, mask in self.failures.items()})
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """The pairs for which it fails, shape (n,)."""
+        return np.asarray(np.any([np.zeros(len(self.kept), bool), *self.failures.values()], axis=0))
+
+    @property
+    def reasons(self) -> NDArray[np.object_]:
+        """The reason why it fails for each pair, None where it does not, shape (n,)."""
+        reasons = np.full(len(self.kept), None, object)
+        for reason, mask in self.failures.items():
+            reasons[mask] = reason
+        return reasons
 
 
-def check_condition(text: str | None) -> None:
-    """Refuse a condition that is no expression over columns of left and right; its types are bound later."""
+def check_condition(text: str | None, computed: Mapping[str, str]) -> None:
+    """Refuse a condition that is no expression over columns of left and right; its types are bound later.
+
+    `computed` has what would be right in the place of a column that is computed of a pair, as distance.
+    """
     try:
         _ = None if text is None else _projection(text)
     except NamedError as error:
-        raise field_error(f"{error.position}: {error.fault}", error.remedy, "where") from None
+        remedies = {unsaid(name, SIDES): remedy for name, remedy in computed.items()}
+        remedy = remedies.get(error.fault, _PAIR if error.remedy == AGGREGATE else error.remedy)
+        raise field_error(f"{error.position}: {error.fault}", remedy, "where") from None
 
 
 @dataclass(frozen=True)
@@ -78,10 +102,12 @@ class PairCondition:
         """Test pairs, given the values of its columns by their names in it."""
         pairs = pa.table({**values, "pair": np.zeros(count, np.int8)})  # without columns there are as many pairs
         projected = self.projection.run(pairs)
-        failed = np.zeros(count, bool)
+        failed, failures = np.zeros(count, bool), dict[str, NDArray[np.bool_]]()
         for failure in projected.failures:
+            reason = failure.reason.partition(": ")[2]
+            failures[reason] = failures.get(reason, ~failed & failed) | (failure.mask & ~failed)
             failed |= failure.mask
-        return TestedPairs(projected.kept & ~failed, int(np.count_nonzero(failed)))
+        return TestedPairs(projected.kept & ~failed, failures)
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it by the types of its columns."""
@@ -99,14 +125,16 @@ class PairCondition:
         return {own: f"{self.field}: {expression.position_of(name)}" for name, own in places.items()}
 
 
-def with_carried(needed: Input, side: int, selection: Iterable[Selected], condition: PairCondition | None) -> Input:
-    """Return the input of a side with the columns that `select` and `where` of a join name."""
+def with_carried(
+    needed: Input, side: int, selection: Iterable[Selected], condition: PairCondition | None, section: str
+) -> Input:
+    """Return the input of a side with the columns that `select` and `where` of a join's section name."""
     carried = columns_of_side(selection, side)
+    readers = dict.fromkeys(carried, f"{section}.select")
     if condition is None:
-        return replace(needed, carried=carried)
+        return replace(needed, carried=carried, readers=readers)
     read = columns_of_side(condition.columns.values(), side)
-    readers = {name: place for name, place in condition.readers(side).items() if name not in carried}
-    return replace(needed, carried=carried | read, readers=readers)
+    return replace(needed, carried=carried | read, readers=condition.readers(side) | readers)
 
 
 def _projection(text: str) -> Projection:

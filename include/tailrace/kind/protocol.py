@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import pyarrow as pa
 
@@ -101,20 +102,30 @@ class WindowedKind(Kind, Protocol):
         """
 
 
+class TableAnswers(NamedTuple):
+    """The answers to tuples by a dimension table.
+
+    Attributes
+    ----------
+    answers : RecordBatch
+        Of schema `Kind.answer`; n rows.
+    row : ndarray, shape (n,)
+        The index of each answer's tuple.
+    counts : dict
+        As in `kind.step.Step`.
+    """
+
+    answers: pa.RecordBatch
+    row: Ints
+    counts: Mapping[str, int] = {}
+
+
 @runtime_checkable
 class Enrichment(Protocol):
     """A kind that joins its stream with a dimension table: it answers each tuple as it comes, and has no tasks."""
 
-    def answers_of(self, tuples: pa.RecordBatch, version: Location) -> tuple[pa.RecordBatch, Ints]:
-        """Answer tuples by a version of the table, a file that never changes.
-
-        Returns
-        -------
-        answers : RecordBatch
-            Of schema `Kind.answer`; n rows.
-        row : ndarray, shape (n,)
-            The index of each answer's tuple.
-        """
+    def answers_of(self, tuples: pa.RecordBatch, version: Location) -> TableAnswers:
+        """Answer tuples by a version of the table, a file that never changes."""
 
 
 def windowed(kind: Kind) -> WindowedKind:

@@ -56,7 +56,9 @@ def check_selection(texts: Sequence[str], computed: Collection[str] = (), given:
         name = text if text in given else selected(text, computed).name
         if name.lower() in taken:
             fault = f"{text} comes out as {name}, which an answer has already"
-            raise field_error(fault, "each column once; of the source, one by another name", "select")
+            is_own = name.lower() in {*PAIR_IN_WINDOW.columns, *given}
+            remedy = f"leave it out: answers have {name.lower()}" if is_own else "each column once"
+            raise field_error(fault, f"{remedy}; another column by another name, which columns derives", "select")
         taken.add(name.lower())
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,7 @@ class Matches(NamedTuple):
 
     left: Ints
     right: Ints
-    columns: Mapping[str, Floats] = {}
+    columns: Mapping[str, NDArray[Any]] = {}
     loads: Mapping[str, Floats] = {}
     counts: Mapping[str, int] = {}
 

@@ -46,7 +46,7 @@ def refuse_identity(
     for side, name, column, what, answer in identity:
         if column in columns_of_side(selection, side).values():
             fault = f"{name}.{column} is {what}, which answers have as {name}_{answer}"
-            raise field_error(fault, f"no {name}.{column}", field)
+            raise field_error(fault, f"leave it out: answers have {name}_{answer}", field)
 
 
 class EmdJoinQuery(JoinQuery):

@@ -24,7 +24,7 @@ from tailrace.sql.beside import BesideError
 if TYPE_CHECKING:
     from tailrace.sql.translate import Translation
 
-_FIELD = re.compile(r"((?:streams|aggregate|topk|emd_join|spatial_join|disorder)\.[^:]+?)(: |\Z)")
+_FIELD = re.compile(r"(?:stream [^:]+: )?((?:streams|aggregate|topk|emd_join|spatial_join|disorder)\.[^:]+?)(: |\Z)")
 _PLACE = re.compile(r"(\d+):(\d+): ")
 
 
@@ -52,7 +52,7 @@ def parse(path: Path, text: str) -> Query:
 
 @contextmanager
 def located(path: Path, streams: Path | None = None) -> Iterator[None]:
-    """Add the file and the line to refusals that name a field of a query alone, as those of its expressions do.
+    """Add the file and the line to refusals that name a field of a query, alone or after the stream.
 
     Parameters
     ----------

@@ -149,7 +149,8 @@ def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint:
     if error in ("missing", "union_tag_not_found"):
         return "is missing", hint
     if value in (None, ""):
-        return "has no value", hint
+        is_torn = field.count(")") > field.count("(")  # a flow mapping ends a value at a comma: {cost: round(price, 1)}
+        return "has no value", f"quote an expression with a comma; {hint}" if is_torn else hint
     if error in ("literal_error", "union_tag_invalid"):
         choices = re.findall(r"'(\w+)'", context.get("expected") or context["expected_tags"])
         return _unknown_name(field, str(value), choices)

@@ -87,6 +87,9 @@ def require_fit(where: str, part: str, dtype: pa.DataType, columns: Columns) -> 
         role, where = f"{place.partition(':')[0]} reads it", f"{place}: {where}"
     elif part in columns.free:
         role = "answers can't have such a column" if part in columns.carried else "no expression reads such a column"
+    is_derived = columns.parts().get(part) in columns.derived  # `where` is the field of its expression then
+    if part not in columns.readers and not is_derived and (field := columns.field_of(part)) is not None:
+        where = f"{field}: {where}"
     raise refuse(where, f"its type is {dtype}, but {role}", remedy)
 
 

@@ -92,8 +92,15 @@ class Columns:
 
     @property
     def exact(self) -> frozenset[str]:
-        """The source's columns that are carried along, and not computed with in doubles."""
-        return frozenset(self.free.values()) - set(self.values.values())
+        """The source's columns whose numbers have to come as they are: carried ones, and inputs of expressions."""
+        return frozenset(self.free.values())
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The source's columns that hold doubles of the kind's own, and are free: only these values become doubles."""
+        doubles = {self.values[part] for part, dtype in self.value_types().items() if pa.types.is_float64(dtype)}
+        others = {self.event_time, self.arrival_time, self.id, *self.key_parts.values()}
+        return frozenset(self.free.values()) & (doubles - others - self.derived)
 
     @property
     def derived(self) -> frozenset[str]:
@@ -147,7 +154,7 @@ class Columns:
         """Return the field of the query file that names the column of a part; None where that is not known."""
         own = "key" if part in self.key_parts else part if part in ("event_time", "arrival_time", "id") else None
         if own is None:
-            return self.column_fields.get(self.parts()[part])
+            return self.column_fields.get(self.parts().get(part, ""))
         return f"streams.{self.stream}.{own}" if self.stream else None
 
     def expressions(self) -> list[tuple[str, str, str | None]]:

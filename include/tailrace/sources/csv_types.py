@@ -40,7 +40,10 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | No
     carried columns keep their type of the files `before` as long as some value has it: each record is judged alone.
     """
     types: Types = {}
+    numbers = columns.numbers
     for part, name in columns.named().items():
+        if part in columns.values and name in numbers:
+            continue
         texts = _present(sample.column(name))
         dtype = _shown_type(part, texts, columns)
         if (columns.is_name(part) or part in columns.free) and name in before:
@@ -115,7 +118,11 @@ def _shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | No
         texts = texts.filter(fits).slice(0, 1)
         return ("int64" if _all(texts, _INTEGER) else type_of_text(texts[0].as_py())) if len(texts) else None
     if part in columns.free:
-        return _narrowest_type(texts) if len(texts) else NULL
+        name = columns.free[part]
+        if name not in columns.numbers:
+            return _narrowest_type(texts) if len(texts) else NULL
+        texts = texts.filter(pc.match_substring_regex(texts, _NUMBER))
+        return None if not len(texts) else "double" if _wrong(texts, "int64", is_exact=True).any() else "int64"
     if columns.is_name(part) or not pa.types.is_float64(columns.value_types()[part]):
         return "string" if len(texts) else None
     return "double" if pc.any(pc.match_substring_regex(texts, _NUMBER), min_count=0).as_py() else None

@@ -54,7 +54,9 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
     The first record with a value of a fitting type in every column gives them. For carried columns some records are
     looked at, and numbers are integers if all of them are.
     """
+    numbers = columns.numbers
     parts = {part: name for part, name in columns.named().items() if part not in columns.free}
+    parts = {part: name for part, name in parts.items() if name not in numbers or part not in columns.values}
     carried: dict[str, str | None] = dict.fromkeys(name for name in columns.free.values() if name not in parts.values())
     types: Types | None = None
     names, nested, shown = set[str](), set[str](), dict[str, pa.DataType | None]()
@@ -63,8 +65,14 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
         types = types or _types_of(record, parts, columns)
         for name, dtype in carried.items():
             if name not in shown:
-                carried[name] = _with_value(dtype, record.get(name))
-            if name in columns.inputs and carried[name] is None and isinstance(record.get(name), dict | list):
+                value = record.get(name)
+                carried[name] = _with_value(dtype, value if name not in numbers or _is_of(value, _NUMBER) else None)
+            if (
+                name in columns.inputs
+                and name not in numbers
+                and carried[name] is None
+                and isinstance(record.get(name), dict | list)
+            ):
                 shown[name] = merged_types(shown.get(name), nested_type(record[name]))
         nested |= {name for name in carried if isinstance(record.get(name), dict | list)}
         enough = _SAMPLE if all(dtype or shown.get(name) for name, dtype in carried.items()) else _MOST_RECORDS

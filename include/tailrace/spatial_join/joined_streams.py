@@ -37,10 +37,10 @@ class JoinedStreams(JoinedPairs):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return tuple(
-            with_carried(Input(each.columns, types, each.types, each.check), side, self.selection, self.condition)
-            for side, (each, types) in enumerate(zip(self.join.inputs, self.column_types, strict=True))
-        )
+        sides = zip(self.join.inputs, self.column_types, strict=True)
+        inputs = (Input(each.columns, types, each.types, each.check) for each, types in sides)
+        named = self.selection, self.condition, "spatial_join"
+        return tuple(with_carried(each, side, *named) for side, each in enumerate(inputs))
 
     @property
     def partition(self) -> Partition:

@@ -33,11 +33,20 @@ def table_source_of(section: SpatialJoinSection) -> TableSource | None:
     if table is None:
         return None
     columns = columns_of_side(section.selection, RIGHT)
+    fields = dict.fromkeys(columns.values(), "spatial_join.select")
     condition = PairCondition.of(section.where, (ColumnTypes(), ColumnTypes()), "spatial_join.where")
     if condition is not None:
-        columns |= columns_of_side(condition.columns.values(), RIGHT)
+        read, readers = columns_of_side(condition.columns.values(), RIGHT), condition.readers(RIGHT)
+        columns, fields = columns | read, {read[name]: place for name, place in readers.items()} | fields
+    fields |= {table.id: "spatial_join.table.id", table.geometry: "spatial_join.table.geometry"}
     return TableSource(
-        table.path, table.id, table.geometry, table.on_invalid, section.crs == "degrees", tuple(columns.items())
+        table.path,
+        table.id,
+        table.geometry,
+        table.on_invalid,
+        section.crs == "degrees",
+        tuple(columns.items()),
+        tuple(fields.items()),
     )
 
 

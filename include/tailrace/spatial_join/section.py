@@ -24,6 +24,11 @@ CELLS = 64
 DERIVED = ("distance", "azimuth")
 """The columns of a pair that can be selected beside its sides' columns; `derived.derived` computes them."""
 
+_COMPUTED_REMEDIES = {
+    "distance": "the field distance: how far the geometries of a pair are apart at most",
+    "azimuth": "a condition over the columns of both sides: an azimuth can only be selected",
+}
+
 _SHORTEST_BIN_MS = 1000
 _BINS, _MOST_BINS = 16, 256
 """The bins within reach of a tuple: the most by default, and the most of all, as each is a file of its own."""
@@ -102,7 +107,7 @@ class SpatialJoinSection(Section):
         self._check_distance()
         self._check_grid()
         check_selection(self.select, DERIVED)
-        check_condition(self.where)
+        check_condition(self.where, _COMPUTED_REMEDIES)
         return self
 
     def _check_join(self) -> None:

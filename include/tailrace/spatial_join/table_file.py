@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.ground.near_names import nearest
 from tailrace.ground.object_path import Location
 from tailrace.ground.times import INT96_UNIT
 from tailrace.sources.csv_types import read_narrowest
@@ -90,7 +91,7 @@ def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequen
     known = set[str]().union(*properties) | ({"id"} if has_member else set())
     missing = [name for name in named if name not in known and features]
     if missing:
-        raise refuse(where, f"no feature has {missing[0]}", f"one of {', '.join(sorted(known)) or 'none: it has none'}")
+        raise _wrong(where, missing[0], f"no feature has {missing[0]}", sorted(known))
     table = {name: _array(where, name, values) for name, values in named.items()}
     ids = _array(where, id, [feature.get("id") for feature in features]) if has_member else table[id]
     given = [feature.get("geometry") for feature in features]
@@ -172,6 +173,14 @@ def _of_table(where: str, table: pa.Table, id: str, geometry: str, columns: Sequ
     return TableColumns(table[id].combine_chunks(), parse(given, is_hex), np.asarray(given.is_valid()), others, "row")
 
 
+class WrongColumn(Refused):
+    """Raised for a column, by its name, that a file has not, or more than once."""
+
+    def __init__(self, name: str, problem: Problem) -> None:
+        super().__init__([problem])
+        self.name = name
+
+
 def is_text(type: pa.DataType) -> bool:
     """Whether a type of Arrow's is one of texts."""
     return bool(pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type))
@@ -181,7 +190,12 @@ def _check_names(where: str, names: Sequence[str], wanted: Sequence[str]) -> Non
     for name in wanted:
         if names.count(name) != 1:
             fault = f"it has no column {name}" if name not in names else f"it has more than one column {name}"
-            raise refuse(where, fault, f"one of {', '.join(names)}")
+            raise _wrong(where, name, fault, names)
+
+
+def _wrong(where: str, name: str, fault: str, names: Sequence[str]) -> WrongColumn:
+    near, among = nearest(name, names), f"one of {', '.join(names) or 'none: it has none'}"
+    return WrongColumn(name, Problem(where, fault, among if near in (None, name) else f"{near}; {among}"))
 
 
 _BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from tailrace.answers.by_table_row import ByTableRow
-from tailrace.ground.columns import Ints
 from tailrace.ground.errors import Problem
 from tailrace.ground.object_path import Location
 from tailrace.kind.explanation import Explanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.pair_condition import PairCondition, with_carried
 from tailrace.kind.pair_quality import PairQuality
+from tailrace.kind.protocol import TableAnswers
 from tailrace.kind.selection import Selected, columns_of_side, computed_of, types_of
 from tailrace.partition.routes import LEFT, RIGHT
 from tailrace.spatial_join.derived import derived
@@ -55,7 +56,7 @@ class SpatialTableJoin(PairQuality):
     def inputs(self) -> tuple[Input, ...]:
         geometry = self.geometry
         needed = Input(geometry.columns, self.column_types[LEFT], geometry.types, geometry.check)
-        return (with_carried(needed, LEFT, self.selection, self.condition),)
+        return (with_carried(needed, LEFT, self.selection, self.condition, "spatial_join"),)
 
     @property
     def answers(self) -> ByTableRow:
@@ -79,19 +80,19 @@ class SpatialTableJoin(PairQuality):
         """Return what is wrong with `where`, see `TypedByColumns`."""
         return [] if self.condition is None else self.condition.problems()
 
-    def answers_of(self, tuples: pa.RecordBatch, version: Location) -> tuple[pa.RecordBatch, Ints]:
+    def answers_of(self, tuples: pa.RecordBatch, version: Location) -> TableAnswers:
         """Answer tuples by a version of the table, see `kind.protocol.Enrichment`."""
         return self._join(tuples, self.lookup.indexed(version))
 
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
         """All pairs of the given tuples and the table as its file is now."""
         (tuples,) = content
-        return self._join(tuples, self.lookup.read(self.lookup.table.path))[0]
+        return self._join(tuples, self.lookup.read(self.lookup.table.path)).answers
 
-    def _join(self, tuples: pa.RecordBatch, indexed: IndexedTable) -> tuple[pa.RecordBatch, Ints]:
+    def _join(self, tuples: pa.RecordBatch, indexed: IndexedTable) -> TableAnswers:
         table, search = indexed
         geometries = self.geometry.of_tuples(tuples)
-        pairs = self._pairs(tuples, table, search.matches(geometries))
+        pairs, counts = self._pairs(tuples, table, search.matches(geometries))
         left, row, count = pa.array(pairs.left), pa.array(pairs.right), len(pairs.left)
         columns = [tuples.column("id").take(left), table.ids.take(row).cast(self.column_types[RIGHT].id)]
         columns += [tuples.column("event_time").take(left), pa.nulls(count, pa.int64())]
@@ -104,16 +105,17 @@ class SpatialTableJoin(PairQuality):
             values |= {name: pa.array(each, mask=np.isnan(each)) for name, each in computed.items()}
         columns += [values[name] for name, _, _ in self.selection]
         columns.append(pa.repeat(pa.scalar(_TUPLES, pa.int64()), count))
-        return pa.RecordBatch.from_arrays(columns, schema=self.answer), pairs.left
+        return TableAnswers(pa.RecordBatch.from_arrays(columns, schema=self.answer), pairs.left, counts)
 
-    def _pairs(self, tuples: pa.RecordBatch, table: DimensionTable, pairs: Pairs) -> Pairs:
-        """Return the related pairs that fulfil `where`."""
+    def _pairs(self, tuples: pa.RecordBatch, table: DimensionTable, pairs: Pairs) -> tuple[Pairs, Mapping[str, int]]:
+        """Return the related pairs that fulfil `where`, and the counts of those for which it fails."""
         if self.condition is None or not len(pairs.left):
-            return pairs
+            return pairs, {}
         left, row, values = pa.array(pairs.left), pa.array(pairs.right), dict[str, pa.Array]()
         for name, each in self.condition.columns.items():
             if each.side == LEFT:
                 values[name] = tuples.column(each.name).take(left)
             else:
                 values[name] = table.values(each.name, self.column_types[RIGHT].of_carried([each.name])[each.name], row)
-        return pairs.take(self.condition.test(values, len(pairs.left)).kept)
+        tested = self.condition.test(values, len(pairs.left))
+        return pairs.take(tested.kept), tested.counts

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from shapely import GEOSException
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
 from tailrace.kind.inputs import CheckedTable, ColumnTypes
@@ -24,6 +24,7 @@ from tailrace.spatial_join.external_search import ExternalSearch
 from tailrace.spatial_join.geometries import Geometries, Shapes, geometries_of
 from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
 from tailrace.spatial_join.pairs import Pairs
+from tailrace.spatial_join.table_file import WrongColumn
 from tailrace.spatial_join.table_index import TableIndex
 from tailrace.spatial_join.table_section import OnInvalid
 
@@ -50,6 +51,8 @@ class TableSource:
         Whether coordinates are longitude and latitude.
     columns : tuple of (str, str)
         The columns that are selected, or that `where` reads, its id too: by name in answers, the table's.
+    fields : tuple of (str, str)
+        The fields of the query file, one with the place in an expression, by the table's column that they name.
     """
 
     path: Path
@@ -58,6 +61,7 @@ class TableSource:
     on_invalid: OnInvalid = "refuse"
     degrees: bool = True
     columns: tuple[tuple[str, str], ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
 
     def check(self, content: bytes) -> CheckedTable:
         """Check the content of the file, see `kind.inputs.TableInput`.
@@ -69,6 +73,11 @@ class TableSource:
         """
         try:
             table = self.read(self.path, content)
+        except WrongColumn as wrong:
+            (problem,) = wrong.problems
+            field = dict(self.fields).get(wrong.name)
+            where = problem.where if field is None else f"{field}: {problem.where}"
+            raise Refused([replace(problem, where=where)]) from None
         except _FAILURES as error:
             raise refuse(
                 str(self.path), f"it can't be read: {error}", "a file that is whole and of its format"

@@ -71,7 +71,8 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
         "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}
         | {"arrived_from": TIME, "arrived_to": TIME}
-        | dict.fromkeys(("late", "answers", "retracted", "repeats", "overflowed"), INT),
+        | dict.fromkeys(("late", "answers", "retracted", "repeats", "overflowed", "where_failed"), INT)
+        | {"where_failure": TEXT},
     }
     return {name: pa.schema(list(fields.items())) for name, fields in columns.items()} | {"quality": QUALITY}
 

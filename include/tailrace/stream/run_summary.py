@@ -13,6 +13,7 @@ from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.times import in_ms
 from tailrace.ground.words import counted, overflow_of
+from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.table_schemas import LATE_TIMES
 
@@ -40,11 +41,14 @@ class RunSummary:
         The numbers of records that were read, of those accepted, of those that `where` left out, and of late tuples.
     overflowed : int
         The number of values of answers that are null as their type does not hold them.
+    failed_pairs : FailedPairs
+        The pairs for which the condition of a join fails.
     rejections : Rejections
     """
 
     def __init__(self) -> None:
         self.read = self.accepted = self.filtered = self.late = self.overflowed = 0
+        self.failed_pairs = FailedPairs()
         self.rejections = Rejections()
         self._last: dict[str, Any] = {}
         self._delays_ms: list[NDArray[np.int64]] = []
@@ -53,9 +57,9 @@ class RunSummary:
         metrics = in_ms(written["metrics"])
         self._last = metrics.slice(metrics.num_rows - 1).to_pylist()[0]
         self.late += sum(metrics["late"].to_pylist())
-        self.overflowed += sum(
-            dict(counts).get("overflowed", 0) for counts in metrics["counts"].drop_null().to_pylist()
-        )
+        for counts in metrics["counts"].drop_null().to_pylist():
+            self.overflowed += dict(counts).get("overflowed", 0)
+            self.failed_pairs += FailedPairs.of_counts(counts)
         if "segments" in written:
             self.read += sum(written["segments"]["rows"].to_pylist())
             self.accepted += sum(written["segments"]["accepted"].to_pylist())
@@ -92,6 +96,8 @@ class RunSummary:
             yield f"{counted(self.late, 'tuple')} of {self.accepted:,} came late{shown}: {self._cause()}"
         if self.overflowed:
             yield overflow_of(self.overflowed)
+        if self.failed_pairs.number:
+            yield self.failed_pairs.warning
         newest, reached = (
             self._last.get("newest_event"),
             [ms for ms in self._last.get("reached") or () if ms is not None],

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.engine.derived_columns import with_derived
 from tailrace.engine.stream_reader import column_types_of, columns_of, readers_of
-from tailrace.ground.errors import Unfit
+from tailrace.ground.errors import Problem, Unfit
 from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
 from tailrace.kind.capabilities import Promising, TypedByColumns
@@ -96,7 +96,14 @@ def sample_sources(query: Query) -> dict[str, SourceSample]:
         When a source is not there, or can't be read.
     """
     columns = columns_of(query)
-    samples = {name: _sample(query, name, stream, columns[name]) for name, stream in query.streams.items()}
+    samples, problems = dict[str, SourceSample](), list[Problem]()
+    for name, stream in query.streams.items():
+        try:
+            samples[name] = _sample(query, name, stream, columns[name])
+        except Unfit as unfit:  # others may be found in the next stream
+            problems += unfit.problems
+    if problems:
+        raise Unfit(problems)
     table = query.table
     of_table = TableVersions(table, Path()).types if table is not None and query.pair_condition is not None else None
     require_types(query, {name: sample.types for name, sample in samples.items()}, of_table)

@@ -35,11 +35,14 @@ def check_selected(names: Collection[str], keys: Collection[str]) -> None:
 
     Tables take names that differ only in case for the same.
     """
-    taken = {*ANSWERED, *RANKED, *(name.lower() for name in keys)}
+    identity = {name.lower(): name for name in (*RANKED, *keys)}
+    taken = {*ANSWERED, *identity}
     for index, name in enumerate(names):
         field, in_sql = f"topk.select.{index}", renamed_in_sql(name)
-        remedy = f"each column once; {name} by another name, as columns: {{its_{name}: {name}}}"
         if name.lower() in taken:
+            own = identity.get(name.lower())
+            remedy = "each column once" if own is None else f"leave it out: answers have {own}"
+            remedy += f"; another column {name} by another name, as columns: {{its_{name}: {name}}}"
             raise field_error(f"answers have a column {name} already", remedy, field, in_sql)
         if separators := set(name) & set(SEPARATORS):
             fault = f"tables have no column {name!r}, for {min(separators)!r} in its name"

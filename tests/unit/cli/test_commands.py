@@ -52,7 +52,7 @@ def test_the_entry_point_runs_in_a_process_of_its_own():
         text=True,
         check=True,
     )
-    assert process.stdout == f"{FLIGHTS}: right\n"
+    assert process.stdout == f"{FLIGHTS}: no fault found\n"
 
 
 @pytest.fixture
@@ -289,7 +289,7 @@ def test_help_has_an_example(tailrace, command):
 
 
 def test_validate_accepts_a_right_file_and_refuses_a_wrong_one(tailrace, tmp_path):
-    assert "right" in tailrace("validate", FLIGHTS).stdout
+    assert tailrace("validate", FLIGHTS).stdout.endswith("flights.yaml: no fault found\n")
     wrong_file = query(tmp_path, window="window: {size: 5, slide: 15 min}")
     output = tailrace("validate", FLIGHTS, wrong_file, code=2)
     assert f"{wrong_file}:13: window.size" in output.stderr
@@ -353,7 +353,7 @@ def test_validate_looks_at_the_source(tailrace, tmp_path):
     pq.write_table(flights(delay=pa.array([0.0, float("nan")])), source)
     output = tailrace("validate", file, "--source").stdout
     assert "1 × delay is NaN, as a.parquet#1" in output
-    assert f"{file}: right" in output
+    assert f"{file}: no fault found" in output
     pq.write_table(flights(delay=None), source)
     assert "no column 'delay'" in tailrace("validate", file, "--source", code=2).stderr
     assert not (tmp_path / "wh").exists()
@@ -363,7 +363,7 @@ def test_validate_refuses_files_that_share_a_name(tailrace, tmp_path):
     copy = tmp_path / "copy.yaml"
     copy.write_text(FLIGHTS.read_text())
     output = tailrace("validate", FLIGHTS, copy, FLIGHTS, code=2)
-    assert output.stdout == f"{FLIGHTS}: right\n" * 2
+    assert output.stdout == f"{FLIGHTS}: no fault found\n" * 2
     assert f"{copy}: name: flights is declared in {FLIGHTS}, too" in output.stderr
 
 

@@ -165,7 +165,7 @@ CASES = [
 def test_the_file_without_poison_is_right(tailrace, tmp_path: Path) -> None:
     file = tmp_path / "flights.yaml"
     file.write_text(GOOD)
-    assert tailrace("validate", file).stdout == f"{file}: right\n"
+    assert tailrace("validate", file).stdout == f"{file}: no fault found\n"
 
 
 @pytest.mark.parametrize(("poison", "place", "reason"), [pytest.param(*case[1:], id=case[0]) for case in CASES])

@@ -59,7 +59,7 @@ def test_a_query_of_sql_text_is_run_corrected_and_read_as_its_sections_are(tailr
 
 
 def test_validate_and_explain_take_sql_text(tailrace, files):
-    assert "volume.sql: right" in tailrace("validate", *files).stdout
+    assert "volume.sql: no fault found" in tailrace("validate", *files).stdout
     by_sql, by_sections = tailrace("explain", *files).stdout, tailrace("explain", "volume.yaml").stdout
     assert by_sql == by_sections
     assert "mean: {expression: total / number}" in by_sql

@@ -14,6 +14,7 @@ from tailrace.engine.answer_files import AnswerFiles
 from tailrace.ground.facts import Fact
 from tailrace.ground.times import TIME, in_ms
 from tailrace.ground.written_files import FILES
+from tailrace.kind.protocol import TableAnswers
 
 SCHEMA = pa.schema(
     {
@@ -40,7 +41,8 @@ class Repeats:
         event = np.asarray(tuples.column("event_time"))
         row = np.repeat(np.arange(len(event)), event % 10)
         columns = [tuples.column("id").take(pa.array(row)), pa.array(event[row])]
-        return pa.RecordBatch.from_arrays(columns, names=["id", "left_time"]), row
+        answers = pa.RecordBatch.from_arrays(columns, names=["id", "left_time"])
+        return TableAnswers(answers, row, {"blocks": 1})
 
 
 def tuples_of(times: list[int], arrivals: list[int]) -> pa.RecordBatch:
@@ -74,13 +76,13 @@ def test_answers_are_stamped_by_their_own_tuples(files, monkeypatch):
         ("t3", 1, 200),
     ]
     assert {(row["k_ms"], row["facts_version"]) for row in rows} == {(0, 3)}
-    assert written.measured == {"answers": 6, "waited_ms": 2 * 298 + 3 * 77 + 199}
+    assert written.measured == {"answers": 6, "waited_ms": 2 * 298 + 3 * 77 + 199, "counts": {"blocks": 2}}
 
 
 def test_without_answers_there_is_no_file(files):
     written = files.write(Repeats(), tuples_of([10, 20], [5, 6]), VERSION, 0, 100)
     assert written.files.num_rows == 0
-    assert written.measured == {"answers": 0, "waited_ms": 0}
+    assert written.measured == {"answers": 0, "waited_ms": 0, "counts": {"blocks": 1}}
     assert not list(files.directory.iterdir())
 
 

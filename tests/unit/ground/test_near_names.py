@@ -15,5 +15,13 @@ def test_a_name_that_differs_in_case_alone_is_the_nearest(word: str, right: str 
     assert nearest(word, ["amounts", "amount", "STATUS", "stat"]) == right
 
 
+@pytest.mark.parametrize(
+    ("word", "right"), [("pricee", "price"), ("Pricee", "Price"), ("PRICEE", "Price"), ("price", "price")]
+)
+def test_of_names_that_differ_in_case_alone_the_nearest_is_found(word: str, right: str) -> None:
+    for names in (["Price", "price"], ["price", "Price"]):
+        assert nearest(word, names) == right
+
+
 def test_there_is_none_among_none() -> None:
     assert nearest("amount", []) is None

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pydantic_core import PydanticCustomError
 
+from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.pair_condition import PairCondition, check_condition, with_carried
 from tailrace.kind.selection import Selected
@@ -34,13 +35,15 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
     }
     needed = [Input({}, each) for each in TYPES]
     carried = [
-        with_carried(each, side, (Selected("left_note", 0, "note"),), condition) for side, each in enumerate(needed)
+        with_carried(each, side, (Selected("left_note", 0, "note"),), condition, "emd_join")
+        for side, each in enumerate(needed)
     ]
     assert carried[0].carried == {"left_note": "note", "left_taxi": "taxi", "where_left_id": "id"}
     assert carried[1].carried == {"right_taxi": "taxi", "where_right_time": "time"}
     assert carried[1].readers["where_right_time"] == "spatial_join.where: 1:45"
-    assert carried[0].readers.keys() == {"left_taxi", "where_left_id"}
-    assert with_carried(needed[1], 1, (), None).carried == {}
+    assert carried[0].readers.keys() == {"left_note", "left_taxi", "where_left_id"}
+    assert carried[0].readers["left_note"] == "emd_join.select"
+    assert with_carried(needed[1], 1, (), None, "emd_join").carried == {}
     assert PairCondition.of(None, TYPES, "where") is None
 
 
@@ -51,7 +54,10 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
         ("left.x > 1 and\n  middle.x = 2", "2:3", "there is no middle", "left.x or right.x"),
         ("Left.x = 2", "1:1", "there is no Left", "left.x"),
         ("1 = 1 and left is not null", "1:11", "left names no column", "left.name"),
-        ("sum(left.x) > 1", "1:", "sum is an aggregate", "an aggregate of the query"),
+        ("sum(left.x) > 1", "1:", "sum is an aggregate", "a condition over the columns of one pair"),
+        ("`left.taxi` <> right.taxi", "1:1", "left.taxi is not said to be of", "`left`.`taxi`"),
+        ("`center.x` <> right.taxi", "1:1", "center.x is not said to be of", "left.center.x or right.center.x"),
+        ("left.x > 1 and distance < 3", "1:16", "distance is not said to be of", "the field threshold"),
         ("left.x > rand()", "1:", "rand is chance", "a column"),
         ("left.x > (select 1)", "1:", "a subquery", "over the record's own columns"),
         ("left.x >", "1:", "it is no expression", "grammar"),
@@ -62,7 +68,7 @@ def test_its_columns_are_of_the_sides_and_none_is_named_as_one_of_the_identity()
 )
 def test_what_is_no_condition_over_pairs_is_refused_at_its_place(text, place, fault, remedy) -> None:
     with pytest.raises(PydanticCustomError) as refused:
-        check_condition(text)
+        check_condition(text, {"distance": "the field threshold"})
     context = refused.value.context
     assert context["field"] == "where"
     assert context["fault"].startswith(place)
@@ -92,8 +98,9 @@ def kept_by(text: str, **values: list) -> tuple[list[bool], int]:
         name: pa.array(values[each.name], (LEFT | RIGHT | {"right_n": pa.int32()})[each.name])
         for name, each in condition.columns.items()
     }
-    kept, failed = condition.test(columns, 4)
-    return kept.tolist(), failed
+    tested = condition.test(columns, 4)
+    assert [reason is not None for reason in tested.reasons] == tested.failed.tolist()
+    return tested.kept.tolist(), tested.counts.get("where_failed", 0)
 
 
 def test_null_and_false_are_no_and_a_pair_for_which_it_fails_is_counted() -> None:
@@ -108,5 +115,16 @@ def test_null_and_false_are_no_and_a_pair_for_which_it_fails_is_counted() -> Non
 
 
 def test_a_pair_needs_no_column_and_none_pays_for_a_condition_that_is_not_there() -> None:
-    kept, failed = of("1 < 2").test({}, 3)
-    assert (kept.tolist(), failed, kept.dtype) == ([True] * 3, 0, np.dtype(bool))
+    kept, failures = of("1 < 2").test({}, 3)
+    assert (kept.tolist(), failures, kept.dtype) == ([True] * 3, {}, np.dtype(bool))
+
+
+def test_pairs_for_which_it_fails_are_counted_by_their_reasons() -> None:
+    numbers = {"left_n": pa.array([2**31 - 1, 1, 0], pa.int32()), "right_n": pa.array([1, 0, 0], pa.int32())}
+    tested = of("left.n + right.n > 0 and left.n / right.n > 0").test(
+        {f"{name.partition('_')[0]}.n": values for name, values in numbers.items()}, 3
+    )
+    reasons = tested.reasons.tolist()
+    assert [tested.kept.tolist(), reasons] == [[False] * 3, ["int overflow", "division by zero", None]]
+    assert tested.counts == {"where_failed": 2, "where_failed: int overflow": 1, "where_failed: division by zero": 1}
+    assert FailedPairs.of_counts(tested.counts.items()) == FailedPairs(2, "division by zero")

@@ -54,8 +54,18 @@ def test_types_are_those_of_the_side_in_the_order_of_the_selection():
     ],
 )
 def test_a_name_that_an_answer_has_already_is_refused(texts):
-    with pytest.raises(PydanticCustomError, match=f"{texts[-1]} comes out as .*, which an answer has already"):
+    with pytest.raises(PydanticCustomError, match=f"{texts[-1]} comes out as .*, which an answer has already") as error:
         check_selection(texts, COMPUTED)
+    name = texts[-1].replace(".", "_").lower()
+    is_own = name.endswith(("_id", "_time"))
+    remedy = f"leave it out: answers have {name};" if is_own else "each column once;"
+    assert error.value.context["remedy"].startswith(remedy)
+
+
+def test_a_column_that_the_kind_gives_anyway_is_left_out():
+    with pytest.raises(PydanticCustomError) as error:
+        check_selection(["distance"], given=("distance",))
+    assert error.value.context["remedy"].startswith("leave it out: answers have distance;")
 
 
 def test_the_same_column_of_both_sides_is_selected():

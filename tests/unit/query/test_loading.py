@@ -13,7 +13,7 @@ from pair_query import PairQuery
 from tailrace.disorder.k_slack import KSlack
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query import refusals
-from tailrace.query.loading import load
+from tailrace.query.loading import load, parse
 from tailrace.query.windowed import AggregateQuery
 from tailrace.query.yaml_file import MAX_MESSAGE
 from tailrace.topk.section import TopKSection
@@ -394,3 +394,23 @@ def test_a_file_in_a_directory_whose_name_is_no_utf_8_is_refused(tmp_path: Path)
     (problem,) = problems_of(write(directory, GOOD))
     assert "its name is no UTF-8" in problem.fault
     assert str(problem).isascii(), "it can be printed"
+
+
+def test_an_expression_that_a_flow_mapping_ends_at_a_comma_is_to_be_quoted() -> None:
+    text = """
+name: q
+kind: aggregate
+streams:
+  s: {source: {format: csv, path: in}, event_time: at, id: id, columns: {net: COLUMN}}
+window: 1 min
+aggregate: {function: count}
+"""
+    with pytest.raises(Refused) as refused:
+        parse(Path("q.yaml"), text.replace("COLUMN", "round(price, 1)"))
+    (problem,) = refused.value.problems
+    assert problem.where == "q.yaml:5: streams.s.columns.1)"
+    assert problem.remedy.startswith("quote an expression with a comma; columns: ")
+    parse(Path("q.yaml"), text.replace("COLUMN", "'round(price, 1)'"))
+    with pytest.raises(Refused) as refused:
+        parse(Path("q.yaml"), text.replace("COLUMN", ""))
+    assert "quote" not in str(refused.value)

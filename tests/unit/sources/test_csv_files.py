@@ -331,3 +331,21 @@ def test_a_column_that_was_of_doubles_is_text_in_a_file_of_which_no_text_comes_b
     path.write_text("t,id,k,v,more\n1,a,b,1,06037\n")
     before = {"t": "int64", "id": "string", "k": "string", "v": "double", "more": "double"}
     assert (FILES.types(path, MORE, OtherFiles(before)) or {})["more"] == "string"
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "malformed"),
+    [
+        (["1", "9007199254740993", "x", ""], "int64", ["x"]),
+        (["1", "2.5", "9007199254740993", "x"], "double", ["9007199254740993", "x"]),
+        (["x", ""], None, []),
+    ],
+)
+def test_a_number_of_the_kind_that_is_carried_too_has_its_own_type_by_its_numbers(path, texts, kind, malformed) -> None:
+    path.write_text("t,id,k,v\n" + "".join(f"1,a,b,{text}\n" for text in texts))
+    for columns in (replace(COLUMNS, carried={"selected_v": "v"}), replace(COLUMNS, inputs=("v",))):
+        found = FILES.types(path, columns)
+        assert (found or {}).get("v") == kind
+        if found is not None:
+            raw = FILES.at(None, columns.exact).read(FILES.split(path)[0], found)
+            assert [texts[fault.row] for fault in raw.malformed] == malformed

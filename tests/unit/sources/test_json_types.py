@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tailrace.sources.json_types import shown_types, wrong_value
 COLUMNS = Columns("t", None, "id", None, {"x": "lon"}, 0, 0, carried={"left_more": "more", "left_lon": "lon"})
 FIXED = {"t": 1, "id": "a", "lon": 1}
 TYPES = {"t": "int64", "id": "string", "lon": "double"}
+OWN = TYPES | {"lon": "int64"}
 
 
 def shown(*values: Any, **fixed: Any) -> str | None:
@@ -47,17 +49,24 @@ def test_the_type_is_that_of_the_first_value_and_double_for_a_fraction(values, k
     assert shown(*values) == kind
 
 
-def test_a_column_that_is_read_as_a_part_has_the_type_of_the_part():
-    assert shown_types([FIXED | {"more": "a"}], COLUMNS).types == TYPES | {"more": "string"}
+@pytest.mark.parametrize(
+    ("values", "kind"), [([1], "int64"), (["x", True, None, 2, 3], "int64"), ([1, 2.5], "double"), (["x", {}], None)]
+)
+def test_a_number_of_the_kind_that_is_carried_too_has_its_own_type_by_its_numbers(values: list[Any], kind: str | None):
+    columns = replace(COLUMNS, carried={"left_lon": "lon"})
+    types = shown_types([FIXED | {"lon": value} for value in values], columns).types
+    assert (types or {}).get("lon") == kind
+    read = replace(COLUMNS, carried={}, inputs=("lon",))
+    assert (shown_types([FIXED | {"lon": value} for value in values], read).types or {}).get("lon") == kind
 
 
 def test_a_column_that_some_records_leave_out_is_found_in_others():
-    assert shown_types([FIXED, FIXED | {"more": 1}], COLUMNS).types == TYPES | {"more": "int64"}
+    assert shown_types([FIXED, FIXED | {"more": 1}], COLUMNS).types == OWN | {"more": "int64"}
 
 
 def test_the_record_of_the_other_types_need_not_have_it():
     records = [{"more": 1}, FIXED | {"t": None, "more": 2}, FIXED]
-    assert shown_types(records, COLUMNS).types == TYPES | {"more": "int64"}
+    assert shown_types(records, COLUMNS).types == OWN | {"more": "int64"}
 
 
 def test_some_records_are_looked_at_and_no_more(monkeypatch):

@@ -120,6 +120,13 @@ def test_callbacks_are_called_in_turn():
     assert calls == [("a", (1, 2, {})), ("b", (1, 2, {}))]
 
 
+def test_pairs_for_which_a_condition_failed_are_a_warning_with_a_reason():
+    summary = summary_of(5, counts=[("where_failed", 2), ("where_failed: division by zero", 2), ("centroid", 9)])
+    (line,) = [line for line in summary.lines() if line.startswith("warning")]
+    assert "failed for 2 pairs, which are not answered, as by division by zero: try_divide" in line
+    assert summary.failed_pairs.number == 2
+
+
 def test_sums_that_left_their_type_are_no_silent_nulls():
     summary = summary_of(5, counts=[("overflowed", 2)])
     (line,) = [line for line in summary.lines() if line.startswith("warning")]

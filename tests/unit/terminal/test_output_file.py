@@ -119,18 +119,21 @@ from tailrace.cli import commands
 from tailrace.terminal import screen
 
 def app():
-    print_line = {"print": print, "console": screen.out.print}[sys.argv[1]]
+    import rich.console
+    help_s = rich.console.Console().print  # the help is printed by typer's console
+    print_line = {"print": print, "console": screen.out.print, "help": help_s}[sys.argv[1]]
     for _ in range(100_000):
         print_line("x" * 100)
 
 typed = commands.app
 typed.command("print")(app)
 typed.command("console")(app)
+typed.command("help")(app)
 commands.main()
 """
 
 
-@pytest.mark.parametrize("how", ["print", "console"])
+@pytest.mark.parametrize("how", ["print", "console", "help"])
 def test_a_reader_that_goes_away_ends_the_command_quietly(how):
     environment = os.environ | {"PYTHONPATH": str(INCLUDE)}
     with subprocess.Popen(

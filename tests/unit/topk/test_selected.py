@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -92,13 +93,17 @@ def test_a_payload_has_no_part_in_an_order() -> None:
     ("select", "fault", "remedy"),
     [
         ("[rank]", "answers have a column rank already", "columns: {its_rank: rank}"),
-        ("[ID]", "answers have a column ID already", "its_ID: ID"),
+        (
+            "[ID]",
+            "answers have a column ID already",
+            "leave it out: answers have id; another column ID by another name, as columns: {its_ID: ID}",
+        ),
         ("[score]", "answers have a column score already", "by another name"),
         ("[key]", "answers have a column key already", "by another name"),
         ("[window_start]", "answers have a column window_start already", "by another name"),
         ("[tuples]", "answers have a column tuples already", "by another name"),
         ("[coverage]", "answers have a column coverage already", "by another name"),
-        ("[Country]", "answers have a column Country already", "by another name"),
+        ("[Country]", "answers have a column Country already", "leave it out: answers have country; another"),
         ("[venue, Venue]", "answers have a column Venue already", "each column once"),
         ("[a b]", "tables have no column 'a b', for ' ' in its name", "another name"),
         ("['']", "has no value", "venue"),
@@ -191,6 +196,32 @@ def test_of_repeats_in_a_tick_the_first_stays_however_the_tick_is_cut(method: st
     kind = TopK(windows, {"score": "value"}, pa.string(), k=1, descending=True, method=method, selected=NOTES)
     (row,) = harness.run(tuples, query, cut, kind=kind)["results"]
     assert {name: row[name] for name in NOTES} == notes_of(tuples[0])
+
+
+@pytest.mark.parametrize("where", ["", "where: price > 0"])
+@pytest.mark.parametrize(("derived", "select"), [("", "price"), ("columns: {m: price + 0}", "m")])
+@pytest.mark.parametrize("format_name", ["csv", "json"])
+def test_the_column_of_the_score_is_selected_in_its_own_type_from_text(
+    tmp_path: Path, format_name: str, derived: str, select: str, where: str
+) -> None:
+    big = 2**53 + 1  # no double
+    rows = [(f"t{number}", 10**12 + number, big + 2 * number, "de") for number in range(3)]
+    names = ("trade", "at", "price", "country")
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+    if format_name == "csv":
+        lines = [",".join(map(str, row)) for row in [names, *rows]]
+    (tmp_path / "in").mkdir()
+    file = tmp_path / "in" / ("a.csv" if format_name == "csv" else "a.jsonl")
+    file.write_text("\n".join(lines) + "\n")
+    text = BASE.replace("parquet, path: in", f"{format_name}, path: {tmp_path / 'in'}")
+    fields = "".join(f"    {field}\n" for field in (derived, where) if field)
+    text = text.replace("window: 5 min", f"{fields}window: 5 min").replace("SELECT", f"[{select}]")
+    query = parse(tmp_path / "q.yaml", text)
+    Driver(query, tmp_path / "wh").run(flush=True)
+    answers, _ = read_answers(query, tmp_path / "wh", True)
+    assert answers.schema.field(select).type == pa.int64()
+    assert sorted(answers[select].to_pylist()) == [row[2] for row in rows]
+    assert answers.schema.field("score").type == pa.float64()
 
 
 def test_a_query_without_selection_carries_nothing(tmp_path: Path) -> None:
