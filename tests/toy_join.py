@@ -53,7 +53,9 @@ class ToyJoin(JoinedPairs):
     @property
     def inputs(self) -> tuple[Input, ...]:
         inputs = (Input({"value": "value"}, names, {"value": pa.string()}) for names in self.column_types)
-        return tuple(with_carried(each, side, self.selection, self.condition) for side, each in enumerate(inputs))
+        return tuple(
+            with_carried(each, side, self.selection, self.condition, "toy_join") for side, each in enumerate(inputs)
+        )
 
     @property
     def partition(self) -> ByValue:

@@ -379,15 +379,17 @@ def test_a_quantile_lies_between_the_values_at_its_place(values: list[float], q:
         assert aggregate("median", values).value == value
 
 
-@pytest.mark.parametrize(("function", "total"), [("sum", 2.0), ("count", 2.0), ("avg", 2.0), ("max", None)])
-def test_late_rows_have_the_sum_of_their_values_where_it_amends_an_answer(function: str, total: float | None) -> None:
+@pytest.mark.parametrize(
+    ("function", "total"), [("sum", (2.0, 8.0)), ("count", (2, 1)), ("avg", (None, None)), ("max", (None, None))]
+)
+def test_late_rows_have_what_amends_an_answer(function: str, total: tuple[float | None, float | None]) -> None:
     # arrival  0            10                20       30
     #          11@1 a 1     | 2@11 a 4   3@12 a -2 | 4@21 a 8     F = 11 from 10 on
     tuples = many((11, 1, 1.0), (2, 11, 4.0), (3, 12, -2.0), (4, 21, 8.0))
     outcome = stream(tuples, Settings(10, 10, 10, function))
     assert outcome.late == {("a", 0, 1): 2, ("a", 0, 2): 1}
-    assert outcome.late_totals["a", 0, 1] == (total, 6.0)
-    assert outcome.late_totals["a", 0, 2] == (None if total is None else 8.0, 8.0)
+    assert outcome.late_totals["a", 0, 1] == (total[0], 6.0)
+    assert outcome.late_totals["a", 0, 2] == (total[1], 8.0)
 
 
 def test_same_is_within_the_sum_of_absolute_values() -> None:
