@@ -1,4 +1,4 @@
-"""The correction of several aggregates by the late tuples alone: the answers over both parts merge into one."""
+"""The correction of answers by the late tuples alone: the answers over the streamed and the late part merge."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def amounts_of(aggregates: Sequence[NamedAggregate]) -> dict[str, pa.DataType]:
 
 @dataclass(frozen=True)
 class AmendedAggregates(Aggregates):
-    """Several aggregates, of whose late rows answers are amended where all functions can be."""
+    """The aggregates of a query, with late rows by which its answers can be amended, if all its functions allow it."""
 
     def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
         codes, rows = GroupedRows.of(group_id)

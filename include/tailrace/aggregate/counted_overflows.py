@@ -1,4 +1,4 @@
-"""The summary of a pane whose answers say, in a column of their own, how many of them their types do not hold."""
+"""The aggregates of windows whose answers have a further column: how many sums of the window left their type."""
 
 from __future__ import annotations
 

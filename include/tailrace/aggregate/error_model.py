@@ -12,10 +12,10 @@ from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.populations import SampledPopulation
 from tailrace.aggregate.promised import PromisedAggregates
-from tailrace.aggregate.value_column import is_number
 from tailrace.disorder.error_model import SAMPLE, Promises
 from tailrace.expressions.projection import Projection
 from tailrace.ground.errors import Problem
+from tailrace.ground.number_types import is_number
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class PromisedAggregates:
         return dict(each.value for each in self.populations if each.value is not None)
 
     def threshold(self, error: float, risk: float, sums: Columns, values: Columns) -> float:
-        """Return the largest λ_thr of the answers, see `PromisedAnswers`; queries with others are refused."""
+        """Return the largest λ_thr of the answers, see `PromisedAnswers`; a query without any was refused before."""
         assert self.populations
         return max(each.threshold(error, risk, sums, values) for each in self.populations)
 
@@ -63,8 +63,8 @@ class PromisedAggregates:
         """Return the least K with which each answer of each window is off by less than `error`; shape (a, m).
 
         Each distinct need of a window is a step, at which it gets more partials. At every step the answers over the
-        partials that it has by then are compared with the answers over all of them. A null is right beside a null
-        alone. A window that has no partial yet is off.
+        partials that it has by then are compared with the answers over all of them. A null is right only where the
+        answer over all is null, too. A window that has no partial yet is off.
         """
         if (need == need[0]).all():  # as of windows without a late tuple
             return np.full((len(self.names), int(window.max()) + 1), need[0])

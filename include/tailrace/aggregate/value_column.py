@@ -27,11 +27,6 @@ def is_exact(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_integer(dtype) or pa.types.is_decimal(dtype))
 
 
-def is_number(dtype: pa.DataType) -> bool:
-    """Test whether a type is of numbers."""
-    return is_exact(dtype) or bool(pa.types.is_floating(dtype))
-
-
 def is_of_64_bits(dtype: pa.DataType) -> bool:
     """Test whether the values of a type are held as integers of 64 bits, in their order, by `ValueColumn.integers`."""
     if pa.types.is_decimal(dtype):

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.ground.columns import Floats
+from tailrace.ground.number_types import is_number
 from tailrace.kind.protocol import Kind
-
-_NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
 
 @runtime_checkable
@@ -62,5 +61,5 @@ def promised_columns(kind: Kind, of: Sequence[str] | None) -> tuple[str | None, 
     if of is not None:
         return tuple(name for name in kind.names if name in of)
     types = {name: kind.answer.field(name).type for name in kind.names}
-    numeric = tuple(name for name, dtype in types.items() if any(test(dtype) for test in _NUMERIC))
+    numeric = tuple(name for name, dtype in types.items() if is_number(dtype))
     return numeric or kind.names

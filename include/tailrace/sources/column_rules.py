@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tailrace.expressions.types import column_type
 from tailrace.ground.errors import refuse
+from tailrace.ground.number_types import is_number
 from tailrace.sources.carried_columns import CARRIABLE, carried_type
 from tailrace.sources.columns import Columns
 
@@ -27,13 +28,9 @@ def _is_name(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
 
 
-def _is_number(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
-
-
 def _is_list_of_numbers(dtype: pa.DataType) -> bool:
     is_list = pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype)
-    return bool(is_list and (_is_number(dtype.value_type) or pa.types.is_null(dtype.value_type)))  # null: all are empty
+    return bool(is_list and (is_number(dtype.value_type) or pa.types.is_null(dtype.value_type)))  # null: all are empty
 
 
 def _is_carried(dtype: pa.DataType) -> bool:
@@ -57,7 +54,7 @@ _PART_RULES: dict[str, Rule] = {
 }
 _NAME_RULE: Rule = (_is_name, "a string or an integer up to int64")
 _VALUE_RULES: dict[pa.DataType, Rule] = {
-    pa.float64(): (_is_number, "an integer, float or decimal"),
+    pa.float64(): (is_number, "an integer, float or decimal"),
     pa.list_(pa.float64()): (_is_list_of_numbers, "a list of integers, floats or decimals"),
     pa.binary(): (_is_binary, "binary"),
     pa.string(): (_is_text, "a string"),

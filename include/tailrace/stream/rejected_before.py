@@ -1,4 +1,4 @@
-"""Records that are tuples now, and that the release which began a stream has rejected."""
+"""Records that the release which began a stream has rejected, and that are tuples now."""
 
 from __future__ import annotations
 
