@@ -55,7 +55,7 @@ def host(place: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHost:
 
 # Stand-in for spark-submit: writes down its call, and behaves as the warehouse's file `told` says.
 STAND_IN = f"""#!{sys.executable}
-import json, os, pathlib, subprocess, sys, time
+import json, os, pathlib, signal, subprocess, sys
 told = pathlib.Path(os.environ["TAILRACE_WAREHOUSE"], "told")
 do = json.loads(told.read_text()) if told.exists() else {{}}
 child = subprocess.Popen(["sleep", "600"], start_new_session=True) if do.get("stays") else None
@@ -64,8 +64,8 @@ where = os.environ.get("SPARK_LOCAL_IP")
 note.with_suffix(".new").write_text(json.dumps([os.getpid(), child and child.pid, sys.argv[1:], where]))
 note.with_suffix(".new").rename(note)
 print("its last words", flush=True)
-if child:
-    child.wait()
+while child:
+    signal.pause()  # a signal alone ends it: not its child's end, which may come first
 sys.exit(do.get("code", 0))
 """
 

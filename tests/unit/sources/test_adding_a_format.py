@@ -20,6 +20,7 @@ RUN = """
 import json, sys
 from pathlib import Path
 from local_driver import Driver
+from tailrace.cli.leaving import leave
 from tailrace.query.json_schema import json_schema
 from tailrace.query.loading import load
 from tailrace.stream.source_sample import report_of, sample_sources
@@ -31,7 +32,9 @@ app.run(flush=True)
 rows = app.tables.read("results", ["key", "window_end", "value", "tuples"]).to_pylist()
 formats = json_schema()["$defs"]["Source"]["properties"]["format"]["enum"]
 quarantined = app.tables.read("quarantine", ["record"]).column(0).to_pylist()
-print(json.dumps([sorted(map(repr, rows)), report.accepted, formats, quarantined, app.tables.has("history")]))
+answers = sorted(map(repr, rows))
+print(json.dumps([answers, report.accepted, formats, quarantined, app.tables.has("history")]), flush=True)
+leave(0)  # as every command: Arrow's threads may abort a process that finalises Python
 """
 QUERY = """
 name: sums
