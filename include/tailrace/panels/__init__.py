@@ -1,0 +1,1 @@
+"""What the pages and plots of a query show, read from its tables as plain data. No Spark, no Airflow."""

@@ -1,0 +1,70 @@
+"""A query as its readers see it: its tables, and the declaration that its stream runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tailrace.ground.errors import Refused, refuse
+from tailrace.kind.protocol import Kind
+from tailrace.kinds import build
+from tailrace.query.loading import load
+from tailrace.query.query import Query
+from tailrace.storage.deployed import DeployedQuery
+from tailrace.storage.layout import Layout
+from tailrace.storage.results import AnswerTables
+from tailrace.storage.tables import Tables
+
+
+@dataclass(frozen=True)
+class QueryView:
+    """A query of a warehouse.
+
+    Attributes
+    ----------
+    layout : Layout
+        Its directories and files.
+    file : Path or None
+        The query file on disk; None where it is gone.
+    """
+
+    layout: Layout
+    file: Path | None
+
+    @property
+    def name(self) -> str:
+        return self.layout.home.name
+
+    @cached_property
+    def tables(self) -> Tables:
+        return Tables(self.layout)
+
+    @cached_property
+    def query(self) -> Query:
+        """The declaration that the stream runs: the deployed copy, or the file where nothing was deployed.
+
+        Raises
+        ------
+        Refused
+            When neither is there, or this version of tailrace refuses it.
+        """
+        deployed = DeployedQuery.read(self.layout)
+        if deployed is not None:
+            try:
+                return deployed.query()
+            except Refused:
+                if self.file is None:
+                    raise
+        if self.file is None:
+            remedy = "the query's file among the declared ones, as it was when the stream was begun"
+            raise refuse(self.name, "its query file is gone, and no copy of it is on record", remedy)
+        return load(self.file)
+
+    @cached_property
+    def kind(self) -> Kind:
+        return build(self.query)
+
+    @cached_property
+    def answers(self) -> AnswerTables:
+        return AnswerTables(self.tables, self.kind.answers)

@@ -1,0 +1,8 @@
+"""The parts of a query's page, in the order in which it shows them."""
+
+from __future__ import annotations
+
+from tailrace.panels.panel import Panel
+
+PANELS: tuple[Panel, ...] = ()
+"""All panels. Their addresses, their rights and their tests follow from this."""
