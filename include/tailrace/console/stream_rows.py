@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from tailrace.console.declared_queries import Known
 from tailrace.console.panel_cache import PanelCache, versions
 from tailrace.console.stream_state import StreamState, state_of
 from tailrace.correction.promise_state import PromiseState
@@ -94,22 +95,22 @@ class Hosted:
         except Refused as refused:
             return Hosted(None, refused.problems[0])
 
-    def rows(self, views: list[QueryView]) -> list[StreamRow]:
-        """Return the rows of some queries without what their tables say."""
+    def rows(self, names: list[str], known: Known) -> list[StreamRow]:
+        """Return the rows of some known queries without what their tables say."""
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
-            return list(pool.map(self._row, views))
+            return list(pool.map(lambda name: self._row(known.views[name], known), names))
 
-    def _row(self, view: QueryView) -> StreamRow:
+    def _row(self, view: QueryView, known: Known) -> StreamRow:
         reported, is_begun = Status.read(view.layout), view.layout.stream.is_dir()
         driver, state = self._driver(view.layout), StreamState("unknown", "bad", "the driver host does not answer")
         if driver is not None:
             state = state_of(DriverStatus(driver, reported, wall_ms()), is_begun)
-        kind, fault = _kind(view)
-        if fault is not None and state.tone != "bad":
-            state = StreamState("refused", "bad", fault) if state.word == "not deployed" else state
+        fault = known.faults.get(view.name)
+        if fault is not None and state.word == "not deployed":
+            state = StreamState("refused", "bad", fault)
         row = StreamRow(
             name=view.name,
-            kind=kind,
+            kind=known.kinds.get(view.name) or _deployed_kind(view),
             file=None if view.file is None else view.file.name,
             state=State(word=state.word, tone=state.tone, why=state.why),
             starts=_starts(view.layout),
@@ -166,12 +167,12 @@ def _reported(reported: Status) -> dict[str, Any]:
     return {name: getattr(reported, name) for name in names} | {"behind_ms": behind_ms}
 
 
-def _kind(view: QueryView) -> tuple[str | None, str | None]:
-    """Return the kind of a query, and what is wrong with its declaration."""
+def _deployed_kind(view: QueryView) -> str | None:
+    """Return the kind of a query whose file is wrong or gone; None where no copy of it is on record."""
     try:
-        return view.query.kind, None
-    except (Refused, OSError) as error:
-        return None, str(error).split("\n")[0]
+        return view.query.kind
+    except (Refused, OSError):
+        return None
 
 
 def _starts(layout: Layout) -> int | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, Query
 
-from tailrace.console.declared_queries import Known, view_of
+from tailrace.console.declared_queries import Known
 from tailrace.console.rights import may_list, readable, require_page
 from tailrace.console.stream_rows import Hosted, StreamRow, with_tables
 from tailrace.ground.errors import Problem, Refused, refuse
@@ -64,7 +64,7 @@ def streams(
     column, is_descending = sort.removeprefix("-"), sort.startswith("-")
     if column not in StreamRow.model_fields or column in _OF_TABLES:
         raise refuse("sort", f"there is no order by {column[:100]}", "state or name")
-    rows = hosted.rows([known.views[name] for name in readable(known.views, user)])
+    rows = hosted.rows(readable(known.views, user), known)
     fitting = [row for row in rows if search.lower() in f"{row.name} {row.kind} {row.state.word}".lower()]
     ill = [row for row in fitting if row.state.tone in ("bad", "warn")]
     ordered = _ordered(ill if only_ill else fitting, column, is_descending)
@@ -79,8 +79,9 @@ def streams(
 @router.get("/queries/{name}/summary", dependencies=[Depends(require_page)])
 def summary(name: str) -> Summary:
     """Return what stands at the head of a query's page."""
-    view = view_of(name)
-    (row,) = Hosted.connect().rows([view])
+    known = Known.read()
+    view = known.view(name)
+    (row,) = Hosted.connect().rows([name], known)
     try:
         has_late_tuples = view.query.has_late_tuples
     except Refused:
