@@ -128,13 +128,6 @@ MUTATIONS = (
         ("tests/orchestration/test_overview.py",),
     ),
     Mutation(
-        "a driver's log: only for who may read the logs of its DAG",
-        "orchestration/driver_log_page.py",
-        '@app.get("/driver_log/{dag_id}", dependencies=[Depends(_may_read_logs)])',
-        '@app.get("/driver_log/{dag_id}")',
-        ("tests/orchestration/test_driver_log_page.py",),
-    ),
-    Mutation(
         "a driver host with pages: the test of its connection",
         "orchestration/driver_host_hook.py",
         "        if has_pages:\n",
