@@ -19,8 +19,9 @@ export function share(value) {
   if (value === 1) return "100 %";
   if (value === 0) return "0 %";
   const percent = value * 100;
-  for (const digits of [1, 2, 3, 4, 6]) {
-    const text = percent.toFixed(digits);
+  const digits = percent > 99 || percent < 1 ? [2, 3, 4, 6] : [1];
+  for (const places of digits) {
+    const text = percent.toFixed(places);
     if (Number(text) !== 100 && Number(text) !== 0) return `${text} %`;
   }
   return percent < 50 ? "< 0.000001 %" : "> 99.999999 %";

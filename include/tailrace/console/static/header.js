@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
 import { badge, promiseBadge } from "./shapes.js";
-import { time } from "./time.js";
+import { brief, time } from "./time.js";
 import { copyButton, dagLink, figures, longText } from "./ui.js";
 
 const DAGS = { stream: "Stream", correct: "Correction", calibrate: "Calibration", publish: "Publication" };
@@ -22,13 +22,13 @@ export function header(name, row, context) {
       ["Promise", [promiseBadge(row.promise), row.promise?.detail ? h("span", { class: "hint" }, longText(row.promise.detail, 80)) : null]],
       ["Behind", duration(row.behind_ms), "Wall clock less the arrival time that is committed"],
       ["Unread rows", count(row.rows_left), "Rows known in the source that no batch has read"],
-      ["Frontier", time(row.frontier), "The watermark: answers of windows that end before it are out"],
+      ["Frontier", time(row.frontier, brief), "The watermark: answers of windows that end before it are out"],
       ["K", duration(row.k_ms), "Slack: how long a window waits beyond its end"],
       ["Coverage", share(row.coverage), "Share of the tuples that windows held when they closed"],
       ["Answers", count(row.answers)],
       ["Late, last hour", count(row.late_hour)],
       ["Quarantined, last hour", count(row.quarantined_hour)],
-      row.has_late_tuples === false ? null : ["Last correction", row.last_correction ? [time(row.last_correction.at), row.last_correction.late ? h("span", { class: "hint" }, `${count(row.last_correction.late)} late tuples`) : null] : "none yet"],
+      row.has_late_tuples === false ? null : ["Last correction", row.last_correction ? [time(row.last_correction.at, brief), row.last_correction.late ? h("span", { class: "hint" }, `${count(row.last_correction.late)} late tuples`) : null] : "none yet"],
       ["Starts, last day", count(row.starts), "How often the driver started in the last day"],
     ]),
     dags.length ? h("p", { class: "row hint" }, "In Airflow:", dags.map(([key, title]) => dagLink(row.dags[key], title)),

@@ -38,7 +38,7 @@ function seriesOf(spec, colours) {
       label: series.name,
       stroke: colour,
       width: style === "bars" ? 0 : series.width ?? 1.5,
-      fill: style === "bars" ? clear(colour, 0.75) : series.fill ? clear(colour, 0.12) : undefined,
+      fill: style === "bars" ? clear(colour, series.tone === "soft" ? 0.45 : 0.8) : series.fill ? clear(colour, 0.12) : undefined,
       dash: DASHES[style],
       paths: pathsOf(style),
       scale: "y",
@@ -115,9 +115,9 @@ function drawAbove(plot, spec, colours) {
     ctx.stroke();
     if (x < free) continue; // labels do not overlap
     free = x + 16 * unit;
-    ctx.textAlign = "left";
-    ctx.textBaseline = "top";
-    ctx.fillText(mark.label, x + 3 * unit, top + unit);
+    ctx.textAlign = "center";
+    ctx.textBaseline = "bottom";
+    ctx.fillText(mark.label, x, top - 2 * unit);
   }
   ctx.restore();
 }
@@ -133,7 +133,7 @@ export function draw(host, read, width, hooks) {
   const isDuration = show === duration;
   const labels = (values) => values.map((value) => (value === null ? null : show(value)));
   return new uPlot({
-    width, height: spec.height ?? 180, ms: 1, padding: [8, 8, 0, 0],
+    width, height: spec.height ?? 180, ms: 1, padding: [spec.marks?.length ? 18 : 8, 8, 0, 0],
     tzDate: (ms) => (isUtc() ? uPlot.tzDate(new Date(ms), "Etc/UTC") : new Date(ms)),
     legend: { show: false },
     cursor: { y: false, points: { size: 7 }, sync: spec.sync ? { key: spec.sync, setSeries: false } : undefined,

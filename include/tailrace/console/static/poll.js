@@ -2,7 +2,7 @@
 
 import { announce, h, render } from "./dom.js";
 import { duration } from "./format.js";
-import { time } from "./time.js";
+import { brief, time } from "./time.js";
 
 const EVERY_MS = 5000;
 const SLOWEST_MS = 60000;
@@ -62,13 +62,13 @@ export class Poll {
 export function showFreshness(root, poll) {
   if (!poll.failure) {
     root.className = "fresh";
-    render(root, poll.updated ? ["Updated ", time(Math.floor(poll.updated / 1000) * 1000)] : "Loading …");
+    render(root, poll.updated ? ["Updated ", time(Math.floor(poll.updated / 1000) * 1000, brief)] : "Loading …");
     return;
   }
   const { status, message } = poll.failure;
   const wait = status === 0 || poll.failure.isTemporary ? `; next try in at most ${duration(Math.min(SLOWEST_MS, EVERY_MS * 2 ** Math.min(poll.failures, 4)))}` : "";
   root.className = "fresh stale";
-  const since = poll.updated ? ["Not updated since ", time(Math.floor(poll.updated / 1000) * 1000)] : ["Not loaded"];
+  const since = poll.updated ? ["Not updated since ", time(Math.floor(poll.updated / 1000) * 1000, brief)] : ["Not loaded"];
   render(root, h("strong", null, since), h("span", null, `${message}${wait}`));
   if (poll.failures === 1) announce(`Not updated: ${message}`);
 }

@@ -33,11 +33,18 @@ export function moment(ms, utc = isUtc()) {
   return `${date} ${two(read("Hours"))}:${two(read("Minutes"))}:${two(read("Seconds"))}${fraction}`;
 }
 
+// Return a time as short as it can be read: today without its date, another day without its seconds.
+export function brief(ms) {
+  const text = moment(ms);
+  if (text.length < 19) return text;
+  return text.slice(0, 10) === moment(Date.now()).slice(0, 10) ? text.slice(11, 19) : text.slice(0, 16);
+}
+
 // Return a time as a node; pointing at it shows the time in the other zone.
-export function time(ms) {
+export function time(ms, write = moment) {
   if (!isTime(ms)) return h("span", { class: "none" }, "–");
   const other = isUtc() ? `${moment(ms, false)} in your zone` : `${moment(ms, true)} UTC`;
-  return h("time", { datetime: new Date(ms).toISOString(), title: other }, moment(ms));
+  return h("time", { datetime: new Date(ms).toISOString(), title: `${moment(ms)} ${zoneName()}, ${other}` }, write(ms));
 }
 
 // Return the switch between the zones.

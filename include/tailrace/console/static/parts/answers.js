@@ -96,7 +96,7 @@ function show(data, context) {
         { title: "Tuples", number: true, show: (row) => count(row.tuples) },
         { title: "K", number: true, show: (row) => duration(row.k_ms) },
         { title: "As of", hint: "Arrival time before which its content had come", show: (row) => time(row.as_of) },
-        { title: "Why", show: (row) => context.link("answer", { id: row.id }, "Versions") },
+        { title: "Why", class: "nowrap", show: (row) => context.link("answer", { id: row.id }, "Versions") },
       ], rows, { key: (row) => row.id, caption: "Answers, the newest first", mark: (row) => (row.is_changed || !row.latest ? "marked" : "") })
         : empty(context.params.key ? "No answers of this key in this range." : "No answers in this range yet: a window answers when the frontier passes its end."),
       h("p", { class: "pager" },

@@ -50,8 +50,8 @@ function show(data, context) {
         series: [{ name: "newest event (t_max)", values: less(series.at, series.t_max), style: "dash", tone: "soft" }, { name: "frontier", values: behind, tone: "ink" }] }),
       chart({ ...common, title: "K, the slack", height: 220, y: { show: duration, zero: true }, series: [{ name: "K", values: series.k_ms, style: "step" }] }),
       chart({ ...common, title: "Coverage", summary: "Share of the tuples that windows held when they closed", y: { show: share, max: 1 }, series: [{ name: "coverage", values: series.coverage }] }),
-      chart({ ...common, title: "Rows and late rows", y: { show: count, zero: true },
-        series: [{ name: "rows", values: series.rows, style: "bars", tone: "soft" }, { name: "late", values: series.late, style: "bars", tone: "warn" }] }),
+      chart({ ...common, title: "Late rows", y: { show: count, zero: true }, series: [{ name: "late", values: series.late, style: "bars", tone: "warn" }] }),
+      chart({ ...common, title: "Rows", y: { show: count, zero: true }, series: [{ name: "rows", values: series.rows, style: "bars", tone: "soft" }] }),
       chart({ ...common, title: "Latency of answers", y: { show: duration, zero: true }, series: [{ name: "latency", values: series.latency_ms }], none: "No answers in this range." }),
       chart({ title: "Wall clock behind arrival", x: { values: wall.at, name: "Arrival" }, sync: "arrival", y: { show: duration },
         series: [{ name: "answers out after arrival", values: wall.emitted_at.map((ms, index) => (ms === null ? null : ms - wall.at[index])) }], none: "The wall clock of these batches is not on record." }),
@@ -77,7 +77,7 @@ function delays(data, k) {
   return [
     h("p", { class: "hint" }, `How far tuples were behind t_max when they came: ${count(data.tuples)} tuples, `, time(data.from), " – ", time(data.to), k === null ? "" : `. K is ${duration(k)}: what came later than that was late.`),
     table([
-      { title: "Share of tuples", number: true, show: (each) => share(each.q) },
+      { title: "Share of tuples", class: "narrow", show: (each) => share(each.q) },
       { title: "came within", plain: true, class: "text", show: (each) => bar(each.delay_ms / most, `${duration(each.delay_ms)}${k !== null && each.delay_ms > k ? ", beyond K" : ""}`, k !== null && each.delay_ms > k ? "warn" : "") },
     ], list, { key: (each) => each.q, caption: "Quantiles of delays", cards: false }),
   ];

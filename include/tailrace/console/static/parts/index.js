@@ -3,8 +3,14 @@
 import answer from "./answer.js";
 import answers from "./answers.js";
 import frontier from "./frontier.js";
+import kind from "./kind.js";
+import late from "./late.js";
+import ledger from "./ledger.js";
+import promise from "./promise.js";
+import quarantine from "./quarantine.js";
+import settings from "./settings.js";
 
-export const PARTS = { frontier, answers, answer };
+export const PARTS = { frontier, promise, answers, answer, late, ledger, quarantine, kind, settings };
 
 export function titleOf(part, summary) {
   const { title } = PARTS[part];
