@@ -34,7 +34,7 @@ export const durationLabels = (splits) => splits.map((ms) => (ms === null ? null
 // Return the width that the labels of a vertical axis need.
 export function widthOf(plot, labels, axis) {
   const longest = (labels ?? []).reduce((most, label) => (label && label.length > most.length ? label : most), "");
-  if (!longest) return 40;
+  if (!longest) return 48;
   plot.ctx.font = plot.axes[axis].font[0];
-  return Math.ceil(plot.ctx.measureText(longest).width / devicePixelRatio) + 14;
+  return Math.max(48, Math.ceil(plot.ctx.measureText(longest).width / devicePixelRatio) + 14);
 }

@@ -1,8 +1,10 @@
 // Tables that read well down a column, and turn into cards on a narrow screen.
 
 import { h } from "./dom.js";
+import { NONE } from "./format.js";
 import { longText } from "./ui.js";
 
+const isVoid = (data) => data === NONE || (data instanceof Element && data.classList.contains("none"));
 const cell = (data) => (data instanceof Node || Array.isArray(data) ? data : longText(data));
 
 // Return a table. A column is {title, show(row), number, sort, hint}; `options`: key(row), caption, mark(row), sort, onSort.
@@ -11,12 +13,15 @@ export function table(columns, rows, options = {}) {
     "aria-sort": sortOf(column, options.sort) }, header(column, options)));
   const body = rows.map((row, index) =>
     h("tr", { key: options.key ? options.key(row, index) : undefined, class: options.mark?.(row) || null },
-      columns.map((column, place) => h(place === 0 && !column.plain ? "th" : "td", {
-        scope: place === 0 && !column.plain ? "row" : null,
-        class: [column.number ? "number" : "", column.class ?? ""].join(" ").trim() || null,
-        "data-label": typeof column.title === "string" ? column.title : null,
-      }, cell(column.show(row, index))))));
-  return h("div", { class: `scroll${options.cards === false ? "" : " cards"}`, tabindex: "0", role: "region", "aria-label": options.caption },
+      columns.map((column, place) => {
+        const data = column.show(row, index);
+        return h(place === 0 && !column.plain ? "th" : "td", {
+          scope: place === 0 && !column.plain ? "row" : null,
+          class: [column.number ? "number" : "", column.class ?? "", isVoid(data) ? "void" : ""].filter(Boolean).join(" ") || null,
+          "data-label": column.title,
+        }, h("div", null, cell(data)));
+      })));
+  return h("div", { class: `scroll${options.cards === false ? "" : " cards"}${options.isTall ? " tall" : ""}`, tabindex: "0", role: "region", "aria-label": options.caption },
     h("table", null,
       options.caption ? h("caption", { class: "offscreen" }, options.caption) : null,
       h("thead", null, h("tr", null, head)),

@@ -33,7 +33,7 @@ function line(versions, late) {
   return timeline({ title: "Versions", range: [from - room, end], summary: `${plural(versions.length, "version")} and ${plural(late.length, "late tuple")} over arrival time; the tables below say the same`, lanes: [
     { title: "Versions", items: versions.map((version, index) => ({ from: version.as_of, to: versions[index + 1]?.as_of ?? end, class: version.is_retracted ? "gap" : index % 2 ? "calibration" : "run",
       title: `Version ${index + 1}, ${version.source}: ${spell(version.as_of, versions[index + 1]?.as_of ?? end)}` })) },
-    { title: "Late tuples", items: late.map((tuple) => ({ from: tuple.arrival_time, to: tuple.arrival_time, class: "gap", title: `Late tuple, came ${moment(tuple.arrival_time)}` })) },
+    { title: "Late tuples", items: late.map((tuple) => ({ from: tuple.arrival_time, to: tuple.arrival_time, class: tuple.corrected_by === null ? "open" : "run", title: `Late tuple, came ${moment(tuple.arrival_time)}` })) },
   ] });
 }
 
@@ -41,7 +41,8 @@ function show(data, context) {
   const versions = sorted(data.versions);
   const late = data.late ?? [];
   const total = data.late_total ?? late.length;
-  const shape = data.columns ?? [];
+  const own = new Set((data.identity ?? []).map((each) => each.name)); // the same in all versions
+  const shape = (data.columns ?? []).map((column, place) => ({ ...column, place })).filter((column) => !own.has(column.name));
   const names = data.late_columns ?? [];
   return [
     h("p", null, context.link("answers", {}, "← All answers")),
@@ -53,11 +54,11 @@ function show(data, context) {
       { title: "Version", number: true, show: (version, index) => String(index + 1) },
       { title: "As of", hint: "Arrival time before which its content had come", show: (version) => time(version.as_of) },
       { title: "From", show: (version) => (version.is_retracted ? badge("retracted", "bad") : version.source === "correction" ? badge("correction", "warn") : badge("stream", "idle")) },
-      ...shape.map((column, place) => ({ title: column.name, number: column.type === "number", show: (version) => (differing(versions, place) ? h("strong", null, valueOf(version.values?.[place], column.type)) : valueOf(version.values?.[place], column.type)) })),
+      ...shape.map(({ place, ...column }) => ({ title: column.name, number: column.type === "number", show: (version) => (differing(versions, place) ? h("strong", null, valueOf(version.values?.[place], column.type)) : valueOf(version.values?.[place], column.type)) })),
       { title: "Tuples", number: true, show: (version) => count(version.tuples) },
       { title: "Coverage", number: true, show: (version) => share(version.coverage) },
       { title: "K", number: true, show: (version) => duration(version.k_ms) },
-      { title: "Interval", hint: "Arrival that the correction took", show: (version) => interval(version.interval) },
+      { title: "Interval", class: "nowrap", hint: "Arrival that the correction took", show: (version) => interval(version.interval) },
       { title: "Written", show: (version) => time(version.emitted_at) },
     ], versions, { key: (version) => `${version.as_of}-${version.source}`, caption: "Versions of this answer" }) : empty("No version is on record.")),
     section(total ? `Late tuples that changed it: ${count(total)}` : "Late tuples", late.length ? [

@@ -9,17 +9,16 @@ const STYLES = ["line", "dash", "dot"];
 const TONES = ["ink", "soft"];
 const MOST = 12; // more lines can't be told apart
 
-// Return one line for each task or boundary, whatever their number in each row.
+// Return one line for each task or boundary; each has a list of its own, as long as `at`.
 function many(data, name, title) {
   const rows = Array.isArray(data?.[name]) ? data[name] : [];
-  const width = Math.min(MOST, rows.reduce((most, row) => Math.max(most, row?.length ?? 0), 0));
-  const names = Array.from({ length: width }, (_, place) => `${title} ${place + 1}`);
-  const series = columns({ at: data?.at, ...Object.fromEntries(names.map((each, place) => [each, rows.map((row) => row?.[place] ?? null)])) }, "at", names);
+  const names = rows.slice(0, MOST).map((_, place) => `${title} ${place + 1}`);
+  const series = columns({ at: data?.at, ...Object.fromEntries(names.map((each, place) => [each, rows[place]])) }, "at", names);
   return { x: { values: series.at, name: "Arrival" }, sync: "emd", series: names.map((each, place) => ({ name: each, values: series[each], style: STYLES[place % 3], tone: TONES[Math.floor(place / 3) % 2] })) };
 }
 
 function unevenness(data) {
-  const last = (data?.tasks ?? []).at(-1)?.filter(Number.isFinite) ?? [];
+  const last = (data?.tasks ?? []).map((task) => task?.at(-1)).filter(Number.isFinite);
   const mean = last.reduce((sum, load) => sum + load, 0) / last.length;
   return mean ? Math.max(...last) / mean : null;
 }

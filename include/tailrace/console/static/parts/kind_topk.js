@@ -10,10 +10,10 @@ import { empty, figures, longText, section } from "../ui.js";
 import { asText } from "./frontier.js";
 
 function move(row) {
-  if (row.was_rank === null || row.was_rank === undefined) return badge("new by correction", "warn");
+  if (row.was_rank === null || row.was_rank === undefined) return badge("new", "warn");
   const places = row.was_rank - row.rank;
   if (!places) return h("span", { class: "hint" }, "as streamed");
-  return badge(`${places > 0 ? "▲" : "▼"} from ${row.was_rank}`, "warn");
+  return h("span", { class: "badge warn" }, h("span", { "aria-hidden": "true" }, places > 0 ? "▲" : "▼"), `${places > 0 ? "up" : "down"} from ${row.was_rank}`);
 }
 
 function ranking(each) {

@@ -48,7 +48,7 @@ function show(data, context) {
       { title: "Late", number: true, show: (each) => (each.late ? h("strong", null, count(each.late)) : count(each.late)) },
       { title: "First arrival", show: (each) => time(each.first) },
       { title: "Last arrival", show: (each) => time(each.last) },
-    ], files, { key: (each, index) => `${each.path}`.slice(-200) + index, caption: "Newest files", mark: (each) => (each.late ? "marked" : "") }) : empty("No file is on record.")),
+    ], files, { key: (each, index) => `${each.path}`.slice(-200) + index, caption: "Newest files", isTall: true, mark: (each) => (each.late ? "marked" : "") }) : empty("No file is on record.")),
   ];
 }
 

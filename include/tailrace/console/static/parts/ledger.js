@@ -2,7 +2,7 @@
 
 import { airflowAddress, goTop } from "../api.js";
 import { h } from "../dom.js";
-import { count, duration, plural } from "../format.js";
+import { count, duration, plural, value } from "../format.js";
 import { range } from "../range.js";
 import { badge } from "../shapes.js";
 import { table } from "../table.js";
@@ -59,7 +59,7 @@ function show(data, context) {
       { title: "Result", show: result },
       { title: "Late", number: true, show: (run) => count(run.late) },
       { title: "Answers", number: true, show: (run) => count(run.answers) },
-      { title: "Retracted", number: true, show: (run) => count(run.retracted) },
+      { title: "Retracted", number: true, show: (run) => value(run.retracted) },
       { title: "K", number: true, show: (run) => duration(run.k_ms) },
       { title: "Interval", show: (run) => longText(asText(run.interval), 60) },
       { title: "Started", show: (run) => time(run.started_at) },

@@ -45,7 +45,7 @@ function ofAnswer(each) {
         bands: known(each.error) ? [{ from: 0, to: each.error, tone: "good" }] : [], lines: known(each.error) ? [{ at: each.error, label: `promised: at most ${share(each.error)}`, tone: "good" }] : [],
         series: [{ name: "mean", values: series.mean_error }, { name: "worst", values: series.worst_error, style: "dash", tone: "soft" }] }) : null,
       chart({ title: "Answers corrected", x, sync: "promise", height: 140, y: { show: count, zero: true },
-        series: [{ name: "corrected", values: series.corrected, style: "bars", tone: "warn" }, { name: "missing", values: series.missing, style: "points", tone: "bad" }], none: "No answer was corrected." }),
+        series: [{ name: "corrected", values: series.corrected, style: "bars", tone: "warn" }, ...(series.missing.some((value) => value > 0) ? [{ name: "missing", values: series.missing, style: "points", tone: "bad" }] : [])], none: "No answer was corrected." }),
       chart({ title: "Mean K", x, sync: "promise", height: 140, y: { show: duration, zero: true }, series: [{ name: "K", values: series.mean_k_ms, style: "step" }] })));
 }
 

@@ -22,8 +22,7 @@ function reason(each, most, context) {
 
 function sample(each, index) {
   return h("article", { class: "sample", key: `${each.position}`.slice(0, 200) + index },
-    h("p", { class: "hint row" }, h("span", null, time(each.arrival_time)), h("span", null, longText(each.stream ?? "–", 60)), h("span", { class: "mono" }, longText(each.position ?? "–", 120))),
-    h("p", null, longText(each.reason ?? "–", 240)),
+    h("p", { class: "hint row" }, h("span", null, time(each.arrival_time)), h("span", null, longText(each.stream ?? "–", 60)), h("span", { class: "mono" }, longText(each.position ?? "–", 120)), h("span", null, longText(each.reason ?? "–", 200))),
     h("div", { class: "record mono" }, longText(each.record ?? "–", 1200)));
 }
 
