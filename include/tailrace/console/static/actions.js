@@ -36,7 +36,7 @@ export class Actions {
     }
     render(this.root, this.list.length ? h("div", { class: "row", role: "group", "aria-label": "Actions" }, this.list.map((action) => {
       const why = action.is_allowed ? action.says : action.why_not ?? "You may not do this.";
-      return [h("button", { type: "button", key: action.name, title: why, "aria-describedby": action.is_allowed ? null : `why-${action.name}`, "aria-disabled": action.is_allowed ? null : "true",
+      return [h("button", { type: "button", key: action.name, title: why, "aria-describedby": action.is_allowed ? null : `why-${action.name}`,
         class: action.is_allowed ? null : "off", on: { click: () => this.openDialog(action, null) } }, `${action.title} …`),
       action.is_allowed ? null : h("span", { class: "offscreen", id: `why-${action.name}` }, why)];
     })) : null, this.outcome);

@@ -17,14 +17,15 @@ export class Failure extends Error {
 
 const isProblem = (value) => value && typeof value === "object" && typeof value.fault === "string";
 
-function failure(status, body, path) {
+function failure(status, body, path, isAction) {
   if (Array.isArray(body?.problems) && body.problems.every(isProblem) && body.problems.length) {
     return new Failure(status, body.problems, Boolean(body.is_temporary));
   }
   const detail = detailOf(body);
   const named = {
     401: ["you are not logged in, or your session ended", "log in to Airflow, and come back"],
-    403: ["you have no right to see this", detail || "ask an administrator of Airflow for the right to read this DAG and its logs"],
+    403: isAction ? ["you have no right to do this", detail || "ask an administrator of Airflow for the right to trigger and edit this DAG"]
+      : ["you have no right to see this", detail || "ask an administrator of Airflow for the right to read this DAG and its logs"],
     404: ["the server has nothing at this address", "check the query's name; it may have been removed"],
   }[status] ?? [`the server answered ${status}`, status >= 500 ? "the page tries again by itself" : "read the API server's log"];
   const fault = detail && status !== 403 ? `${named[0]}: ${detail}` : named[0];
@@ -64,7 +65,7 @@ async function fetched(url, path, options, signal) {
     const fault = limit.aborted ? `no answer within ${WAIT_MS / 1000} s` : "the server can't be reached";
     throw new Failure(0, [{ where: path, fault, remedy: "the page tries again by itself" }], true);
   }
-  if (!answer.ok) throw failure(answer.status, body, path);
+  if (!answer.ok) throw failure(answer.status, body, path, options.method !== undefined);
   return body ?? {};
 }
 

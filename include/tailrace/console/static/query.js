@@ -14,6 +14,7 @@ const place = (id) => document.getElementById(id);
 const name = decodeURIComponent(new URL(window.location.href).pathname.replace(/\/+$/, "").split("/").pop());
 const page = { part: null, params: {}, summary: null, summaryFailure: null, data: null, failure: null, local: {}, selected: null };
 let partPoll = null;
+let shownTab = null; // scrolled to once, so the list stays where the reader moved it
 
 function readAddress() {
   const params = Object.fromEntries(new URLSearchParams(window.location.search));
@@ -122,6 +123,8 @@ function showTabs() {
   const shown = known ? all : [chosen];
   render(place("tabs"), tabs(shown.map((part) => ({ id: part, title: titleOf(part, page.summary), href: queryAddress(name, { part }) })), chosen, (part) => go(part, {})));
   place("part").setAttribute("aria-labelledby", `tab-${chosen}`);
+  if (shownTab !== chosen || !known) place(`tab-${chosen}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  shownTab = known ? chosen : null;
 }
 
 function showPart() {
