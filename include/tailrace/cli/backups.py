@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +9,12 @@ import typer
 
 from tailrace.cli.local_paths import local_path
 from tailrace.cli.readers import Warehouse
+from tailrace.ground.query_names import is_query_name
 from tailrace.ground.words import counted
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
     from tailrace.storage.backup_manifest import BackupManifest
-
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 def backup(
@@ -32,7 +30,7 @@ def backup(
     from tailrace.storage.backup import back_up
     from tailrace.storage.layout import Layout
 
-    name = query if _NAME.fullmatch(query) and not Path(query).is_file() else load(Path(query)).name
+    name = query if is_query_name(query) and not Path(query).is_file() else load(Path(query)).name
     layout = Layout.of(warehouse, name)
     with screen.working(f"backing up {layout.home}"):
         made = back_up(layout, output)

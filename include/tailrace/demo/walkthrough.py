@@ -29,12 +29,12 @@ from tailrace.ground.files import write_atomically
 from tailrace.orchestration.airflow_parts import KEPT_HOST
 from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
 from tailrace.orchestration.forget_dags import forget_dags
+from tailrace.orchestration.links import DAG_KINDS
 from tailrace.query.loading import load
 from tailrace.terminal import screen
 
 FLIGHTS = Path("include/queries/flights.yaml")
 MAP, ENVIRONMENT, CLUSTER = "taxis.png", "env.sh", "cluster"
-DAG_KINDS = ("stream", "correct", "calibrate", "publish")
 QUERIES = (FLIGHTS, GAME2, DELAYS, TRADES, COPIES, DISTRICTS, MEETINGS)
 _BACKFILL_FUNCTION = """\
 airflow() {{  # a backfill is tried again while SQLite is locked

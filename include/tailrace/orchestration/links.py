@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 PAGES = "/tailrace"
 """The path of our pages below the URL of Airflow's API server."""
 
+DAG_KINDS = ("stream", "correct", "calibrate", "publish")
+"""The prefixes of a query's DAGs, before `_` and its name."""
+
 DAG_PREFIX = "stream_"
 """The prefix of a stream's DAG id, before the name of its query."""
 

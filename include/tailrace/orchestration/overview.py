@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tailrace.drivers.driver_host import DriverHost
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.homes import deployed_program, resolved
 from tailrace.ground.duration import format_time
+from tailrace.ground.query_names import is_query_name
 from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.storage.layout import Layout
 from tailrace.storage.warehouses import location_of
 
 COLUMNS = ("query", "driver", "stream", "batches", "to read", "committed up to", "file", "pid", "answers", "late")
-
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
@@ -25,7 +23,7 @@ def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
     files = {each.query.name: each.file.name for each in declared}
     host, warehouse = settings.driver_host(), settings.warehouse()
     homes = location_of(warehouse).glob("[a-z]*")
-    begun = [home.name for home in homes if _NAME.fullmatch(home.name) and (home / "_stream").is_dir()]
+    begun = [home.name for home in homes if is_query_name(home.name) and (home / "_stream").is_dir()]
     rows, notes = [], [str(problem) for problem in problems]
     hosted, others = _hosted(host, resolved(location_of(warehouse)))
     for name in sorted({*files, *begun, *hosted}):
@@ -54,7 +52,7 @@ def _notes(name: str, status: DriverStatus) -> Iterator[str]:
 
 def is_begun(host: DriverHost, name: str) -> bool:
     """Test whether a query has a stream in the warehouse, or a driver of ours, whether or not it is declared."""
-    if not _NAME.fullmatch(name):
+    if not is_query_name(name):
         return False
     layout = Layout.of(settings.warehouse(), name)
     return layout.stream.is_dir() or deployed_program(host, layout.home) is not None

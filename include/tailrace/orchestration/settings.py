@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -73,7 +74,7 @@ def warehouse() -> Warehouse:
     return Path(value)
 
 
-def declared() -> tuple[list[Declared], list[Problem]]:
+def declared(read_file: Callable[[Path], Declared] = Declared.read) -> tuple[list[Declared], list[Problem]]:
     """Return every declared query, in order of file names, and the problems of the other query files.
 
     Files that share a query's name are refused, all of them: none takes over by how its file is called.
@@ -82,7 +83,7 @@ def declared() -> tuple[list[Declared], list[Problem]]:
     problems: list[Problem] = []
     for file in sorted(queries().glob("*.y*ml")):
         try:
-            declaration = Declared.read(file)
+            declaration = read_file(file)
         except Refused as refused:
             problems += refused.problems
             continue

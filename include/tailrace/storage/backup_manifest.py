@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,11 +13,11 @@ from typing import NamedTuple
 from tailrace import __version__
 from tailrace.ground.errors import Damaged, Problem, refuse
 from tailrace.ground.files import write_atomically
+from tailrace.ground.query_names import is_query_name
 from tailrace.storage.manifest import FORMAT
 
 _FILE = "backup.json"
 _BLOCK = 1 << 20
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 class FileRecord(NamedTuple):
@@ -88,7 +87,7 @@ class BackupManifest:
                 raise refuse(str(directory), fault, "that version of tailrace")
             files = {str(name): FileRecord(int(size), str(digest)) for name, (size, digest) in values["files"].items()}
             manifest = BackupManifest(**values | {"files": files})
-            if not _NAME.fullmatch(manifest.query) or not all(map(_is_below, files)):
+            if not is_query_name(manifest.query) or not all(map(_is_below, files)):
                 raise ValueError("it names files outside of the query's directory")
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             fault = f"it is damaged ({error or type(error).__name__})"

@@ -6,11 +6,11 @@ import pytest
 from airflow.api_fastapi.core_api import security
 from fastapi import FastAPI
 from starlette.testclient import TestClient
+from tailrace.orchestration.plugin import TailracePlugin
 
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.orchestration import driver_log_page
 from tailrace.orchestration.links import PAGES
-from tailrace.orchestration.plugin import TailracePlugin
 
 PAGE = f"{PAGES}/driver_log/stream_readings"
 

@@ -1,4 +1,4 @@
-"""A page of Airflow's with the end of a driver's log: read-only, and for users who may read the logs of its DAG."""
+"""The page with the end of a driver's log, for users who may read the task logs of its DAG."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import requires_access_dag
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends
 from fastapi.responses import PlainTextResponse
 
 from tailrace.drivers.driver_host import DriverHostDown
@@ -17,13 +17,12 @@ from tailrace.orchestration.links import DAG_PREFIX
 from tailrace.storage.layout import Layout
 
 _LINES = 1000
-_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
-app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+router = APIRouter()
 _may_read_logs = requires_access_dag("GET", DagAccessEntity.TASK_LOGS)  # of the DAG in the path
 
 
-@app.get("/driver_log/{dag_id}", dependencies=[Depends(_may_read_logs)])
+@router.get("/driver_log/{dag_id}", dependencies=[Depends(_may_read_logs)])
 def driver_log(dag_id: str) -> PlainTextResponse:
     """Return the last lines of the log of the driver that a stream's DAG has."""
     query = dag_id.removeprefix(DAG_PREFIX)
@@ -41,4 +40,4 @@ def driver_log(dag_id: str) -> PlainTextResponse:
 
 
 def _page(text: str, status: HTTPStatus = HTTPStatus.OK) -> PlainTextResponse:
-    return PlainTextResponse(f"{text}\n", status, _HEADERS)
+    return PlainTextResponse(f"{text}\n", status)

@@ -1,0 +1,56 @@
+"""What a route answers where it can't answer: the problems as JSON, and whether they may pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from urllib.parse import quote
+
+from deltalake.exceptions import DeltaError
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+
+from tailrace.drivers.driver_host import DriverHostDown
+from tailrace.ground.errors import Busy, Problem, Refused
+from tailrace.orchestration.links import PAGES
+
+
+class NotFound(Refused):
+    """Raised where nothing has the name that an address holds."""
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let an app answer refusals and failures as this file says."""
+
+    @app.exception_handler(Refused)
+    def _refused(request: Request, error: Refused) -> Response:
+        status = HTTPStatus.NOT_FOUND if isinstance(error, NotFound) else HTTPStatus.CONFLICT
+        return problems_of(status, error.problems, isinstance(error, Busy))
+
+    @app.exception_handler(DeltaError)
+    @app.exception_handler(OSError)
+    def _away(request: Request, error: Exception) -> Response:
+        where = "the driver host" if isinstance(error, DriverHostDown) else "the warehouse"
+        problem = Problem(where, str(error) or type(error).__name__, "to wait: it is asked again")
+        return problems_of(HTTPStatus.SERVICE_UNAVAILABLE, [problem], is_temporary=True)
+
+    @app.exception_handler(HTTPException)
+    def _http(request: Request, error: HTTPException) -> Response:
+        """Lead a browser that wants a page to the log-in; answer all else as JSON."""
+        if error.status_code == HTTPStatus.UNAUTHORIZED and "text/html" in request.headers.get("accept", ""):
+            return RedirectResponse(_log_in(request), HTTPStatus.SEE_OTHER)
+        remedy = "to log in to Airflow" if error.status_code == HTTPStatus.UNAUTHORIZED else "a right of Airflow's"
+        return problems_of(error.status_code, [Problem(request.url.path, str(error.detail), remedy)])
+
+
+def _log_in(request: Request) -> str:
+    """Return the address of Airflow's log-in, which leads back to the page."""
+    prefix = str(request.scope.get("root_path", "")).removesuffix(PAGES)
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"{prefix}/api/v2/auth/login?next={quote(f'{request.url.path}{query}', safe='')}"
+
+
+def problems_of(status: int, problems: Sequence[Problem], is_temporary: bool = False) -> JSONResponse:
+    """Return the answer with some problems."""
+    listed = [{"where": each.where, "fault": each.fault, "remedy": each.remedy} for each in problems]
+    return JSONResponse({"problems": listed, "is_temporary": is_temporary}, status)

@@ -1,0 +1,62 @@
+"""The pages as files: shells that read their data by JSON, and the modules, styles and pictures that they need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import FileResponse, RedirectResponse, Response
+
+from tailrace.console.failures import NotFound
+from tailrace.console.rights import require_page
+from tailrace.ground.errors import Problem
+from tailrace.ground.query_names import is_query_name
+from tailrace.orchestration.links import DAG_KINDS
+
+_STATIC = Path(__file__).parent / "static"
+_TYPES = {
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".html": "text/html",
+    "": "text/plain",
+}
+
+router = APIRouter()
+
+
+@router.get("/")
+def streams(user: GetUserDep) -> Response:
+    """Return the page with all streams."""
+    return _file("streams.html")
+
+
+@router.get("/queries/{name}", dependencies=[Depends(require_page)])
+def query(name: str) -> Response:
+    """Return the page of a query."""
+    return _file("query.html")
+
+
+@router.get("/dags/{dag_id}")
+def dag(dag_id: str, request: Request, user: GetUserDep) -> Response:
+    """Lead from a DAG to the page of its query."""
+    kind, _, name = dag_id.partition("_")
+    if kind not in DAG_KINDS or not is_query_name(name):
+        fault = "it belongs to no query of tailrace"
+        raise NotFound([Problem(f"DAG {dag_id}"[:200], fault, f"a DAG called {' or '.join(DAG_KINDS)}_QUERY")])
+    root = str(request.scope.get("root_path", ""))
+    return RedirectResponse(f"{root}/queries/{name}", 303)
+
+
+@router.get("/static/{path:path}")
+def static(path: str, user: GetUserDep) -> Response:
+    """Return a file that the pages need."""
+    return _file(path)
+
+
+def _file(path: str) -> Response:
+    file = (_STATIC / path).resolve()
+    if not (file.is_relative_to(_STATIC) and file.is_file() and file.suffix in _TYPES):
+        raise NotFound([Problem(f"static/{path}"[:200], "there is no such file", "the pages' own addresses")])
+    return FileResponse(file, media_type=_TYPES[file.suffix], headers={"Cache-Control": "no-cache"})

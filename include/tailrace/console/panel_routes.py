@@ -1,0 +1,50 @@
+"""A route for each panel of a query's page, and one for what stands above them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import ValidationError
+
+from tailrace.console.declared_queries import view_of
+from tailrace.console.panel_cache import PanelCache, versions
+from tailrace.console.rights import require_page, require_records
+from tailrace.ground.errors import Problem, Refused
+from tailrace.panels.panel import Panel
+from tailrace.panels.registry import PANELS
+
+router = APIRouter(prefix="/api/queries/{name}")
+_CACHE = PanelCache()
+
+
+def _route(panel: Panel) -> Callable[[str, Request], Response]:
+    def read_panel(name: str, request: Request) -> Response:
+        """Return the panel as JSON."""
+        settings = _settings(panel, dict(request.query_params))
+        view = view_of(name)
+        answer = _CACHE.get(
+            (view.layout.home, view.file, panel.name, settings.model_dump_json()),
+            lambda: versions(view.layout, panel.tables, panel.files, view.file),
+            lambda: panel.read(view, settings).model_dump_json().encode(),
+        )
+        return Response(answer, media_type="application/json")
+
+    return read_panel
+
+
+def _settings(panel: Panel, values: dict[str, str]) -> Any:
+    try:
+        return panel.request.model_validate(values)
+    except ValidationError as error:
+        problems = [
+            Problem(".".join(map(str, each["loc"])), each["msg"], "a link as the page has them")
+            for each in error.errors()
+        ]
+        raise Refused(problems) from None
+
+
+for _panel in PANELS:
+    _right = require_records if _panel.shows_records else require_page
+    router.add_api_route(f"/{_panel.name}", _route(_panel), methods=["GET"], dependencies=[Depends(_right)])

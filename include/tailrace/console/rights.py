@@ -1,0 +1,54 @@
+"""Who may see what: a query's pages take the rights to its stream's DAG, by Airflow's auth manager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.security import GetUserDep
+from airflow.models import DagModel
+from fastapi import HTTPException
+
+from tailrace.orchestration.links import DAG_PREFIX
+
+RECORDS = DagAccessEntity.TASK_LOGS
+"""The right that raw records need beside a page's: a task's log quotes some, too."""
+
+
+def may(user: BaseUser, method: ResourceMethod, dag_id: str, entity: DagAccessEntity | None = None) -> bool:
+    """Test whether a user has a right to a DAG, or to a part of it."""
+    details = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+    return get_auth_manager().is_authorized_dag(method=method, access_entity=entity, details=details, user=user)
+
+
+def may_list(user: BaseUser) -> bool:
+    """Test whether a user may list DAGs, and so read what is wrong with query files."""
+    return get_auth_manager().is_authorized_dag(method="GET", user=user)
+
+
+def readable(names: Iterable[str], user: BaseUser) -> list[str]:
+    """Return the queries among some whose pages a user may read."""
+    dags = {name: DAG_PREFIX + name for name in names}
+    teams = DagModel.get_dag_id_to_team_name_mapping(list(dags.values()))
+    manager = get_auth_manager()
+    return [
+        name
+        for name, dag in dags.items()
+        if manager.is_authorized_dag(method="GET", details=DagDetails(id=dag, team_name=teams.get(dag)), user=user)
+    ]
+
+
+def require_page(name: str, user: GetUserDep) -> None:
+    """Refuse a user who may not read the pages of the query in the path; a dependency of routes."""
+    if not may(user, "GET", DAG_PREFIX + name):
+        raise HTTPException(403, f"this needs the right to read the DAG {DAG_PREFIX}{name}")
+
+
+def require_records(name: str, user: GetUserDep) -> None:
+    """Refuse a user who may not see raw records of the query in the path; a dependency of routes."""
+    require_page(name, user)
+    if not may(user, "GET", DAG_PREFIX + name, RECORDS):
+        raise HTTPException(403, f"this shows records, and needs the right to read task logs of {DAG_PREFIX}{name}")

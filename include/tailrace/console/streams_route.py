@@ -1,0 +1,110 @@
+"""The routes of the page Streams, and of the head of a query's page."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any
+
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, Depends, Query
+
+from tailrace.console.declared_queries import Known, view_of
+from tailrace.console.rights import may_list, readable, require_page
+from tailrace.console.stream_rows import Hosted, StreamRow, with_tables
+from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.orchestration.links import DAG_KINDS
+from tailrace.panels.panel import Shown
+from tailrace.panels.registry import PANELS
+from tailrace.storage.status import wall_ms
+
+_ILL_FIRST = {"bad": 0, "warn": 1, "good": 2, "idle": 3}
+_OF_TABLES = ("promise", "late_hour", "quarantined_hour", "last_correction")
+
+router = APIRouter(prefix="/api")
+
+
+class ProblemShown(Shown):
+    """A fault with its remedy; see `Problem`."""
+
+    where: str
+    fault: str
+    remedy: str
+
+
+class Streams(Shown):
+    """Some of all queries, in the order that was asked for; `total` counts all that fit the search."""
+
+    now: int
+    total: int
+    ill: int
+    queries: list[StreamRow]
+    problems: list[ProblemShown]
+
+
+class Summary(StreamRow):
+    """The row of a query, with the names of its DAGs and of the parts of its page."""
+
+    now: int
+    dags: dict[str, str | None]
+    parts: list[str]
+    has_late_tuples: bool
+
+
+@router.get("/streams")
+def streams(
+    user: GetUserDep,
+    search: str = "",
+    sort: str = "state",
+    only_ill: bool = False,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> Streams:
+    """Return a page of the queries that the user may read; their tables are read for that page alone."""
+    known, hosted = Known.read(), Hosted.connect()
+    column, is_descending = sort.removeprefix("-"), sort.startswith("-")
+    if column not in StreamRow.model_fields or column in _OF_TABLES:
+        raise refuse("sort", f"there is no order by {column[:100]}", "state or name")
+    rows = hosted.rows([known.views[name] for name in readable(known.views, user)])
+    fitting = [row for row in rows if search.lower() in f"{row.name} {row.kind} {row.state.word}".lower()]
+    ill = [row for row in fitting if row.state.tone in ("bad", "warn")]
+    ordered = _ordered(ill if only_ill else fitting, column, is_descending)
+    page = ordered[offset : offset + limit]
+    with ThreadPoolExecutor(4) as pool:
+        shown = list(pool.map(lambda row: with_tables(known.views[row.name], row), page))
+    problems = known.problems if may_list(user) else []
+    problems = [*([hosted.problem] if hosted.problem else []), *problems]
+    return Streams(now=wall_ms(), total=len(ordered), ill=len(ill), queries=shown, problems=list(map(_shown, problems)))
+
+
+@router.get("/queries/{name}/summary", dependencies=[Depends(require_page)])
+def summary(name: str) -> Summary:
+    """Return what stands at the head of a query's page."""
+    view = view_of(name)
+    (row,) = Hosted.connect().rows([view])
+    try:
+        has_late_tuples = view.query.has_late_tuples
+    except Refused:
+        has_late_tuples = True
+    kinds = [kind for kind in DAG_KINDS if view.file is not None and (has_late_tuples or kind in ("stream", "publish"))]
+    return Summary(
+        **with_tables(view, row).model_dump(),
+        now=wall_ms(),
+        dags={kind: f"{kind}_{name}" if kind in kinds else None for kind in DAG_KINDS},
+        parts=[panel.name for panel in PANELS],
+        has_late_tuples=has_late_tuples,
+    )
+
+
+def _ordered(rows: list[StreamRow], column: str, is_descending: bool) -> list[StreamRow]:
+    """Return rows in the order of a column: equal ones by name, unknown values last, states the worst first."""
+
+    def value(row: StreamRow) -> Any:
+        return _ILL_FIRST[row.state.tone] if column == "state" else getattr(row, column)
+
+    by_name = sorted(rows, key=lambda row: row.name)
+    known = sorted((row for row in by_name if value(row) is not None), key=value, reverse=is_descending)
+    return known + [row for row in by_name if value(row) is None]
+
+
+def _shown(problem: Problem) -> ProblemShown:
+    return ProblemShown(where=problem.where, fault=problem.fault, remedy=problem.remedy)
