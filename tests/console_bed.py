@@ -78,6 +78,11 @@ class Bed:
         """The last report of a query's driver."""
         return Status.read(self.warehouse.layout(name))
 
+    def is_at_work(self, name: str) -> bool:
+        """Whether a query's driver has read all that there is."""
+        status = self.status(name)
+        return status is not None and status.state in ("waiting", "quiet") and status.rows > 0
+
     def until(self, condition: Callable[[], Any]) -> Any:
         """Wait for a condition, and return its first true value."""
         end_s = time.monotonic() + _WAIT_S

@@ -241,6 +241,26 @@ def _fleet(warehouse: Warehouse, shift: int) -> pa.Table:
     return pa.Table.from_batches(fixes, FIXES)
 
 
+def broken(warehouse: Warehouse) -> None:
+    """A sum of a column that the next file lacks, see `spoil`."""
+    warehouse.declare(
+        "broken",
+        {"readings": {"key": "sensor"}},
+        kind="aggregate",
+        window={"size": "20 s", "slide": "5 s"},
+        disorder={"policy": "k_slack", "k": "1 s"},
+        aggregate={"function": "sum", "column": "value"},
+    )
+    table = generate(2400, 20, 4, delay_model("game2"), _SEED, warehouse.now_ms - 3 * MINUTE_MS)
+    _write(warehouse, "broken", "readings", table, 2)
+
+
+def spoil(warehouse: Warehouse, name: str) -> None:
+    """Add a file to a query's stream of readings that lacks the column `value`."""
+    table = generate(200, 20, 4, delay_model("none"), _SEED, warehouse.now_ms - MINUTE_MS)
+    _write(warehouse, name, "readings", table.drop_columns(["value"]), 1, first=99)
+
+
 def strange(warehouse: Warehouse) -> None:
     """Queries that are no running streams: refused, without their file, never run, edited since their deployment."""
     text = (warehouse.queries / "levels.yaml").read_text()
@@ -252,9 +272,16 @@ def strange(warehouse: Warehouse) -> None:
     damaged = warehouse.layout("damaged").home
     shutil.copytree(warehouse.layout("levels").home, damaged)
     (warehouse.queries / "damaged.yaml").write_text(text.replace("name: levels", "name: damaged"))
+    damage(warehouse, "damaged", "results")
 
 
-BUILDERS = (speeds, levels, trades, copies, meetings, districts, strange)
+def damage(warehouse: Warehouse, name: str, table: str) -> None:
+    """Cut the last commit of a table short, as a disk that was full would have."""
+    (*_, last) = sorted((warehouse.layout(name).table(table) / "_delta_log").glob("*.json"))
+    last.write_text(last.read_text()[:40])
+
+
+BUILDERS = (speeds, levels, trades, copies, meetings, districts, broken, strange)
 
 
 def build(home: Path) -> Warehouse:
