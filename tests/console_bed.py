@@ -104,7 +104,7 @@ def environment(warehouse: Warehouse, hosting: EmbeddedHost) -> dict[str, str]:
         "AIRFLOW__CORE__AUTH_MANAGER": "console_rights.RightsByUser",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in ROLES.items()),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
-        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",  # all queries are declared before it starts
         "PYTHONPATH": f"{ROOT / 'include'}:{ROOT / 'tests'}",
         "TAILRACE_QUERIES": str(warehouse.queries),
         "TAILRACE_WAREHOUSE": str(warehouse.tables),
