@@ -62,7 +62,7 @@ def poisoned(warehouse: Warehouse) -> None:
     _write(warehouse.source("poisoned", "readings"), rows)
     warehouse.run("poisoned", 50)
     warehouse.correct("poisoned")
-    file.write_text(file.read_text().replace(RUNBOOK[:6], "edited"), encoding="utf-8")
+    file.write_text(file.read_text().replace(RUNBOOK, f"edited {RUNBOOK}"), encoding="utf-8")
     _comment(file, "on disk")
 
 

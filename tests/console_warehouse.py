@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +36,8 @@ from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
 
 MINUTE_MS = 60_000
+DELAYS = "exponential:2 s"
+"""The delays of the readings of `speeds`."""
 TIMES = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id"}
 _SEED = 2
 
@@ -94,18 +95,17 @@ class Warehouse:
 
 def speeds(warehouse: Warehouse) -> None:
     """The sum of the speeds of each of four sensors, ten minutes of it corrected."""
-    disorder_section = {"policy": "quantile", "error": 0.05, "risk": 0.05}
     warehouse.declare(
         "speeds",
         {"readings": {"key": "sensor"}},
         kind="aggregate",
         window={"size": "20 s", "slide": "5 s"},
-        disorder=disorder_section,
+        disorder={"policy": "quantile", "error": 0.05, "risk": 0.05},
         aggregate={"function": "sum", "column": "value"},
         correction={"gap": "10 min"},
     )
     start_ms = warehouse.now_ms - 30 * MINUTE_MS
-    _write(warehouse, "speeds", "readings", generate(30 * 60 * 20, 20, 4, delay_model("game2"), _SEED, start_ms), 30)
+    _write(warehouse, "speeds", "readings", generate(30 * 60 * 20, 20, 4, delay_model(DELAYS), _SEED, start_ms), 30)
     warehouse.run("speeds", 1200)
     for minute in (0, 6):
         warehouse.correct("speeds", start_ms + minute * MINUTE_MS, start_ms + (minute + 4) * MINUTE_MS)
@@ -150,7 +150,7 @@ def trades(warehouse: Warehouse) -> None:
     query = load(warehouse.queries / "trades.yaml")
     for part in range(3):
         rows = table.num_rows // 3
-        _write(warehouse, "trades", "trades", table.slice(part * rows, rows), 4, first=4 * part)
+        _write(warehouse, "trades", "trades", table.slice(part * rows, rows), 4)
         warehouse.run("trades", 2000)
         if part < 2:
             calibrate(query, warehouse.tables)
@@ -221,7 +221,7 @@ def districts(warehouse: Warehouse) -> None:
     fixes = _fleet(warehouse, 0)
     half = fixes.num_rows // 2
     for part in (0, 1):
-        _write(warehouse, "districts", "left", fixes.slice(part * half, half), 3, first=3 * part)
+        _write(warehouse, "districts", "left", fixes.slice(part * half, half), 3)
         warehouse.run("districts", 1000)
         shapes = json.loads(table.read_text())
         shapes["features"] = shapes["features"][:-2]
@@ -258,7 +258,7 @@ def broken(warehouse: Warehouse) -> None:
 def spoil(warehouse: Warehouse, name: str) -> None:
     """Add a file to a query's stream of readings that lacks the column `value`."""
     table = generate(200, 20, 4, delay_model("none"), _SEED, warehouse.now_ms - MINUTE_MS)
-    _write(warehouse, name, "readings", table.drop_columns(["value"]), 1, first=99)
+    _write(warehouse, name, "readings", table.drop_columns(["value"]), 1)
 
 
 def strange(warehouse: Warehouse) -> None:
@@ -293,16 +293,15 @@ def build(home: Path) -> Warehouse:
     return warehouse
 
 
-def _write(warehouse: Warehouse, name: str, stream: str, table: pa.Table, files: int, first: int = 0) -> None:
-    """Write a stream as files, in order of arrival, after the first ones."""
-    directory = warehouse.source(name, stream)
+def _write(warehouse: Warehouse, name: str, stream: str, table: pa.Table, files: int) -> None:
+    write_files(warehouse.source(name, stream), table, files)
+
+
+def write_files(directory: Path, table: pa.Table, files: int) -> None:
+    """Write a stream as so many files, in order of arrival, after those that are there."""
     directory.mkdir(parents=True, exist_ok=True)
-    new = directory.with_name(f".{stream}.new")
+    new, first = directory.with_name(f".{directory.name}.new"), len(list(directory.iterdir()))
     write(table, new, files)
-    for number, file in enumerate(_in_order(new), first):
+    for number, file in enumerate(sorted(new.glob("part-*")), first):
         file.rename(directory / f"part-{number:05d}.parquet")
     new.rmdir()
-
-
-def _in_order(directory: Path) -> Iterator[Path]:
-    yield from sorted(directory.glob("part-*"))

@@ -9,10 +9,12 @@ exit code is 1 if a page said anything in the browser's console, or asked anothe
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from playwright.sync_api import Browser, Page
 import chromium
 import console_warehouse
 from console_bed import PAGES, Bed, running_bed
+from console_feed import Feed
+from tailrace.generators.delays import delay_model
 
 SCREENS = {"laptop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 THEMES = "light", "dark"
@@ -47,7 +51,7 @@ def shots(parts: dict[str, list[str]]) -> Iterator[Shot]:
     for part in parts["speeds"]:
         if part != "answer":
             yield Shot(f"speeds-{part}", f"queries/speeds?part={part}")
-    for query in ("trades", "meetings", "levels"):
+    for query in (name for name in ("trades", "meetings", "levels") if "answer" in parts[name]):
         yield Shot(f"{query}-answer", f"queries/{query}?part=answers", open_changed_answer)
     for query in ("levels", "trades", "copies", "meetings", "districts"):
         for part in ("frontier", "answers", "promise", "late", "kind", "settings", "quarantine"):
@@ -80,7 +84,7 @@ def open_dialog(page: Page, title: str) -> None:
 def await_page(page: Page) -> None:
     """Wait until a page shows what its server has answered."""
     page.wait_for_selector(".loading", state="detached")
-    page.wait_for_function("document.querySelector('#fresh').textContent.match(/Updated|Not/)")
+    page.locator("#fresh", has_text=re.compile("Updated|Not")).wait_for()
 
 
 def draw(bed: Bed, browser: Browser, directory: Path, only: str) -> list[str]:
@@ -114,14 +118,17 @@ def draw(bed: Bed, browser: Browser, directory: Path, only: str) -> list[str]:
     return said
 
 
-def liven(bed: Bed) -> None:
-    """Let some streams run, of which one meets a file without a column that its query needs."""
+@contextmanager
+def lively(bed: Bed) -> Iterator[None]:
+    """Let some streams run: of one more comes, another one meets a file without a column that its query needs."""
     for name in ("speeds", "meetings", "broken"):
         bed.deploy(name)
     for name in ("speeds", "meetings", "broken"):
         bed.until(lambda name=name: bed.is_at_work(name))
     console_warehouse.spoil(bed.warehouse, "broken")
     bed.until(lambda: bed.status("broken").problem)
+    with Feed(bed.warehouse.source("speeds", "readings"), bed.warehouse.now_ms, delay_model(console_warehouse.DELAYS)):
+        yield
 
 
 def main() -> int:
@@ -133,8 +140,7 @@ def main() -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     home = Path(tempfile.mkdtemp(prefix="screenshots-"))
     try:
-        with running_bed(home) as bed, chromium.running_browser() as browser:
-            liven(bed)
+        with running_bed(home) as bed, chromium.running_browser() as browser, lively(bed):
             said = draw(bed, browser, options.output, options.only)
     finally:
         shutil.rmtree(home, ignore_errors=True)
