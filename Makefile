@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast yarn mutations chaos outages steady lint format bench audit clean
+.PHONY: help setup demo test test-fast yarn mutations chaos outages steady screenshots lint format bench audit clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -39,6 +39,9 @@ outages: setup ## PARTS=postgres,kafka,… of the platform are away for SECONDS=
 
 steady: setup ## A live stream for SECONDS=3600 at RATE=1000 rows a second, of KIND=aggregate; how memory, state and lag grow; how soon answers come; BURST=10, HOT=0.9 and BATCH_ROWS=2000 load it unevenly; EVERY=0.1 s comes a file; ENGINE=local; PLOT=file.png draws them
 	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/steady.py --seconds $(or $(SECONDS),3600) --rate $(or $(RATE),1000) --kind $(or $(KIND),aggregate) $(if $(BURST),--burst $(BURST)) $(if $(HOT),--hot $(HOT)) $(if $(BATCH_ROWS),--batch-rows $(BATCH_ROWS)) $(if $(EVERY),--every $(EVERY)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PLOT),--plot $(PLOT))
+
+screenshots: setup ## Draw every page of the console, light and dark, laptop and phone, into OUTPUT=build/screenshots; ONLY=streams: those with this in their name
+	@PYTHONPATH=include:tests $(BIN)/python tools/screenshots.py --output $(or $(OUTPUT),build/screenshots) $(if $(ONLY),--only $(ONLY))
 
 lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .

@@ -1,0 +1,50 @@
+"""A source that goes on: files of readings that come as time passes, until it is stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from console_warehouse import write_files
+from tailrace.generators.delays import DelayModel, epoch_ms
+from tailrace.generators.replay import generate
+
+
+class Feed:
+    """Readings of four sensors from a point of event time on; each arrives when the wall clock reaches its arrival.
+
+    As a context manager it feeds in a thread; `give` feeds at once what a test wants to have come.
+    """
+
+    def __init__(self, directory: Path, start_ms: int, model: DelayModel, rate: int = 20, minutes: int = 60) -> None:
+        self._directory = directory
+        self._table = generate(minutes * 60 * rate, rate, 4, model, 1, start_ms)
+        self._arrival_ms = epoch_ms(self._table["arrival_time"])
+        self._given, self._stopped = 0, threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def give(self, until_ms: int) -> pa.Table:
+        """Write what has arrived by a time as a file, and return it."""
+        end = int(np.searchsorted(self._arrival_ms, until_ms, side="right"))
+        rows = self._table.slice(self._given, max(end - self._given, 0))
+        if rows.num_rows:
+            write_files(self._directory, rows, 1)
+        self._given = max(end, self._given)
+        return rows
+
+    def _run(self) -> None:
+        while not self._stopped.wait(2):
+            self.give(time.time_ns() // 1_000_000)
