@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from tailrace.panels import frontier
 from tailrace.panels.panel import Panel
 
-PANELS: tuple[Panel, ...] = ()
+PANELS: tuple[Panel, ...] = (frontier.PANEL,)
 """All panels. Their addresses, their rights and their tests follow from this."""
