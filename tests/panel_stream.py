@@ -17,7 +17,7 @@ from tailrace.query.query import Query
 from warehouse import even, make_stream, write_files
 
 TUPLES, FILES, CORRECTED_FILES, BATCH_ROWS = 3_000, 6, 4, 250
-SIZE, SLIDE, TICK = 500, 250, 100
+SIZE, SLIDE, TICK = 500, 100, 100
 PROMISE = {"error": 0.1, "risk": 0.1}
 
 
@@ -45,8 +45,11 @@ class PanelStream:
         return self.view.tables.read(table).to_pylist()
 
 
-def query_over(directory: Path, disorder: dict[str, Any], **stream: Any) -> Query:
-    """Sums of windows by key, over Parquet files in `in`."""
+SUM = {"function": "sum", "column": "value"}
+
+
+def query_over(directory: Path, disorder: dict[str, Any], aggregate: dict[str, Any] = SUM, **stream: Any) -> Query:
+    """Aggregates of windows by key, over Parquet files in `in`."""
     source = {"format": "parquet", "path": str(directory / "in")}
     columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"}
     return declared_query(
@@ -55,16 +58,16 @@ def query_over(directory: Path, disorder: dict[str, Any], **stream: Any) -> Quer
             "kind": "aggregate",
             "streams": {"readings": {"source": source} | columns | stream},
             "window": {"size": f"{SIZE} ms", "slide": f"{SLIDE} ms"},
-            "aggregate": {"function": "sum", "column": "value"},
+            "aggregate": aggregate,
             "disorder": {"tick": f"{TICK} ms"} | disorder,
             "parallelism": 2,
         }
     )
 
 
-def run_stream(directory: Path, disorder: dict[str, Any], corrects: bool = True, **stream: Any) -> PanelStream:
+def run_stream(directory: Path, disorder: dict[str, Any], corrects: bool = True, **declared: Any) -> PanelStream:
     """Run the first files, correct them, and run the rest."""
-    tuples, query = make_stream(TUPLES, seed=5), query_over(directory, disorder, **stream)
+    tuples, query = make_stream(TUPLES, seed=5), query_over(directory, disorder, **declared)
     panel_stream, bounds = PanelStream(query, directory / "wh", tuples), even(TUPLES, FILES)
     write_files(tuples, directory / "in", bounds[: CORRECTED_FILES + 1])
     panel_stream.driver.run(BATCH_ROWS)

@@ -18,7 +18,7 @@ NOTHING_YET = "the stream has committed nothing yet"
 """The note of a panel of a query that has not run, or of which no tuple has come."""
 
 _MOST_MS = 1 << 53
-_FRACTIONS = ("coverage", "latency_ms")
+_FRACTIONS = ("coverage", "threshold", "latency_ms")
 
 
 class TimesRequest(PanelRequest):
