@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from tailrace.panels import kind, ledger, settings
 from tailrace.panels.panel import Panel
 
-PANELS: tuple[Panel, ...] = ()
+PANELS: tuple[Panel, ...] = (
+    ledger.PANEL,
+    kind.PANEL,
+    settings.PANEL,
+)
 """All panels. Their addresses, their rights and their tests follow from this."""

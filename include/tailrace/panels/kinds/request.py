@@ -1,0 +1,25 @@
+"""The settings of the panel `kind`, and the base of its answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tailrace.panels.arrival_range import ArrivalRequest
+from tailrace.panels.kinds.calibration import Calibration
+from tailrace.panels.panel import PanelAnswer
+
+
+class KindRequest(ArrivalRequest):
+    """A range of arrival, of which joins show load and counts; a key, and the number of rankings, of top-k queries."""
+
+    key: str | None = None
+    limit: Annotated[int, Field(ge=1, le=200)] = 20
+
+
+class KindAnswer(PanelAnswer):
+    """The kind of a query, and the newest calibration of its policy; null where its policy takes none."""
+
+    kind: str
+    calibration: Calibration | None = None
