@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tailrace.panels import kind, ledger, settings
+from tailrace.panels import frontier, kind, ledger, settings
 from tailrace.panels.panel import Panel
 
 PANELS: tuple[Panel, ...] = (
+    frontier.PANEL,
     ledger.PANEL,
     kind.PANEL,
     settings.PANEL,
