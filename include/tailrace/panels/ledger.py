@@ -14,7 +14,7 @@ from tailrace.correction.uncorrected import Interval, corrected_intervals, uncov
 from tailrace.ground.errors import Refused
 from tailrace.ground.ranges import coarsen_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
-from tailrace.panels.arrival_range import ArrivalRequest
+from tailrace.panels.arrival_range import NOTHING_YET, TimesRequest
 from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.plain_values import plain
@@ -83,10 +83,10 @@ class Gap(Shown):
     A null start is the stream's beginning.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(serialize_by_alias=True)
 
-    start: int | None = Field(alias="from")
-    end: int = Field(alias="to")
+    from_: int | None = Field(serialization_alias="from")
+    to: int
     late: int
 
 
@@ -100,10 +100,10 @@ class LedgerAnswer(PanelAnswer):
     gaps_total: int
 
 
-def read(view: QueryView, request: ArrivalRequest) -> LedgerAnswer:
+def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
     """Read the runs that lie in the requested range of arrival, else all; and the gaps in it."""
-    low = BEFORE_ALL if request.start is None else request.start
-    high = AFTER_ALL if request.end is None else request.end
+    low = BEFORE_ALL if request.from_ is None else request.from_
+    high = AFTER_ALL if request.to is None else request.to
     tables, committed = view.tables, committed_until(view.layout)
     found = [_in_range(_corrections(tables), low, high), _in_range(_calibrations(tables), low, high)]
     newest = [row for rows in found for row in rows.sort_by([("started_at", "descending")])[:MOST].to_pylist()]
@@ -164,14 +164,14 @@ def _counted(tables: Tables, gaps: list[Interval]) -> list[Gap]:
             tuples = np.asarray(rows.column("tuples"))
             counts += np.bincount(of_gap[lies_in], tuples[lies_in], len(gaps)).astype(np.int64)
     return [
-        Gap(start=None if start == BEFORE_ALL else start, end=end, late=int(count))
+        Gap(from_=None if start == BEFORE_ALL else start, to=end, late=int(count))
         for (start, end), count in zip(gaps, counts, strict=True)
     ]
 
 
 def _note(view: QueryView, committed: int | None, runs: int, gaps: int) -> str | None:
     if committed is None:
-        return "the stream has committed nothing yet: there is nothing to correct"
+        return f"{NOTHING_YET}: there is nothing to correct"
     if not _has_late_tuples(view):
         return "a join with a table answers each tuple as it comes: none is late, and nothing is to be corrected"
     if not runs:
@@ -181,4 +181,4 @@ def _note(view: QueryView, committed: int | None, runs: int, gaps: int) -> str |
     return None
 
 
-PANEL = Panel("ledger", ArrivalRequest, read, ("correction_runs", "proposals", "late", "metrics"))
+PANEL = Panel("ledger", TimesRequest, read, ("correction_runs", "proposals", "late", "metrics"))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.emd_join.planning import filters_of, method_of
-from tailrace.panels.arrival_range import arrival_range
+from tailrace.panels.arrival_range import NOTHING_YET
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.kinds.task_loads import TaskLoads, task_loads
@@ -63,8 +63,6 @@ class EmdJoinAnswer(KindAnswer):
 
     Attributes
     ----------
-    start, end : int or None
-        The range; null before anything is committed.
     loads : TaskLoads
         The exact distances that each task computed.
     filters : list of Filter
@@ -75,8 +73,6 @@ class EmdJoinAnswer(KindAnswer):
     """
 
     kind: Literal["emd_join"] = "emd_join"
-    start: int | None
-    end: int | None
     loads: TaskLoads
     boundaries: Boundaries
     filters: list[Filter]
@@ -92,23 +88,23 @@ def read(view: QueryView, request: KindRequest) -> EmdJoinAnswer:
     if manifest is not None:
         query = query.fixed_by(manifest.structure)
     assert isinstance(query, EmdJoinQuery)
-    shown = arrival_range(view.layout, request)
+    ends = request.ends(view.tables)
     rows, plans, plans_total = pa.schema(_COLUMNS.items()).empty_table(), list[StampedFact](), 0
-    if shown is not None:
-        rows = read_known(view.tables, "metrics", _COLUMNS, within("committed", *shown))
-        plans, plans_total = plans_from(view.tables, *shown, POINTS)
+    if ends is not None:
+        rows = read_known(view.tables, "metrics", _COLUMNS, within("committed", *ends))
+        plans, plans_total = plans_from(view.tables, *ends, POINTS)
     names = filters_of(query.emd_join)
     counts = _sums(rows["counts"], [*names, *_COUNTS])
     return EmdJoinAnswer(
-        start=None if shown is None else shown[0],
-        end=None if shown is None else shown[1],
+        from_=None if ends is None else ends[0],
+        to=None if ends is None else ends[1],
         loads=task_loads(rows),
         boundaries=_boundaries(plans, method_of(query.emd_join, query.emd_join.costs).width),
         filters=_filters(names, counts),
         **{name: counts[name] for name in _COUNTS},
         pairs=pc.sum(rows["answers"]).as_py() or 0,
         calibration=newest_calibration(view),
-        note=_note(shown, rows.num_rows, plans_total),
+        note=_note(ends, rows.num_rows, plans_total),
     )
 
 
@@ -144,9 +140,9 @@ def _places(spans: Sequence[Any], width: float) -> list[float | None]:
     return [None if abs(float(span)) >= FARTHEST_SPAN else float(span) * width for span in spans]
 
 
-def _note(shown: tuple[int, int] | None, batches: int, plans: int) -> str | None:
-    if shown is None:
-        return "the stream has committed nothing yet"
+def _note(ends: tuple[int, int] | None, batches: int, plans: int) -> str | None:
+    if ends is None:
+        return NOTHING_YET
     if not batches:
         return "the stream has committed nothing in this range of arrival"
     if plans > POINTS:

@@ -6,9 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tailrace.panels.arrival_range import ArrivalRequest
+from tailrace.panels.arrival_range import ArrivalAnswer, ArrivalRequest
 from tailrace.panels.kinds.calibration import Calibration
-from tailrace.panels.panel import PanelAnswer
 
 
 class KindRequest(ArrivalRequest):
@@ -18,8 +17,8 @@ class KindRequest(ArrivalRequest):
     limit: Annotated[int, Field(ge=1, le=200)] = 20
 
 
-class KindAnswer(PanelAnswer):
-    """The kind of a query, and the newest calibration of its policy; null where its policy takes none."""
+class KindAnswer(ArrivalAnswer):
+    """The kind of a query, the range of arrival of its series, if it has some, and the newest calibration, if any."""
 
     kind: str
     calibration: Calibration | None = None

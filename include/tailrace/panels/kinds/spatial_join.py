@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.panels.arrival_range import arrival_range
+from tailrace.panels.arrival_range import NOTHING_YET
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.kinds.task_loads import TaskLoads, task_loads
@@ -69,8 +69,6 @@ class SpatialJoinAnswer(KindAnswer):
 
     Attributes
     ----------
-    start, end : int or None
-        The range; null before anything is committed.
     grid : int or None
         The cells along each side of the extent; null where tuples are not spread by cells.
     extent : tuple of float or None
@@ -89,8 +87,6 @@ class SpatialJoinAnswer(KindAnswer):
 
     kind: Literal["spatial_join"] = "spatial_join"
     join: Literal["table", "window", "interval"]
-    start: int | None = None
-    end: int | None = None
     grid: int | None = None
     extent: tuple[float, float, float, float] | None = None
     cells: list[Cell] | None = None
@@ -110,22 +106,22 @@ def read(view: QueryView, request: KindRequest) -> SpatialJoinAnswer:
     if (grid := section.cells) is None:
         note = "its tuples are not spread by cells: each left one is joined with all right ones in one task"
         return SpatialJoinAnswer(join=section.join, calibration=newest_calibration(view), note=note)
-    shown = arrival_range(view.layout, request)
+    ends = request.ends(view.tables)
     rows = pa.schema(_COLUMNS.items()).empty_table()
-    if shown is not None:
-        rows = read_known(view.tables, "metrics", _COLUMNS, within("committed", *shown))
+    if ends is not None:
+        rows = read_known(view.tables, "metrics", _COLUMNS, within("committed", *ends))
     cells, total = _cells(rows["loads"], grid)
     return SpatialJoinAnswer(
         join=section.join,
-        start=None if shown is None else shown[0],
-        end=None if shown is None else shown[1],
+        from_=None if ends is None else ends[0],
+        to=None if ends is None else ends[1],
         grid=grid.n,
         extent=grid.extent,
         cells=cells,
         cells_total=total,
         loads=task_loads(_with_load(rows)),
         calibration=newest_calibration(view),
-        note=_note(shown, query.tasks, total),
+        note=_note(ends, query.tasks, total),
     )
 
 
@@ -180,9 +176,9 @@ def _versions(facts: Sequence[StampedFact], path: str) -> list[TableVersion]:
     return versions
 
 
-def _note(shown: tuple[int, int] | None, tasks: int, cells: int) -> str | None:
-    if shown is None:
-        return "the stream has committed nothing yet"
+def _note(ends: tuple[int, int] | None, tasks: int, cells: int) -> str | None:
+    if ends is None:
+        return NOTHING_YET
     if tasks == 1:
         return "it has one task, which measures no load by cell"
     if not cells:
