@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from tailrace.panels import frontier, promise
+from tailrace.panels import frontier, kind, ledger, promise, settings
 from tailrace.panels.panel import Panel
 
-PANELS: tuple[Panel, ...] = (frontier.PANEL, promise.PANEL)
+PANELS: tuple[Panel, ...] = (
+    frontier.PANEL,
+    promise.PANEL,
+    ledger.PANEL,
+    kind.PANEL,
+    settings.PANEL,
+)
 """All panels. Their addresses, their rights and their tests follow from this."""
