@@ -14,11 +14,10 @@ from pydantic import ValidationError
 from tailrace.disorder.policies import policy_from_json
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.next_facts import DECLARED
-from tailrace.ground.object_path import Location
 from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
-from tailrace.storage.tables import Tables
+from tailrace.storage.tables import Tables, newest_version
 
 _ASK_EVERY_S = 1.0
 
@@ -75,7 +74,7 @@ class Proposals:
 
     def newest(self, declared: SlackPolicy) -> Proposal | None:
         """Return the newest proposal made for these settings, whatever their text; None where there is none."""
-        version = _version(self.tables.layout.table("proposals"))
+        version = newest_version(self.tables.layout.table("proposals"))
         if version is None and not self.tables.layout.is_remote:
             self.tables.has("proposals")  # raises an error where only its log is lost
         if version is not None and version != self._version:
@@ -109,15 +108,6 @@ class Proposals:
 
     def _newest_read(self, declared: SlackPolicy) -> Proposal | None:
         return next((made for policy, made in reversed(self._proposals) if policy == declared), None)
-
-
-def _version(path: Location) -> int | None:
-    """Return the newest version of a Delta table, by the file names in its log; None where there is no table."""
-    try:
-        names = [file.name for file in (path / "_delta_log").iterdir()]
-    except FileNotFoundError:
-        return None
-    return max((int(name.split(".")[0]) for name in names if name[0].isdigit()), default=None)
 
 
 def _proposal(row: dict[str, Any]) -> tuple[SlackPolicy, Proposal] | None:

@@ -57,6 +57,8 @@ class Status:
         The record whose event time is furthest ahead of arrival; None where none is far ahead.
     problem : str or None
         What is wrong with the source, the disk or the stream; it is tried again.
+    is_awaiting : bool
+        Whether the problem is only that the source lacks something which may still come.
     rejected : str or None
         The most frequent reasons for which records were rejected, with an example each.
     """
@@ -80,6 +82,7 @@ class Status:
     busy_rows: int = 0
     batch_ms: int = 0
     problem: str | None = None
+    is_awaiting: bool = False
     repeats: int = 0
     quarantined: int = 0
     filtered: int = 0

@@ -17,9 +17,9 @@ from tailrace.sources.segments import Segment, Types
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.table_schemas import schemas
-from tailrace.stream.retrying import POLL_S, SOURCE, retried
+from tailrace.stream.retrying import POLL_S, retried
 from tailrace.stream.source_opening import open_feeds, problem_of
-from tailrace.stream.status_reporter import StatusReporter
+from tailrace.stream.status_reporter import AWAITED, StatusReporter
 from tailrace.stream.table_versions import TableVersions
 
 Segments = dict[str, list[Segment]]
@@ -66,7 +66,7 @@ class OpenSources:
                 with retried(retries, reporter):
                     for name, feed in self.feeds.items():
                         self.segments[name] += feed.fresh()
-                    reporter.report_problem(SOURCE, problem_of(self.feeds))
+                    reporter.report_problem(AWAITED, problem_of(self.feeds))
 
 
 def reopen(open_sources: Callable[[], OpenSources], is_live: bool, reporter: StatusReporter) -> OpenSources | None:

@@ -16,7 +16,7 @@ POLL_S = 0.2
 """Interval, in s, at which a live run that waits looks for a drain request, and for the end of a wait or a batch."""
 
 SOURCE = "source"
-"""Name under which the status reports problems of a stream's source."""
+"""Name under which the status reports that a stream's source can't be read."""
 
 UNFIT_S = 60.0
 """Seconds after which a live run fails whose source has columns or types that don't fit: no retry puts it right."""

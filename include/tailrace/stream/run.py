@@ -20,9 +20,9 @@ from tailrace.storage.progress import read_progress
 from tailrace.storage.written_batches import repair
 from tailrace.stream.failures import Failure
 from tailrace.stream.planner import Planner
-from tailrace.stream.retrying import POLL_S, SOURCE, retried
+from tailrace.stream.retrying import POLL_S, retried
 from tailrace.stream.sink import Sink
-from tailrace.stream.status_reporter import StatusReporter
+from tailrace.stream.status_reporter import AWAITED, StatusReporter
 
 OnBatch = Callable[[int, int, dict[str, pa.Table]], None]
 """Callback after each batch: its number, the number of rows still to be read, and the rows written to each table."""
@@ -142,7 +142,7 @@ class StreamRun:
         if self.source_retries.due:
             with retried(self.source_retries, self.reporter):
                 planned = self.planner.plan_batch(progress) is not None
-                self.reporter.report_problem(SOURCE, self.planner.problem)
+                self.reporter.report_problem(AWAITED, self.planner.problem)
         return planned
 
     def require_retryable(self, error: Exception) -> None:

@@ -26,6 +26,9 @@ from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY
 from tailrace.stream.run_options import RunOptions
 
+AWAITED = "awaited source"
+"""Name under which the status reports that a stream's source lacks something which may still come."""
+
 _WRITE_EVERY_S = 1.0
 _WRITTEN_AT_ONCE = ("starting", "drained", "ended")  # no report may follow for long
 _RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next one; some compact tables
@@ -140,7 +143,8 @@ class StatusReporter:
         print(f"{part}: {'works again' if problem is None else problem}", file=sys.stderr, flush=True)
         self._problems = {name: text for name, text in (self._problems | {part: problem}).items() if text is not None}
         problems = "; ".join(f"{name}: {text}" for name, text in self._problems.items())
-        self._status = replace(self._status, problem=problems or None)
+        is_awaiting = set(self._problems) == {AWAITED}
+        self._status = replace(self._status, problem=problems or None, is_awaiting=is_awaiting)
         self._written_s = -math.inf
 
     def batch_written(self, batch: int, written: dict[str, pa.Table]) -> Progress:

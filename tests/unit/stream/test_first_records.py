@@ -12,9 +12,8 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.stream import local_stream, opening
 from tailrace.stream.opening import OpenSources, create_checkpoint
-from tailrace.stream.retrying import SOURCE
 from tailrace.stream.run_options import RunOptions
-from tailrace.stream.status_reporter import StatusReporter
+from tailrace.stream.status_reporter import AWAITED, StatusReporter
 
 
 class LateLog(Log):
@@ -58,7 +57,7 @@ def test_a_source_that_fails_meanwhile_loses_no_segment_of_the_other(reporter, t
     feeds["right"].first_types = 5
     OpenSources(feeds, found).await_first_records(reporter)
     reporter.report("drained")
-    assert Status.read(Layout(tmp_path / "pairs")).problem == f"{SOURCE}: stream right: its last line is cut"
+    assert Status.read(Layout(tmp_path / "pairs")).problem == f"{AWAITED}: stream right: its last line is cut"
 
 
 def test_a_bounded_run_without_a_record_of_each_stream_writes_nothing(tmp_path, monkeypatch):
