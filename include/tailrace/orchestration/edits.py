@@ -43,11 +43,9 @@ def warning(layout: Layout, file: Path) -> str | None:
 
 
 def in_words(layout: Layout, changed: list[Difference]) -> str:
-    """Describe settings that are not in force, and what to do."""
+    """Describe settings that are not in force, and what to do, a line for each."""
     name = layout.home.name
-    shown = "; ".join(map(str, changed[:_SHOWN]))
-    more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-    return (
-        f"{name}: {counted(len(changed), 'setting')} not in force, its driver runs what was deployed: {shown}{more}. "
-        f"To put it in force: tailrace drain {name}, then tailrace deploy {name}"
-    )
+    fault = f"{name}: {counted(len(changed), 'setting')} not in force, its driver runs what was deployed:"
+    more = [f"and {len(changed) - _SHOWN} more"] if len(changed) > _SHOWN else []
+    remedy = f"to put it in force: tailrace drain {name}, then tailrace deploy {name}"
+    return "\n    ".join([fault, *map(str, changed[:_SHOWN]), *more, remedy])
