@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.storage.layout import Layout
+from tailrace.storage.table_log import newest_version
 from tailrace.storage.table_schemas import QUALITY
-from tailrace.storage.tables import Tables, newest_version, within
+from tailrace.storage.tables import Tables, within
 
 NEWEST = 10
 """The number of newest buckets of the table `quality` that are judged together."""
