@@ -31,15 +31,45 @@ export class Actions {
   show() {
     if (this.failure) {
       if (this.failure.status === 401) return;
-      render(this.root, h("details", null, h("summary", null, "The actions are not known"), failed(this.failure, () => this.load())));
+      render(
+        this.root,
+        h(
+          "details",
+          null,
+          h("summary", null, "The actions are not known"),
+          failed(this.failure, () => this.load()),
+        ),
+      );
       return;
     }
-    render(this.root, this.list.length ? h("div", { class: "row", role: "group", "aria-label": "Actions" }, this.list.map((action) => {
-      const why = action.is_allowed ? action.says : action.why_not ?? "You may not do this.";
-      return [h("button", { type: "button", key: action.name, title: why, "aria-describedby": action.is_allowed ? null : `why-${action.name}`,
-        class: action.is_allowed ? null : "off", on: { click: () => this.openDialog(action, null) } }, `${action.title} …`),
-      action.is_allowed ? null : h("span", { class: "offscreen", id: `why-${action.name}` }, why)];
-    })) : null, this.outcome);
+    render(
+      this.root,
+      this.list.length
+        ? h(
+            "div",
+            { class: "row", role: "group", "aria-label": "Actions" },
+            this.list.map((action) => {
+              const why = action.is_allowed ? action.says : (action.why_not ?? "You may not do this.");
+              return [
+                h(
+                  "button",
+                  {
+                    type: "button",
+                    key: action.name,
+                    title: why,
+                    "aria-describedby": action.is_allowed ? null : `why-${action.name}`,
+                    class: action.is_allowed ? null : "off",
+                    on: { click: () => this.openDialog(action, null) },
+                  },
+                  `${action.title} …`,
+                ),
+                action.is_allowed ? null : h("span", { class: "offscreen", id: `why-${action.name}` }, why),
+              ];
+            }),
+          )
+        : null,
+      this.outcome,
+    );
   }
 
   open(name, range) {
@@ -50,20 +80,63 @@ export class Actions {
   openDialog(action, range) {
     const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
     const back = document.activeElement;
-    const close = () => { dialog.close(); };
-    dialog.addEventListener("close", () => { dialog.remove(); back?.focus?.(); });
+    const close = () => {
+      dialog.close();
+    };
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      back?.focus?.();
+    });
     const state = { isBusy: false, failure: null };
     const values = prefill(action.fields ?? [], range);
-    const show = () => render(dialog, h("form", { method: "dialog", on: { submit: (event) => { event.preventDefault(); run(event.currentTarget); } } },
-      h("h2", { id: "dialog-title" }, action.title),
-      action.says ? h("p", null, longText(action.says, 1000)) : null,
-      range?.isArrival ? h("p", { class: "hint" }, "You drew a range of arrival; a correction takes one of event time. The fields hold the event times of what arrived then.") : null,
-      action.is_allowed ? null : problems([{ where: action.title, fault: action.why_not ?? "you may not do this", remedy: "ask an administrator of Airflow for the right, or see the stream's state" }]),
-      action.is_allowed ? (action.fields ?? []).map((each) => field(each, values[each.name])) : null,
-      state.failure ? failed(state.failure) : null,
-      h("div", { class: "row end" },
-        h("button", { type: "button", on: { click: close } }, action.is_allowed ? "Cancel" : "Close"),
-        action.is_allowed ? h("button", { type: "submit", class: "primary", disabled: state.isBusy }, state.isBusy ? "Sending …" : action.title) : null)));
+    const show = () =>
+      render(
+        dialog,
+        h(
+          "form",
+          {
+            method: "dialog",
+            on: {
+              submit: (event) => {
+                event.preventDefault();
+                run(event.currentTarget);
+              },
+            },
+          },
+          h("h2", { id: "dialog-title" }, action.title),
+          action.says ? h("p", null, longText(action.says, 1000)) : null,
+          range?.isArrival
+            ? h(
+                "p",
+                { class: "hint" },
+                "You drew a range of arrival; a correction takes one of event time. The fields hold the event times of what arrived then.",
+              )
+            : null,
+          action.is_allowed
+            ? null
+            : problems([
+                {
+                  where: action.title,
+                  fault: action.why_not ?? "you may not do this",
+                  remedy: "ask an administrator of Airflow for the right, or see the stream's state",
+                },
+              ]),
+          action.is_allowed ? (action.fields ?? []).map((each) => field(each, values[each.name])) : null,
+          state.failure ? failed(state.failure) : null,
+          h(
+            "div",
+            { class: "row end" },
+            h("button", { type: "button", on: { click: close } }, action.is_allowed ? "Cancel" : "Close"),
+            action.is_allowed
+              ? h(
+                  "button",
+                  { type: "submit", class: "primary", disabled: state.isBusy },
+                  state.isBusy ? "Sending …" : action.title,
+                )
+              : null,
+          ),
+        ),
+      );
     const run = async (form) => {
       const conf = read(action.fields ?? [], form);
       Object.assign(state, { isBusy: true, failure: null });
@@ -91,7 +164,8 @@ export class Actions {
     let answer = {};
     for (const [index, request] of requests.entries()) {
       const isLast = index === requests.length - 1;
-      const body = isLast && action.fields?.length ? { ...request.body, conf: { ...request.body?.conf, ...conf } } : request.body;
+      const body =
+        isLast && action.fields?.length ? { ...request.body, conf: { ...request.body?.conf, ...conf } } : request.body;
       answer = await send(request.method, request.path, body);
     }
     return answer;
@@ -100,9 +174,17 @@ export class Actions {
 
 function outcome(action, answer) {
   const run = answer.dag_run_id ?? "";
-  const path = action.run && (run || !action.run.includes("{dag_run_id}")) ? action.run.replaceAll("{dag_run_id}", encodeURIComponent(run)) : null;
+  const path =
+    action.run && (run || !action.run.includes("{dag_run_id}"))
+      ? action.run.replaceAll("{dag_run_id}", encodeURIComponent(run))
+      : null;
   const address = airflowAddress(path);
-  return h("p", { class: "note", role: "status" }, `${action.title}: sent to Airflow at ${moment(Date.now())}. `, address ? airflowLink(address, run ? `See its run ${run.slice(0, 80)}` : "See it in Airflow") : null);
+  return h(
+    "p",
+    { class: "note", role: "status" },
+    `${action.title}: sent to Airflow at ${moment(Date.now())}. `,
+    address ? airflowLink(address, run ? `See its run ${run.slice(0, 80)}` : "See it in Airflow") : null,
+  );
 }
 
 // Return the values that the fields begin with: their own, or the event times of a range.
@@ -122,10 +204,25 @@ const toMs = (value) => (typeof value === "string" && value ? Date.parse(value) 
 function field(each, value) {
   const help = each.help ? h("span", { class: "hint" }, longText(each.help, 400)) : null;
   if (each.type === "boolean") {
-    return h("label", { class: "field check" }, h("input", { type: "checkbox", name: each.name, checked: Boolean(value) }), h("span", null, each.label ?? each.name), help);
+    return h(
+      "label",
+      { class: "field check" },
+      h("input", { type: "checkbox", name: each.name, checked: Boolean(value) }),
+      h("span", null, each.label ?? each.name),
+      help,
+    );
   }
-  const props = { datetime: { type: "datetime-local", step: "0.001", value: toField(toMs(value)) }, integer: { type: "number", step: "1", value: value ?? "" } }[each.type] ?? { type: "text", value: value ?? "" };
-  return h("label", { class: "field" }, `${each.label ?? each.name}${each.type === "datetime" ? ` (${zoneName()})` : ""}`, h("input", { name: each.name, autocomplete: "off", ...props }), help);
+  const props = {
+    datetime: { type: "datetime-local", step: "0.001", value: toField(toMs(value)) },
+    integer: { type: "number", step: "1", value: value ?? "" },
+  }[each.type] ?? { type: "text", value: value ?? "" };
+  return h(
+    "label",
+    { class: "field" },
+    `${each.label ?? each.name}${each.type === "datetime" ? ` (${zoneName()})` : ""}`,
+    h("input", { name: each.name, autocomplete: "off", ...props }),
+    help,
+  );
 }
 
 // Read the fields of a form; what is empty is left out, so Airflow's own default holds. Times are ISO 8601, UTC.

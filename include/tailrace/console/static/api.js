@@ -24,10 +24,20 @@ function failure(status, body, path, isAction) {
   const detail = detailOf(body);
   const named = {
     401: ["you are not logged in, or your session ended", "log in to Airflow, and come back"],
-    403: isAction ? ["you have no right to do this", detail || "ask an administrator of Airflow for the right to trigger and edit this DAG"]
-      : ["you have no right to see this", detail || "ask an administrator of Airflow for the right to read this DAG and its logs"],
+    403: isAction
+      ? [
+          "you have no right to do this",
+          detail || "ask an administrator of Airflow for the right to trigger and edit this DAG",
+        ]
+      : [
+          "you have no right to see this",
+          detail || "ask an administrator of Airflow for the right to read this DAG and its logs",
+        ],
     404: ["the server has nothing at this address", "check the query's name; it may have been removed"],
-  }[status] ?? [`the server answered ${status}`, status >= 500 ? "the page tries again by itself" : "read the API server's log"];
+  }[status] ?? [
+    `the server answered ${status}`,
+    status >= 500 ? "the page tries again by itself" : "read the API server's log",
+  ];
   const fault = detail && status !== 403 ? `${named[0]}: ${detail}` : named[0];
   return new Failure(status, [{ where: path, fault, remedy: named[1] }], status >= 500 || status === 429);
 }
@@ -58,7 +68,12 @@ async function fetched(url, path, options, signal) {
     try {
       body = text ? JSON.parse(text) : null;
     } catch {
-      if (answer.ok) throw new Failure(502, [{ where: path, fault: "the answer is no JSON", remedy: "read the API server's log" }], true);
+      if (answer.ok)
+        throw new Failure(
+          502,
+          [{ where: path, fault: "the answer is no JSON", remedy: "read the API server's log" }],
+          true,
+        );
     }
   } catch (error) {
     if (error instanceof Failure || signal?.aborted) throw error;
@@ -88,7 +103,8 @@ export function send(method, path, body) {
 // Return the address of a query's page.
 export function queryAddress(name, params = {}) {
   const url = new URL(`queries/${encodeURIComponent(name)}`, BASE);
-  for (const [key, value] of Object.entries(params)) if (value !== null && value !== undefined) url.searchParams.set(key, value);
+  for (const [key, value] of Object.entries(params))
+    if (value !== null && value !== undefined) url.searchParams.set(key, value);
   return url.href;
 }
 

@@ -24,8 +24,39 @@ export function timeLabels(splits, step) {
   });
 }
 
-const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000, 900000,
-  1800000, 3600000, 7200000, 10800000, 21600000, 43200000, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY];
+const STEPS = [
+  1,
+  2,
+  5,
+  10,
+  20,
+  50,
+  100,
+  200,
+  500,
+  1000,
+  2000,
+  5000,
+  10000,
+  15000,
+  30000,
+  60000,
+  120000,
+  300000,
+  600000,
+  900000,
+  1800000,
+  3600000,
+  7200000,
+  10800000,
+  21600000,
+  43200000,
+  DAY,
+  2 * DAY,
+  7 * DAY,
+  14 * DAY,
+  28 * DAY,
+];
 
 // The distances between ticks of an axis of durations, in milliseconds.
 export const DURATION_STEPS = STEPS.concat([60, 120, 365].map((days) => days * DAY));

@@ -12,17 +12,22 @@ function listen(node, handlers) {
   node.handlers = { ...Object.fromEntries(Object.keys(node.handlers ?? {}).map((type) => [type, null])), ...handlers };
 }
 
+// Characters that turn the direction of the text after them are shown by name: data must not reorder the page.
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+const visible = (text) => text.replace(TURNS, (turn) => `[U+${turn.charCodeAt(0).toString(16).toUpperCase()}]`);
+
 function build(node, props, children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "on") listen(node, value);
     else if (name === "key") node.key = value;
-    else if (name === "css") for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
+    else if (name === "css")
+      for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
     else node.setAttribute(name, value === true ? "" : String(value));
   }
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    node.append(child instanceof Node ? child : document.createTextNode(visible(String(child))));
   }
   return node;
 }
@@ -69,7 +74,9 @@ function update(old, now) {
     return;
   }
   for (const { name } of [...old.attributes]) if (!KEPT.has(name) && !now.hasAttribute(name)) old.removeAttribute(name);
+  const isTyping = old === document.activeElement;
   for (const { name, value } of [...now.attributes]) {
+    if (name === "value" && isTyping) continue;
     if (!KEPT.has(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   if (!old.widget && old.getAttribute("class") !== now.getAttribute("class")) {

@@ -5,7 +5,8 @@ const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 7 });
 
-export const count = (value) => (isNumber(value) ? whole.format(value) : value === null || value === undefined ? NONE : String(value));
+export const count = (value) =>
+  isNumber(value) ? whole.format(value) : value === null || value === undefined ? NONE : String(value);
 
 export function number(value) {
   if (!isNumber(value)) return value === null || value === undefined ? NONE : String(value);
@@ -27,7 +28,12 @@ export function share(value) {
   return percent < 50 ? "< 0.000001 %" : "> 99.999999 %";
 }
 
-const UNITS = [["d", 86400000], ["h", 3600000], ["min", 60000], ["s", 1000]];
+const UNITS = [
+  ["d", 86400000],
+  ["h", 3600000],
+  ["min", 60000],
+  ["s", 1000],
+];
 
 // Return a duration in at most two units.
 export function duration(ms) {

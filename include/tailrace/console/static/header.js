@@ -10,16 +10,27 @@ const DAGS = { stream: "Stream", correct: "Correction", calibrate: "Calibration"
 
 export function header(name, row, context) {
   const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
-  return h("div", { class: "head" },
-    h("div", { class: "title" },
+  return h(
+    "div",
+    { class: "head" },
+    h(
+      "div",
+      { class: "title" },
       h("h1", null, longText(name, 120)),
       h("span", { class: "big" }, badge(row.state?.word, row.state?.tone)),
       h("span", { class: "hint" }, row.kind ?? (row.file === null ? "file gone" : "")),
       h("span", { class: "grow" }),
-      copyButton(() => window.location.href, "Copy link")),
+      copyButton(() => window.location.href, "Copy link"),
+    ),
     row.state?.why ? h("p", { class: "lead" }, longText(row.state.why, 400)) : null,
     figures([
-      ["Promise", [promiseBadge(row.promise), row.promise?.detail ? h("span", { class: "hint" }, longText(row.promise.detail, 80)) : null]],
+      [
+        "Promise",
+        [
+          promiseBadge(row.promise),
+          row.promise?.detail ? h("span", { class: "hint" }, longText(row.promise.detail, 80)) : null,
+        ],
+      ],
       ["Behind", duration(row.behind_ms), "Wall clock less the arrival time that is committed"],
       ["Unread rows", count(row.rows_left), "Rows known in the source that no batch has read"],
       ["Frontier", time(row.frontier, brief), "The watermark: answers of windows that end before it are out"],
@@ -28,10 +39,38 @@ export function header(name, row, context) {
       ["Answers", count(row.answers)],
       ["Late, last hour", count(row.late_hour)],
       ["Quarantined, last hour", count(row.quarantined_hour)],
-      row.has_late_tuples === false ? null : ["Last correction", row.last_correction ? [time(row.last_correction.at, brief), row.last_correction.late ? h("span", { class: "hint" }, `${count(row.last_correction.late)} late tuples`) : null] : "none yet"],
+      row.has_late_tuples === false
+        ? null
+        : [
+            "Last correction",
+            row.last_correction
+              ? [
+                  time(row.last_correction.at, brief),
+                  row.last_correction.late
+                    ? h("span", { class: "hint" }, `${count(row.last_correction.late)} late tuples`)
+                    : null,
+                ]
+              : "none yet",
+          ],
       ["Starts, last day", count(row.starts), "How often the driver started in the last day"],
     ]),
-    dags.length ? h("p", { class: "row hint" }, "In Airflow:", dags.map(([key, title]) => dagLink(row.dags[key], title)),
-      row.dags.stream ? h("a", { href: new URL(`../driver_log/${encodeURIComponent(row.dags.stream)}`, import.meta.url).href }, "Driver's log") : null,
-      context.summary?.file ? h("span", null, "File: ", h("span", { class: "mono" }, longText(row.file, 120))) : null) : null);
+    dags.length
+      ? h(
+          "p",
+          { class: "row hint" },
+          "In Airflow:",
+          dags.map(([key, title]) => dagLink(row.dags[key], title)),
+          row.dags.stream
+            ? h(
+                "a",
+                { href: new URL(`../driver_log/${encodeURIComponent(row.dags.stream)}`, import.meta.url).href },
+                "Driver's log",
+              )
+            : null,
+          context.summary?.file
+            ? h("span", null, "File: ", h("span", { class: "mono" }, longText(row.file, 120)))
+            : null,
+        )
+      : null,
+  );
 }

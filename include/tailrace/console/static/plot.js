@@ -21,7 +21,8 @@ function palette(host) {
   return colours;
 }
 
-const clear = (colour, opacity) => colour.replace(/^rgba?\(([^)]*)\)$/, (_, parts) => `rgba(${parts.split(",").slice(0, 3).join(",")}, ${opacity})`);
+const clear = (colour, opacity) =>
+  colour.replace(/^rgba?\(([^)]*)\)$/, (_, parts) => `rgba(${parts.split(",").slice(0, 3).join(",")}, ${opacity})`);
 
 function pathsOf(style) {
   if (style === "bars") return uPlot.paths.bars({ size: [0.9, 14], align: 0 });
@@ -37,13 +38,27 @@ function seriesOf(spec, colours) {
     return {
       label: series.name,
       stroke: colour,
-      width: style === "bars" ? 0 : series.width ?? 1.5,
-      fill: style === "bars" ? clear(colour, series.tone === "soft" ? 0.45 : 0.8) : series.fill ? clear(colour, 0.12) : undefined,
+      width: style === "bars" ? 0 : (series.width ?? 1.5),
+      fill:
+        style === "bars"
+          ? clear(colour, series.tone === "soft" ? 0.45 : 0.8)
+          : series.fill
+            ? clear(colour, 0.12)
+            : undefined,
       dash: DASHES[style],
       paths: pathsOf(style),
       scale: "y",
       spanGaps: false,
-      points: style === "bars" ? { show: false } : { show: style === "points" ? true : undefined, size: style === "points" ? 6 : 4, fill: colour, stroke: colour, width: 0 },
+      points:
+        style === "bars"
+          ? { show: false }
+          : {
+              show: style === "points" ? true : undefined,
+              size: style === "points" ? 6 : 4,
+              fill: colour,
+              stroke: colour,
+              width: 0,
+            },
     };
   });
 }
@@ -56,12 +71,16 @@ function rangeOf(spec) {
     let high = most ?? 1;
     for (const line of spec().lines ?? []) [low, high] = [Math.min(low, line.at), Math.max(high, line.at)];
     for (const band of spec().bands ?? []) {
-      for (const end of [band.from, band.to]) if (Number.isFinite(end)) [low, high] = [Math.min(low, end), Math.max(high, end)];
+      for (const end of [band.from, band.to])
+        if (Number.isFinite(end)) [low, high] = [Math.min(low, end), Math.max(high, end)];
     }
     if (y.zero) [low, high] = [Math.min(0, low), Math.max(0, high)];
     const room = (high - low || Math.abs(high) || 1) * 0.08;
     const bottom = y.zero && low === 0 ? 0 : low - room;
-    return [y.min !== undefined ? Math.max(y.min, bottom) : bottom, y.max !== undefined ? Math.min(y.max, high + room) : high + room];
+    return [
+      y.min !== undefined ? Math.max(y.min, bottom) : bottom,
+      y.max !== undefined ? Math.min(y.max, high + room) : high + room,
+    ];
   };
 }
 
@@ -128,33 +147,65 @@ export function draw(host, read, width, hooks) {
   const colours = palette(host);
   const font = `11px ${getComputedStyle(host).fontFamily}`;
   const isTime = spec.x.kind !== "duration";
-  const axis = { stroke: colours.soft, font, grid: { stroke: colours.line, width: 1 }, ticks: { stroke: colours.line, width: 1, size: 4 } };
+  const axis = {
+    stroke: colours.soft,
+    font,
+    grid: { stroke: colours.line, width: 1 },
+    ticks: { stroke: colours.line, width: 1, size: 4 },
+  };
   const show = spec.y?.show ?? number;
   const isDuration = show === duration;
   const labels = (values) => values.map((value) => (value === null ? null : show(value)));
-  return new uPlot({
-    width, height: spec.height ?? 180, ms: 1, padding: [spec.marks?.length ? 18 : 8, 8, 0, 0],
-    tzDate: (ms) => (isUtc() ? uPlot.tzDate(new Date(ms), "Etc/UTC") : new Date(ms)),
-    legend: { show: false },
-    cursor: { y: false, points: { size: 7 }, sync: spec.sync ? { key: spec.sync, setSeries: false } : undefined,
-      drag: { x: Boolean(spec.onRange), y: false, setScale: false } },
-    scales: { x: { time: isTime, range: spec.x.range ? () => read().x.range : undefined }, y: { dir: spec.y?.isDown ? -1 : 1, range: rangeOf(read) } },
-    axes: [
-      { ...axis, size: isTime ? 38 : 28, space: 76, values: (_, splits, __, ___, step) => (isTime ? timeLabels(splits, step) : durationLabels(splits)),
-        ...(isTime ? {} : { incrs: DURATION_STEPS }) },
-      { ...axis, size: widthOf, space: 32, values: (_, splits) => labels(splits), ...(isDuration ? { incrs: DURATION_STEPS } : {}) },
-    ],
-    series: [{}, ...seriesOf(spec, colours)],
-    hooks: {
-      drawClear: [(plot) => drawBelow(plot, read(), colours)],
-      draw: [(plot) => drawAbove(plot, read(), colours)],
-      setCursor: [(plot) => hooks.onCursor(plot.cursor.idx ?? null)],
-      setSelect: [(plot) => {
-        const { left, width: wide } = plot.select;
-        if (wide > 3) hooks.onSelect(plot.posToVal(left, "x"), plot.posToVal(left + wide, "x"));
-      }],
+  return new uPlot(
+    {
+      width,
+      height: spec.height ?? 180,
+      ms: 1,
+      padding: [spec.marks?.length ? 18 : 8, 18, 0, 0],
+      tzDate: (ms) => (isUtc() ? uPlot.tzDate(new Date(ms), "Etc/UTC") : new Date(ms)),
+      legend: { show: false },
+      cursor: {
+        y: false,
+        points: { size: 7 },
+        sync: spec.sync ? { key: spec.sync, setSeries: false } : undefined,
+        drag: { x: Boolean(spec.onRange), y: false, setScale: false },
+      },
+      scales: {
+        x: { time: isTime, range: spec.x.range ? () => read().x.range : undefined },
+        y: { dir: spec.y?.isDown ? -1 : 1, range: rangeOf(read) },
+      },
+      axes: [
+        {
+          ...axis,
+          size: isTime ? 38 : 28,
+          space: 76,
+          values: (_, splits, __, ___, step) => (isTime ? timeLabels(splits, step) : durationLabels(splits)),
+          ...(isTime ? {} : { incrs: DURATION_STEPS }),
+        },
+        {
+          ...axis,
+          size: widthOf,
+          space: 32,
+          values: (_, splits) => labels(splits),
+          ...(isDuration ? { incrs: DURATION_STEPS } : {}),
+        },
+      ],
+      series: [{}, ...seriesOf(spec, colours)],
+      hooks: {
+        drawClear: [(plot) => drawBelow(plot, read(), colours)],
+        draw: [(plot) => drawAbove(plot, read(), colours)],
+        setCursor: [(plot) => hooks.onCursor(plot.cursor.idx ?? null)],
+        setSelect: [
+          (plot) => {
+            const { left, width: wide } = plot.select;
+            if (wide > 3) hooks.onSelect(plot.posToVal(left, "x"), plot.posToVal(left + wide, "x"));
+          },
+        ],
+      },
     },
-  }, dataOf(spec), host);
+    dataOf(spec),
+    host,
+  );
 }
 
 export const dataOf = (spec) => [spec.x.values, ...spec.series.map((series) => series.values)];

@@ -66,9 +66,14 @@ export function showFreshness(root, poll) {
     return;
   }
   const { status, message } = poll.failure;
-  const wait = status === 0 || poll.failure.isTemporary ? `; next try in at most ${duration(Math.min(SLOWEST_MS, EVERY_MS * 2 ** Math.min(poll.failures, 4)))}` : "";
+  const wait =
+    status === 0 || poll.failure.isTemporary
+      ? `; next try in at most ${duration(Math.min(SLOWEST_MS, EVERY_MS * 2 ** Math.min(poll.failures, 4)))}`
+      : "";
   root.className = "fresh stale";
-  const since = poll.updated ? ["Not updated since ", time(Math.floor(poll.updated / 1000) * 1000, brief)] : ["Not loaded"];
+  const since = poll.updated
+    ? ["Not updated since ", time(Math.floor(poll.updated / 1000) * 1000, brief)]
+    : ["Not loaded"];
   render(root, h("strong", null, since), h("span", null, `${message}${wait}`));
   if (poll.failures === 1) announce(`Not updated: ${message}`);
 }

@@ -10,9 +10,19 @@ import { tabs } from "./tabs.js";
 import { onZone, time, zoneSwitch } from "./time.js";
 import { empty, failed, loading, note } from "./ui.js";
 
+const ABSENT = [401, 403, 404];
 const place = (id) => document.getElementById(id);
 const name = decodeURIComponent(new URL(window.location.href).pathname.replace(/\/+$/, "").split("/").pop());
-const page = { part: null, params: {}, summary: null, summaryFailure: null, data: null, failure: null, local: {}, selected: null };
+const page = {
+  part: null,
+  params: {},
+  summary: null,
+  summaryFailure: null,
+  data: null,
+  failure: null,
+  local: {},
+  selected: null,
+};
 let partPoll = null;
 let shownTab = null; // scrolled to once, so the list stays where the reader moved it
 
@@ -26,24 +36,45 @@ function readAddress() {
 // What a part may use: its settings in the address, the summary, and the range that the reader selected.
 const context = {
   name,
-  get part() { return page.part; },
-  get params() { return page.params; },
-  get summary() { return page.summary; },
-  get local() { return page.local; },
-  get selected() { return page.selected; },
+  get part() {
+    return page.part;
+  },
+  get params() {
+    return page.params;
+  },
+  get summary() {
+    return page.summary;
+  },
+  get local() {
+    return page.local;
+  },
+  get selected() {
+    return page.selected;
+  },
   // The address of this page with other settings; null takes one away.
-  address: (params, part = page.part) => queryAddress(name, { part, ...(part === page.part ? page.params : {}), ...params }),
+  address: (params, part = page.part) =>
+    queryAddress(name, { part, ...(part === page.part ? page.params : {}), ...params }),
   // Go to other settings of this part.
   set: (params) => go(page.part, { ...page.params, ...params }),
   open: (part, params = {}) => go(part, params),
-  link: (part, params, ...text) => h("a", { href: queryAddress(name, { part, ...params }), on: { click: (event) => follow(event, part, params) } }, text),
+  link: (part, params, ...text) =>
+    h(
+      "a",
+      { href: queryAddress(name, { part, ...params }), on: { click: (event) => follow(event, part, params) } },
+      text,
+    ),
   read: (path, params, signal) => get(`queries/${encodeURIComponent(name)}/${path}`, params, signal),
   // Select a range; `range` says whether it is one of event time or of arrival, and what event times it covers.
-  select(range) { page.selected = range; showPart(); },
+  select(range) {
+    page.selected = range;
+    showPart();
+  },
   show: () => showPart(),
   reload: () => partPoll?.now(),
   correct: (range) => actions.open("correct", range),
-  get canCorrect() { return actions.has("correct"); },
+  get canCorrect() {
+    return actions.has("correct");
+  },
 };
 
 function follow(event, part, params) {
@@ -54,7 +85,9 @@ function follow(event, part, params) {
 
 function go(part, params) {
   const isOther = part !== page.part;
-  const known = Object.fromEntries(Object.entries(params).filter(([, value]) => value !== null && value !== undefined && value !== ""));
+  const known = Object.fromEntries(
+    Object.entries(params).filter(([, value]) => value !== null && value !== undefined && value !== ""),
+  );
   window.history.pushState(null, "", queryAddress(name, { part, ...known }));
   enter(isOther);
   if (isOther) announce(`${titleOf(page.part, page.summary)} opened`);
@@ -101,6 +134,7 @@ function onSummary(poll) {
   showHead();
   showTabs();
   showTitle();
+  if (!page.summary) showPart();
 }
 
 function showTitle() {
@@ -111,7 +145,12 @@ function showTitle() {
 
 function showHead() {
   const { summary, summaryFailure } = page;
-  if (!summary && summaryFailure) render(place("summary"), h("h1", null, name), failed(summaryFailure, () => summaryPoll.now()));
+  if (!summary && summaryFailure)
+    render(
+      place("summary"),
+      h("h1", null, name),
+      failed(summaryFailure, () => summaryPoll.now()),
+    );
   else if (summary) render(place("summary"), header(name, summary, context));
   else render(place("summary"), h("h1", null, name));
 }
@@ -121,7 +160,14 @@ function showTabs() {
   const all = Object.keys(PARTS).filter((part) => part !== "answer" && (!known || known.includes(part)));
   const chosen = page.part === "answer" ? "answers" : page.part;
   const shown = known ? all : [chosen];
-  render(place("tabs"), tabs(shown.map((part) => ({ id: part, title: titleOf(part, page.summary), href: queryAddress(name, { part }) })), chosen, (part) => go(part, {})));
+  render(
+    place("tabs"),
+    tabs(
+      shown.map((part) => ({ id: part, title: titleOf(part, page.summary), href: queryAddress(name, { part }) })),
+      chosen,
+      (part) => go(part, {}),
+    ),
+  );
   place("part").setAttribute("aria-labelledby", `tab-${chosen}`);
   if (shownTab !== chosen || !known) place(`tab-${chosen}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
   shownTab = known ? chosen : null;
@@ -131,6 +177,7 @@ function showPart() {
   const root = place("part");
   const module = PARTS[page.part];
   root.setAttribute("aria-busy", String(!page.data && !page.failure));
+  if (!page.summary && ABSENT.includes(page.summaryFailure?.status)) return render(root); // the head says it
   if (!page.data) return render(root, page.failure ? failed(page.failure, () => partPoll.now()) : loading());
   let body;
   try {
@@ -139,9 +186,24 @@ function showPart() {
     body = empty(`This part could not be drawn from what the server sent: ${error.message}`);
     console.warn(error); // the other parts still work
   }
-  return render(root, h("div", { key: page.part, class: "stack" },
-    page.failure ? h("div", { class: "stack" }, h("p", { class: "note" }, "Not updated since ", time(page.updated), "; what you see is from then."), failed(page.failure, () => partPoll.now())) : null,
-    note(page.data.note), body));
+  return render(
+    root,
+    h(
+      "div",
+      { key: page.part, class: "stack" },
+      page.failure
+        ? h(
+            "div",
+            { class: "stack" },
+            h("p", { class: "note" }, "Not updated since ", time(page.updated), "; what you see is from then."),
+            failed(page.failure, () => partPoll.now()),
+          )
+        : null,
+      page.part === "answer" ? null : h("h2", { class: "offscreen" }, titleOf(page.part, page.summary)),
+      note(page.data.note),
+      body,
+    ),
+  );
 }
 
 function showAll() {
@@ -151,9 +213,16 @@ function showAll() {
   showPart();
 }
 
-const actions = new Actions(place("actions"), context, () => { summaryPoll.now(); partPoll?.now(); });
+const actions = new Actions(place("actions"), context, () => {
+  summaryPoll.now();
+  partPoll?.now();
+});
 const summaryPoll = new Poll(readSummary, onSummary);
-window.addEventListener("popstate", () => { const before = page.part; readAddress(); enter(before !== page.part); });
+window.addEventListener("popstate", () => {
+  const before = page.part;
+  readAddress();
+  enter(before !== page.part);
+});
 onZone(showAll);
 showAll();
 enter(true);

@@ -12,7 +12,11 @@ const SHAPES = {
 const toneOf = (tone) => (tone in SHAPES ? tone : "idle");
 
 export function shape(tone) {
-  return s("svg", { class: `shape ${toneOf(tone)}`, viewBox: "0 0 16 16", "aria-hidden": "true" }, SHAPES[toneOf(tone)]());
+  return s(
+    "svg",
+    { class: `shape ${toneOf(tone)}`, viewBox: "0 0 16 16", "aria-hidden": "true" },
+    SHAPES[toneOf(tone)](),
+  );
 }
 
 // Return a state as shape and word.
@@ -29,7 +33,8 @@ export function promiseBadge(promise) {
   return badge(promise.state, promiseTone(promise.state));
 }
 
-export const isIll = (row) => row?.state?.tone === "bad" || row?.state?.tone === "warn" || row?.promise?.state === "broken";
+export const isIll = (row) =>
+  row?.state?.tone === "bad" || row?.state?.tone === "warn" || row?.promise?.state === "broken";
 
 // Return the tone of a row of Streams: a broken promise is bad, also while the stream runs.
 export function toneOfRow(row) {
@@ -41,6 +46,7 @@ export function toneOfRow(row) {
 export function whyIll(row) {
   const reasons = [];
   if (row?.state?.why) reasons.push(row.state.why);
-  if (row?.promise?.state === "broken") reasons.push(`Promise broken: ${row.promise.detail || "the measured error is above the promised one"}`);
+  if (row?.promise?.state === "broken")
+    reasons.push(`Promise broken: ${row.promise.detail || "the measured error is above the promised one"}`);
   return reasons.join(" · ");
 }

@@ -16,9 +16,26 @@ export function tabs(list, chosen, open) {
       links[at].click();
     }
   };
-  return h("div", { class: "tabs", role: "tablist", "aria-label": "Parts", on: { keydown: onKey } }, list.map((tab) =>
-    h("a", { key: tab.id, id: `tab-${tab.id}`, role: "tab", href: tab.href, "aria-selected": String(tab.id === chosen), "aria-controls": "part",
-      tabindex: tab.id === chosen ? "0" : "-1", on: { click: (event) => click(event, () => open(tab.id)) } }, tab.title)));
+  return h(
+    "div",
+    { class: "tabs", role: "tablist", "aria-label": "Parts", on: { keydown: onKey } },
+    list.map((tab) =>
+      h(
+        "a",
+        {
+          key: tab.id,
+          id: `tab-${tab.id}`,
+          role: "tab",
+          href: tab.href,
+          "aria-selected": String(tab.id === chosen),
+          "aria-controls": "part",
+          tabindex: tab.id === chosen ? "0" : "-1",
+          on: { click: (event) => click(event, () => open(tab.id)) },
+        },
+        tab.title,
+      ),
+    ),
+  );
 }
 
 function click(event, open) {

@@ -52,7 +52,12 @@ export function zoneSwitch() {
   const choice = (value, text) =>
     h("button", { type: "button", "aria-pressed": String(zone === value), on: { click: () => setZone(value) } }, text);
   const local = Intl.DateTimeFormat().resolvedOptions().timeZone || "Local";
-  return h("div", { class: "switch", role: "group", "aria-label": "Time zone" }, choice("local", local), choice("utc", "UTC"));
+  return h(
+    "div",
+    { class: "switch", role: "group", "aria-label": "Time zone" },
+    choice("local", local),
+    choice("utc", "UTC"),
+  );
 }
 
 // Return the value of a datetime-local field, and read it back.

@@ -7,15 +7,22 @@ import { count } from "./format.js";
 const SHORT = 160;
 const LONG = 20000;
 
+// Return a text short enough for a link or a button.
+export const cut = (text, limit = 80) =>
+  String(text ?? "–").length > limit ? `${String(text).slice(0, limit)}…` : String(text ?? "–");
+
 // Return a text of any length; a long one is cut, and can be opened and copied.
 export function longText(text, limit = SHORT) {
   const whole = String(text ?? "–");
   if (whole.length <= limit) return whole;
   const size = `${count(whole.length)} characters`;
-  return h("details", { class: "long" },
+  return h(
+    "details",
+    { class: "long" },
     h("summary", null, h("span", { class: "cut" }, `${whole.slice(0, limit)}…`), h("span", { class: "hint" }, size)),
     h("div", { class: "whole" }, whole.slice(0, LONG), whole.length > LONG ? "…" : null),
-    copyButton(() => whole, "Copy all"));
+    copyButton(() => whole, "Copy all"),
+  );
 }
 
 export function copyButton(read, title) {
@@ -24,7 +31,9 @@ export function copyButton(read, title) {
     const done = await copy(read());
     button.textContent = done ? "Copied" : "Not copied: the browser forbids it";
     announce(button.textContent);
-    setTimeout(() => { button.textContent = title; }, 2000);
+    setTimeout(() => {
+      button.textContent = title;
+    }, 2000);
   };
   return h("button", { type: "button", class: "quiet", on: { click } }, title);
 }
@@ -45,8 +54,13 @@ async function copy(text) {
 
 // Return key figures: pairs of a name and a value.
 export function figures(pairs) {
-  return h("dl", { class: "figures" }, pairs.filter(Boolean).map(([name, value, hint]) =>
-    h("div", { title: hint }, h("dt", null, name), h("dd", null, value))));
+  const shown = pairs.filter(Boolean);
+  if (!shown.length) return null;
+  return h(
+    "dl",
+    { class: "figures" },
+    shown.map(([name, value, hint]) => h("div", { title: hint }, h("dt", null, name), h("dd", null, value))),
+  );
 }
 
 export function section(title, ...children) {
@@ -63,22 +77,35 @@ export function loading() {
 // Return problems: where, what happened, what to do.
 export function problems(list, title) {
   const rows = (list ?? []).map((problem) =>
-    h("li", null,
+    h(
+      "li",
+      null,
       h("strong", null, longText(problem?.fault ?? "unknown fault", 400)),
       problem?.where ? h("span", { class: "where" }, longText(problem.where, 200)) : null,
-      problem?.remedy ? h("span", { class: "remedy" }, h("b", null, "Do: "), longText(problem.remedy, 600)) : null));
-  return rows.length ? h("div", { class: "problems" }, title ? h("h3", null, title) : null, h("ul", null, rows)) : null;
+      problem?.remedy ? h("span", { class: "remedy" }, h("b", null, "Do: "), longText(problem.remedy, 600)) : null,
+    ),
+  );
+  return rows.length ? h("div", { class: "problems" }, title ? h("h2", null, title) : null, h("ul", null, rows)) : null;
 }
 
 // Return a failed request as problems, with a way out of it.
 export function failed(failure, retry) {
-  const list = failure.problems ?? [{ where: "page", fault: String(failure.message ?? failure), remedy: "reload the page" }];
+  const list = failure.problems ?? [
+    { where: "page", fault: String(failure.message ?? failure), remedy: "reload the page" },
+  ];
   if (failure.status === 401) goToLogin();
-  return h("div", { class: "failed", role: "group", "aria-label": "Problem" }, problems(list),
-    h("p", { class: "row" },
+  return h(
+    "div",
+    { class: "failed", role: "group", "aria-label": "Problem" },
+    problems(list),
+    h(
+      "p",
+      { class: "row" },
       failure.status === 401 ? airflowLink(loginAddress(), "Log in to Airflow") : null,
       retry && failure.status !== 401 ? h("button", { type: "button", on: { click: retry } }, "Try again") : null,
-      failure.isTemporary ? h("span", { class: "hint" }, "The page also tries by itself.") : null));
+      failure.isTemporary ? h("span", { class: "hint" }, "The page also tries by itself.") : null,
+    ),
+  );
 }
 
 // Return a link to one of Airflow's pages. In its frame the whole window goes there.

@@ -10,7 +10,13 @@ const KINDS = { topk, emd_join: emdJoin, spatial_join: spatialJoin, aggregate };
 
 function show(data, context) {
   const kind = KINDS[data.kind];
-  return kind ? kind.show(data, context) : empty(data.kind ? `This version of the page knows no kind ${String(data.kind).slice(0, 80)}.` : "The kind of this query is not known.");
+  return kind
+    ? kind.show(data, context)
+    : empty(
+        data.kind
+          ? `This version of the page knows no kind ${String(data.kind).slice(0, 80)}.`
+          : "The kind of this query is not known.",
+      );
 }
 
 export default { title: (summary) => KINDS[summary?.kind]?.title ?? "Kind", request: ["from", "to", "key"], show };

@@ -1,0 +1,83 @@
+// The columns of Streams; their names are also what the server sorts by.
+
+import { queryAddress } from "./api.js";
+import { h } from "./dom.js";
+import { count, duration, share } from "./format.js";
+import { badge, promiseBadge } from "./shapes.js";
+import { brief, time } from "./time.js";
+import { cut, longText } from "./ui.js";
+
+export const columns = [
+  {
+    title: "Stream",
+    sort: "name",
+    first: "up",
+    class: "name",
+    show: (row) => [
+      h("a", { href: queryAddress(row.name) }, cut(row.name)),
+      h("span", { class: "hint" }, " ", row.kind ?? (row.file === null ? "file gone" : "")),
+    ],
+  },
+  {
+    title: "State",
+    sort: "state",
+    class: "words",
+    show: (row) => [
+      badge(row.state?.word, row.state?.tone),
+      row.state?.why ? h("span", { class: "why" }, longText(row.state.why, 140)) : null,
+    ],
+  },
+  {
+    title: "Promise",
+    sort: "promise",
+    class: "words",
+    hint: "Whether the measured error is within the promised one",
+    show: (row) => [
+      promiseBadge(row.promise),
+      row.promise?.detail ? h("span", { class: "why" }, longText(row.promise.detail, 90)) : null,
+    ],
+  },
+  {
+    title: "Behind",
+    sort: "behind_ms",
+    number: true,
+    hint: "Wall clock less the arrival time that is committed",
+    show: (row) => duration(row.behind_ms),
+  },
+  {
+    title: "Unread rows",
+    sort: "rows_left",
+    number: true,
+    hint: "Rows known in the source that no batch has read",
+    show: (row) => count(row.rows_left),
+  },
+  {
+    title: "K",
+    sort: "k_ms",
+    number: true,
+    hint: "Slack: how long a window waits beyond its end",
+    show: (row) => duration(row.k_ms),
+  },
+  {
+    title: "Coverage",
+    sort: "coverage",
+    number: true,
+    hint: "Share of the tuples that windows held when they closed",
+    show: (row) => share(row.coverage),
+  },
+  { title: "Late, 1 h", sort: "late_hour", number: true, show: (row) => count(row.late_hour) },
+  { title: "Quarantined, 1 h", sort: "quarantined_hour", number: true, show: (row) => count(row.quarantined_hour) },
+  { title: "Answers", sort: "answers", number: true, show: (row) => count(row.answers) },
+  {
+    title: "Last correction",
+    sort: "last_correction",
+    show: (row) => (row.last_correction ? time(row.last_correction.at, brief) : "–"),
+  },
+  {
+    title: "Starts, 1 d",
+    sort: "starts",
+    number: true,
+    hint: "How often the driver started in the last day",
+    show: (row) => count(row.starts),
+  },
+];

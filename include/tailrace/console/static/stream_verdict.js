@@ -1,0 +1,61 @@
+// How many streams are ill, and why: the first thing that Streams says.
+
+import { queryAddress } from "./api.js";
+import { h } from "./dom.js";
+import { count, duration, plural } from "./format.js";
+import { badge, isIll, toneOfRow, whyIll } from "./shapes.js";
+import { cut, longText } from "./ui.js";
+
+const CARDS = 6;
+const SEVERITY = { bad: 0, warn: 1, idle: 2, good: 3 };
+// Return the ill streams of an answer, the worst first.
+export const illOf = (answer) =>
+  (answer?.queries ?? []).filter(isIll).sort((one, other) => SEVERITY[toneOfRow(one)] - SEVERITY[toneOfRow(other)]);
+
+// Return the verdict in words, and the ill streams as cards; `worst` is the first page, the worst first.
+export function verdict(worst, limit, hasCards, showAll) {
+  const ill = illOf(worst);
+  const total = worst.total ?? worst.queries?.length ?? 0;
+  const some = ill.length === limit && total > limit ? `${limit} or more` : count(ill.length);
+  const words = !total
+    ? "No streams are declared yet."
+    : ill.length
+      ? `${some} of ${plural(total, "stream")} ${ill.length === 1 ? "needs" : "need"} attention.`
+      : `All well: ${plural(total, "stream")}, none needs attention.`;
+  const cards = hasCards ? ill.slice(0, CARDS).map(card) : [];
+  const nodes = [
+    h("p", { class: "verdict" }, words),
+    cards.length ? h("h2", { class: "offscreen" }, "Needs attention") : null,
+    cards.length ? h("div", { class: "ill" }, cards) : null,
+    ill.length > cards.length && cards.length
+      ? h("p", { class: "pager" }, h("button", { type: "button", on: { click: showAll } }, `Show all ${some}`))
+      : null,
+  ];
+  return { words, nodes, some: ill.length ? some : null };
+}
+
+function card(row) {
+  return h(
+    "article",
+    { key: row.name, class: toneOfRow(row) },
+    h(
+      "div",
+      { class: "row" },
+      badge(row.state?.word, row.state?.tone),
+      row.promise?.state === "broken" ? badge("promise broken", "bad") : null,
+    ),
+    h("h3", null, h("a", { href: queryAddress(row.name) }, cut(row.name))),
+    h("p", null, longText(whyIll(row) || "The server names no reason.", 280)),
+    h(
+      "p",
+      { class: "facts" },
+      row.behind_ms === null || row.behind_ms === undefined
+        ? null
+        : h("span", null, `${duration(row.behind_ms)} behind`),
+      row.rows_left ? h("span", null, `${plural(row.rows_left, "row")} unread`) : null,
+      row.late_hour ? h("span", null, `${count(row.late_hour)} late in 1 h`) : null,
+      row.quarantined_hour ? h("span", null, `${count(row.quarantined_hour)} quarantined in 1 h`) : null,
+      row.starts > 1 ? h("span", null, `${plural(row.starts, "start")} in 1 d`) : null,
+    ),
+  );
+}
