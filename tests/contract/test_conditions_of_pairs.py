@@ -15,7 +15,7 @@ import pytest
 from json_stream import write_json
 from local_driver import Driver, correct_here
 from local_driver import no_spark as unread
-from tailrace.cli.explanation import explanation, print_sample
+from tailrace.cli.explanation import print_sample
 from tailrace.correction import history_scan
 from tailrace.correction.bucketed_scan import BucketedScan
 from tailrace.correction.correct import correct
@@ -23,6 +23,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.spilled_shuffle import SpilledShuffle
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.kind.failed_pairs import FailedPairs
+from tailrace.panels.explanation import explanation
 from tailrace.query.loading import located, parse
 from tailrace.query.query import Query
 from tailrace.storage.manifest import CheckpointManifest, changes

@@ -270,11 +270,12 @@ def test_only_the_given_deployment_is_drained(host, layout):
 def test_status_combines_the_host_and_the_drivers_report(host, layout, monkeypatch):
     monkeypatch.setattr(driver_lifecycle, "wall_ms", lambda: 100_000)
     host.is_now("running")
-    assert str(driver_lifecycle.status(host, layout)) == "readings: running, pid 100; it has said nothing yet"
+    assert str(driver_lifecycle.status(host, layout)) == "readings: running, pid 100\nthe driver has said nothing yet"
     write_status(layout, 90_000)
     driver_status = driver_lifecycle.status(host, layout)
     assert (driver_status.silent_ms, driver_status.commit_age_ms, driver_status.lag_rows) == (10_000, 10_000, 7)
-    assert "streaming, 10 s ago; 3 batches, the last one 10 s ago; 7 rows to read" in str(driver_status)
+    assert driver_status.facts()[:3] == ["streaming, 10 s ago", "3 batches, the last one 10 s ago", "7 rows to read"]
+    assert driver_status.facts(with_ages=False)[:3] == ["streaming", "3 batches", "7 rows to read"]
 
 
 def test_a_status_without_a_report_has_no_ages(host):

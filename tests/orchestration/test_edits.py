@@ -119,7 +119,7 @@ def test_many_edits_are_told_shortly(host, layout, file, place):
     declare(place / "queries", "readings", many)
     assert "7 settings not in force" in edits.warning(layout, file)
     assert edits.warning(layout, file).count("→") == 5
-    assert "; and 2 more" in edits.warning(layout, file)
+    assert "\n    and 2 more\n    to put it in force: " in edits.warning(layout, file)
 
 
 def test_a_driver_starts_with_the_copy_and_not_with_an_edited_file(layout, file, place, host, monkeypatch):

@@ -60,7 +60,7 @@ def test_a_wrong_query_file_is_reported_beside_the_others(place, gone):
     assert any("wrong.yaml" in problem for problem in problems)
 
 
-def test_what_is_wrong_with_a_stream_is_said_first_and_below_the_table(place, host, layout):
+def test_what_is_wrong_with_a_stream_is_said_first_and_below_the_table(place, host, layout, capsys):
     layout.stream.mkdir(parents=True)
     status = Status(
         "waiting", 1, 0, 1_000, 3, rows=1, quarantined=9, rejected="9 × v is NaN, as a#1", problem="source: gone"
@@ -74,8 +74,11 @@ def test_what_is_wrong_with_a_stream_is_said_first_and_below_the_table(place, ho
         "readings: most of 10 records were rejected: 9 × v is NaN, as a#1",
     ]
     text = str(DriverStatus(host.driver, status, 1_000))
-    assert text.startswith("readings: running, pid 100; a problem: source: gone; waiting, 0 s ago")
-    assert "1 accepted; 9 rejected: 9 × v is NaN, as a#1" in text
+    assert text.startswith("readings: source: gone\n")
+    assert "\nreadings: running, pid 100\nwaiting: " in text
+    assert "\n1 accepted, 0 late\n9 rejected: 9 × v is NaN, as a#1" in text
+    commands.status("readings")
+    assert capsys.readouterr().out.startswith("WARNING: readings: source: gone\n")
 
 
 def test_of_query_files_that_share_a_name_none_is_taken(place, host):

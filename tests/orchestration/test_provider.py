@@ -150,10 +150,12 @@ def test_a_missing_connection_is_refused_with_the_command_of_its_own_type(place)
         settings.driver_host()
 
 
-def test_airflow_loads_the_plugin_that_has_the_page_of_the_link(airflow):
+def test_airflow_loads_the_plugin_that_has_the_page_of_the_link(airflow, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CORE__PLUGINS_FOLDER", str(Path(__file__).parents[2] / "plugins"))
     plugins = json.loads(airflow("plugins", "-o", "json").stdout)
     (ours,) = [plugin for plugin in plugins if plugin["name"] == "tailrace"]
     assert PAGES in str(ours["fastapi_apps"])
+    assert {view["destination"] for view in ours["external_views"]} == {"nav", "dag", "dag_run"}
 
 
 def test_tasks_link_to_the_drivers_log_and_to_the_tables(place, monkeypatch):

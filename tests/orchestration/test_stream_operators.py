@@ -17,7 +17,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferralError, TaskDeferred
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from fake_host import LOCAL_CONF, QUERY, declare
+from fake_host import LOCAL_CONF, QUERY, declare, write_status
 from tailrace.cli import driver_commands as commands
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.homes import program_of
@@ -36,6 +36,7 @@ from tailrace.orchestration.watch_claim import watching_run
 from tailrace.query.loading import load
 from tailrace.spark.cluster_master import SECRET
 from tailrace.storage.deployed import DeployedQuery
+from tailrace.storage.status import Status
 
 PARAMS = {"batch_rows": 5, "restarts": 2, "within_s": 600, "hang_after_s": 77, "driver_memory": "3g"}
 
@@ -393,13 +394,28 @@ def test_the_driver_that_replaces_a_hung_one_takes_up_no_edit(make_operator, hos
     assert [command_of for command_of, _ in host.deployed] == [command, command]
 
 
+def test_a_task_whose_driver_has_given_up_fails_with_the_problem_that_it_reported(make_operator, host, context, layout):
+    """As after a wrong column: the first line says it, before the driver's last lines."""
+    write_status(layout, 1)
+    replace(Status.read(layout), problem="source: /in/b.csv: it has no column 'v'\n    right would be: w").write(layout)
+    host.is_now("failed", 2)
+    with pytest.raises(AirflowFailException) as failure:
+        resume(make_operator(SuperviseOperator), context, verdict("failed"), [])
+    assert str(failure.value).splitlines()[:4] == [
+        "the driver of readings has given up: source: /in/b.csv: it has no column 'v'",
+        "    right would be: w",
+        "Its end: as the judge says. Mend that; clear this task",
+        "Its last lines:",
+    ]
+
+
 def test_a_second_deployment_warns_of_settings_that_are_not_in_force(make_operator, host, context, capsys):
     make_operator(DeployOperator).execute(context)
     context["params"] = PARAMS | {"batch_rows": 6}
     make_operator(DeployOperator).execute(context)
-    assert "readings: 1 setting not in force, its driver runs what was deployed: batch_rows: 5 → 6" in (
-        capsys.readouterr().out
-    )
+    output = capsys.readouterr().out
+    assert "readings: 1 setting not in force, its driver runs what was deployed:" in output
+    assert "    batch_rows: 5 → 6" in output
     assert len(host.deployed) == 1
 
 

@@ -11,11 +11,13 @@ from airflow._shared.module_loading import import_string
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from fake_host import write_status
+from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.homes import program_of
 from tailrace.engine.progress import Progress
-from tailrace.orchestration import driver_lifecycle, triggers
+from tailrace.orchestration import driver_lifecycle, health_log, triggers
 from tailrace.orchestration.triggers import DriverTrigger, FrontierTrigger
 from tailrace.storage import progress
+from tailrace.storage.status import Status
 
 TASK = SimpleNamespace(dag_id="stream_readings", task_id="supervise", run_id="r", map_index=-1)
 
@@ -35,7 +37,11 @@ def driver_trigger(place, deployment):
 def log_lines(monkeypatch):
     """The lines that a trigger writes to its task's log."""
     lines = []
-    log = SimpleNamespace(info=lambda line, *args: lines.append(line % args if args else line))
+
+    def write(line, *args):
+        lines.append(line % args if args else line)
+
+    log = SimpleNamespace(info=write, warning=write)
     for cls in (DriverTrigger, FrontierTrigger):
         monkeypatch.setattr(cls, "log", log)
     return lines
@@ -67,21 +73,26 @@ def test_a_watch_goes_on_until_the_driver_ends(trigger, host, layout, log_lines)
     host.on_inspect = lambda: host.is_now(state := next(looks), 0 if state == "ended" else None, "as told")
     write_status(layout, 1)
     assert fire(trigger) == {"kind": "ended", "detail": "as told", "pid": None}
-    assert [line.split(";")[0] for line in log_lines] == [
+    facts = DriverStatus(host.driver, Status.read(layout), 1).facts(with_ages=False)
+    assert {"streaming", "3 batches", "7 rows to read"} <= set(facts)
+    stalled = [line for line in log_lines if "has reported nothing" in line]
+    assert [line for line in log_lines if line not in stalled] == [
         "readings: running, pid 100",
+        *facts,
         "readings: starting, pid 100",
         "readings: ended (as told)",
-    ], "a line when something changes, and none when nothing does"
-    assert "3 batches" in log_lines[0]
-    assert "7 rows to read" in log_lines[0]
+        "readings: ended, as told",
+    ], "a line for what changes, and none for what does not"
 
 
 def test_a_watch_logs_the_drivers_status_each_minute(trigger, host, log_lines, monkeypatch):
-    monkeypatch.setattr(triggers, "TELL_S", 0.0)
+    monkeypatch.setattr(health_log, "FACTS_EVERY_S", 0.0)
     looks = iter(["running"] * 3 + ["failed"])
     host.on_inspect = lambda: host.is_now(next(looks))
     assert fire(trigger)["kind"] == "failed"
-    assert len(log_lines) == 4
+    nothing = "the driver has said nothing yet"
+    running = "readings: running, pid 100"
+    assert log_lines[:4] == [running, nothing, running, running]
 
 
 def test_a_watch_waits_for_a_host_that_is_down_and_then_fires_unreachable(trigger, host, log_lines):
@@ -232,7 +243,7 @@ def test_a_reloaded_watch_never_takes_over_the_driver_of_another_run(place, host
     """Else the end of the old task would drain it, and the new run's `supervise` would succeed."""
     trigger = trigger_of_an_earlier_run(place, host, layout)
     assert fire(trigger)["kind"] == "replaced"
-    assert "another one was deployed: readings: running" in log_lines[-1]
+    assert log_lines[-1] == "readings: replaced, another driver was deployed"
     task_states["r"] = {"supervise": "failed"}
     asyncio.run(trigger.on_kill())
     assert host.driver.state == "running"

@@ -7,6 +7,13 @@ from guards.shared_tests import WAREHOUSE
 
 MUTATIONS = (
     Mutation(
+        "measured errors are read again in a new version of their table",
+        "correction/promise_state.py",
+        "if version is None or version != self._version:",
+        "if version is None or self._version is None:",
+        ("tests/orchestration/test_driver_warnings.py",),
+    ),
+    Mutation(
         "a correction of an ended stream counts up to its cut-off",
         "correction/correction_range.py",
         "None if self.end is None else min(self.end, as_of)",

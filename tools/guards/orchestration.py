@@ -6,6 +6,7 @@ from guards.mutation import Mutation
 from guards.shared_tests import EDITS
 
 WATCH = "tests/orchestration/test_stream_operators.py"
+WARNINGS = "tests/orchestration/test_driver_warnings.py"
 
 MUTATIONS = (
     Mutation(
@@ -28,6 +29,55 @@ MUTATIONS = (
         "any(ms >= since.timestamp() * 1000 for ms in",
         "any(True for ms in",
         ("tests/orchestration/test_lineage.py::test_a_correction_tells_its_rows_once_it_has_come_to_its_end",),
+    ),
+    Mutation(
+        "a thing that is wrong is warned of once",
+        "orchestration/conditions.py",
+        "for name, text in found.items() if name not in self._texts]",
+        "for name, text in found.items()]",
+        (WARNINGS,),
+    ),
+    Mutation(
+        "what can't be looked for is not said to be over",
+        "orchestration/conditions.py",
+        "if may_end and name not in found}",
+        "if name not in found}",
+        (f"{WARNINGS}::test_a_driver_that_dies_or_starts_again_ends_no_problem",),
+    ),
+    Mutation(
+        "a stream of which no record is accepted is said to be one",
+        "orchestration/driver_warnings.py",
+        "if accepted > 0:",
+        "if True:",
+        (f"{WARNINGS}::test_where_no_record_is_accepted_the_warning_says_so_and_what_becomes_of_the_stream",),
+    ),
+    Mutation(
+        "a broken promise is warned of",
+        "orchestration/driver_warnings.py",
+        'if promise.state == "broken" else {}',
+        "if False else {}",
+        (f"{WARNINGS}::test_a_broken_promise_is_warned_of_once_and_reported_when_it_is_kept_again",),
+    ),
+    Mutation(
+        "a driver is silent by the caller's clock",
+        "orchestration/stalls.py",
+        "if report != self._report:",
+        "if self._report is None:",
+        ("tests/orchestration/test_stalls.py",),
+    ),
+    Mutation(
+        "a frontier that stands while nothing comes is no stall",
+        "orchestration/stalls.py",
+        "still_s >= STILL_S and now_s - self._rows_s < _RECENT_S",
+        "still_s >= STILL_S",
+        ("tests/orchestration/test_stalls.py",),
+    ),
+    Mutation(
+        "a failed task says the problem that its driver reported",
+        "orchestration/explanations.py",
+        "if status is None or status.problem is None:",
+        "if True:",
+        (f"{WATCH}::test_a_task_whose_driver_has_given_up_fails_with_the_problem_that_it_reported",),
     ),
     Mutation(
         "a second run is skipped",
@@ -126,13 +176,6 @@ MUTATIONS = (
         "for sharing in by_name.values() if len(sharing) == 1]",
         "for sharing in by_name.values()]",
         ("tests/orchestration/test_overview.py",),
-    ),
-    Mutation(
-        "a driver's log: only for who may read the logs of its DAG",
-        "orchestration/driver_log_page.py",
-        '@app.get("/driver_log/{dag_id}", dependencies=[Depends(_may_read_logs)])',
-        '@app.get("/driver_log/{dag_id}")',
-        ("tests/orchestration/test_driver_log_page.py",),
     ),
     Mutation(
         "a driver host with pages: the test of its connection",

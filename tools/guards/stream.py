@@ -105,9 +105,23 @@ MUTATIONS = (
     Mutation(
         "a live source that is not fit ends the run",
         "stream/retrying.py",
-        "if isinstance(error, Unfit) and retries.failing_s >= UNFIT_S:",
-        "if False:",
+        "            if not left_s:",
+        "            if False:",
         (RUN,),
+    ),
+    Mutation(
+        "the status has the time at which a source that is not fit ends the driver",
+        "stream/retrying.py",
+        "reporter.report_problem(SOURCE, str(error), left_s)",
+        "reporter.report_problem(SOURCE, str(error))",
+        (RUN,),
+    ),
+    Mutation(
+        "a problem that has become another one ends no driver",
+        "stream/status_reporter.py",
+        "if name in self._problems and name != part}",
+        "}",
+        ("tests/unit/stream/test_status_reporter.py",),
     ),
     Mutation(
         "a batch whose status cannot be written is not run twice at once",

@@ -65,7 +65,10 @@ def status(
     if query is not None:
         host, layout = _find_begun(query)
         status = driver_lifecycle.status(host, layout)
-        screen.out.print(str(status), markup=False, soft_wrap=True)
+        for problem in status.problems.values():
+            screen.out.print(f"WARNING: {query}: {problem}", markup=False, soft_wrap=True)
+        for line in (status.head, *status.facts()):
+            screen.out.print(line, markup=False, soft_wrap=True)
         with suppress(Refused):  # it is not declared any more
             if status.driver.alive and (warning := edits.warning(layout, settings.find(query).file)):
                 screen.out.print(f"WARNING: {warning}", markup=False, soft_wrap=True)

@@ -91,7 +91,8 @@ def explain(
     ] = False,
 ) -> None:
     """Explain how a query is run: its kind, partition and method, the reason for it; and its sections and SQL text."""
-    from tailrace.cli.explanation import explanation, forms, print_sample
+    from tailrace.cli.explanation import forms, print_sample
+    from tailrace.panels.explanation import explanation
     from tailrace.query.loading import load, located
     from tailrace.terminal.tables import print_named_texts
 

@@ -18,7 +18,7 @@ from airflow.models import DagModel
 from fastapi import APIRouter, Depends
 
 from tailrace.console import rights
-from tailrace.console.declared_queries import view_of
+from tailrace.console.declared_queries import Known
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.ground.errors import Refused
 from tailrace.orchestration.submit import MEMORY_WORDS, Options
@@ -70,7 +70,7 @@ class Actions(Shown):
 @router.get("/actions", dependencies=[Depends(rights.require_page)])
 def actions(name: str, user: GetUserDep) -> Actions:
     """Return what the user can do with a query, and how."""
-    view = view_of(name)
+    view = Known.read().view(name)
     try:
         query = view.query
     except Refused:

@@ -27,7 +27,21 @@ class DeclaredQueries:
 
     def all(self) -> tuple[list[Declared], list[Problem]]:
         """Return every declared query and the problems of the other files, as `settings.declared` does."""
-        return settings.declared(self._cached)
+        seen = []
+
+        def read(file: Path) -> Declared:
+            seen.append(file)
+            return self._cached(file)
+
+        found = settings.declared(read)
+        with self._lock:
+            self._read = {file: self._read[file] for file in seen if file in self._read}
+        return found
+
+    def refused(self) -> dict[Path, Refused]:
+        """Return the files that were refused when `all` last read them, with what is wrong."""
+        with self._lock:
+            return {file: read for file, (_, read) in self._read.items() if isinstance(read, Refused)}
 
     def _cached(self, file: Path) -> Declared:
         stat = file.stat()
@@ -41,7 +55,7 @@ class DeclaredQueries:
                     result = refused
                 self._read[file] = stamp, result
         if isinstance(result, Refused):
-            raise result
+            raise Refused(result.problems)  # a new one: an exception that is raised again and again grows
         return result
 
 
@@ -50,39 +64,47 @@ QUERIES = DeclaredQueries()
 
 @dataclass(frozen=True)
 class Known:
-    """All queries by name, with their declarations as far as they are right; and what is wrong with the others."""
+    """All queries by name, those included whose files are refused; and what is wrong with these.
+
+    A refused file counts as the one of the query that it is called after.
+
+    Attributes
+    ----------
+    kinds : dict of str to str
+        The kind of each query whose file is right.
+    faults : dict of str to str
+        What is wrong with the file of each query that has a wrong one.
+    """
 
     views: dict[str, QueryView]
-    declared: dict[str, Declared]
+    kinds: dict[str, str]
+    faults: dict[str, str]
     problems: list[Problem]
 
     @staticmethod
     def read() -> Known:
         """Read what is declared, and which streams the warehouse has."""
         declared, problems = QUERIES.all()
-        by_name = {each.query.name: each for each in declared}
+        refused = {file: error for file, error in QUERIES.refused().items() if is_query_name(file.stem)}
+        files = {file.stem: file for file in refused}
+        files |= {each.query.name: each.file for each in declared}
         warehouse = settings.warehouse()
         homes = location_of(warehouse).glob("[a-z]*")
         begun = [home.name for home in homes if is_query_name(home.name) and (home / "_stream").is_dir()]
-        views = {
-            name: QueryView(Layout.of(warehouse, name), by_name[name].file if name in by_name else None)
-            for name in sorted({*by_name, *begun})
-        }
-        return Known(views, by_name, problems)
+        views = {name: QueryView(Layout.of(warehouse, name), files.get(name)) for name in sorted({*files, *begun})}
+        kinds = {each.query.name: each.query.kind for each in declared}
+        faults = {file.stem: str(error).split("\n")[0] for file, error in refused.items()}
+        return Known(views, kinds, {name: faults[name] for name in faults.keys() - kinds.keys()}, problems)
 
+    def view(self, name: str) -> QueryView:
+        """Return the query of this name.
 
-def view_of(name: str) -> QueryView:
-    """Return the query of this name.
-
-    Raises
-    ------
-    NotFound
-        When it is neither declared nor in the warehouse.
-    """
-    if is_query_name(name):
-        declared, _ = QUERIES.all()
-        layout = Layout.of(settings.warehouse(), name)
-        file = next((each.file for each in declared if each.query.name == name), None)
-        if file is not None or layout.stream.is_dir():
-            return QueryView(layout, file)
-    raise NotFound([Problem(f"query {name}"[:200], "it is neither declared nor in the warehouse", "one of Streams")])
+        Raises
+        ------
+        NotFound
+            When it is neither declared nor in the warehouse.
+        """
+        if name not in self.views:
+            fault = "it is neither declared nor in the warehouse"
+            raise NotFound([Problem(f"query {name}"[:200], fault, "one of the page Streams")])
+        return self.views[name]

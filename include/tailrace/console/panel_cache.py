@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError
 from tailrace.ground.errors import Damaged
 from tailrace.ground.object_path import Location
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import newest_version
+from tailrace.storage.table_log import newest_version
 
 Versions = tuple[object, ...]
 

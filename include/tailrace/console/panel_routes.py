@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
 
-from tailrace.console.declared_queries import view_of
+from tailrace.console.declared_queries import Known
 from tailrace.console.panel_cache import PanelCache, versions
 from tailrace.console.rights import require_page, require_records
 from tailrace.ground.errors import Problem, Refused
@@ -23,7 +23,7 @@ def _route(panel: Panel) -> Callable[[str, Request], Response]:
     def read_panel(name: str, request: Request) -> Response:
         """Return the panel as JSON."""
         settings = _settings(panel, dict(request.query_params))
-        view = view_of(name)
+        view = Known.read().view(name)
         answer = _CACHE.get(
             (view.layout.home, view.file, panel.name, settings.model_dump_json()),
             lambda: versions(view.layout, panel.tables, panel.files, view.file),

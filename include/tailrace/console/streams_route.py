@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, Query
 
-from tailrace.console.declared_queries import Known, view_of
+from tailrace.console.declared_queries import Known
 from tailrace.console.rights import may_list, readable, require_page
 from tailrace.console.stream_rows import Hosted, StreamRow, with_tables
+from tailrace.console.table_facts import KeptFacts
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.orchestration.links import DAG_KINDS
 from tailrace.panels.panel import Shown
@@ -19,6 +19,8 @@ from tailrace.storage.status import wall_ms
 
 _ILL_FIRST = {"bad": 0, "warn": 1, "good": 2, "idle": 3}
 _OF_TABLES = ("promise", "late_hour", "quarantined_hour", "last_correction")
+_WAIT_S = 0.5  # for tables that were not read yet; the page asks again
+_FACTS = KeptFacts()
 
 router = APIRouter(prefix="/api")
 
@@ -64,13 +66,13 @@ def streams(
     column, is_descending = sort.removeprefix("-"), sort.startswith("-")
     if column not in StreamRow.model_fields or column in _OF_TABLES:
         raise refuse("sort", f"there is no order by {column[:100]}", "state or name")
-    rows = hosted.rows([known.views[name] for name in readable(known.views, user)])
+    rows = hosted.rows(readable(known.views, user), known)
     fitting = [row for row in rows if search.lower() in f"{row.name} {row.kind} {row.state.word}".lower()]
     ill = [row for row in fitting if row.state.tone in ("bad", "warn")]
     ordered = _ordered(ill if only_ill else fitting, column, is_descending)
     page = ordered[offset : offset + limit]
-    with ThreadPoolExecutor(4) as pool:
-        shown = list(pool.map(lambda row: with_tables(known.views[row.name], row), page))
+    facts = _FACTS.get([known.views[row.name].layout for row in page], _WAIT_S)
+    shown = list(map(with_tables, page, facts))
     problems = known.problems if may_list(user) else []
     problems = [*([hosted.problem] if hosted.problem else []), *problems]
     return Streams(now=wall_ms(), total=len(ordered), ill=len(ill), queries=shown, problems=list(map(_shown, problems)))
@@ -79,15 +81,17 @@ def streams(
 @router.get("/queries/{name}/summary", dependencies=[Depends(require_page)])
 def summary(name: str) -> Summary:
     """Return what stands at the head of a query's page."""
-    view = view_of(name)
-    (row,) = Hosted.connect().rows([view])
+    known = Known.read()
+    view = known.view(name)
+    (row,) = Hosted.connect().rows([name], known)
+    (facts,) = _FACTS.get([view.layout], _WAIT_S)
     try:
         has_late_tuples = view.query.has_late_tuples
     except Refused:
         has_late_tuples = True
     kinds = [kind for kind in DAG_KINDS if view.file is not None and (has_late_tuples or kind in ("stream", "publish"))]
     return Summary(
-        **with_tables(view, row).model_dump(),
+        **with_tables(row, facts).model_dump(),
         now=wall_ms(),
         dags={kind: f"{kind}_{name}" if kind in kinds else None for kind in DAG_KINDS},
         parts=[panel.name for panel in PANELS],

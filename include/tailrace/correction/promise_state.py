@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.storage.layout import Layout
+from tailrace.storage.table_log import newest_version
 from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables, within
 
@@ -39,6 +40,22 @@ class PromiseState:
         starts = pc.unique(tables.read("quality", ["bucket_start"])["bucket_start"]).sort()[-NEWEST:].to_pylist()
         newest = within("bucket_start", starts[0] - 1, starts[-1]) if starts else None
         return judge(read_measured(tables, newest))
+
+
+class PromiseReader:
+    """Reads the state of a query's promise again and again, and the rows of `quality` only in a new version of it."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._version: int | None = None
+        self._state = PromiseState("unknown", "nothing is measured yet")
+
+    def read(self) -> PromiseState:
+        """Return the state by the table's newest version."""
+        version = newest_version(self._layout.table("quality"))
+        if version is None or version != self._version:  # a table whose log is lost is refused
+            self._state, self._version = PromiseState.read(self._layout), version
+        return self._state
 
 
 def read_measured(tables: Tables, where: Any = None) -> pa.Table:

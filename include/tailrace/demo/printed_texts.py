@@ -78,8 +78,9 @@ def look_around(files: list[Path], home: Path, airflow: EmbeddedAirflow) -> None
     results = "\n".join(f"  tailrace results {file} --warehouse {home}/tables" for file in files)
     screen.out.print(
         f"""
-Now look around: [bold]{airflow.url}[/] , user [bold]{USER}[/], password [bold]{airflow.password}[/]
-  stream_…   the log of its task supervise tells how the stream stands. Mark the run as a success: it drains
+Now look here: [bold]{airflow.url}/tailrace/[/] , user [bold]{USER}[/], password [bold]{airflow.password}[/]
+  Streams    each stream, its answers and what changed them; the same page is in Airflow's navigation
+  stream_…   the log of its task supervise says how the stream stands. Mark the run as a success: it drains
   correct_…  trigger it by hand for a range of event time. The scheduled run waits: the stream has not come so far
 In another shell:
   . {home}/env.sh

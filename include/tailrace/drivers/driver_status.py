@@ -54,39 +54,82 @@ class DriverStatus:
             self.reported and (self.reported.state, self.reported.problem, self.reported.ahead is not None),
         )
 
-    def __str__(self) -> str:
-        driver, status = self.driver, self.reported
+    @property
+    def problems(self) -> dict[str, str]:
+        """What is wrong by the driver's last report, by names that stay; lines after the first are indented."""
+        if self.reported is None:
+            return {}
+        found = {text.partition("\n")[0]: f"{text}{self._outcome}" for text in self.reported.problems}
+        return found if self.reported.ahead is None else found | {"ahead": self.reported.ahead}
+
+    @property
+    def _outcome(self) -> str:
+        """What becomes of a driver with a problem, as a further line; nothing where it is over already."""
+        if self.reported is None or not self.driver.alive:
+            return ""
+        if self.reported.gives_up_ms is not None:
+            end = format_time(self.reported.gives_up_ms)
+            return f"\n    put right before {end}, the stream goes on; else its driver ends then, and supervise fails"
+        how = "waits for it" if self.reported.is_awaiting else "tries again"
+        return f"\n    the driver {how}, and supervise watches on, for as long as that takes"
+
+    @property
+    def head(self) -> str:
+        """The host's view of the driver, in a line."""
+        driver = self.driver
         pid = f", pid {driver.pid}" if driver.pid is not None else ""
         detail = f" ({driver.detail})" if driver.detail and not driver.alive else ""
-        head = f"{driver.query}: {driver.state}{pid}{detail}"
+        return f"{driver.query}: {driver.state}{pid}{detail}"
+
+    def facts(self, with_ages: bool = True) -> list[str]:
+        """Return what is known of the stream, a short line for each fact.
+
+        Parameters
+        ----------
+        with_ages : bool
+            Whether lines say how long ago something was, as where no time stands beside them.
+        """
+        status = self.reported
         if status is None:
-            return f"{head}; it has said nothing yet"
-        age_ms, silence_ms = self.commit_age_ms, self.silent_ms or 0
-        batches = counted(status.batches, "batch", "batches")
-        committed_ago = "–" if age_ms is None else _seconds(age_ms)
-        parts = [
-            f"{status.state}, {_seconds(silence_ms)} ago",
-            f"{batches}, the last one {committed_ago} ago",
-            f"{counted(self.lag_rows or 0, 'row')} to read",
+            return ["the driver has said nothing yet"]
+        report_age = f", {_seconds(self.silent_ms or 0)} ago" if with_ages else ""
+        age_ms = self.commit_age_ms
+        commit_age = "" if age_ms is None or not with_ages else f", the last one {_seconds(age_ms)} ago"
+        found = [f"{_STATES.get(status.state, status.state)}{report_age}"]
+        if status.busy_ms is not None:
+            busy_for = f" for {_seconds(status.busy_ms)}" if with_ages else ""
+            found += [f"at a batch of {counted(status.busy_rows, 'row')}{busy_for}"]
+        found += [
+            f"{counted(status.batches, 'batch', 'batches')}{commit_age}",
+            f"{counted(status.rows_left, 'row')} to read",
             f"committed up to {_time(status.committed)}",
             f"frontier {_time(status.frontier)}",
             f"K {'–' if status.k_ms is None else format_duration(status.k_ms)}",
             f"coverage {'–' if status.coverage is None else format(status.coverage, '.2%')}",
             counted(status.answers, "answer"),
-            f"{status.late:,} late",
-            f"{status.rows:,} accepted",
+            f"{status.rows:,} accepted, {status.late:,} late",
         ]
         if status.filtered:
-            parts += [f"{status.filtered:,} filtered"]
+            found += [f"{status.filtered:,} filtered"]
         if status.quarantined:
             reasons = "" if status.rejected is None else f": {status.rejected}"
-            parts += [f"{status.quarantined:,} rejected{reasons}"]
-        if status.problem is not None:
-            parts[:0] = [f"a problem: {status.problem}"]
-        if status.busy_ms is not None:
-            parts[1:1] = [f"at a batch of {counted(status.busy_rows, 'row')} for {_seconds(status.busy_ms)}"]
-        parts += [] if status.ahead is None else [status.ahead]
-        return f"{head}; {'; '.join(parts)}"
+            found += [f"{status.quarantined:,} rejected{reasons}"]
+        return found
+
+    @property
+    def lines(self) -> list[str]:
+        """All lines about the driver: its problems, its host's view, and the facts."""
+        name = self.driver.query
+        return [f"{name}: {problem}" for problem in self.problems.values()] + [self.head, *self.facts()]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+_STATES = {
+    "waiting": "waiting: its source has nothing new that can be read",
+    "quiet": "quiet: nothing came for so long that open windows were closed",
+}
 
 
 def _time(time_ms: int | None) -> str:

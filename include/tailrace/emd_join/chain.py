@@ -20,7 +20,10 @@ from tailrace.emd_join.results import FoundBuilder
 from tailrace.emd_join.search import Found, HistogramColumns, Ints, Rows, Values, margin_of
 from tailrace.emd_join.tour import tour_of_bins, tour_of_keys
 
-FILTERS = frozenset({"range", "feasible", "independent", "flow", "triangle"})
+ORDER = ("range", "triangle", "feasible", "flow", "independent")
+"""The filters in the order in which a query's candidates first meet them."""
+
+FILTERS = frozenset(ORDER)
 
 _WORTH = 3
 """The distance of two queries is computed if it may decide more candidates than this: it seldom decides all of them."""

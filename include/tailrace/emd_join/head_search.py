@@ -18,7 +18,10 @@ from tailrace.emd_join.range_search import RangeSearch
 from tailrace.emd_join.results import FoundBuilder
 from tailrace.emd_join.search import Found, HistogramColumns, Reals, Rows, Values, margin_of
 
-FILTERS = frozenset({"normal", "dual", "centroid", "reference"})
+ORDER = ("normal", "dual", "centroid", "reference")
+"""The filters in the order in which candidates meet them."""
+
+FILTERS = frozenset(ORDER)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,10 @@ from tailrace.emd_join.search import (
     pairs_within_reach,
 )
 
-FILTERS = frozenset({"centroid", "coarse"})
+ORDER = ("centroid", "coarse")
+"""The filters in the order in which pairs meet them."""
+
+FILTERS = frozenset(ORDER)
 
 _QUERIES = 64
 """The number of queries of a block: few, so that their centroids are near each other."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailrace.emd_join import chain, head_search, line_search
 from tailrace.emd_join.chain import ChainSearch
 from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.ground_distance import Costs, is_line
@@ -32,15 +33,26 @@ class SearchPlan(NamedTuple):
 def plan_of(section: EmdJoinSection) -> SearchPlan:
     """Choose how the pairs of a declared join are found."""
     costs = section.costs
-    method = _method(section, costs)
+    method = method_of(section, costs)
     search, how, why = _search(section, costs)
     return SearchPlan(search, method, Explanation(method.description, how, why))
+
+
+def filters_of(section: EmdJoinSection) -> tuple[str, ...]:
+    """Return the names of the filters of a declared join, in the order in which candidates meet them."""
+    if _is_closed_form(section, section.costs):
+        return line_search.ORDER
+    return head_search.ORDER if section.method == "head" else chain.ORDER
+
+
+def _is_closed_form(section: EmdJoinSection, costs: Costs) -> bool:
+    return is_line(costs) and section.search != "filter_chain"
 
 
 def _search(section: EmdJoinSection, costs: Costs) -> tuple[HistogramSearch, str, str]:
     """The search, in words too, and the reason for it."""
     on_line = is_line(costs)
-    if on_line and section.search != "filter_chain":
+    if _is_closed_form(section, costs):
         how = "closed form: ranges of centroids, then sums of neighbouring bins, then the L1 distance"
         why = "the bins lie on a line, where this is the distance, and takes no solver"
         return LineSearch(np.diagonal(costs, offset=1), section.threshold), how, why
@@ -56,6 +68,7 @@ def _search(section: EmdJoinSection, costs: Costs) -> tuple[HistogramSearch, str
     return ChainSearch(costs, section.threshold, forest, section.distances), how, why
 
 
-def _method(section: EmdJoinSection, costs: Costs) -> SpreadingMethod:
+def method_of(section: EmdJoinSection, costs: Costs) -> SpreadingMethod:
+    """Return the method by which the left stream is spread over tasks."""
     width = float(costs.max()) / _HEAD_SPANS if section.method == "head" else section.span_width
     return METHODS[section.method](width, ms(section.feedback_period))

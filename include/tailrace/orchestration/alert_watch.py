@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
@@ -14,6 +14,9 @@ from tailrace.drivers.launch import CRASH_LOOP
 from tailrace.orchestration.incidents import Incidents, Undelivered
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
+
+if TYPE_CHECKING:
+    from tailrace.correction.promise_state import PromiseReader
 
 LOST_AFTER_S = 30.0  # a driver host that is silent for so long: an alert is due within a minute
 FRESH_MS = 15_000  # a driver that has reported within that time lives
@@ -37,6 +40,7 @@ class AlertWatch:
         self._incidents = Incidents(layout, load(file).alerts, log)
         self._incidents.forget_undeclared()
         self._down_since_s: float | None = None
+        self._promise: PromiseReader | None = None
         self._promise_at_s = self._failed_at_s = -math.inf
         self._lag_at_s = time.monotonic()  # unknown yet: a lag that an earlier watch reported ends after a while
 
@@ -87,11 +91,12 @@ class AlertWatch:
             self._failed_at_s = time.monotonic()
 
     def _observe_promise(self) -> None:
-        from tailrace.correction.promise_state import PromiseState  # noqa: PLC0415 (Delta takes long to import)
+        from tailrace.correction.promise_state import PromiseReader  # noqa: PLC0415 (Delta takes long to import)
 
         if self._incidents.alerts.promise_broken is None:
             return
-        promise = PromiseState.read(self._layout)
+        self._promise = self._promise or PromiseReader(self._layout)
+        promise = self._promise.read()
         if promise.state != "unknown":
             self._tell("promise_broken", promise.state == "broken", promise.detail)
 

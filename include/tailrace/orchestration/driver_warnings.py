@@ -1,39 +1,74 @@
-"""Warnings about a driver for the log of its watch: it died, records are rejected, an edit is not in force."""
+"""Warnings about a driver for the log of its watch: it died, has a problem, rejects records, breaks its promise."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.words import counted
 from tailrace.orchestration import edits
+from tailrace.orchestration.conditions import Conditions, Line
+from tailrace.orchestration.stalls import Stalls
 from tailrace.storage.layout import Layout
 
+if TYPE_CHECKING:
+    from tailrace.correction.promise_state import PromiseReader
+
+PROMISE_EVERY_S = 20.0
+"""Interval between two looks at the table `quality`; it is read again only if it has a new version."""
+
 _REJECTS_EVERY_S = 60.0
+_GOES_ON = "    other records may fit, so the driver goes on, and supervise watches on: mark it to end the stream"
 
 
 class DriverWarnings:
-    """Finds what is new and wrong in successive statuses of one driver; each thing is warned of once.
+    """Finds what is wrong in successive statuses of one driver; each thing is warned of once, and its end reported.
 
     Parameters
     ----------
     file : Path or None
         The query file; None in a watch that an earlier version has begun.
+    hang_after_s, patience_s : float
+        How long the driver may be silent before it is replaced, and its host unreachable before the watch fails, in s.
+
+    Attributes
+    ----------
+    promise : list of str
+        A line about the promise, empty while it is unknown.
     """
 
-    def __init__(self, layout: Layout, file: Path | None) -> None:
-        self._layout, self._file = layout, file
+    def __init__(
+        self, layout: Layout, file: Path | None, hang_after_s: float = 60.0, patience_s: float = 1800.0
+    ) -> None:
+        self._layout, self._file, self._patience_s = layout, file, patience_s
+        self._conditions, self._stalls = Conditions(), Stalls(hang_after_s)
         self._pid: int | None = None
         self._is_dead = False
-        self._rejected, self._rejects_due_s = 0, 0.0
-        self._edit: str | None = None
+        self._rejected, self._accepted, self._rejects_due_s = 0, 0, 0.0
+        self.promise: list[str] = []
+        self._promise: dict[str, str] = {}
+        self._promise_due_s = -math.inf
+        self._reader: PromiseReader | None = None
 
-    def observe(self, status: DriverStatus | None, now_s: float) -> list[str]:
-        """Return the warnings about a status, none for an absent host; `now_s` is of a steady clock."""
-        if status is None:
-            return []
-        warnings = [self._death(status), self._rejects(status, now_s), self._edited()]
-        return [warning for warning in warnings if warning is not None]
+    def observe(self, status: DriverStatus, now_s: float) -> list[Line]:
+        """Return the lines about a status, warnings first; `now_s` is of a steady clock."""
+        events = [self._death(status), self._rejects(status, now_s)]
+        found = status.problems | self._broken_promise(now_s)
+        if status.driver.alive and status.driver.state != "stopping":
+            found |= self._stalls.observe(status, now_s)
+        named = {key: f"{status.driver.query}: {text}" for key, text in found.items()} | self._edited()
+        is_known = status.driver.alive and status.reported is not None and status.reported.state != "starting"
+        conditions = self._conditions.observe(named, is_known)
+        return [*(Line(event, is_warning=True) for event in events if event is not None), *conditions]
+
+    def host_away(self, why: str) -> list[Line]:
+        """Return the lines that are due when the driver host does not answer; of all else nothing is known then."""
+        name, minutes = self._layout.home.name, self._patience_s / 60
+        fault = f"{name}: the driver host does not answer; a driver that lives goes on: {why}"
+        outcome = f"    if that lasts for {minutes:.0f} min, supervise fails, and leaves the stream as it is"
+        return self._conditions.observe({"host": f"{fault}\n{outcome}"}, may_end=False)
 
     def _death(self, status: DriverStatus) -> str | None:
         driver = status.driver
@@ -50,12 +85,20 @@ class DriverWarnings:
         return f"{driver.query}: its driver{died} was started again, pid {driver.pid}"
 
     def _rejects(self, status: DriverStatus, now_s: float) -> str | None:
-        total = status.reported.quarantined if status.reported else 0  # 0 while a driver starts
-        new = total - self._rejected
+        reported = status.reported
+        if reported is None or reported.state == "starting":  # its totals are not known yet
+            return None
+        new, accepted = reported.quarantined - self._rejected, reported.rows - self._accepted
+        if new <= 0:
+            self._accepted = reported.rows
         if new <= 0 or now_s < self._rejects_due_s:
             return None
-        self._rejected, self._rejects_due_s = total, now_s + _REJECTS_EVERY_S
-        return f"{status.driver.query}: {counted(new, 'record')} rejected{self._reasons()}"
+        self._rejected, self._accepted = reported.quarantined, reported.rows
+        self._rejects_due_s = now_s + _REJECTS_EVERY_S
+        fault = f"{status.driver.query}: {counted(new, 'record')} rejected"
+        if accepted > 0:
+            return f"{fault}{self._reasons()}"
+        return f"{fault}, and none accepted meanwhile{self._reasons()}\n{_GOES_ON}"
 
     def _reasons(self) -> str:
         from tailrace.storage.rejects import newest_rejects  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
@@ -66,10 +109,26 @@ class DriverWarnings:
             return f"; the reasons can't be read: {error}"
         return "" if rejects is None else f", the newest: {rejects}"
 
-    def _edited(self) -> str | None:
+    def _edited(self) -> dict[str, str]:
         try:
             edit = None if self._file is None else edits.warning(self._layout, self._file)
         except Exception as error:  # a disk may be away; the watch goes on
             edit = f"{self._layout.home.name}: what its driver was deployed with can't be read: {error}"
-        is_new, self._edit = edit != self._edit, edit
-        return edit if is_new else None
+        return {} if edit is None else {edit: edit}
+
+    def _broken_promise(self, now_s: float) -> dict[str, str]:
+        """Return a text where the promise is broken, or can't be read; it is looked at every `PROMISE_EVERY_S`."""
+        if now_s < self._promise_due_s:
+            return self._promise
+        from tailrace.correction.promise_state import PromiseReader  # noqa: PLC0415 (Delta takes long to import)
+
+        self._promise_due_s = now_s + PROMISE_EVERY_S
+        self._reader = self._reader or PromiseReader(self._layout)
+        try:
+            promise = self._reader.read()
+        except Exception as error:  # the table may be away, or damaged; the watch goes on
+            self._promise = {"quality": f"whether its promise is kept can't be read: {error}"}
+            return self._promise
+        self.promise = [] if promise.state == "unknown" else [f"promise {promise.state}: {promise.detail}"]
+        self._promise = {"promise": f"its promise is broken: {promise.detail}"} if promise.state == "broken" else {}
+        return self._promise

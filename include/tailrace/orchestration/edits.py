@@ -6,9 +6,8 @@ from pathlib import Path
 
 from tailrace.ground.errors import Refused
 from tailrace.ground.words import counted
-from tailrace.query.differences import Difference, changed_fields, differences
+from tailrace.query.differences import Difference, changed_fields
 from tailrace.query.loading import parse
-from tailrace.query.query import Query
 from tailrace.query.yaml_file import read
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
@@ -25,7 +24,7 @@ def not_in_force(layout: Layout, now: DeployedQuery) -> list[Difference]:
     if before is None or before == now:
         return []
     options = changed_fields(dict(before.options), dict(now.options))
-    return options if before.text == now.text else _edits(before, now.query()) + options
+    return options if before.text == now.text else before.edits(now.query()) + options
 
 
 def warning(layout: Layout, file: Path) -> str | None:
@@ -35,7 +34,7 @@ def warning(layout: Layout, file: Path) -> str | None:
         return None
     try:
         text = read(file)
-        changed = [] if text == before.text else _edits(before, parse(file, text))
+        changed = [] if text == before.text else before.edits(parse(file, text))
     except Refused as refused:
         problem = refused.problems[0]
         name, as_deployed = layout.home.name, "its driver runs what was deployed"
@@ -44,18 +43,9 @@ def warning(layout: Layout, file: Path) -> str | None:
 
 
 def in_words(layout: Layout, changed: list[Difference]) -> str:
-    """Describe settings that are not in force, and what to do."""
+    """Describe settings that are not in force, and what to do, a line for each."""
     name = layout.home.name
-    shown = "; ".join(map(str, changed[:_SHOWN]))
-    more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-    return (
-        f"{name}: {counted(len(changed), 'setting')} not in force, its driver runs what was deployed: {shown}{more}. "
-        f"To put it in force: tailrace drain {name}, then tailrace deploy {name}"
-    )
-
-
-def _edits(before: DeployedQuery, now: Query) -> list[Difference]:
-    try:
-        return differences(before.query(), now)
-    except Refused:  # it was written for another version
-        return [Difference("the deployed copy", "refused by this version", "the file")]
+    fault = f"{name}: {counted(len(changed), 'setting')} not in force, its driver runs what was deployed:"
+    more = [f"and {len(changed) - _SHOWN} more"] if len(changed) > _SHOWN else []
+    remedy = f"to put it in force: tailrace drain {name}, then tailrace deploy {name}"
+    return "\n    ".join([fault, *map(str, changed[:_SHOWN]), *more, remedy])

@@ -59,7 +59,7 @@ class EmbeddedAirflow:
     directory : Path
         AIRFLOW_HOME: its database, its logs, and the password of its only user.
     dags : Path
-        The folder of DAGs.
+        The folder of DAGs; the folder of plugins is `plugins` beside it.
     environment : dict
         Further environment variables of its processes: connections, queries, the warehouse.
     start_s : float
@@ -94,6 +94,7 @@ class EmbeddedAirflow:
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "AIRFLOW_HOME": str(self.directory),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags.absolute()),
+            "AIRFLOW__CORE__PLUGINS_FOLDER": str(dags.absolute().with_name("plugins")),
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.directory}/airflow.db?timeout={_LOCK_TIMEOUT_S}",
             "AIRFLOW__API__PORT": str(port),
             "AIRFLOW__API__BASE_URL": self.url,

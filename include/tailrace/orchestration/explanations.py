@@ -6,6 +6,7 @@ from tailrace.drivers.driver_host import DriverHost
 from tailrace.drivers.liveness import Verdict
 from tailrace.orchestration import driver_lifecycle
 from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status
 
 
 def explain(verdict: Verdict, host: DriverHost, layout: Layout) -> str:
@@ -21,4 +22,9 @@ def explain(verdict: Verdict, host: DriverHost, layout: Layout) -> str:
         return f"the driver of {name} was stopped or removed: {verdict.detail}. To go on, clear this task{lines}"
     if verdict.kind == "hung":
         return f"the driver of {name} hangs again and again: {verdict.detail}; it is stopped now{lines}"
-    return f"the driver of {name} has given up: {verdict.detail}. Mend what its last lines say; clear this task{lines}"
+    status = Status.read(layout)
+    if status is None or status.problem is None:
+        fault = f"the driver of {name} has given up: {verdict.detail}"
+        return f"{fault}. Mend what its last lines say; clear this task{lines}"
+    end = f"Its end: {verdict.detail}. Mend that; clear this task"
+    return f"the driver of {name} has given up: {status.problem}\n{end}{lines}"

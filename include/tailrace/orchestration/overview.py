@@ -42,8 +42,8 @@ def _notes(name: str, status: DriverStatus) -> Iterator[str]:
     reported = status.reported
     if reported is None:
         return
-    if reported.problem is not None:
-        yield f"{name}: {reported.problem}"
+    for problem in reported.problems:
+        yield f"{name}: {problem}"
     if reported.quarantined:
         most = "most" if reported.quarantined > reported.rows else f"{reported.quarantined:,}"
         read = reported.rows + reported.filtered + reported.quarantined

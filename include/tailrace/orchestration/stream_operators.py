@@ -84,8 +84,11 @@ class CheckOperator(StreamOperator):
                 check_sources(query, Path(self.file), self.log)
             status = driver_lifecycle.status(self.host(), layout)
             claim(layout, context, self.log.warning)
+        for problem in status.problems.values():
+            self.log.warning("%s: %s", self.query, problem)
         self.log.info("%s is right; its stream %s", self.file, "goes on" if goes_on else "begins again")
-        self.log.info("%s", status)
+        for line in (status.head, *status.facts()):
+            self.log.info("%s", line)
 
 
 class DeployOperator(TellsLineage, StreamOperator):
@@ -101,7 +104,8 @@ class DeployOperator(TellsLineage, StreamOperator):
             claim(layout, context, self.log.warning)  # also where this task alone was cleared
             result = driver_lifecycle.deploy(self.host(), layout, *deployment)
         if result.not_in_force:
-            self.log.warning("%s", in_words(layout, result.not_in_force))
+            for line in in_words(layout, result.not_in_force).splitlines():
+                self.log.warning("%s", line)
         context["ti"].xcom_push(DEPLOYED, result.deployment)
         how = "made a driver" if result.made else "found the driver, it stays as it is"
         self.log.info("%s: %s, %s, pid %s", self.query, how, result.driver.state, result.driver.pid)

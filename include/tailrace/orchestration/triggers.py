@@ -18,11 +18,11 @@ from tailrace.ground.duration import format_time
 from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.alert_watch import AlertWatch
 from tailrace.orchestration.driver_metrics import DriverMetrics
-from tailrace.orchestration.driver_warnings import DriverWarnings
+from tailrace.orchestration.health_log import HealthLog
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
-TELL_S = 60.0  # interval between two status lines in a waiting task's log
+TELL_S = 60.0  # interval between two lines in the log of a run that waits
 DRAIN_S, STOP_S = 30.0, 5.0  # with Airflow's own delay, within a minute
 ON_KILL_S = 3.0  # Airflow waits for it meanwhile
 OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
@@ -74,23 +74,21 @@ class DriverTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         judge = LivenessJudge(self.hang_after_s, self.patience_s)
-        last_logged: tuple[object, float] = (None, -math.inf)
+        file = Path(self.file) if self.file else None
+        health = HealthLog(self.layout, file, self.hang_after_s, self.patience_s)
         alerts = await asyncio.to_thread(self._alert_watch)
-        warnings = DriverWarnings(self.layout, Path(self.file) if self.file else None)
         metrics = await asyncio.to_thread(DriverMetrics, self.query, self.log.info)
         while True:
-            status, early_verdict, line = await asyncio.to_thread(self._poll)
+            status, early_verdict, away = await asyncio.to_thread(self._poll)
+            now_s = time.monotonic()
             await asyncio.to_thread(metrics.send, status)
-            now_s, summary = time.monotonic(), None if status is None else status.summary
+            for line in await asyncio.to_thread(health.observe, status, away, now_s):
+                (self.log.warning if line.is_warning else self.log.info)(line.text)
             verdict = early_verdict or judge.observe(
                 status.driver if status else None, status.reported if status else None, now_s
             )
-            if verdict is not None or summary != last_logged[0] or now_s - last_logged[1] >= TELL_S:
-                self.log.info(line)
-                last_logged = summary, now_s
-            for warning in await asyncio.to_thread(warnings.observe, status, now_s):
-                self.log.warning(warning)
             if verdict is not None:
+                self.log.info(f"{self.query}: {verdict.kind}, {verdict.detail}")
                 yield TriggerEvent(verdict.as_event())  # type: ignore[no-untyped-call]
                 return
             if alerts is not None:
@@ -106,19 +104,19 @@ class DriverTrigger(BaseTrigger):
             return None
 
     def _poll(self) -> tuple[DriverStatus | None, Verdict | None, str]:
-        """Poll the driver once: return its status, a verdict that ends the watch at once, and a line for the log.
+        """Poll the driver once: return its status, a verdict that ends the watch at once, and why there is no status.
 
-        Status and verdict may be None. An error becomes a line for the log: the watch survives it.
+        Status and verdict may be None: the watch survives an error.
         """
         try:
             status = driver_lifecycle.status(settings.driver_host(), self.layout)
             # read after the status, which then is not a later one's
             deployment = driver_lifecycle.deployment(self.layout)
         except Exception as error:
-            return None, None, f"{self.query}: the driver host does not answer; a driver that lives goes on: {error}"
+            return None, None, str(error)
         if deployment != self.deployment:
-            return status, Verdict("replaced", "another driver was deployed"), f"another one was deployed: {status}"
-        return status, None, str(status)
+            return status, Verdict("replaced", "another driver was deployed"), ""
+        return status, None, ""
 
     async def on_kill(self) -> None:
         """Drain the driver if the task is over; leave it if the task was cleared, since the task then runs again.
@@ -241,4 +239,5 @@ def _driver_line(layout: Layout) -> str:
         status = driver_lifecycle.status(settings.driver_host(), layout)
     except Exception as error:
         return f"the driver host does not answer: {error}"
-    return str(status) if status.driver.alive else f"no driver runs (trigger stream_{layout.home.name}): {status}"
+    line = "; ".join([*(problem.partition("\n")[0] for problem in status.problems.values()), status.head])
+    return line if status.driver.alive else f"no driver runs (trigger stream_{layout.home.name}): {line}"

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from tailrace.panels import frontier, kind, ledger, promise, settings
 from tailrace.panels.panel import Panel
 
-PANELS: tuple[Panel, ...] = ()
+PANELS: tuple[Panel, ...] = (
+    frontier.PANEL,
+    promise.PANEL,
+    ledger.PANEL,
+    kind.PANEL,
+    settings.PANEL,
+)
 """All panels. Their addresses, their rights and their tests follow from this."""

@@ -39,6 +39,10 @@ class Grid:
         low_x, low_y, high_x, high_y = self.extent
         return _interleaved(self._steps(x, low_x, high_x), self._steps(y, low_y, high_y))
 
+    def places(self, cells: Ints) -> tuple[Ints, Ints]:
+        """The column and the row of each cell, from 0 to n − 1; shape (m,) each."""
+        return _compacted(cells), _compacted(cells >> 1)
+
     def cells(self, boxes: Floats) -> tuple[Ints, Ints]:
         """All cells that each box meets: the index of the box, and the number of the cell; shape (k,) each.
 
@@ -81,4 +85,12 @@ def _spread(number: Ints) -> Ints:
     """Put a zero between the bits of numbers below 2^16."""
     for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
         number = (number | (number << shift)) & mask
+    return number
+
+
+def _compacted(number: Ints) -> Ints:
+    """Take every other bit, from the lowest on, of numbers below 2^32: the inverse of `_spread`."""
+    number = number & 0x55555555
+    for shift, mask in ((1, 0x33333333), (2, 0x0F0F0F0F), (4, 0x00FF00FF), (8, 0x0000FFFF)):
+        number = (number | (number >> shift)) & mask
     return number

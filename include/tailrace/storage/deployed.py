@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailrace.ground.errors import Damaged, Problem
+from tailrace.ground.errors import Damaged, Problem, Refused
 from tailrace.ground.files import write_atomically
+from tailrace.query.differences import Difference, differences
 from tailrace.query.loading import parse
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
@@ -37,6 +38,13 @@ class DeployedQuery:
     def query(self) -> Query:
         """Return the query that the text declares; it is refused as its file would be."""
         return parse(self.file, self.text)
+
+    def edits(self, now: Query) -> list[Difference]:
+        """Return the settings of a query that differ from the deployed ones."""
+        try:
+            return differences(self.query(), now)
+        except Refused:  # it was written for another version
+            return [Difference("the deployed copy", "refused by this version", "the file")]
 
     def write(self, layout: Layout) -> None:
         """Put the copy on record; the deployment before has none any more."""

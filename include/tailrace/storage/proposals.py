@@ -16,8 +16,9 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.next_facts import DECLARED
 from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
+from tailrace.storage.table_log import newest_version
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
-from tailrace.storage.tables import Tables, newest_version
+from tailrace.storage.tables import Tables
 
 _ASK_EVERY_S = 1.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +16,8 @@ from tailrace.storage.layout import Layout
 
 _ROOM = 4096
 """Size of its file, in bytes: a block of the disk, so that a longer status has room on a full disk too."""
+
+_NEXT_PROBLEM = re.compile(r"\n(?=\S)")
 
 State = Literal["starting", "streaming", "waiting", "quiet", "drained", "ended"]
 
@@ -56,9 +59,11 @@ class Status:
     ahead : str or None
         The record whose event time is furthest ahead of arrival; None where none is far ahead.
     problem : str or None
-        What is wrong with the source, the disk or the stream; it is tried again.
+        What is wrong with the source, the disk or the stream, each from a line of its own on; indented lines go on.
     is_awaiting : bool
         Whether the problem is only that the source lacks something which may still come.
+    gives_up_ms : int or None
+        Wall-clock time at which the driver ends unless its problem is over; None: it tries as long as that takes.
     rejected : str or None
         The most frequent reasons for which records were rejected, with an example each.
     """
@@ -88,6 +93,12 @@ class Status:
     filtered: int = 0
     ahead: str | None = None
     rejected: str | None = None
+    gives_up_ms: int | None = None
+
+    @property
+    def problems(self) -> list[str]:
+        """The texts of `problem`, one for each problem; a text's later lines are indented."""
+        return [] if self.problem is None else _NEXT_PROBLEM.split(self.problem)
 
     def write(self, layout: Layout) -> None:
         """Replace the last status; on a full disk overwrite its file in place, which needs no more room."""

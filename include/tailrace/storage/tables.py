@@ -228,15 +228,6 @@ def open_table(path: Location) -> DeltaTable:
     return DeltaTable(str(path), storage_options=storage_options(path))
 
 
-def newest_version(path: Location) -> int | None:
-    """Return the newest version of a Delta table, by the file names in its log; None where there is no table."""
-    try:
-        names = [file.name for file in (path / "_delta_log").iterdir()]
-    except FileNotFoundError:
-        return None
-    return max((int(name.split(".")[0]) for name in names if name[0].isdigit()), default=None)
-
-
 def _app_id(app: str, name: str) -> str:
     """Return the id of a writer's transactions in a table's log."""
     return f"{app}:{name}"

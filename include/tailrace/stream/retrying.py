@@ -36,12 +36,16 @@ def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
         raise
     except (Refused, OSError, DeltaError) as error:
         retries.fail()
-        if isinstance(error, Unfit) and retries.failing_s >= UNFIT_S:
+        if not isinstance(error, Refused):
+            reporter.report_problem(_DISK, Failure.of(error).reason)
+        elif not isinstance(error, Unfit):
             reporter.report_problem(SOURCE, str(error))
-            reporter.report("waiting")
-            raise
-        is_source = isinstance(error, Refused)
-        reporter.report_problem(SOURCE if is_source else _DISK, str(error) if is_source else Failure.of(error).reason)
+        else:
+            left_s = max(UNFIT_S - retries.failing_s, 0.0)
+            reporter.report_problem(SOURCE, str(error), left_s)
+            if not left_s:
+                reporter.report("waiting")
+                raise
     else:
         if retries.failures:
             for part in (SOURCE, _DISK):

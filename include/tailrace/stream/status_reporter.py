@@ -62,6 +62,7 @@ class StatusReporter:
             self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
         self._problems: dict[str, str | None] = {}
+        self._ends_ms: dict[str, int] = {}  # when the driver ends by a problem of each part
         self._rejections = Rejections()
         self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self._busy_since_s: float | None = None
@@ -136,15 +137,29 @@ class StatusReporter:
             self._status.write(self.layout)
             self._written_s = time.monotonic()
 
-    def report_problem(self, part: str, problem: str | None) -> None:
-        """Report a problem of a part of the stream, in the status and the log; None: it is over."""
+    def report_problem(self, part: str, problem: str | None, gives_up_in_s: float | None = None) -> None:
+        """Report a problem of a part of the stream, in the status and the log; None: it is over.
+
+        Parameters
+        ----------
+        gives_up_in_s : float, optional
+            The time after which the driver ends if this problem is not over.
+        """
         if problem == self._problems.get(part):
             return
         print(f"{part}: {'works again' if problem is None else problem}", file=sys.stderr, flush=True)
         self._problems = {name: text for name, text in (self._problems | {part: problem}).items() if text is not None}
-        problems = "; ".join(f"{name}: {text}" for name, text in self._problems.items())
+        problems = "\n".join(f"{name}: {text}" for name, text in self._problems.items())
         is_awaiting = set(self._problems) == {AWAITED}
-        self._status = replace(self._status, problem=problems or None, is_awaiting=is_awaiting)
+        self._ends_ms = {name: ms for name, ms in self._ends_ms.items() if name in self._problems and name != part}
+        if gives_up_in_s is not None:
+            self._ends_ms[part] = wall_ms() + round(gives_up_in_s * 1000)
+        self._status = replace(
+            self._status,
+            problem=problems or None,
+            is_awaiting=is_awaiting,
+            gives_up_ms=min(self._ends_ms.values(), default=None),
+        )
         self._written_s = -math.inf
 
     def batch_written(self, batch: int, written: dict[str, pa.Table]) -> Progress:

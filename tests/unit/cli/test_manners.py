@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from tailrace import __version__
-from tailrace.cli import explanation
+from tailrace.cli import explanation as explained
 from tailrace.correction import quality
+from tailrace.panels import explanation
 from tailrace.terminal import screen
 
 ROOT = Path(__file__).parents[3]
@@ -101,7 +102,7 @@ def test_the_table_of_quality_shows_in_80_columns_what_was_measured_and_promised
 def test_what_explains_a_query_is_folded_beside_its_name(tailrace, monkeypatch, narrow):
     reason = "tuples are combined before they go to the tasks, " * 3 + "/a-path/that-is/" + "long" * 20
     monkeypatch.setattr(explanation, "explanation", lambda query: {"query": "flights", "why": reason})
-    monkeypatch.setattr(explanation, "forms", lambda query: {})
+    monkeypatch.setattr(explained, "forms", lambda query: {})
     first, *folded = tailrace("explain", FLIGHTS).stdout.splitlines()
     assert first == "query  flights"
     assert folded[0].startswith("why    tuples are")

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tailrace.cli.explanation import explanation
 from tailrace.emd_join.chain import ChainSearch
 from tailrace.emd_join.head_search import HeadSearch
 from tailrace.emd_join.line_search import LineSearch
 from tailrace.emd_join.planning import plan_of
 from tailrace.ground.errors import Refused
+from tailrace.panels.explanation import explanation
 from tailrace.partition.by_span import ByHash, BySpan
 from tailrace.query.joins import EmdJoinQuery
 from tailrace.query.loading import load

@@ -108,6 +108,14 @@ def test_a_point_lies_in_one_cell_which_its_box_meets(n: int, points: list[tuple
     assert (cells == cell).all()
 
 
+@pytest.mark.parametrize("n", [1, 3, 8, 1024])
+def test_a_cell_has_the_column_and_the_row_of_its_middle(n):
+    column, row = (np.random.default_rng(n).integers(0, n, 500) for _ in "xy")
+    row = row[::-1]
+    found = Grid((0.0, 0.0, float(n), float(n)), n).cell(column + 0.5, row + 0.5)
+    assert [each.tolist() for each in Grid(EXTENT, n).places(found)] == [column.tolist(), row.tolist()]
+
+
 def test_cells_are_numbered_along_the_z_curve() -> None:
     middle = np.arange(4) + 0.5
     x, y = (axis.ravel() for axis in np.meshgrid(middle, middle))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tailrace.cli.explanation import explanation
+from tailrace.panels.explanation import explanation
 from tailrace.query.column_lineage import TABLE, ColumnLineage, Origin, column_lineage
 from tailrace.query.declared import declared_query
 

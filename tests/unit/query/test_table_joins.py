@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tailrace.cli.explanation import explanation
 from tailrace.ground.errors import Refused
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
+from tailrace.panels.explanation import explanation
 from tailrace.query.loading import load
 from tailrace.query.query import require_late_tuples
 from tailrace.spatial_join.table_join import SpatialTableJoin

@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tailrace.cli.explanation import explanation
 from tailrace.ground.errors import Refused
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
+from tailrace.panels.explanation import explanation
 from tailrace.partition.by_cell import ByCell
 from tailrace.partition.by_span import ByHash
 from tailrace.partition.grid import Grid

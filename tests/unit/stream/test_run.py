@@ -148,6 +148,23 @@ def test_a_source_that_is_not_fit_may_be_put_right_for_a_while_and_then_ends_the
         run.run()
     assert retrying.UNFIT_S <= clock.now_s < 3 * retrying.UNFIT_S
     assert "its type is string" in Status.read(run.layout).problem
+    assert Status.read(run.layout).gives_up_ms is not None
+
+
+def test_while_a_source_is_not_fit_the_status_has_the_time_at_which_the_driver_ends(tmp_path, clock):
+    unfit = Unfit([Problem("/in/a: column value", "its type is string", "a number")])
+    run = run_over(tmp_path, clock, FailingLog(dict.fromkeys(range(1, 4), unfit) | {4: GONE}))
+    original, ends = run.reporter.report_problem, {}
+
+    def record_and_report(part, problem, *end):
+        original(part, problem, *end)
+        ends[problem] = run.reporter._status.gives_up_ms
+        assert end in [(), (retrying.UNFIT_S - run.source_retries.failing_s,)]
+
+    run.reporter.report_problem = record_and_report
+    run.run()
+    assert ends[str(unfit)] is not None
+    assert (ends[str(GONE)], ends[None]) == (None, None), "another problem, and none, end no driver"
 
 
 def test_a_full_disk_neither_loses_nor_repeats_a_segment(tmp_path, clock, monkeypatch):

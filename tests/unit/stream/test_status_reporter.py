@@ -22,12 +22,12 @@ from tailrace.storage.status import Status
 from tailrace.storage.table_schemas import CLASSES, schemas
 from tailrace.storage.tables import Tables
 from tailrace.stream import status_reporter as module
-from tailrace.stream.status_reporter import StatusReporter
+from tailrace.stream.status_reporter import AWAITED, StatusReporter
 from warehouse import make_query
 
 KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))
 METRICS = {"batch": 0, "task": 0, "rows": 4, "partials": 3, "repeats": 0, "late": 1, "answers": 2, "ticks": 1}
-METRICS |= {"k_ms": 300, "load": 1.0, "imbalance": 0.0}
+METRICS |= {"k_ms": 300, "load": 1.0, "imbalance": 0.0, "threshold": None}
 METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {
     "t_max": 9_000,
@@ -301,6 +301,34 @@ def test_an_event_time_far_ahead_of_arrival_is_reported_with_its_place_until_arr
     assert "an event time of 1970-01-01T23:00:09.100Z is 23 h ahead" in Status.read(layout).ahead
     said = DriverStatus(Driver("readings", "running", 1, None, ""), Status.read(layout), 0)
     assert Status.read(layout).ahead in str(said)
+
+
+def test_each_problem_is_in_the_status_and_the_time_at_which_the_driver_ends_by_one(
+    layout: Layout, clock: Clock
+) -> None:
+    reporter = StatusReporter(layout)
+
+    def problems_after(part: str, problem: str | None, *end_s: float) -> tuple[list[str], int | None, bool]:
+        reporter.report_problem(part, problem, *end_s)
+        clock.passes(1_000)
+        reporter.report("waiting")
+        status = Status.read(layout)
+        assert status is not None
+        return status.problems, status.gives_up_ms, status.is_awaiting
+
+    wrong, due_ms = (
+        "a: no column 'v'\n    right would be: w\nb: no column 'v'\n    right would be: w",
+        clock.now + 60_000,
+    )
+    first, second = "source: a: no column 'v'\n    right would be: w", "b: no column 'v'\n    right would be: w"
+    assert problems_after("source", wrong, 60.0) == ([first, second], due_ms, False)
+    assert problems_after("source", wrong, 9.0)[1] == due_ms, "the time does not move while the problem goes on"
+    assert problems_after("stream", "full") == ([first, second, "stream: full"], due_ms, False)
+    assert problems_after("source", "away") == (["source: away", "stream: full"], None, False)
+    problems_after("source", wrong, 60.0)
+    problems_after("source", None)
+    assert problems_after("stream", None) == ([], None, False)
+    assert problems_after(AWAITED, "its last line is cut") == ([f"{AWAITED}: its last line is cut"], None, True)
 
 
 def test_the_status_has_the_reasons_for_which_records_were_rejected(layout: Layout, clock: Clock) -> None:

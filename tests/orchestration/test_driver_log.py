@@ -6,10 +6,10 @@ import pytest
 from airflow.api_fastapi.core_api import security
 from fastapi import FastAPI
 from starlette.testclient import TestClient
-from tailrace.orchestration.plugin import TailracePlugin
 
+from tailrace.console import app as console
+from tailrace.console.plugin import TailraceConsole
 from tailrace.drivers.driver_host import DriverHostDown
-from tailrace.orchestration import driver_log_page
 from tailrace.orchestration.links import PAGES
 
 PAGE = f"{PAGES}/driver_log/stream_readings"
@@ -29,7 +29,7 @@ class AuthManager:
 @pytest.fixture
 def client():
     """A client of an API server that has the plugin's app, as Airflow mounts it."""
-    (mounted,) = TailracePlugin.fastapi_apps
+    (mounted,) = TailraceConsole.fastapi_apps
     server = FastAPI()
     server.mount(mounted["url_prefix"], mounted["app"])
     return TestClient(server)
@@ -39,7 +39,7 @@ def client():
 def auth_manager(monkeypatch):
     """A user who is logged in, and what the user may do."""
     auth_manager = AuthManager()
-    monkeypatch.setitem(driver_log_page.app.dependency_overrides, security.get_user, lambda: "ada")
+    monkeypatch.setitem(console.app.dependency_overrides, security.get_user, lambda: "ada")
     monkeypatch.setattr(security, "get_auth_manager", lambda: auth_manager)
     monkeypatch.setattr(security.DagModel, "get_team_name", lambda dag_id: None)
     return auth_manager
@@ -71,7 +71,7 @@ def test_it_only_reads(client, auth_manager, host, place, method):
     assert client.request(method, PAGE).status_code == 405
 
 
-@pytest.mark.parametrize("path", ["", "docs", "redoc", "openapi.json", "driver_log", "driver_log/"])
+@pytest.mark.parametrize("path", ["docs", "redoc", "openapi.json", "driver_log", "driver_log/"])
 def test_there_is_no_other_page(client, auth_manager, path):
     assert client.get(f"{PAGES}/{path}").status_code == 404
 

@@ -1,0 +1,143 @@
+// Actions by Airflow's own API: each says beforehand what it will do, and links to its run afterwards.
+
+import { airflowAddress, get, send } from "./api.js";
+import { announce, h, render } from "./dom.js";
+import { fromField, moment, toField, zoneName } from "./time.js";
+import { airflowLink, failed, longText, problems } from "./ui.js";
+
+const FIRST = /from|start|begin|since/i;
+const LAST = /(^|_)to$|end|until/i;
+
+export class Actions {
+  constructor(root, context, onDone) {
+    Object.assign(this, { root, context, onDone, list: [], outcome: null });
+  }
+
+  async load() {
+    try {
+      const answer = await get(`queries/${encodeURIComponent(this.context.name)}/actions`);
+      this.list = Array.isArray(answer.actions) ? answer.actions : [];
+      this.failure = null;
+    } catch (failure) {
+      this.failure = failure;
+    }
+    this.show();
+  }
+
+  has(name) {
+    return this.list.some((action) => action.name === name && action.is_allowed);
+  }
+
+  show() {
+    if (this.failure) {
+      if (this.failure.status === 401) return;
+      render(this.root, h("details", null, h("summary", null, "The actions are not known"), failed(this.failure, () => this.load())));
+      return;
+    }
+    render(this.root, this.list.length ? h("div", { class: "row", role: "group", "aria-label": "Actions" }, this.list.map((action) => {
+      const why = action.is_allowed ? action.says : action.why_not ?? "You may not do this.";
+      return [h("button", { type: "button", key: action.name, title: why, "aria-describedby": action.is_allowed ? null : `why-${action.name}`,
+        class: action.is_allowed ? null : "off", on: { click: () => this.openDialog(action, null) } }, `${action.title} …`),
+      action.is_allowed ? null : h("span", { class: "offscreen", id: `why-${action.name}` }, why)];
+    })) : null, this.outcome);
+  }
+
+  open(name, range) {
+    const action = this.list.find((each) => each.name === name);
+    if (action) this.openDialog(action, range);
+  }
+
+  openDialog(action, range) {
+    const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
+    const back = document.activeElement;
+    const close = () => { dialog.close(); };
+    dialog.addEventListener("close", () => { dialog.remove(); back?.focus?.(); });
+    const state = { isBusy: false, failure: null };
+    const values = prefill(action.fields ?? [], range);
+    const show = () => render(dialog, h("form", { method: "dialog", on: { submit: (event) => { event.preventDefault(); run(event.currentTarget); } } },
+      h("h2", { id: "dialog-title" }, action.title),
+      action.says ? h("p", null, longText(action.says, 1000)) : null,
+      range?.isArrival ? h("p", { class: "hint" }, "You drew a range of arrival; a correction takes one of event time. The fields hold the event times of what arrived then.") : null,
+      action.is_allowed ? null : problems([{ where: action.title, fault: action.why_not ?? "you may not do this", remedy: "ask an administrator of Airflow for the right, or see the stream's state" }]),
+      action.is_allowed ? (action.fields ?? []).map((each) => field(each, values[each.name])) : null,
+      state.failure ? failed(state.failure) : null,
+      h("div", { class: "row end" },
+        h("button", { type: "button", on: { click: close } }, action.is_allowed ? "Cancel" : "Close"),
+        action.is_allowed ? h("button", { type: "submit", class: "primary", disabled: state.isBusy }, state.isBusy ? "Sending …" : action.title) : null)));
+    const run = async (form) => {
+      const conf = read(action.fields ?? [], form);
+      Object.assign(state, { isBusy: true, failure: null });
+      show();
+      try {
+        const answer = await this.send(action, conf);
+        this.outcome = outcome(action, answer);
+        announce(`${action.title}: sent to Airflow`);
+        close();
+        this.show();
+        this.onDone();
+      } catch (failure) {
+        Object.assign(state, { isBusy: false, failure });
+        show();
+      }
+    };
+    show();
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+
+  // Send the requests in their order; the fields go into the last one's conf.
+  async send(action, conf) {
+    const requests = action.requests ?? [];
+    let answer = {};
+    for (const [index, request] of requests.entries()) {
+      const isLast = index === requests.length - 1;
+      const body = isLast && action.fields?.length ? { ...request.body, conf: { ...request.body?.conf, ...conf } } : request.body;
+      answer = await send(request.method, request.path, body);
+    }
+    return answer;
+  }
+}
+
+function outcome(action, answer) {
+  const run = answer.dag_run_id ?? "";
+  const path = action.run && (run || !action.run.includes("{dag_run_id}")) ? action.run.replaceAll("{dag_run_id}", encodeURIComponent(run)) : null;
+  const address = airflowAddress(path);
+  return h("p", { class: "note", role: "status" }, `${action.title}: sent to Airflow at ${moment(Date.now())}. `, address ? airflowLink(address, run ? `See its run ${run.slice(0, 80)}` : "See it in Airflow") : null);
+}
+
+// Return the values that the fields begin with: their own, or the event times of a range.
+function prefill(fields, range) {
+  const values = Object.fromEntries(fields.map((each) => [each.name, each.value]));
+  if (!range?.events) return values;
+  const times = fields.filter((each) => each.type === "datetime");
+  const first = times.find((each) => FIRST.test(each.name)) ?? times[0];
+  const last = times.find((each) => LAST.test(each.name)) ?? times[1];
+  if (first) values[first.name] = range.events.from;
+  if (last && last !== first) values[last.name] = range.events.to;
+  return values;
+}
+
+const toMs = (value) => (typeof value === "string" && value ? Date.parse(value) : value);
+
+function field(each, value) {
+  const help = each.help ? h("span", { class: "hint" }, longText(each.help, 400)) : null;
+  if (each.type === "boolean") {
+    return h("label", { class: "field check" }, h("input", { type: "checkbox", name: each.name, checked: Boolean(value) }), h("span", null, each.label ?? each.name), help);
+  }
+  const props = { datetime: { type: "datetime-local", step: "0.001", value: toField(toMs(value)) }, integer: { type: "number", step: "1", value: value ?? "" } }[each.type] ?? { type: "text", value: value ?? "" };
+  return h("label", { class: "field" }, `${each.label ?? each.name}${each.type === "datetime" ? ` (${zoneName()})` : ""}`, h("input", { name: each.name, autocomplete: "off", ...props }), help);
+}
+
+// Read the fields of a form; what is empty is left out, so Airflow's own default holds. Times are ISO 8601, UTC.
+function read(fields, form) {
+  const conf = {};
+  for (const each of fields) {
+    const input = form.elements.namedItem(each.name);
+    if (each.type === "boolean") conf[each.name] = input.checked;
+    else if (input.value === "") continue;
+    else if (each.type === "datetime") conf[each.name] = new Date(fromField(input.value)).toISOString();
+    else if (each.type === "integer") conf[each.name] = Number.parseInt(input.value, 10);
+    else conf[each.name] = input.value;
+  }
+  return conf;
+}

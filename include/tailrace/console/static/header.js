@@ -1,0 +1,37 @@
+// The head of a query's page: state, why, and key figures.
+
+import { h } from "./dom.js";
+import { count, duration, share } from "./format.js";
+import { badge, promiseBadge } from "./shapes.js";
+import { brief, time } from "./time.js";
+import { copyButton, dagLink, figures, longText } from "./ui.js";
+
+const DAGS = { stream: "Stream", correct: "Correction", calibrate: "Calibration", publish: "Publication" };
+
+export function header(name, row, context) {
+  const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
+  return h("div", { class: "head" },
+    h("div", { class: "title" },
+      h("h1", null, longText(name, 120)),
+      h("span", { class: "big" }, badge(row.state?.word, row.state?.tone)),
+      h("span", { class: "hint" }, row.kind ?? (row.file === null ? "file gone" : "")),
+      h("span", { class: "grow" }),
+      copyButton(() => window.location.href, "Copy link")),
+    row.state?.why ? h("p", { class: "lead" }, longText(row.state.why, 400)) : null,
+    figures([
+      ["Promise", [promiseBadge(row.promise), row.promise?.detail ? h("span", { class: "hint" }, longText(row.promise.detail, 80)) : null]],
+      ["Behind", duration(row.behind_ms), "Wall clock less the arrival time that is committed"],
+      ["Unread rows", count(row.rows_left), "Rows known in the source that no batch has read"],
+      ["Frontier", time(row.frontier, brief), "The watermark: answers of windows that end before it are out"],
+      ["K", duration(row.k_ms), "Slack: how long a window waits beyond its end"],
+      ["Coverage", share(row.coverage), "Share of the tuples that windows held when they closed"],
+      ["Answers", count(row.answers)],
+      ["Late, last hour", count(row.late_hour)],
+      ["Quarantined, last hour", count(row.quarantined_hour)],
+      row.has_late_tuples === false ? null : ["Last correction", row.last_correction ? [time(row.last_correction.at, brief), row.last_correction.late ? h("span", { class: "hint" }, `${count(row.last_correction.late)} late tuples`) : null] : "none yet"],
+      ["Starts, last day", count(row.starts), "How often the driver started in the last day"],
+    ]),
+    dags.length ? h("p", { class: "row hint" }, "In Airflow:", dags.map(([key, title]) => dagLink(row.dags[key], title)),
+      row.dags.stream ? h("a", { href: new URL(`../driver_log/${encodeURIComponent(row.dags.stream)}`, import.meta.url).href }, "Driver's log") : null,
+      context.summary?.file ? h("span", null, "File: ", h("span", { class: "mono" }, longText(row.file, 120))) : null) : null);
+}

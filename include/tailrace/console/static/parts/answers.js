@@ -1,0 +1,109 @@
+// Answers, the newest first: as streamed beside as corrected, the share that was right, and numbers as charts.
+
+import { chart, columns } from "../chart.js";
+import { h, isReading } from "../dom.js";
+import { count, duration, number, plural, share } from "../format.js";
+import { chosen, range, selecting } from "../range.js";
+import { badge } from "../shapes.js";
+import { table } from "../table.js";
+import { time } from "../time.js";
+import { empty, longText } from "../ui.js";
+
+// Return a value of an answer by its column's type.
+export function valueOf(value, type) {
+  if (value === null || value === undefined) return "–";
+  if (type === "time") return time(Number(value));
+  if (typeof value === "number") return number(value);
+  return longText(typeof value === "string" ? value : JSON.stringify(value), 100);
+}
+
+function changed(row, place, type) {
+  const { streamed, latest } = row;
+  const [was, now] = [streamed?.[place], latest?.[place]];
+  if (streamed && latest && JSON.stringify(was) !== JSON.stringify(now)) {
+    return [h("span", { class: "was" }, valueOf(was, type)), h("span", { "aria-label": "corrected to" }, " → "), h("strong", null, valueOf(now, type))];
+  }
+  if (streamed && !latest) return h("span", { class: "was" }, valueOf(was, type));
+  return valueOf(latest ? now : was, type);
+}
+
+function stateOf(row) {
+  if (row.latest === null || row.latest === undefined) return badge("retracted", "bad");
+  if (row.streamed === null || row.streamed === undefined) return badge("added later", "warn");
+  return row.is_changed ? badge("corrected", "warn") : badge("as streamed", "good");
+}
+
+// Keep the rows still while the reader points at them; return them, and how many newer ones wait.
+function still(data, context) {
+  const { local } = context;
+  const place = JSON.stringify(context.params);
+  const rows = data.rows ?? [];
+  const isHeld = local.rows && local.place === place && local.rows.length && isReading(document.querySelector("[data-answers]"));
+  if (!isHeld) {
+    Object.assign(local, { rows, place });
+    return { rows, newer: 0 };
+  }
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const old = new Set(local.rows.map((row) => row.id));
+  local.rows = local.rows.map((row) => byId.get(row.id) ?? row);
+  return { rows: local.rows, newer: rows.findIndex((row) => old.has(row.id)) };
+}
+
+function keys(data, context) {
+  const list = data.keys ?? [];
+  if (!list.length && !context.params.key) return null;
+  const onSubmit = (event) => {
+    event.preventDefault();
+    context.set({ key: event.currentTarget.elements.key.value || null, before: null });
+  };
+  return h("form", { class: "range", key: `key-${context.params.key ?? ""}`, "aria-label": "Key", on: { submit: onSubmit } },
+    h("label", null, "Key", h("input", { type: "search", name: "key", list: "keys", autocomplete: "off", value: context.params.key ?? "", placeholder: "all keys" })),
+    h("datalist", { id: "keys" }, list.filter((key) => String(key).length <= 400).map((key) => h("option", { value: key }))),
+    h("button", { type: "submit" }, "Show key"),
+    context.params.key ? h("button", { type: "button", class: "quiet", on: { click: () => context.set({ key: null, before: null }) } }, "All keys") : null);
+}
+
+function charts(data, context) {
+  const at = data.chart?.at ?? [];
+  const x = { values: at, name: "Event time" };
+  const select = { onRange: selecting(context, "Event time"), selected: context.selected };
+  const list = (data.chart?.series ?? []).slice(0, 6).map((series) => {
+    const values = columns({ at, streamed: series.streamed, latest: series.latest }, "at", ["streamed", "latest"]);
+    return chart({ title: series.name, x: { ...x, values: values.at }, ...select, sync: "events", height: 200, summary: "As streamed beside the latest version",
+      series: [{ name: "as streamed", values: values.streamed, style: "dash", tone: "warn" }, { name: "latest", values: values.latest, tone: "ink" }] });
+  });
+  const right = columns(data.right, "at", ["share"]);
+  list.push(chart({ title: "Share right as streamed", x: { values: right.at, name: "Event time" }, ...select, sync: "events", height: 200,
+    summary: "Share of the answers that no correction has changed", y: { show: share, max: 1 }, lines: [{ at: 1, label: "100 %", tone: "good" }],
+    series: [{ name: "right as streamed", values: right.share, style: right.at.length < 40 ? "points" : "line" }], none: "No answers to measure in this range." }));
+  return list;
+}
+
+function show(data, context) {
+  const { rows, newer } = still(data, context);
+  const shape = data.columns ?? [];
+  const fixed = shape.map((column, place) => ({ title: column.name, number: column.type === "number", show: (row) => changed(row, place, column.type) }));
+  const newest = rows.length && !context.params.before ? undefined : data.to;
+  return [
+    h("div", { class: "row" }, range(context, data, { what: "Event time", newest }), keys(data, context)),
+    chosen(context),
+    h("div", { class: "grid" }, charts(data, context)),
+    h("div", { "data-answers": true },
+      rows.length ? table([
+        ...fixed,
+        { title: "State", show: stateOf },
+        { title: "Coverage", number: true, show: (row) => share(row.coverage) },
+        { title: "Tuples", number: true, show: (row) => count(row.tuples) },
+        { title: "K", number: true, show: (row) => duration(row.k_ms) },
+        { title: "As of", hint: "Arrival time before which its content had come", show: (row) => time(row.as_of) },
+        { title: "Why", class: "nowrap", show: (row) => context.link("answer", { id: row.id }, "Versions") },
+      ], rows, { key: (row) => row.id, caption: "Answers, the newest first", mark: (row) => (row.is_changed || !row.latest ? "marked" : "") })
+        : empty(context.params.key ? "No answers of this key in this range." : "No answers in this range yet: a window answers when the frontier passes its end."),
+      h("p", { class: "pager" },
+        context.params.before ? h("button", { type: "button", on: { click: () => context.set({ before: null }) } }, "Newest") : null,
+        data.next ? h("button", { type: "button", on: { click: () => context.set({ before: data.next }) } }, "Older") : null,
+        newer > 0 ? h("button", { type: "button", on: { click: () => { context.local.rows = null; context.show(); } } }, `Show ${plural(newer, "newer answer")}`) : null)),
+  ];
+}
+
+export default { title: "Answers", request: ["from", "to", "key", "limit", "before"], show };

@@ -1,0 +1,86 @@
+// How far event time is behind arrival: t_max and frontier, K and why it moved, coverage, rows and late ones.
+
+import { chart, columns } from "../chart.js";
+import { h } from "../dom.js";
+import { count, duration, number, share } from "../format.js";
+import { chosen, range, selecting } from "../range.js";
+import { bar, table } from "../table.js";
+import { time } from "../time.js";
+import { empty, figures, longText, section } from "../ui.js";
+
+const NAMES = ["frontier", "t_max", "k_ms", "coverage", "rows", "late", "latency_ms"];
+const less = (at, values) => at.map((ms, index) => (values[index] === null ? null : ms - values[index]));
+const last = (values) => values.findLast((value) => value !== null) ?? null;
+const sum = (values) => values.reduce((total, value) => total + (value ?? 0), 0);
+
+// Return the event times of what arrived in a range: none is later than t_max, nor earlier than the longest delay before it.
+function eventsOf(series, delays) {
+  return (from, to) => {
+    const inside = series.at.map((_, index) => index).filter((index) => series.at[index] >= from && series.at[index] <= to && series.t_max[index] !== null);
+    if (!inside.length) return { from, to };
+    const longest = Math.max(0, ...(delays?.quantiles ?? []).map((each) => each.delay_ms).filter(Number.isFinite));
+    const first = inside[0];
+    const start = longest ? series.t_max[first] - longest : series.frontier[first] ?? series.t_max[first];
+    return { from: Math.floor(start), to: Math.ceil(series.t_max[inside.at(-1)]) };
+  };
+}
+
+function show(data, context) {
+  const series = columns(data.series, "at", NAMES);
+  const wall = columns(data.wall, "at", ["emitted_at"]);
+  const changes = (data.changes ?? []).map((change, index) => ({ ...change, label: String(index + 1) }));
+  const select = selecting(context, "Arrival", eventsOf(series, data.delays));
+  const x = { values: series.at, name: "Arrival" };
+  const common = { x, sync: "arrival", onRange: select, selected: context.selected, marks: changes };
+  const behind = less(series.at, series.frontier);
+  return [
+    range(context, data),
+    chosen(context),
+    series.at.length ? figures([
+      ["Frontier behind arrival", duration(last(behind))],
+      ["Newest event behind arrival", duration(last(less(series.at, series.t_max)))],
+      ["K", duration(last(series.k_ms))],
+      ["Rows in this range", count(sum(series.rows))],
+      ["Late in this range", count(sum(series.late))],
+      ["Changes of K", count(changes.length)],
+    ]) : empty("No batch was committed in this range. Choose another one, or see whether the stream runs."),
+    series.at.length ? h("div", { class: "grid" },
+      chart({ ...common, title: "Event time behind arrival", height: 220, summary: "The top edge is arrival itself; lower is further behind",
+        y: { show: duration, isDown: true, zero: true },
+        series: [{ name: "newest event (t_max)", values: less(series.at, series.t_max), style: "dash", tone: "soft" }, { name: "frontier", values: behind, tone: "ink" }] }),
+      chart({ ...common, title: "K, the slack", height: 220, y: { show: duration, zero: true }, series: [{ name: "K", values: series.k_ms, style: "step" }] }),
+      chart({ ...common, title: "Coverage", summary: "Share of the tuples that windows held when they closed", y: { show: share, max: 1 }, series: [{ name: "coverage", values: series.coverage }] }),
+      chart({ ...common, title: "Late rows", y: { show: count, zero: true }, series: [{ name: "late", values: series.late, style: "bars", tone: "warn" }] }),
+      chart({ ...common, title: "Rows", y: { show: count, zero: true }, series: [{ name: "rows", values: series.rows, style: "bars", tone: "soft" }] }),
+      chart({ ...common, title: "Latency of answers", y: { show: duration, zero: true }, series: [{ name: "latency", values: series.latency_ms }], none: "No answers in this range." }),
+      chart({ title: "Wall clock behind arrival", x: { values: wall.at, name: "Arrival" }, sync: "arrival", y: { show: duration },
+        series: [{ name: "answers out after arrival", values: wall.emitted_at.map((ms, index) => (ms === null ? null : ms - wall.at[index])) }], none: "The wall clock of these batches is not on record." }),
+    ) : null,
+    section("Why K moved", changes.length ? table([
+      { title: "Nr", show: (change) => h("span", { class: "number-mark" }, change.label) },
+      { title: "Arrival", show: (change) => time(change.at) },
+      { title: "About", show: (change) => change.about ?? "–" },
+      { title: "Change", class: "text", show: (change) => h("strong", null, longText(change.what ?? "–", 200)) },
+      { title: "Evidence", class: "text", show: (change) => longText(asText(change.evidence), 240) },
+      { title: "Version", number: true, show: (change) => number(change.version) },
+    ], changes, { key: (change) => `${change.about}-${change.version}-${change.tick}`, caption: "Changes of K" }) : empty("K did not move in this range.")),
+    section("Delays", delays(data.delays, last(series.k_ms))),
+  ];
+}
+
+export const asText = (evidence) => (evidence === null || evidence === undefined ? "–" : typeof evidence === "string" ? evidence : JSON.stringify(evidence));
+
+function delays(data, k) {
+  const list = (data?.quantiles ?? []).filter((each) => Number.isFinite(each.delay_ms));
+  if (!list.length) return empty("The delays of this range are not measured.");
+  const most = Math.max(...list.map((each) => each.delay_ms), k ?? 0) || 1;
+  return [
+    h("p", { class: "hint" }, `How far tuples were behind t_max when they came: ${count(data.tuples)} tuples, `, time(data.from), " – ", time(data.to), k === null ? "" : `. K is ${duration(k)}: what came later than that was late.`),
+    table([
+      { title: "Share of tuples", class: "narrow", show: (each) => share(each.q) },
+      { title: "came within", plain: true, class: "text", show: (each) => bar(each.delay_ms / most, `${duration(each.delay_ms)}${k !== null && each.delay_ms > k ? ", beyond K" : ""}`, k !== null && each.delay_ms > k ? "warn" : "") },
+    ], list, { key: (each) => each.q, caption: "Quantiles of delays", cards: false }),
+  ];
+}
+
+export default { title: "Frontier", request: ["from", "to"], show };

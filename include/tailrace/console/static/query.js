@@ -1,0 +1,160 @@
+// A query's page: its state, its key figures, its actions, and the part that the address names.
+
+import { Actions } from "./actions.js";
+import { get, queryAddress } from "./api.js";
+import { announce, h, render } from "./dom.js";
+import { header } from "./header.js";
+import { PARTS, titleOf } from "./parts/index.js";
+import { Poll, showFreshness } from "./poll.js";
+import { tabs } from "./tabs.js";
+import { onZone, time, zoneSwitch } from "./time.js";
+import { empty, failed, loading, note } from "./ui.js";
+
+const place = (id) => document.getElementById(id);
+const name = decodeURIComponent(new URL(window.location.href).pathname.replace(/\/+$/, "").split("/").pop());
+const page = { part: null, params: {}, summary: null, summaryFailure: null, data: null, failure: null, local: {}, selected: null };
+let partPoll = null;
+let shownTab = null; // scrolled to once, so the list stays where the reader moved it
+
+function readAddress() {
+  const params = Object.fromEntries(new URLSearchParams(window.location.search));
+  page.part = params.part in PARTS ? params.part : "frontier";
+  delete params.part;
+  page.params = params;
+}
+
+// What a part may use: its settings in the address, the summary, and the range that the reader selected.
+const context = {
+  name,
+  get part() { return page.part; },
+  get params() { return page.params; },
+  get summary() { return page.summary; },
+  get local() { return page.local; },
+  get selected() { return page.selected; },
+  // The address of this page with other settings; null takes one away.
+  address: (params, part = page.part) => queryAddress(name, { part, ...(part === page.part ? page.params : {}), ...params }),
+  // Go to other settings of this part.
+  set: (params) => go(page.part, { ...page.params, ...params }),
+  open: (part, params = {}) => go(part, params),
+  link: (part, params, ...text) => h("a", { href: queryAddress(name, { part, ...params }), on: { click: (event) => follow(event, part, params) } }, text),
+  read: (path, params, signal) => get(`queries/${encodeURIComponent(name)}/${path}`, params, signal),
+  // Select a range; `range` says whether it is one of event time or of arrival, and what event times it covers.
+  select(range) { page.selected = range; showPart(); },
+  show: () => showPart(),
+  reload: () => partPoll?.now(),
+  correct: (range) => actions.open("correct", range),
+  get canCorrect() { return actions.has("correct"); },
+};
+
+function follow(event, part, params) {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button) return;
+  event.preventDefault();
+  go(part, params);
+}
+
+function go(part, params) {
+  const isOther = part !== page.part;
+  const known = Object.fromEntries(Object.entries(params).filter(([, value]) => value !== null && value !== undefined && value !== ""));
+  window.history.pushState(null, "", queryAddress(name, { part, ...known }));
+  enter(isOther);
+  if (isOther) announce(`${titleOf(page.part, page.summary)} opened`);
+}
+
+function enter(isOther) {
+  readAddress();
+  Object.assign(page, { failure: null, selected: null }, isOther ? { data: null, local: {} } : {});
+  showTabs();
+  showTitle();
+  showPart();
+  partPoll?.stop();
+  partPoll = new Poll(readPart, onPart);
+  partPoll.now();
+}
+
+async function readPart(signal) {
+  const { part, params } = page;
+  const module = PARTS[part];
+  const wanted = Object.fromEntries((module.request ?? []).map((key) => [key, params[key]]));
+  const data = await (module.read ? module.read(context, wanted, signal) : context.read(part, wanted, signal));
+  if (signal.aborted || part !== page.part) return;
+  page.data = data ?? {};
+}
+
+function onPart(poll) {
+  page.failure = poll.failure ?? null;
+  page.updated = poll.updated;
+  showPart();
+}
+
+async function readSummary(signal) {
+  const summary = await context.read("summary", {}, signal);
+  if (signal.aborted) return;
+  const isOther = page.summary?.state?.word !== summary.state?.word;
+  if (isOther && page.summary) announce(`${name} is ${summary.state?.word ?? "unknown"}`);
+  page.summary = summary;
+  if (isOther) actions.load();
+}
+
+function onSummary(poll) {
+  page.summaryFailure = poll.failure ?? null;
+  showFreshness(place("fresh"), poll);
+  showHead();
+  showTabs();
+  showTitle();
+}
+
+function showTitle() {
+  const word = page.summary?.state?.word;
+  const ill = page.summary && ["bad", "warn"].includes(page.summary.state?.tone) ? `(${word}) ` : "";
+  document.title = `${ill}${name.slice(0, 80)} · ${titleOf(page.part, page.summary)} · tailrace`;
+}
+
+function showHead() {
+  const { summary, summaryFailure } = page;
+  if (!summary && summaryFailure) render(place("summary"), h("h1", null, name), failed(summaryFailure, () => summaryPoll.now()));
+  else if (summary) render(place("summary"), header(name, summary, context));
+  else render(place("summary"), h("h1", null, name));
+}
+
+function showTabs() {
+  const known = page.summary?.parts;
+  const all = Object.keys(PARTS).filter((part) => part !== "answer" && (!known || known.includes(part)));
+  const chosen = page.part === "answer" ? "answers" : page.part;
+  const shown = known ? all : [chosen];
+  render(place("tabs"), tabs(shown.map((part) => ({ id: part, title: titleOf(part, page.summary), href: queryAddress(name, { part }) })), chosen, (part) => go(part, {})));
+  place("part").setAttribute("aria-labelledby", `tab-${chosen}`);
+  if (shownTab !== chosen || !known) place(`tab-${chosen}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  shownTab = known ? chosen : null;
+}
+
+function showPart() {
+  const root = place("part");
+  const module = PARTS[page.part];
+  root.setAttribute("aria-busy", String(!page.data && !page.failure));
+  if (!page.data) return render(root, page.failure ? failed(page.failure, () => partPoll.now()) : loading());
+  let body;
+  try {
+    body = module.show(page.data, context);
+  } catch (error) {
+    body = empty(`This part could not be drawn from what the server sent: ${error.message}`);
+    console.warn(error); // the other parts still work
+  }
+  return render(root, h("div", { key: page.part, class: "stack" },
+    page.failure ? h("div", { class: "stack" }, h("p", { class: "note" }, "Not updated since ", time(page.updated), "; what you see is from then."), failed(page.failure, () => partPoll.now())) : null,
+    note(page.data.note), body));
+}
+
+function showAll() {
+  render(place("zone"), zoneSwitch());
+  showFreshness(place("fresh"), summaryPoll);
+  showHead();
+  showPart();
+}
+
+const actions = new Actions(place("actions"), context, () => { summaryPoll.now(); partPoll?.now(); });
+const summaryPoll = new Poll(readSummary, onSummary);
+window.addEventListener("popstate", () => { const before = page.part; readAddress(); enter(before !== page.part); });
+onZone(showAll);
+showAll();
+enter(true);
+summaryPoll.now();

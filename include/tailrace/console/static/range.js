@@ -1,0 +1,51 @@
+// The range of a part: two fields for the keyboard, presets, and what the reader drew in a chart.
+
+import { h } from "./dom.js";
+import { duration } from "./format.js";
+import { fromField, time, toField, zoneName } from "./time.js";
+
+const PRESETS = [["10 min", 600000], ["1 h", 3600000], ["6 h", 21600000], ["1 d", 86400000], ["7 d", 604800000]];
+
+// Return the fields of a range. `data` has `from` and `to`, as shown; `newest` is the end of what there is.
+export function range(context, data, options = {}) {
+  const params = context.params;
+  const from = Number(params.from) || data.from;
+  const to = Number(params.to) || data.to;
+  const isFixed = Boolean(params.from || params.to);
+  const newest = options.newest ?? data.to;
+  const onSubmit = (event) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const start = fromField(form.elements.from.value);
+    const end = fromField(form.elements.to.value);
+    const field = form.elements.to;
+    field.setCustomValidity(start !== null && end !== null && start >= end ? "The end must be after the start" : "");
+    if (field.reportValidity()) context.set({ from: start, to: end, before: null });
+  };
+  const preset = ([title, length]) => {
+    const isOn = isFixed && params.to === undefined ? false : isFixed && Number(params.to) - Number(params.from) === length;
+    return h("button", { type: "button", "aria-pressed": String(isOn), disabled: !newest, on: { click: () => context.set({ from: newest - length, to: newest, before: null }) } }, title);
+  };
+  return h("form", { class: "range", key: `range-${params.from ?? ""}-${params.to ?? ""}-${zoneName()}`, "aria-label": "Range", on: { submit: onSubmit } },
+    h("div", { class: "switch", role: "group", "aria-label": "Length of the range" },
+      h("button", { type: "button", "aria-pressed": String(!isFixed), on: { click: () => context.set({ from: null, to: null, before: null }) } }, options.live ?? "Newest"), PRESETS.map(preset)),
+    h("label", null, `${options.what ?? "Arrival"} from`, h("input", { type: "datetime-local", name: "from", step: "0.001", value: toField(from) })),
+    h("label", null, `to (${zoneName()})`, h("input", { type: "datetime-local", name: "to", step: "0.001", value: toField(to), on: { input: (event) => event.target.setCustomValidity("") } })),
+    h("button", { type: "submit" }, "Show"));
+}
+
+// Return the row about a range that the reader drew: show it alone, correct it, leave it.
+export function chosen(context) {
+  const range_ = context.selected;
+  if (!range_) return null;
+  return h("div", { class: "chosen", role: "group", "aria-label": "Selected range" },
+    h("span", null, `${range_.what}: `, time(range_.from), " – ", time(range_.to), h("span", { class: "hint" }, ` ${duration(range_.to - range_.from)}`)),
+    h("button", { type: "button", on: { click: () => context.set({ from: range_.from, to: range_.to, before: null }) } }, "Show this range"),
+    context.canCorrect ? h("button", { type: "button", on: { click: () => context.correct(range_) } }, "Correct this range …") : null,
+    h("button", { type: "button", class: "quiet", on: { click: () => context.select(null) } }, "Clear"));
+}
+
+// Return the listener of a chart that selects a range; `toEvents` returns the event times of a range of arrival.
+export function selecting(context, what, toEvents = null) {
+  return (from, to) => context.select(from === null ? null : { what, from, to, isArrival: Boolean(toEvents), events: toEvents ? toEvents(from, to) : { from, to } });
+}

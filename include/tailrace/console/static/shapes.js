@@ -1,0 +1,46 @@
+// A state is always a word, a shape and a colour: no one of them alone.
+
+import { h, s } from "./dom.js";
+
+const SHAPES = {
+  good: () => s("circle", { cx: 8, cy: 8, r: 5 }),
+  warn: () => s("path", { d: "M8 2 15 14H1Z" }),
+  bad: () => s("path", { d: "M5 1h6l4 4v6l-4 4H5l-4-4V5Z" }),
+  idle: () => s("circle", { class: "ring", cx: 8, cy: 8, r: 4.5 }),
+};
+
+const toneOf = (tone) => (tone in SHAPES ? tone : "idle");
+
+export function shape(tone) {
+  return s("svg", { class: `shape ${toneOf(tone)}`, viewBox: "0 0 16 16", "aria-hidden": "true" }, SHAPES[toneOf(tone)]());
+}
+
+// Return a state as shape and word.
+export function badge(word, tone) {
+  return h("span", { class: `badge ${toneOf(tone)}` }, shape(tone), h("span", null, word ?? "unknown"));
+}
+
+const PROMISES = { kept: "good", broken: "bad", unknown: "idle" };
+
+export const promiseTone = (state) => PROMISES[state] ?? "idle";
+
+export function promiseBadge(promise) {
+  if (!promise?.state) return badge("none", "idle");
+  return badge(promise.state, promiseTone(promise.state));
+}
+
+export const isIll = (row) => row?.state?.tone === "bad" || row?.state?.tone === "warn" || row?.promise?.state === "broken";
+
+// Return the tone of a row of Streams: a broken promise is bad, also while the stream runs.
+export function toneOfRow(row) {
+  const tone = toneOf(row?.state?.tone);
+  return tone !== "bad" && row?.promise?.state === "broken" ? "bad" : tone;
+}
+
+// Return, in a sentence, why a stream is ill.
+export function whyIll(row) {
+  const reasons = [];
+  if (row?.state?.why) reasons.push(row.state.why);
+  if (row?.promise?.state === "broken") reasons.push(`Promise broken: ${row.promise.detail || "the measured error is above the promised one"}`);
+  return reasons.join(" · ");
+}

@@ -1,0 +1,71 @@
+// A time line as SVG: things with a beginning and an end, in lanes; the table beside it says the same.
+
+import { h, s, widget } from "./dom.js";
+import { timeLabels } from "./axes.js";
+import { moment } from "./time.js";
+
+const STEPS = [1, 10, 100, 1000, 5000, 15000, 60000, 300000, 900000, 3600000, 10800000, 21600000, 86400000, 604800000, 2592000000, 31536000000];
+const LEFT = 92;
+const LANE = 26;
+const TOP = 6;
+
+// Return a time line. A lane is {title, items: [{from, to, class, title, href, open}]}; `range` is [from, to].
+export function timeline(spec) {
+  return widget(create, spec, { class: "figure", key: spec.title });
+}
+
+function ticks([from, to], width) {
+  const most = Math.max(2, Math.floor(width / 110));
+  const step = STEPS.find((each) => (to - from) / each <= most) ?? STEPS.at(-1) * Math.ceil((to - from) / STEPS.at(-1) / most);
+  const list = [];
+  for (let at = Math.ceil(from / step) * step; at <= to && list.length < 100; at += step) list.push(at);
+  return { list, step };
+}
+
+function drawing(spec, width) {
+  const [from, to] = spec.range;
+  const scale = (ms) => LEFT + ((Math.max(from, Math.min(to, ms)) - from) / (to - from || 1)) * (width - LEFT - 10);
+  const bottom = TOP + spec.lanes.length * LANE;
+  const { list, step } = ticks(spec.range, width - LEFT);
+  const labels = timeLabels(list, step);
+  return s("svg", { class: "timeline", viewBox: `0 0 ${width} ${bottom + 36}`, height: bottom + 36, role: "group", "aria-label": spec.summary },
+    list.map((at, index) => [
+      s("line", { class: "axis", x1: scale(at), x2: scale(at), y1: TOP, y2: bottom }),
+      labels[index].split("\n").map((text, row) => s("text", { class: "tick", x: scale(at), y: bottom + 14 + row * 14, "text-anchor": "middle" }, text))]),
+    spec.lanes.map((lane, place) => [
+      s("text", { class: "lane-label", x: 0, y: TOP + place * LANE + 17 }, lane.title),
+      s("line", { class: "axis", x1: LEFT, x2: width - 10, y1: TOP + (place + 1) * LANE - 2, y2: TOP + (place + 1) * LANE - 2 }),
+      lane.items.map((item) => block(item, scale, TOP + place * LANE))]));
+}
+
+function block(item, scale, top) {
+  const left = scale(item.from);
+  const shape = s("rect", { class: item.class, x: left, y: top + 4, width: Math.max(4, scale(item.to) - left), height: LANE - 9, rx: 2 }, s("title", null, item.title));
+  if (!item.href) return shape;
+  return s("a", { href: item.href, target: item.target, "aria-label": item.title, on: item.on }, shape);
+}
+
+function create(host, first) {
+  let spec = first;
+  const area = h("div");
+  host.append(h("div", { class: "chart" }, area));
+  const show = () => area.replaceChildren(drawing(spec, Math.max(280, area.clientWidth || 280)));
+  show();
+  let width = area.clientWidth;
+  const sizes = new ResizeObserver(() => {
+    if (area.clientWidth === width) return;
+    width = area.clientWidth;
+    show();
+  });
+  sizes.observe(area);
+  return {
+    update(next) {
+      const isSame = JSON.stringify(next) === JSON.stringify(spec);
+      spec = next;
+      if (!isSame) show();
+    },
+    destroy: () => sizes.disconnect(),
+  };
+}
+
+export const spell = (from, to) => `${moment(from)} to ${moment(to)}`;

@@ -1,0 +1,94 @@
+// Pieces that all pages share: sections, figures, problems, long texts, links to Airflow.
+
+import { AIRFLOW, goToLogin, goTop, loginAddress } from "./api.js";
+import { announce, h } from "./dom.js";
+import { count } from "./format.js";
+
+const SHORT = 160;
+const LONG = 20000;
+
+// Return a text of any length; a long one is cut, and can be opened and copied.
+export function longText(text, limit = SHORT) {
+  const whole = String(text ?? "–");
+  if (whole.length <= limit) return whole;
+  const size = `${count(whole.length)} characters`;
+  return h("details", { class: "long" },
+    h("summary", null, h("span", { class: "cut" }, `${whole.slice(0, limit)}…`), h("span", { class: "hint" }, size)),
+    h("div", { class: "whole" }, whole.slice(0, LONG), whole.length > LONG ? "…" : null),
+    copyButton(() => whole, "Copy all"));
+}
+
+export function copyButton(read, title) {
+  const click = async (event) => {
+    const button = event.currentTarget;
+    const done = await copy(read());
+    button.textContent = done ? "Copied" : "Not copied: the browser forbids it";
+    announce(button.textContent);
+    setTimeout(() => { button.textContent = title; }, 2000);
+  };
+  return h("button", { type: "button", class: "quiet", on: { click } }, title);
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = h("textarea", { class: "offscreen", readonly: true }, text);
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy"); // pages without TLS have no clipboard
+    field.remove();
+    return done;
+  }
+}
+
+// Return key figures: pairs of a name and a value.
+export function figures(pairs) {
+  return h("dl", { class: "figures" }, pairs.filter(Boolean).map(([name, value, hint]) =>
+    h("div", { title: hint }, h("dt", null, name), h("dd", null, value))));
+}
+
+export function section(title, ...children) {
+  return h("section", { class: "block", key: title }, h("h3", null, title), children);
+}
+
+export const empty = (text) => h("p", { class: "empty" }, text);
+export const note = (text) => (text ? h("p", { class: "note" }, text) : null);
+
+export function loading() {
+  return h("div", { class: "loading", "aria-hidden": "true" }, h("span"), h("span"), h("span"));
+}
+
+// Return problems: where, what happened, what to do.
+export function problems(list, title) {
+  const rows = (list ?? []).map((problem) =>
+    h("li", null,
+      h("strong", null, longText(problem?.fault ?? "unknown fault", 400)),
+      problem?.where ? h("span", { class: "where" }, longText(problem.where, 200)) : null,
+      problem?.remedy ? h("span", { class: "remedy" }, h("b", null, "Do: "), longText(problem.remedy, 600)) : null));
+  return rows.length ? h("div", { class: "problems" }, title ? h("h3", null, title) : null, h("ul", null, rows)) : null;
+}
+
+// Return a failed request as problems, with a way out of it.
+export function failed(failure, retry) {
+  const list = failure.problems ?? [{ where: "page", fault: String(failure.message ?? failure), remedy: "reload the page" }];
+  if (failure.status === 401) goToLogin();
+  return h("div", { class: "failed", role: "group", "aria-label": "Problem" }, problems(list),
+    h("p", { class: "row" },
+      failure.status === 401 ? airflowLink(loginAddress(), "Log in to Airflow") : null,
+      retry && failure.status !== 401 ? h("button", { type: "button", on: { click: retry } }, "Try again") : null,
+      failure.isTemporary ? h("span", { class: "hint" }, "The page also tries by itself.") : null));
+}
+
+// Return a link to one of Airflow's pages. In its frame the whole window goes there.
+export function airflowLink(address, text) {
+  const click = (event) => {
+    if (window.top === window || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    goTop(address);
+  };
+  return h("a", { href: address, target: "_top", on: { click } }, text);
+}
+
+export const dagLink = (dag, text) => airflowLink(new URL(`dags/${encodeURIComponent(dag)}`, AIRFLOW).href, text);

@@ -1,0 +1,131 @@
+"""What a query's tables say for its row of Streams: kept for a minute, and read in the background when it is older.
+
+So the page comes at once, however many queries there are and whatever their tables cost to open.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+from deltalake.exceptions import DeltaError
+
+from tailrace.correction.promise_state import PromiseState
+from tailrace.ground.errors import Refused
+from tailrace.ground.object_path import Location
+from tailrace.ground.time_limits import AFTER_ALL
+from tailrace.panels.panel import Shown
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import wall_ms
+from tailrace.storage.tables import Tables, within
+
+HOUR_MS = 3_600_000
+_FRESH_S = 60.0
+_READERS = 2
+_MOST_QUERIES = 2_000
+
+
+class Promise(Shown):
+    """The state of a promise; see `PromiseState`."""
+
+    state: str
+    detail: str
+
+
+class LastCorrection(Shown):
+    """When a correction last ran, in ms, and how many late tuples it took."""
+
+    at: int | None
+    late: int | None
+
+
+class TableFacts(Shown):
+    """What the tables of a query say; a count is null where there is no such table yet.
+
+    Attributes
+    ----------
+    note : str or None
+        Why the tables can't be read.
+    """
+
+    promise: Promise | None = None
+    late_hour: int | None = None
+    quarantined_hour: int | None = None
+    last_correction: LastCorrection | None = None
+    note: str | None = None
+
+    @staticmethod
+    def read(layout: Layout) -> TableFacts:
+        """Read the tables of a query; what can't be read becomes the note."""
+        try:
+            return _read(layout, wall_ms() - HOUR_MS)
+        except (Refused, OSError, DeltaError) as error:
+            return TableFacts(note=str(error).split("\n")[0])
+
+
+def _read(layout: Layout, since_ms: int) -> TableFacts:
+    tables, promise = Tables(layout), PromiseState.read(layout)
+    late = quarantined = last = None
+    if tables.has("late"):
+        late = pc.sum(tables.read("late", ["tuples"], within("arrived", since_ms, AFTER_ALL))["tuples"], min_count=0)
+    if tables.has("quarantine"):
+        newest = within("arrival_time", since_ms, AFTER_ALL)
+        quarantined = tables.read("quarantine", ["arrival_time"], newest).num_rows
+    if tables.has("correction_runs"):
+        runs = tables.read("correction_runs", ["started_at", "late"]).sort_by("started_at")
+        last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
+    return TableFacts(
+        promise=Promise(state=promise.state, detail=promise.detail),
+        late_hour=None if late is None else late.as_py(),
+        quarantined_hour=quarantined,
+        last_correction=last and LastCorrection(at=last["started_at"], late=last["late"]),
+    )
+
+
+@dataclass
+class _Kept:
+    """What was last read of a query, when, and the reading under way."""
+
+    facts: TableFacts | None = None
+    read_s: float = 0.0
+    reading: Future[None] | None = None
+
+
+class KeptFacts:
+    """Keeps the facts of many queries; several threads may use it."""
+
+    def __init__(self, fresh_s: float = _FRESH_S) -> None:
+        self._fresh_s = fresh_s
+        self._lock, self._kept = threading.Lock(), dict[Location, _Kept]()
+        self._readers = ThreadPoolExecutor(_READERS, "tables")
+
+    def get(self, layouts: Iterable[Layout], wait_s: float) -> list[TableFacts | None]:
+        """Return the facts of some queries, and read in the background those that are older than a minute.
+
+        Parameters
+        ----------
+        wait_s : float
+            How long to wait for facts of which there are none yet. They are None in the answer if it was not enough.
+        """
+        with self._lock:
+            if len(self._kept) > _MOST_QUERIES:
+                self._kept.clear()
+            wanted = [self._current(layout) for layout in layouts]
+            missing = [kept.reading for kept in wanted if kept.facts is None and kept.reading is not None]
+        wait(missing, wait_s)
+        return [kept.facts for kept in wanted]
+
+    def _current(self, layout: Layout) -> _Kept:
+        kept = self._kept.setdefault(layout.home, _Kept())
+        is_old = kept.facts is None or time.monotonic() - kept.read_s >= self._fresh_s
+        if is_old and (kept.reading is None or kept.reading.done()):
+            kept.reading = self._readers.submit(self._read, layout, kept)
+        return kept
+
+    @staticmethod
+    def _read(layout: Layout, kept: _Kept) -> None:
+        kept.facts, kept.read_s = TableFacts.read(layout), time.monotonic()

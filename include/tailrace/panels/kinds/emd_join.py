@@ -1,0 +1,150 @@
+"""What the panel `kind` shows of an EMD join: the load of its tasks, the boundaries of their spans, and its filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.emd_join.planning import filters_of, method_of
+from tailrace.panels.arrival_range import NOTHING_YET
+from tailrace.panels.kinds.calibration import newest_calibration
+from tailrace.panels.kinds.request import KindAnswer, KindRequest
+from tailrace.panels.kinds.task_loads import TaskLoads, task_loads
+from tailrace.panels.known_columns import read_known
+from tailrace.panels.panel import Shown
+from tailrace.panels.query_view import QueryView
+from tailrace.panels.series import POINTS
+from tailrace.panels.stamped_facts import StampedFact, plans_from
+from tailrace.partition.by_span import FARTHEST_SPAN
+from tailrace.query.joins import EmdJoinQuery
+from tailrace.storage.tables import within
+
+_INT, _REAL = pa.int64(), pa.float64()
+_COLUMNS = {"batch": _INT, "task": _INT, "committed": _INT, "answers": _INT, "load": _REAL}
+_COLUMNS |= {"counts": pa.map_(pa.string(), _INT)}
+_COUNTS = ("candidates", "exact", "queries")
+
+
+class Boundaries(Shown):
+    """The bounds between the spans of neighbouring tasks over time, as partition plans move them.
+
+    Attributes
+    ----------
+    at : list of int or None
+        The arrival time (ms) from which a plan holds; null: from the stream's beginning.
+    cuts : list of list
+        For each cut between two tasks its place under each plan, in the unit of the key; null beyond all keys.
+    hot : list of list
+        The hot spans of each plan: the least key of each. Two tasks share one.
+    """
+
+    at: list[int | None]
+    cuts: list[list[float | None]]
+    hot: list[list[float]]
+
+
+class Filter(Shown):
+    """A filter of the chain: the pairs that come to it, and those that it leaves undecided for the next one.
+
+    One that stands twice in the chain is shown at its first place, with all that it decides.
+    """
+
+    name: str
+    pairs_in: int
+    pairs_out: int
+
+
+class EmdJoinAnswer(KindAnswer):
+    """The work of an EMD join in a range of arrival.
+
+    Attributes
+    ----------
+    loads : TaskLoads
+        The exact distances that each task computed.
+    filters : list of Filter
+        In the order in which candidates meet them; what the last one leaves is computed exactly.
+    candidates, exact, queries, pairs : int
+        The pairs within reach of event time; the exact distances of pairs; those of two queries, which help to decide
+        others; and the pairs that were answered.
+    """
+
+    kind: Literal["emd_join"] = "emd_join"
+    loads: TaskLoads
+    boundaries: Boundaries
+    filters: list[Filter]
+    candidates: int
+    exact: int
+    queries: int
+    pairs: int
+
+
+def read(view: QueryView, request: KindRequest) -> EmdJoinAnswer:
+    """Read the work of the requested range of arrival."""
+    query, manifest = view.query, view.layout.read_manifest()
+    if manifest is not None:
+        query = query.fixed_by(manifest.structure)
+    assert isinstance(query, EmdJoinQuery)
+    ends = request.ends(view.tables)
+    rows, plans, plans_total = pa.schema(_COLUMNS.items()).empty_table(), list[StampedFact](), 0
+    if ends is not None:
+        rows = read_known(view.tables, "metrics", _COLUMNS, within("committed", *ends))
+        plans, plans_total = plans_from(view.tables, *ends, POINTS)
+    names = filters_of(query.emd_join)
+    counts = _sums(rows["counts"], [*names, *_COUNTS])
+    return EmdJoinAnswer(
+        from_=None if ends is None else ends[0],
+        to=None if ends is None else ends[1],
+        loads=task_loads(rows),
+        boundaries=_boundaries(plans, method_of(query.emd_join, query.emd_join.costs).width),
+        filters=_filters(names, counts),
+        **{name: counts[name] for name in _COUNTS},
+        pairs=pc.sum(rows["answers"]).as_py() or 0,
+        calibration=newest_calibration(view),
+        note=_note(ends, rows.num_rows, plans_total),
+    )
+
+
+def _sums(counts: pa.ChunkedArray, names: Sequence[str]) -> dict[str, int]:
+    """Return the sums of the named counts of some batches."""
+    parts = {name: [pc.map_lookup(chunk, pa.scalar(name), "first") for chunk in counts.chunks] for name in names}
+    return {name: sum(pc.sum(part).as_py() or 0 for part in each) for name, each in parts.items()}
+
+
+def _filters(names: Sequence[str], counts: dict[str, int]) -> list[Filter]:
+    """Return the filters with the pairs before and after each."""
+    left, filters = counts["candidates"], []
+    for name in names:
+        filters.append(Filter(name=name, pairs_in=left, pairs_out=left - counts[name]))
+        left -= counts[name]
+    return filters
+
+
+def _boundaries(plans: Sequence[StampedFact], width: float) -> Boundaries:
+    """Return the cuts of each plan; plans of fewer tasks, as before a rebuild, have no further ones."""
+    cuts = [_places(plan.value["bounds"][1:-1], width) for plan in plans]
+    most = max(map(len, cuts), default=0)
+    padded: list[list[float | None]] = [[*each, *[None] * (most - len(each))] for each in cuts]
+    return Boundaries(
+        at=[plan.at for plan in plans],
+        cuts=[list(each) for each in zip(*padded, strict=True)],
+        hot=[(np.asarray(plan.value["hot"], float) * width).tolist() for plan in plans],
+    )
+
+
+def _places(spans: Sequence[Any], width: float) -> list[float | None]:
+    """Return the places of the starts of spans, in the unit of the key; None of the outermost ones."""
+    return [None if abs(float(span)) >= FARTHEST_SPAN else float(span) * width for span in spans]
+
+
+def _note(ends: tuple[int, int] | None, batches: int, plans: int) -> str | None:
+    if ends is None:
+        return NOTHING_YET
+    if not batches:
+        return "the stream has committed nothing in this range of arrival"
+    if plans > POINTS:
+        return f"{POINTS} of the {plans:,} partition plans are drawn"
+    return None

@@ -1,0 +1,186 @@
+"""What the panel `kind` shows of a spatial join: a map of the pairs found by cell, and the dimension table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.panels.arrival_range import NOTHING_YET
+from tailrace.panels.kinds.calibration import newest_calibration
+from tailrace.panels.kinds.request import KindAnswer, KindRequest
+from tailrace.panels.kinds.task_loads import TaskLoads, task_loads
+from tailrace.panels.known_columns import read_known
+from tailrace.panels.panel import Shown
+from tailrace.panels.query_view import QueryView
+from tailrace.panels.stamped_facts import StampedFact, newest_facts
+from tailrace.partition.grid import Grid
+from tailrace.query.joins import SpatialJoinQuery
+from tailrace.spatial_join.section import SpatialJoinSection
+from tailrace.storage.tables import within
+
+MOST_CELLS, MOST_VERSIONS = 2000, 100
+"""The largest numbers of cells, the most loaded, and of versions of the table, the newest, that are shown."""
+
+_INT, _REAL = pa.int64(), pa.float64()
+_COLUMNS = {"batch": _INT, "task": _INT, "committed": _INT, "loads": pa.map_(pa.string(), pa.list_(_REAL))}
+_ROWS = re.compile(r"([\d,]+) rows?(?:, and [\d,]+ skipped|\Z)")
+
+
+class Cell(Shown):
+    """A cell of the grid by its column and row, from 0 on, and the pairs of near geometries that were found in it."""
+
+    x: int
+    y: int
+    load: float
+
+
+class TableVersion(Shown):
+    """A version of the dimension table.
+
+    Attributes
+    ----------
+    at : int or None
+        The arrival time (ms) from which tuples were joined with it; null: from the stream's beginning.
+    rows : int or None
+        Its number of rows, without those that were skipped; null where the evidence does not say it.
+    """
+
+    version: int
+    at: int | None
+    from_segment: int | None
+    rows: int | None
+    evidence: str
+
+
+class DimensionTable(Shown):
+    """The file of the dimension table, and its versions, oldest first."""
+
+    path: str
+    versions: list[TableVersion]
+
+
+class SpatialJoinAnswer(KindAnswer):
+    """A spatial join: of two streams the work in a range of arrival, of a stream and a table the table's versions.
+
+    Attributes
+    ----------
+    grid : int or None
+        The cells along each side of the extent; null where tuples are not spread by cells.
+    extent : tuple of float or None
+        minx, miny, maxx, maxy of the grid; what lies outside belongs to the nearest cell.
+    cells : list of Cell or None
+        The most loaded ones. A pair's cell is that of its right point; of other geometries, of the lower left corner of
+        where the envelopes of both meet.
+    cells_total : int
+        The number of cells in which a pair was found.
+    matches : None
+        Never known: answers have no geometry. `load` counts the pairs that were found, before `where`, and with those
+        that came too late.
+    loads : TaskLoads or None
+        The same by task over time.
+    """
+
+    kind: Literal["spatial_join"] = "spatial_join"
+    join: Literal["table", "window", "interval"]
+    grid: int | None = None
+    extent: tuple[float, float, float, float] | None = None
+    cells: list[Cell] | None = None
+    cells_total: int = 0
+    matches: None = None
+    loads: TaskLoads | None = None
+    table: DimensionTable | None = None
+
+
+def read(view: QueryView, request: KindRequest) -> SpatialJoinAnswer:
+    """Read the map of the requested range of arrival, or the versions of the dimension table."""
+    query = view.query
+    assert isinstance(query, SpatialJoinQuery)
+    section = query.spatial_join
+    if section.table is not None:
+        return _of_table(view, section)
+    if (grid := section.cells) is None:
+        note = "its tuples are not spread by cells: each left one is joined with all right ones in one task"
+        return SpatialJoinAnswer(join=section.join, calibration=newest_calibration(view), note=note)
+    ends = request.ends(view.tables)
+    rows = pa.schema(_COLUMNS.items()).empty_table()
+    if ends is not None:
+        rows = read_known(view.tables, "metrics", _COLUMNS, within("committed", *ends))
+    cells, total = _cells(rows["loads"], grid)
+    return SpatialJoinAnswer(
+        join=section.join,
+        from_=None if ends is None else ends[0],
+        to=None if ends is None else ends[1],
+        grid=grid.n,
+        extent=grid.extent,
+        cells=cells,
+        cells_total=total,
+        loads=task_loads(_with_load(rows)),
+        calibration=newest_calibration(view),
+        note=_note(ends, query.tasks, total),
+    )
+
+
+def _cells(loads: pa.ChunkedArray, grid: Grid) -> tuple[list[Cell], int]:
+    """Return the cells with the most load, by their place; and the number of all that have some."""
+    load = np.zeros(grid.numbers)
+    for chunk in loads.chunks:
+        cell, of_cell = (np.asarray(pc.list_flatten(_lists(chunk, name)), float) for name in ("cell", "load"))
+        load += np.bincount(cell.astype(np.int64), of_cell, grid.numbers)
+    total = int((load > 0).sum())
+    most = np.sort(np.argsort(-load, kind="stable")[: min(total, MOST_CELLS)])
+    x, y = grid.places(most)
+    places = zip(x.tolist(), y.tolist(), load[most].tolist(), strict=True)
+    return [Cell(x=column, y=row, load=each) for column, row, each in places], total
+
+
+def _lists(loads: pa.MapArray, name: str) -> pa.ListArray:
+    """Return the list of each row under a name; null where it has none."""
+    return pc.map_lookup(loads, pa.scalar(name), "first")
+
+
+def _with_load(rows: pa.Table) -> pa.Table:
+    """Add the load of each row by its cells: where a task has found no pair, the table has another measure of it."""
+    sums = [np.zeros(0)]
+    for chunk in rows["loads"].chunks:
+        lists = _lists(chunk, "load")
+        row, load = pc.list_parent_indices(lists), pc.list_flatten(lists)
+        sums.append(np.bincount(np.asarray(row), np.asarray(load, float), len(chunk)).astype(float))
+    return rows.append_column("load", pa.array(np.concatenate(sums)))
+
+
+def _of_table(view: QueryView, section: SpatialJoinSection) -> SpatialJoinAnswer:
+    assert section.table is not None
+    facts, total = newest_facts(view.tables, "table", 0, MOST_VERSIONS)
+    path = str(section.table.path)
+    note = f"the newest {len(facts)} of {total:,} versions" if len(facts) < total else None
+    return SpatialJoinAnswer(
+        join=section.join,
+        table=DimensionTable(path=path, versions=_versions(facts, path)),
+        note=note if facts else "the stream has read no version of its table yet",
+    )
+
+
+def _versions(facts: Sequence[StampedFact], path: str) -> list[TableVersion]:
+    """Return the versions of a table, whose rows stand in the evidence behind its path."""
+    versions = []
+    for fact in facts:
+        said = _ROWS.match(fact.evidence.removeprefix(f"{path}: "))
+        rows = None if said is None else int(said[1].replace(",", ""))
+        named = fact.model_dump(include={"version", "at", "from_segment", "evidence"})
+        versions.append(TableVersion(rows=rows, **named))
+    return versions
+
+
+def _note(ends: tuple[int, int] | None, tasks: int, cells: int) -> str | None:
+    if ends is None:
+        return NOTHING_YET
+    if tasks == 1:
+        return "it has one task, which measures no load by cell"
+    if not cells:
+        return "no pair was found in this range of arrival"
+    return f"the {MOST_CELLS:,} most loaded of {cells:,} cells" if cells > MOST_CELLS else None

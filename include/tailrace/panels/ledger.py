@@ -1,0 +1,184 @@
+"""The panel `ledger`: corrections and calibrations on the time line of arrival, and what no correction covers."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import ConfigDict, Field
+
+from tailrace.correction.uncorrected import Interval, corrected_intervals, uncovered
+from tailrace.ground.errors import Refused
+from tailrace.ground.ranges import coarsen_ranges
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.panels.arrival_range import NOTHING_YET, TimesRequest
+from tailrace.panels.known_columns import read_known
+from tailrace.panels.panel import Panel, PanelAnswer, Shown
+from tailrace.panels.plain_values import plain
+from tailrace.panels.query_view import QueryView
+from tailrace.storage.progress import committed_until
+from tailrace.storage.tables import Tables, within_any
+
+MOST = 500
+"""The largest number of runs, and of gaps, that are shown: the newest."""
+
+_RANGES = 16  # in one condition on a table; of more, the nearest are merged
+
+_INT, _TEXT, _REAL = pa.int64(), pa.string(), pa.float64()
+_COUNTS = ("late", "answers", "retracted", "repeats", "overflowed", "where_failed")
+_CORRECTIONS = {"interval": _TEXT, "where_failure": _TEXT} | dict.fromkeys(
+    (*_COUNTS, "as_of", "started_at", "arrived_from", "arrived_to"), _INT
+)
+_CALIBRATIONS = {"evidence": _TEXT, "accuracy": _REAL} | dict.fromkeys(("made_at", "until", "k_ms", "windows"), _INT)
+
+
+class Run(Shown):
+    """A correction or a calibration that has ended. What the other one has is null.
+
+    Attributes
+    ----------
+    interval : str or None
+        The range of a correction, in words: of arrival, or of event time.
+    arrived_from, arrived_to : int or None
+        The interval [from, to) of arrival whose late tuples are all corrected; a null start is the stream's beginning,
+        a null end means that nothing is so covered, as of a range of event time.
+    as_of : int
+        The point of arrival up to which history was read.
+    started_at : int
+        Wall-clock time at which a correction began, or a calibration proposed.
+    late, answers, retracted, repeats, overflowed, where_failed : int or None
+        As a correction counts them, see `CorrectionReport`; null where an earlier release did not.
+    where_failure : str or None
+        The reason of a pair for which the condition of a join failed.
+    evidence, k_ms, accuracy, windows
+        Of a calibration: what it found, in words, the K (ms) that it proposes, the accuracy with it, and the number of
+        windows over which it measured.
+    """
+
+    kind: Literal["correction", "calibration"]
+    as_of: int | None
+    started_at: int | None
+    interval: str | None = None
+    arrived_from: int | None = None
+    arrived_to: int | None = None
+    late: int | None = None
+    answers: int | None = None
+    retracted: int | None = None
+    repeats: int | None = None
+    overflowed: int | None = None
+    where_failed: int | None = None
+    where_failure: str | None = None
+    evidence: str | None = None
+    k_ms: int | None = None
+    accuracy: float | None = None
+    windows: int | None = None
+
+
+class Gap(Shown):
+    """An interval [from, to) of arrival that no correction covers, and the number of late tuples in it.
+
+    A null start is the stream's beginning.
+    """
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    from_: int | None = Field(serialization_alias="from")
+    to: int
+    late: int
+
+
+class LedgerAnswer(PanelAnswer):
+    """The runs, newest first, and the gaps between them, in order of arrival; `committed` is how far the stream is."""
+
+    runs: list[Run]
+    gaps: list[Gap]
+    committed: int | None
+    runs_total: int
+    gaps_total: int
+
+
+def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
+    """Read the runs that lie in the requested range of arrival, else all; and the gaps in it."""
+    low = BEFORE_ALL if request.from_ is None else request.from_
+    high = AFTER_ALL if request.to is None else request.to
+    tables, committed = view.tables, committed_until(view.layout)
+    found = [_in_range(_corrections(tables), low, high), _in_range(_calibrations(tables), low, high)]
+    newest = [row for rows in found for row in rows.sort_by([("started_at", "descending")])[:MOST].to_pylist()]
+    newest.sort(key=lambda row: row["started_at"] or BEFORE_ALL, reverse=True)
+    gaps = list[Interval]()
+    if committed is not None and _has_late_tuples(view):
+        gaps = uncovered([(BEFORE_ALL, low), *corrected_intervals(tables)], min(high, committed))
+    runs = sum(rows.num_rows for rows in found)
+    return LedgerAnswer(
+        runs=[Run(**plain(row)) for row in newest[:MOST]],
+        gaps=_counted(tables, gaps[-MOST:]),
+        committed=committed,
+        runs_total=runs,
+        gaps_total=len(gaps),
+        note=_note(view, committed, runs, len(gaps)),
+    )
+
+
+def _corrections(tables: Tables) -> pa.Table:
+    rows = read_known(tables, "correction_runs", _CORRECTIONS)
+    return rows.append_column("kind", pa.repeat("correction", rows.num_rows))
+
+
+def _calibrations(tables: Tables) -> pa.Table:
+    rows = read_known(tables, "proposals", _CALIBRATIONS).rename_columns({"made_at": "started_at", "until": "as_of"})
+    none = pa.nulls(rows.num_rows, _INT)
+    ends = {"arrived_from": none, "arrived_to": none, "kind": pa.repeat("calibration", rows.num_rows)}
+    for name, column in ends.items():
+        rows = rows.append_column(name, column)
+    return rows
+
+
+def _in_range(runs: pa.Table, low: int, high: int) -> pa.Table:
+    """Select the runs with a part in [low, high) of arrival: their interval, else the point as of which they read."""
+    start, end, as_of = pc.fill_null(runs["arrived_from"], BEFORE_ALL), runs["arrived_to"], runs["as_of"]
+    meets = pc.and_(pc.less(start, high), pc.greater(end, low))
+    is_near = pc.and_(pc.greater(as_of, low), pc.less_equal(as_of, high))
+    return runs.filter(pc.if_else(pc.is_valid(end), meets, pc.fill_null(is_near, True)))
+
+
+def _has_late_tuples(view: QueryView) -> bool:
+    """Test whether tuples of the query can be late; those of one that can't be read may."""
+    with suppress(Refused):
+        return view.query.has_late_tuples
+    return True
+
+
+def _counted(tables: Tables, gaps: list[Interval]) -> list[Gap]:
+    """Count the late tuples of gaps, which are in order; of `late` some rows are in memory at a time."""
+    counts = np.zeros(len(gaps), np.int64)
+    if gaps and tables.has("late"):
+        low, high = (np.array(ends) for ends in zip(*gaps, strict=True))
+        near = within_any("arrived", *(ends.tolist() for ends in coarsen_ranges((low, high), _RANGES)))
+        for rows in tables.batches("late", ["arrived", "tuples"], near):
+            arrived = np.asarray(rows.column("arrived").cast(pa.timestamp("ms", "UTC"), safe=False).cast(_INT))
+            of_gap = np.minimum(np.searchsorted(high, arrived), len(gaps) - 1)
+            lies_in = (arrived > low[of_gap]) & (arrived <= high[of_gap])
+            tuples = np.asarray(rows.column("tuples"))
+            counts += np.bincount(of_gap[lies_in], tuples[lies_in], len(gaps)).astype(np.int64)
+    return [
+        Gap(from_=None if start == BEFORE_ALL else start, to=end, late=int(count))
+        for (start, end), count in zip(gaps, counts, strict=True)
+    ]
+
+
+def _note(view: QueryView, committed: int | None, runs: int, gaps: int) -> str | None:
+    if committed is None:
+        return f"{NOTHING_YET}: there is nothing to correct"
+    if not _has_late_tuples(view):
+        return "a join with a table answers each tuple as it comes: none is late, and nothing is to be corrected"
+    if not runs:
+        return "nothing was corrected or calibrated in this range yet"
+    if runs > MOST or gaps > MOST:
+        return f"the newest {min(runs, MOST):,} of {runs:,} runs, and {min(gaps, MOST):,} of {gaps:,} gaps"
+    return None
+
+
+PANEL = Panel("ledger", TimesRequest, read, ("correction_runs", "proposals", "late", "metrics"))

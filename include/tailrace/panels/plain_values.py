@@ -1,0 +1,37 @@
+"""Values as plain JSON that a browser reads without loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+LONGEST = 2_000
+"""The characters of a text that a page gets; the rest is cut off, with a mark."""
+
+_LARGEST = 1 << 53  # JavaScript's numbers are doubles
+
+
+def plain(value: Any) -> Any:
+    """Return a value as plain JSON: text, numbers, booleans and null, lists and mappings of these.
+
+    Integers beyond 2^53 are text, which JavaScript would round; NaN and infinity are null, which JSON has not. Anything
+    else, as a decimal or a date, is text, and of a long text the start.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters in all)"
+
+
+def text_of(value: Any) -> str | None:
+    """Return a key or an id as text; null where there is none."""
+    return None if value is None else str(plain(str(value)))

@@ -1,0 +1,144 @@
+"""Facts (configuration changes) with the arrival time from which each holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from tailrace.ground.time_limits import EARLIEST_MS
+from tailrace.panels.known_columns import read_known
+from tailrace.panels.panel import Shown
+from tailrace.panels.plain_values import plain
+from tailrace.storage.tables import Tables
+
+SUBJECTS = ("settings", "plan", "table")
+
+_INT, _TEXT = pa.int64(), pa.string()
+_PLACES = {"version": _INT, "from_tick": _INT, "from_segment": _INT}
+_CONTENT = {"value": _TEXT, "evidence": _TEXT}
+
+
+class StampedFact(Shown):
+    """A fact: settings hold from a tick on, partition plans and versions of a dimension table from a segment on.
+
+    Attributes
+    ----------
+    at : int or None
+        The arrival time (ms) from which it holds; None: from the stream's beginning, or it is not known.
+    value : Any
+        The new configuration.
+    evidence : str
+        Where it comes from, in words.
+    """
+
+    about: str
+    version: int
+    from_tick: int | None
+    from_segment: int | None
+    at: int | None
+    value: Any
+    evidence: str
+
+
+def newest_facts(tables: Tables, about: str, tick_ms: int, most: int) -> tuple[list[StampedFact], int]:
+    """Read the newest facts about a subject, oldest first, and the number of all of them.
+
+    Values are read of the newest alone: a stream may have a million plans.
+
+    Parameters
+    ----------
+    tick_ms : int
+        The length of the query's ticks.
+    """
+    where = ds.field("about") == about
+    versions = read_known(tables, "facts", {"version": _INT}, where)["version"]
+    if not len(versions):
+        return [], 0
+    newest = pc.sort_indices(versions, sort_keys=[("", "descending")])[:most]
+    least = versions[newest[-1].as_py()].as_py()
+    facts = _read(tables, about, tick_ms, where & (ds.field("version") >= least))
+    return facts[-most:], len(versions)
+
+
+def plans_from(tables: Tables, low: int, high: int, most: int) -> tuple[list[StampedFact], int]:
+    """Read the plans that came into force at an arrival time in (low, high], after the one in force at `low`.
+
+    Oldest first, and the number of all of them. Where these are more than `most`, so many are read: every n-th one, and
+    the last. Of a join's streams, whose arrival may differ, that of a plan's first segment counts.
+    """
+    first, last = _segments_within(tables, low, high)
+    is_plan, segment = ds.field("about") == "plan", ds.field("from_segment")
+    since = read_known(tables, "facts", {"from_segment": _INT}, is_plan & (segment <= last))["from_segment"].sort()
+    earlier = pc.sum(pc.less(since, first)).as_py() or 0
+    since = since[max(earlier - 1, 0) :]
+    if len(since) > most:
+        chosen = since.to_numpy()[np.linspace(0, len(since) - 1, most).astype(int)]
+        plans = _read(tables, "plan", 0, is_plan & segment.isin(pa.array(chosen)))
+    elif len(since):
+        plans = _read(tables, "plan", 0, is_plan & (segment >= since[0].as_py()) & (segment <= last))
+    else:
+        plans = []
+    before = [plan for plan in plans if plan.at is None or plan.at <= low]
+    return before[-1:] + [plan for plan in plans if plan.at is not None and low < plan.at <= high], len(since)
+
+
+def _segments_within(tables: Tables, low: int, high: int) -> tuple[int, int]:
+    """Return the ordinals of the first and the last segment that came in (low, high].
+
+    Where none came, the last one is the last before that time, and the first one follows it.
+    """
+    end, ordinal = ds.field("before_end"), {"ordinal": _INT}
+    found = read_known(tables, "segments", ordinal, (end > low) & (end <= high))["ordinal"]
+    if len(found):
+        return pc.min(found).as_py(), pc.max(found).as_py()
+    before = read_known(tables, "segments", ordinal, end <= low)["ordinal"]
+    last = pc.max(before).as_py() if len(before) else -1
+    return last + 1, last
+
+
+def _read(tables: Tables, about: str, tick_ms: int, where: Any) -> list[StampedFact]:
+    """Read facts about one subject in the order in which they hold."""
+    rows = read_known(tables, "facts", _PLACES | _CONTENT, where)
+    order = [("version", "ascending"), ("from_tick", "ascending"), ("from_segment", "ascending")]
+    found = rows.sort_by(order).to_pylist()
+    arrived = _arrival_of(tables, {row["from_segment"] for row in found} - {None})
+    return [
+        StampedFact(
+            about=about,
+            at=_of_tick(row["from_tick"], tick_ms) if about == "settings" else arrived.get(row["from_segment"]),
+            value=_parsed(row.pop("value")),
+            **row,
+        )
+        for row in found
+    ]
+
+
+def _of_tick(tick: int | None, tick_ms: int) -> int | None:
+    """Return the start of a tick; None of the first one, as of one that is a tuple of its own (tick 0)."""
+    return tick * tick_ms if tick and tick_ms and tick * tick_ms > EARLIEST_MS else None
+
+
+def _arrival_of(tables: Tables, ordinals: Iterable[int]) -> dict[int, int]:
+    """Return the arrival time up to which all was read before each of these segments; those of which none is known."""
+    wanted = sorted(ordinals)
+    if not wanted:
+        return {}
+    ordinal = ds.field("ordinal")
+    where = (ordinal >= wanted[0]) & (ordinal <= wanted[-1]) & ordinal.isin(wanted)
+    rows = read_known(tables, "segments", {"ordinal": _INT, "before_end": _INT}, where)
+    ends = zip(rows["ordinal"].to_pylist(), rows["before_end"].to_pylist(), strict=True)
+    return {number: end for number, end in ends if end is not None and end > EARLIEST_MS}
+
+
+def _parsed(value: str) -> Any:
+    """Return the value of a fact; the text itself where it is no JSON."""
+    try:
+        return plain(json.loads(value))
+    except (ValueError, TypeError, RecursionError):
+        return value

@@ -1,0 +1,69 @@
+"""Answers of panels are kept as long as nothing that they were read from has changed, in bounded memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from late_tables import LateTables
+from tailrace.console.panel_cache import PanelCache, versions
+from tailrace.ground.errors import Damaged, Problem
+
+
+def test_an_answer_is_read_again_when_a_version_has_changed():
+    cache, read = PanelCache(), []
+
+    def get(version, key="a"):
+        return cache.get((key,), lambda: (version,), lambda: read.append((key, version)) or f"{key}{version}".encode())
+
+    assert [get(1), get(1), get(2), get(1, "b"), get(2)] == [b"a1", b"a1", b"a2", b"b1", b"a2"]
+    assert read == [("a", 1), ("a", 2), ("b", 1)]
+
+
+def test_the_oldest_answers_go_where_there_is_no_room():
+    cache, read = PanelCache(most_bytes=30), []
+    for key in "abcab":
+        cache.get((key,), lambda: (1,), lambda key=key: read.append(key) or bytes(14))
+    assert read == list("abcab"), "two fit, and the third takes the place of the oldest"
+    assert cache.get(("b",), lambda: (1,), lambda: b"again") == bytes(14)
+    assert len(cache.get(("large",), lambda: (1,), lambda: bytes(31))) == 31, "it is answered, and not kept"
+
+
+def test_a_read_that_a_compaction_has_overtaken_is_tried_again():
+    now, tries = [1], []
+
+    def read():
+        tries.append(now[0])
+        if now[0] == 1:
+            now[0] = 2
+            raise Damaged([Problem("late", "a file is gone", "a backup")])
+        return b"whole"
+
+    assert PanelCache().get(("a",), lambda: tuple(now), read) == b"whole"
+    assert tries == [1, 2]
+
+
+def test_a_damaged_table_is_refused():
+    def read():
+        raise Damaged([Problem("late", "a file is gone", "a backup")])
+
+    with pytest.raises(Damaged):
+        PanelCache().get(("a",), lambda: (1,), read)
+
+
+def test_a_version_changes_with_a_table_a_file_and_the_query_file(layout, place):
+    file, query = layout.home / "_stream" / "deployed.json", place / "queries" / "readings.yaml"
+
+    def now():
+        return versions(layout, ("late", "quality"), ("_stream/deployed.json",), query)
+
+    found, tables = [now()], LateTables(layout)
+    found.append(now())
+    tables.late((1, 1))
+    found.append(now())
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("{}")
+    found.append(now())
+    query.write_text("name: other")
+    found.append(now())
+    assert len(set(found)) == len(found)
+    assert now() == now()

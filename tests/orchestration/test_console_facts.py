@@ -1,0 +1,87 @@
+"""What tables say of a query: read in the background, kept for a minute, never waited for longer than asked."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from late_tables import LateTables
+from tailrace.console import table_facts
+from tailrace.console.table_facts import KeptFacts, TableFacts
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import wall_ms
+
+LONG_S = 60.0
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """The readings so far; each gives their number, once it may."""
+    reads, may = [], threading.Event()
+    may.set()
+
+    def read(layout):
+        may.wait(LONG_S)
+        reads.append(layout.home.name)
+        return TableFacts(late_hour=len(reads))
+
+    monkeypatch.setattr(TableFacts, "read", staticmethod(read))
+    reads_may = {"reads": reads, "may": may}
+    yield reads_may
+    may.set()
+
+
+def late(kept, layout, wait_s=LONG_S):
+    (facts,) = kept.get([layout], wait_s)
+    return None if facts is None else facts.late_hour
+
+
+def test_facts_are_kept(reads, layout):
+    kept = KeptFacts(fresh_s=LONG_S)
+    assert [late(kept, layout) for _ in range(3)] == [1, 1, 1]
+    assert len(reads["reads"]) == 1
+
+
+def test_old_facts_are_given_at_once_and_read_again_beside(reads, layout):
+    kept = KeptFacts(fresh_s=0.0)
+    assert late(kept, layout) == 1
+    reads["may"].clear()
+    assert [late(kept, layout), late(kept, layout)] == [1, 1], "nobody waits for the new ones"
+    reads["may"].set()
+    kept._kept[layout.home].reading.result(LONG_S)
+    assert len(reads["reads"]) == 2, "one reading at a time"
+    assert late(kept, layout) == 2
+
+
+def test_nobody_waits_longer_than_asked(reads, layout):
+    reads["may"].clear()
+    kept = KeptFacts()
+    assert late(kept, layout, wait_s=0.0) is None
+    reads["may"].set()
+    assert late(kept, layout) == 1
+
+
+def test_the_number_of_queries_is_bounded(reads, layout, place, monkeypatch):
+    monkeypatch.setattr(table_facts, "_MOST_QUERIES", 3)
+    kept = KeptFacts()
+    for number in range(9):
+        late(kept, Layout.of(place / "warehouse", f"q{number}"))
+        assert len(kept._kept) <= 4
+
+
+def test_the_last_hour_alone_counts(layout):
+    now = wall_ms()
+    tables = LateTables(layout)
+    tables.late((now - 1_000, 5), (now - 7_200_000, 5), (now - 1_000, 9))
+    tables.run(0, 5)
+    facts = TableFacts.read(layout)
+    assert (facts.late_hour, facts.quarantined_hour, facts.promise.state) == (2, None, "unknown")
+    assert facts.last_correction is not None
+
+
+def test_a_damaged_table_becomes_a_note(layout):
+    LateTables(layout).late((wall_ms() - 1_000, 5))
+    for file in layout.table("late").glob("*.parquet"):
+        file.unlink()
+    assert "late" in TableFacts.read(layout).note

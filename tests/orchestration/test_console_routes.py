@@ -1,0 +1,296 @@
+"""The console's routes in process: what Streams, a query's head and the actions say, and to whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from airflow.api_fastapi.core_api import security
+from airflow.models import DagModel
+from starlette.testclient import TestClient
+
+from fake_host import declare, write_status
+from late_tables import LateTables
+from tailrace.console import pages, rights, streams_route
+from tailrace.console.app import app
+from tailrace.console.table_facts import KeptFacts
+from tailrace.drivers.driver_host import DriverHostDown
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import Status, wall_ms
+
+STREAMS, QUERY = "/api/streams", "/api/queries/readings"
+
+
+class AuthManager:
+    """Grants a user everything but what is in `denied`: (method, entity) or a DAG's id."""
+
+    def __init__(self) -> None:
+        self.denied: set[object] = set()
+
+    def is_authorized_dag(self, *, method, user, access_entity=None, details=None) -> bool:
+        entity = None if access_entity is None else access_entity.name
+        return not self.denied & {(method, entity), None if details is None else details.id}
+
+
+@pytest.fixture
+def auth(monkeypatch):
+    """A user who is logged in, and what the user may do."""
+    auth = AuthManager()
+    monkeypatch.setitem(app.dependency_overrides, security.get_user, lambda: "ada")
+    monkeypatch.setattr(rights, "get_auth_manager", lambda: auth)
+    return auth
+
+
+@pytest.fixture
+def dags(monkeypatch):
+    """The DAGs that Airflow has, by id."""
+    dags = {
+        f"{kind}_readings": SimpleNamespace(is_paused=False, is_stale=False)
+        for kind in ("stream", "correct", "calibrate", "publish")
+    }
+    monkeypatch.setattr(DagModel, "get_team_name", lambda dag_id: None)
+    monkeypatch.setattr(DagModel, "get_dag_id_to_team_name_mapping", lambda ids: {})
+    monkeypatch.setattr(DagModel, "get_dagmodel", dags.get)
+    return dags
+
+
+@pytest.fixture
+def client(place, host, dags, auth, monkeypatch):
+    monkeypatch.setattr(streams_route, "_FACTS", KeptFacts(fresh_s=0.0))
+    monkeypatch.setattr(streams_route, "_WAIT_S", 60.0)
+    return TestClient(app, raise_server_exceptions=False)
+
+
+def get(client, path, **query):
+    answer = client.get(path, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def names(client, **query):
+    return [row["name"] for row in get(client, STREAMS, **query)["queries"]]
+
+
+def test_streams_lists_what_is_declared_refused_and_begun_the_worst_first(client, place, host, layout):
+    declare(place / "queries", "wrong", "name: wrong\n")
+    write_status(Layout.of(place / "warehouse", "begun"), 1_000)
+    write_status(layout, wall_ms())
+    host.is_now("running")
+    host.known_homes = {"readings": str(layout.home)}
+    inspect, absent = type(host).inspect, replace(host.driver, state="absent", pid=None)
+    host.inspect = lambda name: inspect(host, name) if name.partition(".")[0] == "readings" else absent
+    found = get(client, STREAMS)
+    assert [(row["name"], row["state"]["word"], row["state"]["tone"]) for row in found["queries"]] == [
+        ("begun", "stopped", "bad"),
+        ("wrong", "refused", "bad"),
+        ("readings", "running", "good"),
+    ]
+    assert (found["total"], found["ill"]) == (3, 2)
+    assert [row["file"] for row in found["queries"]] == [None, "wrong.yaml", "readings.yaml"]
+    assert [row["kind"] for row in found["queries"]] == [None, None, "aggregate"]
+    assert "wrong.yaml" in found["problems"][0]["where"]
+    assert names(client, only_ill=True) == ["begun", "wrong"]
+
+
+def test_streams_is_searched_sorted_and_paged_by_the_server(client, place, host):
+    for number, answers in enumerate((5, None, 3)):
+        declare(place / "queries", f"other_{number}")
+        other = Layout.of(place / "warehouse", f"other_{number}")
+        if answers is not None:
+            other.stream.mkdir(parents=True)
+            Status("drained", 1, 0, 1_000, 1, answers=answers).write(other)
+    assert names(client, search="OTHER") == ["other_0", "other_1", "other_2"]
+    assert names(client, search="other", sort="-answers") == ["other_0", "other_2", "other_1"]
+    assert names(client, search="other", sort="answers") == ["other_2", "other_0", "other_1"], "unknown ones are last"
+    assert names(client, sort="name", offset=1, limit=2) == ["other_1", "other_2"]
+    assert get(client, STREAMS, offset=1, limit=2)["total"] == 4
+
+
+def test_a_query_that_the_user_may_not_read_is_not_there(client, place, auth):
+    declare(place / "queries", "secret")
+    auth.denied = {"stream_secret"}
+    assert names(client) == ["readings"]
+    for path in ("/queries/secret", "/api/queries/secret/summary", "/api/queries/secret/actions"):
+        assert client.get(path).status_code == 403
+
+
+def test_what_is_wrong_with_files_is_for_those_who_may_list_dags(client, place, auth):
+    declare(place / "queries", "wrong", "name: wrong\n")
+    auth.is_authorized_dag = lambda *, method, user, access_entity=None, details=None: details is not None
+    assert get(client, STREAMS)["problems"] == []
+
+
+def test_a_driver_host_that_is_down_makes_no_stream_look_well(client, host, layout):
+    write_status(layout, wall_ms())
+    host.down = True
+    (row,) = get(client, STREAMS)["queries"]
+    assert (row["state"]["word"], row["state"]["tone"]) == ("unknown", "bad")
+
+
+def test_a_missing_connection_to_the_host_is_a_problem_of_the_page(client, layout, monkeypatch):
+    from tailrace.ground.errors import refuse
+    from tailrace.orchestration import settings
+
+    def refused():
+        raise refuse("connection tailrace_driver_host", "Airflow knows none", "one")
+
+    monkeypatch.setattr(settings, "driver_host", refused)
+    assert get(client, STREAMS)["problems"][0]["where"] == "connection tailrace_driver_host"
+
+
+def test_a_row_has_what_the_tables_say_of_the_last_hour(client, layout):
+    now = wall_ms()
+    tables = LateTables(layout)
+    tables.late((now - 1_000, 5), (now - 7_200_000, 5))
+    write_status(layout, now)
+    (row,) = get(client, STREAMS)["queries"]
+    assert row["late_hour"] == 1
+    assert row["promise"]["state"] == "unknown"
+
+
+def test_a_damaged_table_is_said_in_the_row(client, layout):
+    LateTables(layout).late((wall_ms() - 1_000, 5))
+    for file in layout.table("late").glob("*.parquet"):
+        file.unlink()
+    write_status(layout, wall_ms())
+    assert "late" in get(client, STREAMS)["queries"][0]["note"]
+
+
+@pytest.mark.parametrize("sort", ["promise", "nonsense", "__class__"])
+def test_an_order_that_there_is_not_is_refused(client, sort):
+    answer = client.get(STREAMS, params={"sort": sort})
+    assert answer.status_code == 409
+    assert answer.json()["problems"][0]["remedy"] == "state or name"
+
+
+def test_the_head_of_a_page_names_its_dags_and_parts(client):
+    found = get(client, f"{QUERY}/summary")
+    assert found["dags"] == {kind: f"{kind}_readings" for kind in ("stream", "correct", "calibrate", "publish")}
+    assert found["name"] == "readings"
+    assert found["has_late_tuples"]
+
+
+def actions(client):
+    return {action["name"]: action for action in get(client, f"{QUERY}/actions")["actions"]}
+
+
+def test_actions_are_requests_to_airflows_own_api(client):
+    found = actions(client)
+    assert list(found) == ["deploy", "drain", "correct", "calibrate"]
+    assert found["deploy"]["requests"] == [
+        {"method": "POST", "path": "dags/stream_readings/dagRuns", "body": {"logical_date": None, "conf": {}}}
+    ]
+    assert found["deploy"]["run"] == "dags/stream_readings/runs/{dag_run_id}"
+    assert [field["name"] for field in found["correct"]["fields"]] == ["from", "to"]
+    assert not found["drain"]["is_allowed"], "nothing watches the stream"
+
+
+def test_a_paused_dag_is_unpaused_first_and_that_is_said(client, dags):
+    dags["correct_readings"].is_paused = True
+    correct = actions(client)["correct"]
+    assert [request["method"] for request in correct["requests"]] == ["PATCH", "POST"]
+    assert correct["requests"][0]["body"] == {"is_paused": False}
+    assert "unpauses" in correct["says"]
+
+
+def test_the_run_that_watches_is_marked_to_drain(client, layout):
+    layout.stream.mkdir(parents=True)
+    layout.watched_by.write_text(f"manual__1\n{layout.home}")
+    drain = actions(client)["drain"]
+    assert drain["is_allowed"]
+    assert drain["requests"] == [
+        {"method": "PATCH", "path": "dags/stream_readings/dagRuns/manual__1", "body": {"state": "success"}}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("denied", "refused"),
+    [
+        ({("POST", "RUN")}, {"deploy", "correct", "calibrate"}),
+        ({("PUT", "RUN")}, {"drain"}),
+        ({("PUT", None)}, set()),
+    ],
+)
+def test_an_action_that_the_user_may_not_take_says_which_right_is_missing(client, auth, layout, denied, refused):
+    layout.stream.mkdir(parents=True)
+    layout.watched_by.write_text(f"manual__1\n{layout.home}")
+    auth.denied = denied
+    found = actions(client)
+    assert {name for name, action in found.items() if not action["is_allowed"]} == refused
+    assert all("right to" in found[name]["why_not"] for name in refused)
+
+
+def test_a_paused_dag_needs_the_right_to_unpause_it(client, auth, dags):
+    dags["correct_readings"].is_paused = True
+    auth.denied = {("PUT", None)}
+    assert "right to edit it" in actions(client)["correct"]["why_not"]
+
+
+def test_a_dag_that_airflow_has_not_read_can_not_run(client, dags):
+    del dags["correct_readings"]
+    dags["stream_readings"].is_stale = True
+    found = actions(client)
+    assert "has no DAG correct_readings" in found["correct"]["why_not"]
+    assert "has no DAG stream_readings" in found["deploy"]["why_not"]
+
+
+@pytest.mark.parametrize("path", ["/queries/x", "/api/queries/x/summary", "/api/queries/..%2f/summary"])
+def test_an_unknown_query_is_not_found(client, path):
+    answer = client.get(path)
+    assert answer.status_code in (200, 404)  # the shell of a page is the same for every query
+    if path.startswith("/api"):
+        assert answer.status_code == 404
+
+
+def test_a_dag_leads_to_the_page_of_its_query(client):
+    for kind in ("stream", "correct", "calibrate", "publish"):
+        answer = client.get(f"/dags/{kind}_readings", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/queries/readings")
+    for other in ("example", "stream_", "stream_..", "other_readings"):
+        assert client.get(f"/dags/{other}", follow_redirects=False).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["../app.py", "..%2fapp.py", "", "uplot", "nothing.js"])
+def test_static_files_are_those_of_the_pages_alone(client, path):
+    assert client.get(f"/static/{path}").status_code == 404
+
+
+def test_a_file_beside_the_static_ones_is_none_of_them(client, place, monkeypatch):
+    (place / "static").mkdir()
+    for file in ("static/ours.css", "secret.css"):
+        (place / file).write_text("text")
+    monkeypatch.setattr(pages, "_STATIC", place / "static")
+    assert client.get("/static/ours.css").status_code == 200
+    assert client.get("/static/..%2fsecret.css").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/static/uplot/uPlot.esm.js", STREAMS, "/nothing", f"{QUERY}/summary"])
+def test_every_answer_lets_the_browser_run_our_scripts_alone(client, path):
+    headers = client.get(path).headers
+    assert "script-src 'self'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_who_is_not_logged_in_is_led_to_the_log_in_by_pages_alone(place, host, dags):
+    client = TestClient(app, root_path="/prefix/tailrace")
+    page = client.get("/queries/readings?part=late", headers={"accept": "text/html"}, follow_redirects=False)
+    assert page.status_code == 303
+    assert page.headers["location"].startswith("/prefix/api/v2/auth/login?next=")
+    assert "part%3Dlate" in page.headers["location"]
+    for path in ("/", STREAMS, "/static/icon.svg", f"{QUERY}/summary", f"{QUERY}/actions", "/dags/stream_readings"):
+        assert client.get(path, headers={"accept": "application/json"}).status_code == 401
+
+
+def test_a_warehouse_that_is_away_is_said_and_may_pass(client, monkeypatch):
+    def away(*_):
+        raise DriverHostDown("no answer")
+
+    monkeypatch.setattr(streams_route.Known, "read", away)
+    answer = client.get(STREAMS)
+    assert answer.status_code == 503
+    assert answer.json() == {
+        "problems": [{"where": "the driver host", "fault": "no answer", "remedy": "to wait: it is asked again"}],
+        "is_temporary": True,
+    }

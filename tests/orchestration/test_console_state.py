@@ -1,0 +1,67 @@
+"""The state of a stream in a word: the worst that is true comes first."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailrace.console.stream_state import state_of
+from tailrace.drivers.driver_host import Driver
+from tailrace.drivers.driver_status import DriverStatus
+from tailrace.storage.status import Status
+
+NOW = 1_800_000_000_000
+
+
+def state(driver="running", exit_code=None, detail="", begun=True, silent_ms=500, report=True, **fields):
+    """The state of a stream whose driver reported so long ago."""
+    alive = driver in ("starting", "running", "stopping")
+    hosted = Driver("readings", driver, 7 if alive else None, exit_code, detail)
+    reported = Status(
+        **{"state": "streaming", "pid": 7, "started_ms": 0, "at_ms": NOW - silent_ms, "batches": 1, **fields}
+    )
+    return state_of(DriverStatus(hosted, reported if report else None, NOW), begun)
+
+
+@pytest.mark.parametrize(
+    ("fields", "word", "tone"),
+    [
+        ({"rows": 5}, "running", "good"),
+        ({"state": "waiting", "rows": 5}, "waiting", "good"),
+        ({"state": "quiet", "rows": 5}, "quiet", "good"),
+        ({"state": "starting"}, "starting", "warn"),
+        ({"state": "starting", "problem": "disk: full"}, "starting", "bad"),
+        ({"report": False}, "starting", "warn"),
+        ({"silent_ms": 60_000}, "hung", "bad"),
+        ({"busy_ms": 61_000, "batch_ms": 1_000}, "hung", "bad"),
+        ({"busy_ms": 61_000, "batch_ms": 20_000}, "running", "good"),
+        ({"problem": "source: column x is missing"}, "broken", "bad"),
+        ({"problem": "awaited source: /in is gone", "is_awaiting": True}, "waiting", "warn"),
+        ({"quarantined": 9, "rejected": "9 × null id"}, "broken", "bad"),
+        ({"quarantined": 9, "rows": 1, "rejected": "9 × null id"}, "running", "warn"),
+        ({"quarantined": 9, "rows": 10}, "running", "good"),
+        ({"filtered": 9}, "running", "warn"),
+        ({"rows": 1, "ahead": "a#1 is a year ahead"}, "running", "warn"),
+        ({"driver": "failed", "exit_code": 2, "detail": "exit code 2"}, "broken", "bad"),
+        ({"driver": "failed", "exit_code": 3}, "crash loop", "bad"),
+        ({"driver": "stopping"}, "stopping", "idle"),
+        ({"driver": "absent", "begun": False, "report": False}, "not deployed", "idle"),
+        ({"driver": "absent", "state": "drained"}, "drained", "idle"),
+        ({"driver": "ended", "exit_code": 0, "state": "ended"}, "ended", "idle"),
+        ({"driver": "ended", "exit_code": 130, "silent_ms": 600_000}, "stopped", "idle"),
+        ({"driver": "absent", "silent_ms": 600_000}, "stopped", "bad"),
+        ({"driver": "absent", "rows": 3}, "running", "good"),
+    ],
+)
+def test_a_stream_has_the_word_and_the_tone_of_the_worst_that_is_true(fields, word, tone):
+    found = state(**fields)
+    assert (found.word, found.tone) == (word, tone)
+
+
+@pytest.mark.parametrize("tone", ["bad", "warn"])
+def test_what_needs_attention_says_why(tone):
+    found = {
+        "bad": state(problem="source: column x is missing", driver="failed", exit_code=2, detail="exit code 2"),
+        "warn": state(problem="awaited source: /in is gone", is_awaiting=True),
+    }[tone]
+    assert found.tone == tone
+    assert {"bad": "exit code 2; source: column x is missing", "warn": "/in is gone"}[tone] in found.why

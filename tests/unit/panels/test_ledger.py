@@ -1,0 +1,149 @@
+"""The ledger as a panel: runs and gaps against the tables' rows, by plain Python."""
+
+from __future__ import annotations
+
+import shutil
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from late_tables import LateTables
+from local_driver import Driver, correct_here
+from oracle import Settings
+from shown import shown, view_of
+from table_runs import make_query as join_with_table
+from tailrace.calibration.calibrate import calibrate
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.times import TIME, with_times
+from tailrace.panels import ledger
+from tailrace.panels.ledger import PANEL
+from tailrace.storage.layout import Layout
+from tailrace.storage.progress import committed_until
+from warehouse import EPOCH, even, make_query, make_stream, write_files
+
+TUPLES = make_stream(6000, seed=3)
+SETTINGS = Settings(500, 250, 100, "sum", ("k_slack", 50))
+FROM, TO = EPOCH + 20_000, EPOCH + 40_000
+LATER = EPOCH + 60_000, EPOCH + 70_000
+
+
+@pytest.fixture(scope="module")
+def corrected(tmp_path_factory):
+    """A stream with two corrected intervals of arrival, one of event time, and a calibration between."""
+    directory = tmp_path_factory.mktemp("ledger")
+    write_files(TUPLES, directory / "in", even(6000, 6))
+    query, warehouse = make_query(directory / "in", SETTINGS, calibrated=True), directory / "wh"
+    Driver(query, warehouse).run(batch_rows=1000)
+    correct_here(query, warehouse, CorrectionRange(FROM, TO, arrival=True))
+    calibrate(query, warehouse)
+    correct_here(query, warehouse, CorrectionRange(EPOCH, EPOCH + 5000))
+    correct_here(query, warehouse, CorrectionRange(*LATER, arrival=True))
+    return view_of(warehouse, query)
+
+
+def late_between(view, low, high):
+    """Late tuples that arrived in [low, high), by their rows."""
+    rows = view.tables.read("late").to_pylist()
+    return sum(row["tuples"] for row in rows if low < row["arrived"] <= high)
+
+
+def test_runs_are_the_rows_of_the_tables_newest_first(corrected):
+    answer = shown(PANEL, corrected)
+    runs = corrected.tables.read("correction_runs").to_pylist()
+    (proposal,) = corrected.tables.read("proposals").to_pylist()
+    assert [run["kind"] for run in answer["runs"]] == ["correction", "correction", "calibration", "correction"]
+    found = [run for run in answer["runs"] if run["kind"] == "correction"]
+    for run, row in zip(found, sorted(runs, key=lambda row: -row["started_at"]), strict=True):
+        assert {name: run[name] for name in row} == row
+    calibration = answer["runs"][2]
+    assert calibration["evidence"] == proposal["evidence"]
+    assert (calibration["started_at"], calibration["as_of"]) == (proposal["made_at"], proposal["until"])
+    assert (calibration["k_ms"], calibration["late"]) == (proposal["k_ms"], None)
+    assert [(run["arrived_from"], run["arrived_to"]) for run in found] == [LATER, (None, None), (FROM, TO)]
+    assert (answer["runs_total"], answer["note"]) == (4, None)
+
+
+def test_gaps_are_the_arrival_that_no_correction_covers_with_their_late_tuples(corrected):
+    answer = shown(PANEL, corrected)
+    committed = committed_until(corrected.layout)
+    assert answer["committed"] == committed
+    bounds = [(None, FROM), (TO, LATER[0]), (LATER[1], committed)]
+    assert [(gap["from"], gap["to"]) for gap in answer["gaps"]] == bounds
+    assert [gap["late"] for gap in answer["gaps"]] == [late_between(corrected, low or 0, high) for low, high in bounds]
+    assert all(gap["late"] > 0 for gap in answer["gaps"])
+
+
+def test_a_range_of_arrival_has_its_runs_and_the_parts_of_gaps_in_it(corrected):
+    low, high = TO - 1000, LATER[0] - 2000
+    answer = shown(PANEL, corrected, **{"from": low, "to": high})
+    assert [(run["arrived_from"], run["arrived_to"]) for run in answer["runs"]] == [(FROM, TO)]
+    assert answer["gaps"] == [{"from": TO, "to": high, "late": late_between(corrected, TO, high)}]
+    beyond = shown(PANEL, corrected, **{"from": answer["committed"] + 1})
+    assert (beyond["runs"], beyond["gaps"]) == ([], [])
+    assert beyond["note"] == "nothing was corrected or calibrated in this range yet"
+
+
+def test_after_a_correction_of_everything_there_is_no_gap(tmp_path):
+    write_files(TUPLES[:1000], tmp_path / "in", [0, 1000])
+    query = make_query(tmp_path / "in", SETTINGS)
+    Driver(query, tmp_path / "wh").run()
+    assert len(shown(PANEL, view_of(tmp_path / "wh", query))["gaps"]) == 1
+    correct_here(query, tmp_path / "wh")
+    answer = shown(PANEL, view_of(tmp_path / "wh", query))
+    assert answer["gaps"] == []
+    assert (answer["runs"][0]["arrived_from"], answer["runs"][0]["arrived_to"]) == (None, answer["committed"])
+
+
+def test_gaps_of_a_long_ledger_are_counted_each_by_itself(tmp_path, monkeypatch):
+    """A condition on a table names a few ranges; where nearer gaps are merged, what lies between is not counted."""
+    monkeypatch.setattr(ledger, "MOST", 30)
+    there = LateTables(Layout(tmp_path / "readings"))
+    there.late(*((point * 10, 0) for point in range(1, 101) for _ in range(point % 4)))
+    for start in range(0, 1000, 20):
+        there.run(start, start + 10)
+    there.commit(1000)
+    query = make_query(tmp_path / "in", SETTINGS)
+    answer = shown(PANEL, view_of(tmp_path, query))
+    wanted = [{"from": low, "to": low + 10, "late": (low // 10 + 1) % 4} for low in range(10, 1000, 20)]
+    wanted = [{"from": None, "to": 0, "late": 0}, *wanted]
+    assert answer["gaps"] == wanted[-30:]
+    assert (len(answer["runs"]), answer["runs_total"], answer["gaps_total"]) == (30, 50, 51)
+    assert answer["note"] == "the newest 30 of 50 runs, and 30 of 51 gaps"
+
+
+def test_what_is_late_beyond_the_commit_is_no_gap_yet(tmp_path):
+    there = LateTables(Layout(tmp_path / "readings"))
+    there.late((10, 0), (30, 0))
+    there.commit(20)
+    answer = shown(PANEL, view_of(tmp_path, make_query(tmp_path / "in", SETTINGS)))
+    assert answer["gaps"] == [{"from": None, "to": 20, "late": 1}]
+
+
+def test_before_anything_ran_there_is_nothing(tmp_path):
+    query = make_query(tmp_path / "in", SETTINGS)
+    answer = shown(PANEL, view_of(tmp_path / "wh", query))
+    assert (answer["runs"], answer["gaps"], answer["committed"]) == ([], [], None)
+    assert "committed nothing yet" in answer["note"]
+
+
+def test_counts_that_an_earlier_release_did_not_have_are_unknown(tmp_path):
+    there = LateTables(Layout(tmp_path / "readings"))
+    there.commit(20)
+    there.run(None, 10)
+    runs = there.tables.read("correction_runs", ["as_of", "started_at", "arrived_from", "arrived_to", "late"])
+    table = there.layout.table("correction_runs")
+    shutil.rmtree(table)
+    schema = pa.schema([pa.field(name, pa.int64() if name == "late" else TIME) for name in runs.column_names])
+    write_deltalake(str(table), with_times(runs, schema))
+    (run,) = shown(PANEL, view_of(tmp_path, make_query(tmp_path / "in", SETTINGS)))["runs"]
+    assert (run["arrived_to"], run["overflowed"], run["interval"]) == (10, None, None)
+
+
+def test_a_join_with_a_table_has_nothing_to_correct(tmp_path):
+    query = join_with_table(tmp_path)
+    there = LateTables(Layout(tmp_path / query.name))
+    there.commit(20)
+    answer = shown(PANEL, view_of(tmp_path, query))
+    assert answer["gaps"] == []
+    assert answer["note"].startswith("a join with a table answers each tuple as it comes")
