@@ -20,7 +20,7 @@ PRESSABLE = """() => [...document.querySelectorAll('a[href], button, input, sele
     .filter(node => node.checkVisibility({visibilityProperty: true}) && !node.disabled && node.tabIndex >= 0)
     .map((node, number) => { node.dataset.stop = number; return node.outerHTML.slice(0, 160) })"""
 
-# Where the focus is, whether it is seen there, and by what name a screen reader would call it.
+# Where the focus is, and whether it is seen there.
 FOCUS = """() => {
     const node = document.activeElement
     if (!node || node === document.body) return null
@@ -45,19 +45,19 @@ def test_everything_is_reached_by_tab_and_seen_to_have_the_focus(window, address
     page = window().page(PAGES + address)
     await_page(page)
     page.clock.pause_at(page.evaluate("Date.now()") + 1000)  # so that nothing is drawn again meanwhile
-    pressable, reached, unseen = page.evaluate(PRESSABLE), set(), []
+    pressable, reached, seen = page.evaluate(PRESSABLE), set(), set()
     assert len(pressable) > 10
     page.evaluate("document.activeElement.blur()")
-    for _ in range(len(pressable) + 5):
+    for _ in range(MOST_STOPS):
         page.keyboard.press("Tab")
         focus = page.evaluate(FOCUS)
-        if focus is None:
-            continue
-        reached.add(focus["stop"])
-        unseen += [] if focus["seen"] else [focus["html"]]
+        if focus is None or (focus["stop"] == "0" and len(reached) > 1):
+            break
+        reached.add(focus["stop"])  # a field of a time has a stop for each of its parts, and one for its calendar
+        seen |= {focus["stop"]} if focus["seen"] else set()
     missed = [html for number, html in enumerate(pressable) if str(number) not in reached]
     assert missed == []
-    assert sorted(set(unseen)) == []
+    assert [html for number, html in enumerate(pressable) if str(number) not in seen] == []
 
 
 def test_the_way_from_streams_to_a_part_and_back(window):
@@ -72,7 +72,7 @@ def test_the_way_from_streams_to_a_part_and_back(window):
     page.keyboard.press("Enter")
     expect(page.get_by_role("tab", selected=True)).not_to_have_text("Frontier")
     assert re.search(r"[?&]part=(?!frontier)", page.url)
-    page.keyboard.press("Alt+ArrowLeft")
+    page.go_back()
     expect(page.get_by_role("tab", selected=True)).to_have_text("Frontier")
 
 
