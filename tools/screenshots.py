@@ -9,7 +9,6 @@ exit code is 1 if a page said anything in the browser's console, or asked anothe
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import chromium
 import console_warehouse
 from console_bed import PAGES, Bed, running_bed
 from console_feed import Feed
+from console_pages import await_page, parts_of
 from tailrace.generators.delays import delay_model
 
 SCREENS = {"laptop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
@@ -81,18 +81,12 @@ def open_dialog(page: Page, title: str) -> None:
     page.get_by_role("dialog").wait_for()
 
 
-def await_page(page: Page) -> None:
-    """Wait until a page shows what its server has answered."""
-    page.wait_for_selector(".loading", state="detached")
-    page.locator("#fresh", has_text=re.compile("Updated|Not")).wait_for()
-
-
 def draw(bed: Bed, browser: Browser, directory: Path, only: str) -> list[str]:
     """Draw all pictures into a directory, and return what the pages said in the console."""
     said = []
     with bed.client("admin") as client:
         names = [row["name"] for row in client.get(f"{PAGES}api/streams?limit=200").json()["queries"]]
-        parts = {name: client.get(f"{PAGES}api/queries/{name}/summary").json()["parts"] for name in names}
+    parts = {name: parts_of(bed, name) for name in names}
     for theme in THEMES:
         for screen, size in SCREENS.items():
             options = {

@@ -1,0 +1,83 @@
+"""A damaged table, one that is being compacted, a query without its file: each part says so, and the others work."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from playwright.sync_api import expect
+
+from console_bed import PAGES
+from console_pages import await_page, parts_of
+from tailrace.storage.tables import Tables
+
+pytestmark = [pytest.mark.xdist_group("console"), pytest.mark.timeout(900)]
+
+READS = 30
+REFUSAL = "Failed to load resource: the server responded with a status of 409"
+
+
+def test_a_part_whose_table_is_damaged_says_so_and_what_to_do_and_the_others_work(bed, window):
+    watched, damaged = window(), set()
+    for part in parts_of(bed, "damaged"):
+        if part == "answer":
+            continue
+        before = len(watched.faults)
+        page = watched.page(f"{PAGES}queries/damaged?part={part}")
+        await_page(page)
+        expect(page.get_by_role("heading", level=1)).to_have_text("damaged")
+        shown = page.get_by_role("group", name="Problem")
+        if shown.count():
+            damaged.add(part)
+            expect(shown).to_contain_text("a part of its log is lost or damaged")
+            expect(shown).to_contain_text("Do: ")
+            assert all(REFUSAL in fault for fault in watched.faults[before:])
+            watched.expected += [REFUSAL] * len(watched.faults[before:])
+        page.close()
+    assert "answers" in damaged
+    assert {"late", "quarantine", "ledger", "settings"} & damaged == set()
+
+
+def test_a_refused_query_and_one_without_its_file_are_listed_and_say_why(bed, window):
+    page = window().page(PAGES)
+    await_page(page)
+    refused = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="refused"))
+    expect(refused).to_contain_text("1 has no unit")
+    lost = page.get_by_role("row").filter(has=page.get_by_role("link", name="lost", exact=True))
+    expect(lost).to_contain_text("aggregate")
+    with bed.client("admin") as client:
+        (row,) = client.get(f"{PAGES}api/streams", params={"search": "lost"}).json()["queries"]
+    assert row["file"] is None
+
+
+def test_an_unknown_query_is_said_to_be_unknown(window):
+    watched = window()
+    page = watched.page(f"{PAGES}queries/nobody")
+    await_page(page)
+    expect(page.locator("body")).to_contain_text("neither declared nor in the warehouse")
+    unknown = "status of 404"
+    assert all(unknown in fault for fault in watched.faults)
+    watched.expected += [unknown] * len(watched.faults)
+
+
+def test_parts_are_read_while_their_tables_are_compacted_and_what_they_replace_is_removed(bed):
+    """A reader that meets a file which is just removed looks again; it never calls the table damaged."""
+    tables, stop = Tables(bed.warehouse.layout("copies")), threading.Event()
+
+    def compact() -> None:
+        while not stop.is_set():
+            tables.compact(("results", "metrics", "late"))
+
+    thread, answers = threading.Thread(target=compact), []
+    thread.start()
+    try:
+        with bed.client("admin") as client:
+            for number in range(READS):
+                for part in ("answers", "frontier", "late"):
+                    path = f"{PAGES}api/queries/copies/{part}?to={2**50 + number}"  # no answer is kept from before
+                    answers.append(client.get(path))
+    finally:
+        stop.set()
+        thread.join()
+    wrong = [answer.text[:300] for answer in answers if answer.status_code != 200]
+    assert wrong == []
