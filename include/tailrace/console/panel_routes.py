@@ -9,9 +9,11 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
 
 from tailrace.console.declared_queries import Known
+from tailrace.console.ledger_links import with_links
 from tailrace.console.panel_cache import PanelCache, versions
 from tailrace.console.rights import require_page, require_records
 from tailrace.ground.errors import Problem, Refused
+from tailrace.panels import ledger
 from tailrace.panels.panel import Panel
 from tailrace.panels.registry import PANELS
 
@@ -29,6 +31,8 @@ def _route(panel: Panel) -> Callable[[str, Request], Response]:
             lambda: versions(view.layout, panel.tables, panel.files, view.file),
             lambda: panel.read(view, settings).model_dump_json().encode(),
         )
+        if panel is ledger.PANEL:
+            answer = with_links(name, answer)
         return Response(answer, media_type="application/json")
 
     return read_panel

@@ -1,0 +1,76 @@
+"""Links from the runs of the panel `ledger` to the runs of Airflow's DAGs that made them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from airflow.models import DagRun
+from airflow.utils.session import create_session
+from sqlalchemy import select
+
+_DAGS = {"correction": "correct", "calibration": "calibrate"}
+_MOST = 2_000  # runs of a DAG that are looked at, the newest
+
+
+@dataclass(frozen=True)
+class FoundRun:
+    """A run of a DAG: its interval of data, and the wall-clock times between which it ran; all in ms."""
+
+    run_id: str
+    data_from: int | None
+    data_to: int | None
+    started: int
+    ended: int | None
+
+    def made(self, run: dict[str, Any]) -> bool:
+        """Test whether this run may have made a run of the ledger, which began in the meantime."""
+        began = run["started_at"]
+        return began is not None and self.started <= began and (self.ended is None or began <= self.ended)
+
+    def has_interval(self, run: dict[str, Any]) -> bool:
+        """Test whether the interval of data is the ledger's."""
+        ours = run["arrived_from"], run["arrived_to"]
+        return None not in ours and ours == (self.data_from, self.data_to)
+
+
+def with_links(query: str, answer: bytes) -> bytes:
+    """Add `run_url` to each run of an answer of the panel: a path below Airflow's URL, or null."""
+    ledger = json.loads(answer)
+    found = {kind: _runs(f"{prefix}_{query}") for kind, prefix in _DAGS.items()} if ledger["runs"] else {}
+    for run in ledger["runs"]:
+        made_by = maker(run, found[run["kind"]])
+        dag = f"{_DAGS[run['kind']]}_{query}"
+        run["run_url"] = None if made_by is None else f"dags/{dag}/runs/{quote(made_by.run_id, safe='')}"
+    return json.dumps(ledger).encode()
+
+
+def maker(run: dict[str, Any], candidates: Sequence[FoundRun]) -> FoundRun | None:
+    """Return the run that made one of the ledger's: several may have run then, but one has its interval."""
+    fitting = [each for each in candidates if each.made(run)]
+    exact = [each for each in fitting if each.has_interval(run)]
+    if exact:
+        return exact[0]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _runs(dag_id: str) -> list[FoundRun]:
+    columns = DagRun.run_id, DagRun.data_interval_start, DagRun.data_interval_end, DagRun.start_date, DagRun.end_date
+    with create_session() as session:
+        rows = session.execute(
+            select(*columns)
+            .where(DagRun.dag_id == dag_id, DagRun.start_date.is_not(None))
+            .order_by(DagRun.start_date.desc())
+            .limit(_MOST)
+        ).all()
+    return [FoundRun(run_id, _ms(low), _ms(high), _ms(start) or 0, _ms(end)) for run_id, low, high, start, end in rows]
+
+
+def _ms(time: datetime | None) -> int | None:
+    if time is None:
+        return None
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
