@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tailrace.panels import frontier, promise
+from tailrace.panels import frontier, late, promise
 from tailrace.panels.panel import Panel
 
-PANELS: tuple[Panel, ...] = (frontier.PANEL, promise.PANEL)
+PANELS: tuple[Panel, ...] = (frontier.PANEL, promise.PANEL, late.PANEL)
 """All panels. Their addresses, their rights and their tests follow from this."""
