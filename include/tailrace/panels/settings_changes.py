@@ -13,6 +13,8 @@ from tailrace.panels.arrival_range import read_metrics
 from tailrace.panels.panel import Shown
 from tailrace.storage.tables import Tables
 
+QUIET = "the streams were quiet: open windows closed"
+
 _NAME_OF = {"k": "K", "initial": "K"}
 _COLUMNS = ["about", "version", "from_tick", "value", "evidence"]
 
@@ -26,7 +28,7 @@ class Change(Shown):
         The arrival time at which that tick begins, in ms; with tick 0, of the batch that took it in. None for the
         settings that the stream began with.
     what : str
-        What it changed, in words.
+        What it changed, in words; `QUIET` where settings stay, and the streams were so quiet that windows closed.
     """
 
     at: int | None
@@ -41,19 +43,22 @@ def read_changes(tables: Tables, tick_ms: int) -> list[Change]:
     """Read all changes of the settings, the oldest first; none where the table `facts` does not exist."""
     if not tables.has("facts"):
         return []
-    rows = tables.read("facts", _COLUMNS, ds.field("about") == "settings").sort_by("version").to_pylist()
-    values = [None, *(json.loads(row["value"]) for row in rows)]
-    changes = []
-    for row, at, before, after in zip(rows, _arrivals(tables, rows, tick_ms), values, values[1:], strict=False):
-        what = describe(before, after)
+    rows = tables.read("facts", _COLUMNS, ds.field("about") == "settings")
+    rows = rows.sort_by([("version", "ascending"), ("from_tick", "ascending")]).to_pylist()
+    changes: list[Change] = []
+    before: Mapping[str, Any] | None = None
+    for row, at in zip(rows, _arrivals(tables, rows, tick_ms), strict=True):
+        after = json.loads(row["value"])
+        is_new = not changes or changes[-1].version != row["version"]
+        what, before = describe(before, after) if is_new else QUIET, after
         stamped = {name: row[name] for name in ("about", "version", "evidence")}
         changes.append(Change(at=at, tick=row["from_tick"], what=what, **stamped))
     return changes
 
 
 def within_range(changes: Sequence[Change], low: int, high: int) -> list[Change]:
-    """Select the changes in (low, high], and the one that was in force at its beginning."""
-    before = [change for change in changes if change.at is None or change.at <= low]
+    """Select the changes in (low, high], and the one whose settings were in force at its beginning."""
+    before = [change for change in changes if change.what != QUIET and (change.at is None or change.at <= low)]
     return [*before[-1:], *(change for change in changes if change.at is not None and low < change.at <= high)]
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from itertools import groupby
+from operator import le, lt
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from join_queries import CONTENT
+from join_queries import query_over as join_over
 from local_driver import Driver
 from panel_stream import BATCH_ROWS, TICK, PanelStream, query_over, run_stream
 from tailrace.panels import delays, frontier, wall_clock
@@ -17,7 +21,7 @@ from tailrace.panels.arrival_range import NOTHING_YET, ArrivalRequest
 from tailrace.panels.frontier import FrontierAnswer
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
-from warehouse import even, make_stream, propose, write_files
+from warehouse import EPOCH, even, make_stream, propose, write_files
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +219,25 @@ def test_a_change_of_k_has_its_evidence_and_the_arrival_time_from_which_it_holds
     assert [change.version for change in before.changes] == [1]
     after = frontier.read(changed.view, ArrivalRequest(from_=second.at))
     assert [change.version for change in after.changes] == [2]
+
+
+def test_the_delays_of_a_join_are_behind_the_stream_with_the_least_event_time(tmp_path):
+    draw = random.Random(4)
+    sides: dict[str, list[tuple[int, int]]] = {}
+    for side, lag in (("left", 0), ("right", 700)):
+        times = [(EPOCH + 20 * n - lag - draw.choice((0, 0, 40, 900)), EPOCH + 20 * n) for n in range(300)]
+        sides[side] = times
+        (tmp_path / side).mkdir()
+        rows = [
+            {"event_time": event, "arrival_time": arrival, "id": f"{side}{n}", "value": CONTENT["spatial_join"]["a"]}
+            for n, (event, arrival) in enumerate(times)
+        ]
+        (tmp_path / side / "part-0.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    joined = PanelStream(join_over(tmp_path, "spatial_join", 1), tmp_path / "wh", [])
+    joined.driver.run()
+    answer = frontier.read(joined.view, ArrivalRequest())
+    plain = _plain_delays([*sides.values()], answer.to)
+    assert answer.delays.tuples == len(plain) > 500
+    for quantile in answer.delays.quantiles:
+        below, up_to = (sum(compare(delay, quantile.delay_ms) for delay in plain) / len(plain) for compare in (lt, le))
+        assert below < quantile.q <= up_to
