@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.answers.model import AnswerModel
+from tailrace.ground import matching
 from tailrace.ground.columns import Ints
 from tailrace.ground.errors import refuse
 from tailrace.ground.matching import select
@@ -77,7 +78,8 @@ class _File(NamedTuple):
 def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, count: int) -> pa.Table:
     """Return the identities of the newest answers, retracted ones too, with their horizon; newest first.
 
-    Answers with the same horizon are in the order of their keys or ids.
+    Answers with the same horizon are in the order of their keys or ids. A pair that a repeat of an id brought with
+    other times, too, is listed for each of its horizons: so a place in the list does not depend on where that begins.
 
     Parameters
     ----------
@@ -153,13 +155,14 @@ def _read(view: QueryView, name: str, part: AnswerRange, low: int, high: int) ->
 
 
 def _newest(model: AnswerModel, rows: pa.Table, count: int) -> pa.Table:
-    """Select the newest answers, so many of them, each once."""
+    """Select the newest answers, so many of them, each once for each of its horizons."""
     taken = count
     while True:
         some = rows
         if taken < rows.num_rows:
             some = rows.take(pc.select_k_unstable(rows, taken, sort_keys=_order(model)))
-        answers = model.identity.first_rows(some.sort_by(_order(model)))
+        (number,) = matching.number_rows([some], [*model.identity.determining, HORIZON])
+        answers = some.take(pa.array(matching.first_places(number)))
         if answers.num_rows >= count or some is rows:
             return answers
         taken *= 2

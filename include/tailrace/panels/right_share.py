@@ -15,7 +15,7 @@ from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import without_retracted
 from tailrace.ground import matching
 from tailrace.ground.columns import Ints
-from tailrace.ground.time_limits import AFTER_ALL
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.answer_versions import differ
 from tailrace.panels.panel import Shown
 from tailrace.panels.thinning import extremes
@@ -63,7 +63,7 @@ def right_share(model: AnswerModel, versions: pa.Table, missing: Ints, values: l
     order = order[counts[owner[order]]]
     owner, as_of, is_right = owner[order], as_of[order], is_right[order].astype(np.int64)
     was_right = np.where(np.r_[-1, owner[:-1]] == owner, np.r_[0, is_right[:-1]], 0)
-    given = _given_at(model, versions, answers, answer, is_streamed)[counts]
+    given = _given_at(model, versions, answers.num_rows, answer, is_streamed)[counts]
     at, step = np.unique(np.r_[as_of, given], return_inverse=True)
     right = np.cumsum(np.bincount(step[: len(as_of)], is_right - was_right, len(at)))
     share = right / np.cumsum(np.bincount(step[len(as_of) :], minlength=len(at)))
@@ -82,18 +82,19 @@ def _is_latest(model: AnswerModel, versions: pa.Table, latest: pa.Table, values:
 
 
 def _given_at(
-    model: AnswerModel, versions: pa.Table, answers: pa.Table, answer: Ints, is_streamed: NDArray[np.bool_]
+    model: AnswerModel, versions: pa.Table, answers: int, answer: Ints, is_streamed: NDArray[np.bool_]
 ) -> Ints:
-    """Return the arrival time from which on each answer counts, in ms; shape (n,).
+    """Return the arrival time from which on each of the answers counts, in ms; `answer` is that of each version.
 
     Of an answer that the stream missed, it is when the stream gave one that was due no earlier.
     """
-    as_of = versions["as_of"].to_numpy()
-    first, streamed = (np.full(answers.num_rows, AFTER_ALL) for _ in range(2))
+    as_of, horizon = versions["as_of"].to_numpy(), model.horizon(versions)
+    first, streamed = (np.full(answers, AFTER_ALL) for _ in range(2))
     np.minimum.at(first, answer, as_of)
     np.minimum.at(streamed, answer[is_streamed], as_of[is_streamed])
-    horizon = model.horizon(answers)
-    order = np.argsort(horizon, kind="stable")
-    soonest = np.append(np.minimum.accumulate(streamed[order][::-1])[::-1], AFTER_ALL)
-    due = soonest[np.searchsorted(horizon[order], horizon)]
+    until = np.full(answers, BEFORE_ALL)
+    np.maximum.at(until, answer, horizon)
+    order = np.argsort(horizon[is_streamed], kind="stable")
+    soonest = np.append(np.minimum.accumulate(as_of[is_streamed][order][::-1])[::-1], AFTER_ALL)
+    due = soonest[np.searchsorted(horizon[is_streamed][order], until)]
     return np.where(streamed < AFTER_ALL, streamed, np.minimum(due, first))

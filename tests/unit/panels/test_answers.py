@@ -154,6 +154,11 @@ def test_a_range_of_event_time_and_a_key_have_the_answers_in_them(view, expected
         assert as_shown(rows) == as_expected(view, of_key) != []
 
 
+def first_like(row: Row, rows: list[Row]) -> Row | None:
+    """The first row of its rank; a pair that was given twice, with two times, is not right."""
+    return next((other for other in rows if other.get("rank") == row.get("rank")), None)
+
+
 def expected_right(view: QueryView) -> list[tuple[int, float]]:
     """The share at each point of arrival time with a version, by the definition."""
     every, late = all_versions(view.tables), view.tables.read("late").to_pylist()
@@ -161,7 +166,11 @@ def expected_right(view: QueryView) -> list[tuple[int, float]]:
         answer: max(horizon_of(row) for _, _, rows in versions for row in rows) for answer, versions in every.items()
     }
     streamed = [
-        (horizons[a], as_of) for a, versions in every.items() for as_of, corrected, _ in versions if not corrected
+        (horizon_of(row), as_of)
+        for versions in every.values()
+        for as_of, corrected, rows in versions
+        for row in rows
+        if not corrected
     ]
     given: dict[tuple, int] = {}
     right: dict[tuple, list[tuple[int, bool]]] = {}
@@ -173,7 +182,10 @@ def expected_right(view: QueryView) -> list[tuple[int, float]]:
             given[answer] = min(mine) if mine else min([*due, versions[0][0]])
             is_known = not lacks(late, answer, versions[-1], SETTINGS.size)
             right[answer] = [
-                (as_of, is_known and len(rows) == len(latest) and all(map(same, rows, latest)))
+                (
+                    as_of,
+                    is_known and len(rows) == len(latest) and all(same(row, first_like(row, latest)) for row in rows),
+                )
                 for as_of, _, rows in versions
             ]
     points = []
@@ -186,4 +198,6 @@ def expected_right(view: QueryView) -> list[tuple[int, float]]:
 
 def test_the_share_that_was_right_is_that_of_the_answers_in_force_that_no_correction_changes(view):
     shown = ask(view).right
-    assert list(zip(shown.at, shown.share, strict=True)) == pytest.approx(expected_right(view))
+    expected = expected_right(view)
+    assert shown.at == [at for at, _ in expected]
+    assert shown.share == pytest.approx([share for _, share in expected])
