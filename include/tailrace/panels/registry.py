@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tailrace.panels import frontier, kind, late, ledger, promise, settings
+from tailrace.panels import answers, frontier, kind, late, ledger, promise, settings
 from tailrace.panels.panel import Panel
 
 PANELS: tuple[Panel, ...] = (
     frontier.PANEL,
     promise.PANEL,
+    answers.PANEL,
     late.PANEL,
     ledger.PANEL,
     kind.PANEL,
