@@ -26,7 +26,7 @@ from tailrace.storage.tables import Tables
 MOST_ROWS = 100
 """The largest number of rows of a ranking that are shown: the best."""
 
-_STEPS = tuple(16**power for power in range(6))
+_STEPS = tuple(64**power for power in range(4))
 """How many slides behind the frontier the newest rankings are looked for, before all are."""
 
 _WINDOW = ("key", "window_start", "window_end")
