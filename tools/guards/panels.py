@@ -5,8 +5,126 @@ from __future__ import annotations
 from guards.mutation import Mutation
 
 SERIES = "tests/unit/panels/test_series.py"
+LEDGER = "tests/unit/panels/test_ledger.py"
+FACTS = "tests/unit/panels/test_stamped_facts.py"
+PLAIN = "tests/unit/panels/test_plain_values.py"
+EMD_JOIN, SPATIAL_JOIN, TOPK = (
+    f"tests/unit/panels/kinds/test_{name}.py" for name in ("emd_join", "spatial_join", "topk")
+)
 
 MUTATIONS = (
+    Mutation(
+        "ledger: what is late between two gaps belongs to neither",
+        "panels/ledger.py",
+        "lies_in = (arrived > low[of_gap]) & (arrived <= high[of_gap])",
+        "lies_in = arrived > -1",
+        (f"{LEDGER}::test_gaps_of_a_long_ledger_are_counted_each_by_itself",),
+    ),
+    Mutation(
+        "ledger: a gap ends where the stream has committed",
+        "panels/ledger.py",
+        "min(high, committed)",
+        "high",
+        (f"{LEDGER}::test_what_is_late_beyond_the_commit_is_no_gap_yet",),
+    ),
+    Mutation(
+        "ledger: a join with a table has no gaps",
+        "panels/ledger.py",
+        "committed is not None and _has_late_tuples(view)",
+        "committed is not None",
+        (f"{LEDGER}::test_a_join_with_a_table_has_nothing_to_correct",),
+    ),
+    Mutation(
+        "ledger: a range of arrival has its runs alone",
+        "panels/ledger.py",
+        "pc.and_(pc.less(start, high), pc.greater(end, low))",
+        "pc.is_valid(end)",
+        (f"{LEDGER}::test_a_range_of_arrival_has_its_runs_and_the_parts_of_gaps_in_it",),
+    ),
+    Mutation(
+        "panels: a column that an earlier release did not write is null",
+        "panels/known_columns.py",
+        "columns.keys() - there",
+        "()",
+        (f"{LEDGER}::test_counts_that_an_earlier_release_did_not_have_are_unknown",),
+    ),
+    Mutation(
+        "settings: a file that would be refused is not taken for the deployed one",
+        "panels/settings.py",
+        "if answer.fault is not None:",
+        "if False:",
+        ("tests/unit/panels/test_settings.py::test_a_file_that_would_be_refused_is_not_taken_for_the_same",),
+    ),
+    Mutation(
+        "facts: what holds from the first tick on is of no time",
+        "panels/stamped_facts.py",
+        "if tick and tick_ms",
+        "if tick is not None and tick_ms",
+        (f"{FACTS}::test_what_closed_windows_in_silence_stands_between_the_settings_before_and_after",),
+    ),
+    Mutation(
+        "facts: no more are shown than asked for, though some share a version",
+        "panels/stamped_facts.py",
+        "return facts[-most:]",
+        "return facts",
+        (f"{FACTS}::test_what_closed_windows_in_silence_stands_between_the_settings_before_and_after",),
+    ),
+    Mutation(
+        "facts: a range begins with the plan in force",
+        "panels/stamped_facts.py",
+        "return before[-1:] + ",
+        "return ",
+        (FACTS,),
+    ),
+    Mutation(
+        "facts: no more plans are read than a chart has room for",
+        "panels/stamped_facts.py",
+        "if len(since) > most:",
+        "if False:",
+        (f"{EMD_JOIN}::test_many_plans_are_thinned_out",),
+    ),
+    Mutation(
+        "plain values: no NaN and no infinity",
+        "panels/plain_values.py",
+        "value if math.isfinite(value) else None",
+        "value",
+        (PLAIN,),
+    ),
+    Mutation(
+        "plain values: integers that JavaScript would round are text",
+        "panels/plain_values.py",
+        "if abs(value) <= _LARGEST else str(value)",
+        "",
+        (PLAIN,),
+    ),
+    Mutation(
+        "plain values: an id of megabytes is cut",
+        "panels/plain_values.py",
+        "if len(text) <= LONGEST else",
+        "if text else",
+        (PLAIN,),
+    ),
+    Mutation(
+        "rankings: what a correction moved beyond the rows that are shown is not gone",
+        "panels/kinds/topk.py",
+        'pc.or_(pc.less_equal(rows["rank"], MOST_ROWS), pc.is_in(rows["id"], best))',
+        'pc.less_equal(rows["rank"], MOST_ROWS)',
+        (TOPK,),
+    ),
+    Mutation(
+        "joins: counts are of the range that is shown",
+        "panels/kinds/emd_join.py",
+        'within("committed", *ends)',
+        "None",
+        (f"{EMD_JOIN}::test_a_range_has_its_batches_and_the_plan_in_force_at_its_beginning",),
+    ),
+    Mutation(
+        "spatial joins: of many cells the most loaded are shown",
+        "panels/kinds/spatial_join.py",
+        "np.argsort(-load",
+        "np.argsort(load",
+        (f"{SPATIAL_JOIN}::test_of_many_cells_the_most_loaded_are_shown",),
+    ),
     Mutation(
         "series: values that are no finite numbers are unknown",
         "panels/series.py",

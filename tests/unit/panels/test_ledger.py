@@ -15,6 +15,7 @@ from shown import shown, view_of
 from table_runs import make_query as join_with_table
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.errors import Damaged
 from tailrace.ground.times import TIME, with_times
 from tailrace.panels import ledger
 from tailrace.panels.ledger import PANEL
@@ -138,6 +139,15 @@ def test_counts_that_an_earlier_release_did_not_have_are_unknown(tmp_path):
     write_deltalake(str(table), with_times(runs, schema))
     (run,) = shown(PANEL, view_of(tmp_path, make_query(tmp_path / "in", SETTINGS)))["runs"]
     assert (run["arrived_to"], run["overflowed"], run["interval"]) == (10, None, None)
+
+
+def test_a_lost_ledger_is_a_damage_and_not_an_empty_one(tmp_path):
+    there = LateTables(Layout(tmp_path / "readings"))
+    there.commit(20)
+    there.run(None, 10)
+    shutil.rmtree(there.layout.table("correction_runs") / "_delta_log")
+    with pytest.raises(Damaged, match="log is lost"):
+        shown(PANEL, view_of(tmp_path, make_query(tmp_path / "in", SETTINGS)))
 
 
 def test_a_join_with_a_table_has_nothing_to_correct(tmp_path):

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.ground.columns import Floats
+from tailrace.ground.times import in_ms
 from tailrace.panels.arrival_range import NOTHING_YET
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.kinds.task_loads import TaskLoads, task_loads
-from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.stamped_facts import StampedFact, newest_facts
 from tailrace.partition.grid import Grid
 from tailrace.query.joins import SpatialJoinQuery
 from tailrace.spatial_join.section import SpatialJoinSection
-from tailrace.storage.tables import within
+from tailrace.storage.tables import Tables, within
 
 MOST_CELLS, MOST_VERSIONS = 2000, 100
 """The largest numbers of cells, the most loaded, and of versions of the table, the newest, that are shown."""
 
 _INT, _REAL = pa.int64(), pa.float64()
-_COLUMNS = {"batch": _INT, "task": _INT, "committed": _INT, "loads": pa.map_(pa.string(), pa.list_(_REAL))}
+_COLUMNS = {"batch": _INT, "task": _INT, "committed": _INT, "load": _REAL}
 _ROWS = re.compile(r"([\d,]+) rows?(?:, and [\d,]+ skipped|\Z)")
 
 
@@ -107,10 +108,11 @@ def read(view: QueryView, request: KindRequest) -> SpatialJoinAnswer:
         note = "its tuples are not spread by cells: each left one is joined with all right ones in one task"
         return SpatialJoinAnswer(join=section.join, calibration=newest_calibration(view), note=note)
     ends = request.ends(view.tables)
-    rows = pa.schema(_COLUMNS.items()).empty_table()
-    if ends is not None:
-        rows = read_known(view.tables, "metrics", _COLUMNS, within("committed", *ends))
-    cells, total = _cells(rows["loads"], grid)
+    load, rows = np.zeros(grid.numbers), [pa.schema(_COLUMNS.items()).empty_table()]
+    for part in _parts(view.tables, ends):
+        load += _by_cell(part["loads"], grid)
+        rows.append(_with_load(part).select([*_COLUMNS]))
+    cells, total = _cells(load, grid)
     return SpatialJoinAnswer(
         join=section.join,
         from_=None if ends is None else ends[0],
@@ -119,18 +121,32 @@ def read(view: QueryView, request: KindRequest) -> SpatialJoinAnswer:
         extent=grid.extent,
         cells=cells,
         cells_total=total,
-        loads=task_loads(_with_load(rows)),
+        loads=task_loads(pa.concat_tables(rows)),
         calibration=newest_calibration(view),
         note=_note(ends, query.tasks, total),
     )
 
 
-def _cells(loads: pa.ChunkedArray, grid: Grid) -> tuple[list[Cell], int]:
-    """Return the cells with the most load, by their place; and the number of all that have some."""
+def _parts(tables: Tables, ends: tuple[int, int] | None) -> Iterator[pa.Table]:
+    """Yield rows of `metrics` in a range of arrival, some at a time: the cells of all need much memory."""
+    if ends is None:
+        return
+    columns = ["batch", "task", "committed", "loads"]
+    for part in tables.batches("metrics", columns, within("committed", *ends)):
+        yield in_ms(pa.Table.from_batches([part]))
+
+
+def _by_cell(loads: pa.ChunkedArray, grid: Grid) -> Floats:
+    """Return the load of each cell of the grid."""
     load = np.zeros(grid.numbers)
     for chunk in loads.chunks:
         cell, of_cell = (np.asarray(pc.list_flatten(_lists(chunk, name)), float) for name in ("cell", "load"))
         load += np.bincount(cell.astype(np.int64), of_cell, grid.numbers)
+    return load
+
+
+def _cells(load: Floats, grid: Grid) -> tuple[list[Cell], int]:
+    """Return the cells with the most load, by their place; and the number of all that have some."""
     total = int((load > 0).sum())
     most = np.sort(np.argsort(-load, kind="stable")[: min(total, MOST_CELLS)])
     x, y = grid.places(most)

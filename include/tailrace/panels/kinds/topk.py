@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 
 from tailrace.answers.versions import streamed_versions
 from tailrace.ground.duration import ms
+from tailrace.ground.matching import select
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
@@ -25,7 +26,7 @@ from tailrace.storage.tables import Tables
 MOST_ROWS = 100
 """The largest number of rows of a ranking that are shown: the best."""
 
-_STEPS = tuple(16**power for power in range(6))
+_STEPS = tuple(64**power for power in range(4))
 """How many slides behind the frontier the newest rankings are looked for, before all are."""
 
 _WINDOW = ("key", "window_start", "window_end")
@@ -91,13 +92,13 @@ def read(view: QueryView, request: KindRequest) -> TopKAnswer:
     assert isinstance(query, TopKQuery)
     part, names = AnswerRange(key=request.key).of(query), list(query.topk.select)
     since = _newest_since(view, part, ms(query.window.slide), request.limit)
-    rankings = [] if since is None else _rankings(view, AnswerRange(start=since, key=part.key), names)
+    rankings = [] if since is None else _rankings(view, AnswerRange(start=since, key=part.key), names, request.limit)
     return TopKAnswer(
         k=query.topk.k,
         score=query.topk.score,
         order=query.topk.order,
         selected=names,
-        rankings=rankings[: request.limit],
+        rankings=rankings,
         calibration=newest_calibration(view),
         note=None if rankings else _why_empty(view.tables, part),
     )
@@ -118,13 +119,17 @@ def _newest_since(view: QueryView, part: AnswerRange, slide_ms: int, limit: int)
     return BEFORE_ALL
 
 
-def _rankings(view: QueryView, part: AnswerRange, names: list[str]) -> list[Ranking]:
-    """Return the rankings that end after the start of a part, the newest window first."""
-    versions = view.answers.versions(part)
-    streamed, latest = streamed_versions(versions), view.kind.answers.identity.latest(versions)
+def _rankings(view: QueryView, part: AnswerRange, names: list[str], limit: int) -> list[Ranking]:
+    """Return the newest rankings that end after the start of a part, the newest window first."""
+    identity, versions = view.kind.answers.identity, view.answers.versions(part)
+    latest = identity.latest(versions)
+    windows = identity.first_rows(latest).sort_by([("window_end", "descending"), ("key", "ascending")])[:limit]
+    streamed, latest = (
+        select(rows, identity.find(rows, windows) >= 0) for rows in (streamed_versions(versions), latest)
+    )
     before, after = (_by_window(_best(rows, others)) for rows, others in ((streamed, latest), (latest, streamed)))
-    found = [_ranking(window, rows, before.get(window, []), names) for window, rows in after.items()]
-    return sorted(found, key=lambda ranking: (-ranking.window_end, ranking.key is not None, ranking.key or ""))
+    shown = [tuple(row.values()) for row in windows.select(_WINDOW).to_pylist()]
+    return [_ranking(window, after[window], before.get(window, []), names) for window in shown]
 
 
 def _best(rows: pa.Table, others: pa.Table) -> pa.Table:

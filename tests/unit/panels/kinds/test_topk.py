@@ -112,6 +112,19 @@ def test_of_a_stream_that_has_not_run_nothing_is_ranked(tmp_path):
     assert (answer["k"], answer["score"], answer["selected"]) == (3, "value", ["value"])
 
 
+def test_rankings_without_a_key_are_of_all_tuples(tmp_path):
+    write_files(TUPLES[:600], tmp_path / "in", [0, 600])
+    query = make_query(tmp_path / "in", SETTINGS, topk=SECTION, key=None)
+    Driver(query, tmp_path / "wh").run(flush=True)
+    found = shown(PANEL, view_of(tmp_path / "wh", query), limit=3)["rankings"]
+    assert [each["key"] for each in found] == [None] * 3
+    assert [each["window_end"] for each in found] == sorted((each["window_end"] for each in found), reverse=True)
+    best = sorted(
+        (item for item in TUPLES[:600] if found[0]["window_start"] <= item.event_time), key=lambda one: -one.value
+    )
+    assert found[0]["rows"][0]["id"] == best[0].id
+
+
 def test_a_key_is_refused_where_rankings_have_none(tmp_path):
     query = make_query(tmp_path / "in", SETTINGS, topk=SECTION, key=None)
     with pytest.raises(Refused, match="have no key"):
