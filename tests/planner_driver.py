@@ -34,6 +34,7 @@ METRICS |= {
     "reached": [5],
     "newest_event": 5,
     "imbalance": None,
+    "threshold": None,
     "loads": None,
     "counts": None,
     "filtered": 0,

@@ -120,6 +120,11 @@ class Clock:
         """The version of the settings in force; 0 before the first tick."""
         return 0 if self.in_force is None else self.in_force.version
 
+    @property
+    def coverage_threshold(self) -> float | None:
+        """λ_thr, the coverage that the policy in force is to keep; None where it goes by none, or before a tick."""
+        return None if self.in_force is None else policy_of(self.in_force.value).coverage_threshold(self.policy_state)
+
     def advance(self, ticks: Ticks, contents: TickContents | None = None) -> Frontier:
         """Complete these ticks, each later than those before: update t_max first, then K, then F.
 

@@ -16,6 +16,9 @@ from tailrace.ground.columns import group_sums, pair
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.windows import Windows
 
+SHARE = "share"
+"""The name of the latest λ_thr in the state."""
+
 _MAX_WINDOWS, _MAX_VALUES = 512, 2_000  # only the newest count
 _MIN_VALUES = 1_000  # fewer say too little of a skewed population
 _MEASURE_EVERY = 16  # windows: λ_thr moves slowly, and measuring it takes up to 10 ms
@@ -77,13 +80,13 @@ class _RecentWindows:
             for name in promised.values
         }
         places = state.get("measured", BEFORE_ALL), state.get("oldest", BEFORE_ALL)
-        return _RecentWindows(promised, sums, values, state.get("share", 1.0), *places)
+        return _RecentWindows(promised, sums, values, state.get(SHARE, 1.0), *places)
 
     def checkpoint(self) -> PolicyState:
         arrays = {f"sum_{name}": column for name, column in self.sums.items()}
         for name, (value, group) in self.values.items():
             arrays |= {f"value_{name}": value, f"group_of_{name}": group}
-        return arrays | {"share": self.share, "measured": self.measured, "oldest": self.oldest}
+        return arrays | {SHARE: self.share, "measured": self.measured, "oldest": self.oldest}
 
     def add(self, rows: TickRows, windows: Windows) -> None:
         """Add the part of the sample that belongs to some ticks."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tailrace.disorder.coverage_threshold import thresholds
+from tailrace.disorder.coverage_threshold import SHARE, thresholds
 from tailrace.disorder.pd_controller import PDController
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.promising_policy import PromisingPolicy
@@ -33,6 +33,10 @@ class PDPolicy(PromisingPolicy):
     @abstractmethod
     def base(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         """Return k at each tick in ms, shape (n,), and the state for the next call."""
+
+    def coverage_threshold(self, state: PolicyState) -> float | None:
+        share: float | None = state.get(SHARE)
+        return share
 
     def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         base, base_state = self.base(stats, state)

@@ -32,6 +32,10 @@ class SlackPolicy(BaseModel):
         """The slack K that the declaration names, at least to begin with; 0 where the policy finds it."""
         return timedelta(0)
 
+    def coverage_threshold(self, state: PolicyState) -> float | None:
+        """Return λ_thr, the coverage that K is to keep, as of a state; None for a policy that goes by none."""
+        return None
+
     @abstractmethod
     def slack(self, stats: TickStatistics, state: PolicyState) -> tuple[NDArray[np.int64], PolicyState]:
         """Compute K in ms at the end of each tick.

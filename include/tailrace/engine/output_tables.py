@@ -32,7 +32,7 @@ _METRICS = pa.schema(
     | dict.fromkeys(
         ("t_max", "frontier", "committed", "newest_event", "newest_tick", "complete_tick", "k_ms"), pa.int64()
     )
-    | dict.fromkeys(("coverage", "latency_ms", "load", "imbalance"), pa.float64())
+    | dict.fromkeys(("coverage", "threshold", "latency_ms", "load", "imbalance"), pa.float64())
     | {"flushed": pa.bool_(), "reached": pa.list_(pa.int64())}
     | {"loads": pa.map_(pa.string(), pa.list_(pa.float64())), "counts": pa.map_(pa.string(), pa.int64())}
 )
@@ -161,7 +161,7 @@ def clock_columns(clock: Clock, coverage: TotalCoverage, pending: TickBuffer) ->
     progress = {"committed": pending.committed, "newest_tick": pending.newest_tick, "reached": pending.reached}
     progress |= {"newest_event": clock.furthest if clock.furthest > BEFORE_ALL else None}
     progress |= {"complete_tick": clock.tick if clock.tick > BEFORE_ALL else None}
-    return times | progress | {"k_ms": clock.k_ms, "coverage": coverage.share}
+    return times | progress | {"k_ms": clock.k_ms, "coverage": coverage.share, "threshold": clock.coverage_threshold}
 
 
 def metrics(head: BatchHeader, task: int, measured: dict[str, Any]) -> pa.RecordBatch:

@@ -89,12 +89,12 @@ class AnswerTables:
 
         `answers` has one version of each, of those in `part`.
         """
-        tuples, missing = answers["tuples"].to_numpy(), self._missing(answers, part)
+        tuples, missing = answers["tuples"].to_numpy(), self.missing(answers, part)
         answers = answers.append_column("coverage", pa.array(tuples / (tuples + missing)))
         return answers.sort_by([(name, "ascending") for name in self.model.order])
 
-    def _missing(self, answers: pa.Table, part: AnswerRange) -> Ints:
-        """Return the number of late tuples that each of these answers lacks; each answer has one version."""
+    def missing(self, answers: pa.Table, part: AnswerRange) -> Ints:
+        """Return the number of late tuples that each of these answers of a part lacks; each has one version."""
         none = np.zeros(answers.num_rows, np.int64)
         if not self.model.can_lack_tuples or not answers.num_rows:
             return none

@@ -67,7 +67,7 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
         | dict.fromkeys(("t_max", "frontier", "committed", "newest_event"), TIME)
         | dict.fromkeys(("coverage", "latency_ms", "load", "imbalance"), REAL)
         | {"flushed": pa.bool_(), "reached": pa.list_(INT)}
-        | {"loads": pa.map_(TEXT, pa.list_(REAL)), "counts": pa.map_(TEXT, INT), "filtered": INT},
+        | {"loads": pa.map_(TEXT, pa.list_(REAL)), "counts": pa.map_(TEXT, INT), "filtered": INT, "threshold": REAL},
         "corrections": answers | {"interval": TEXT, "retracted": pa.bool_()},
         "correction_runs": {"interval": TEXT, "as_of": TIME, "started_at": TIME}
         | {"arrived_from": TIME, "arrived_to": TIME}

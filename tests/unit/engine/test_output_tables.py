@@ -22,7 +22,7 @@ from tailrace.windows.sliding import Sliding
 
 HEAD = BatchHeader(8, ())
 MODEL = ByWindow(Sliding(10, 10))
-CLOCK = Clock(t_max=90, frontier=30, k_ms=61, end=100, in_force=Fact("settings", 2, 0, {}, "found"))
+CLOCK = Clock(t_max=90, frontier=30, k_ms=61, end=100, in_force=Fact("settings", 2, 0, {"policy": "none"}, "found"))
 
 # tick          4     7     9 |   9     the last one again, at which the stream is closed
 # its end      50    80   100 | 100

@@ -22,7 +22,7 @@ from warehouse import make_query
 SCHEMA = schemas(build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none"))))
 METRICS = {"rows": 4, "partials": 3, "repeats": 0, "late": 1, "answers": 2, "ticks": 1, "k_ms": 300, "load": 1.0}
 METRICS |= dict.fromkeys(CLASSES, 0)
-METRICS |= {"newest_event": 9_050, "imbalance": None, "loads": None, "counts": None, "filtered": 0}
+METRICS |= {"newest_event": 9_050, "imbalance": None, "threshold": None, "loads": None, "counts": None, "filtered": 0}
 METRICS |= {"t_max": 9_000, "coverage": 0.75, "latency_ms": 1.0, "flushed": False}
 
 

@@ -65,10 +65,13 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {str(file.relative_to(directory)): file.read_bytes() for file in directory.rglob("*") if file.is_file()}
 
 
+LACKING = ("filtered", "threshold")
+
+
 def answers(warehouse: Path) -> dict[str, list[str]]:
-    """The rows of each table, but for a column that the tables of that version lack."""
+    """The rows of each table, but for the columns that the tables of that version lack."""
     return {
-        name: sorted(str({column: value for column, value in row.items() if column != "filtered"}) for row in rows)
+        name: sorted(str({column: value for column, value in row.items() if column not in LACKING}) for row in rows)
         for name, rows in rows_of(warehouse).items()
     }
 

@@ -36,7 +36,7 @@ METRICS = {"batch": 0, "task": 0, "rows": 1, "partials": 1, "repeats": 0, "late"
 METRICS |= {"k_ms": 0, "t_max": 5, "frontier": 5, "newest_tick": 0, "complete_tick": None, "reached": [5]}
 METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {"committed": 100, "coverage": 1.0, "latency_ms": 1.0, "load": 1.0, "flushed": False, "reached": [100]}
-METRICS |= {"newest_event": 5, "imbalance": None, "loads": None, "counts": None, "filtered": 0}
+METRICS |= {"newest_event": 5, "imbalance": None, "threshold": None, "loads": None, "counts": None, "filtered": 0}
 RESULT = {"key": "k", "window_start": 0, "window_end": 100, "value": 1.0, "tuples": 1}
 RESULT |= {"k_ms": 0, "as_of": 100, "facts_version": 1}
 

@@ -27,7 +27,7 @@ from warehouse import make_query
 
 KIND = build(make_query(Path("in"), Settings(500, 100, 100, "sum", "none")))
 METRICS = {"batch": 0, "task": 0, "rows": 4, "partials": 3, "repeats": 0, "late": 1, "answers": 2, "ticks": 1}
-METRICS |= {"k_ms": 300, "load": 1.0, "imbalance": 0.0}
+METRICS |= {"k_ms": 300, "load": 1.0, "imbalance": 0.0, "threshold": None}
 METRICS |= dict.fromkeys(CLASSES, 0)
 METRICS |= {
     "t_max": 9_000,

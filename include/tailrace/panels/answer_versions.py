@@ -1,0 +1,176 @@
+"""All versions of some answers, and the stream's beside the latest one, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from numpy.typing import NDArray
+
+from tailrace.answers.by_pair import ByPair
+from tailrace.answers.model import AnswerModel
+from tailrace.answers.versions import as_corrections, as_streamed, streamed_versions, without_retracted
+from tailrace.ground import matching
+from tailrace.ground.columns import Ints
+from tailrace.ground.matching import select
+from tailrace.panels.query_view import QueryView
+from tailrace.storage.answer_range import AnswerRange
+from tailrace.storage.tables import within
+
+Mask = NDArray[np.bool_]
+
+_TOLERANCE = 1e-9  # relative; a sum that is computed again may differ in its last digits
+
+
+def near(model: AnswerModel, low: int, high: int) -> Any:
+    """Return the condition on rows of answers that all versions of those meet whose horizon is in [low, high].
+
+    Of pairs, a repeat of an id brings other times: as far away as `AnswerRange.condition` says.
+    """
+    around_ms = 2 * model.reach_ms if isinstance(model, ByPair) else 0
+    return reduce(or_, (within(name, low - 1 - around_ms, high + around_ms) for name in model.horizon_columns))
+
+
+def versions_of(view: QueryView, answers: pa.Table) -> pa.Table:
+    """Return all versions of some answers: the stream's, and the corrections' (`corrected`, `retracted`, `interval`).
+
+    Parameters
+    ----------
+    answers : Table
+        The identity of each, as the tables have it; at least one.
+    """
+    model, tables = view.kind.answers, view.tables
+    horizon, name = model.horizon(answers), model.identity.determining[0]
+    names = answers[name].unique()
+    is_mine = ds.field(name).isin(names) | (ds.field(name).is_null() if names.null_count else ds.scalar(False))
+    where = near(model, int(horizon.min()), int(horizon.max()))
+    parts = []
+    if tables.has("results"):
+        parts.append(as_streamed(tables.read("results", where=where & is_mine)))
+    if tables.has("corrections"):
+        # A pair's later version may lie anywhere; that of a window lies where the window does.
+        anywhere = is_mine if isinstance(model, ByPair) else where & is_mine
+        parts.append(as_corrections(tables.read("corrections", where=anywhere)))
+    versions = pa.concat_tables(parts, promote_options="default")
+    return select(versions, model.identity.find(versions, answers) >= 0)
+
+
+def differ(mine: pa.Table, others: pa.Table, names: list[str]) -> Mask:
+    """Test which of n rows differ from the row at the same place; doubles by more than their last digits."""
+    is_real = {name: pa.types.is_floating(mine.schema.field(name).type) for name in names}
+    exact, real = ([name for name in names if is_real[name] == wanted] for wanted in (False, True))
+    different = np.zeros(mine.num_rows, bool)
+    if exact and mine.num_rows:
+        number, other = matching.number_rows([mine, others], exact)
+        different |= number != other
+    for name in real:
+        value, other_value = (np.asarray(rows[name].to_numpy(), np.float64) for rows in (mine, others))
+        nulls = [np.asarray(rows[name].is_null()) for rows in (mine, others)]
+        same = np.isclose(value, other_value, rtol=_TOLERANCE, atol=0, equal_nan=True)
+        different |= ~same | (nulls[0] != nulls[1])
+    return different
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Rows of answers as the stream gave them, beside those of the latest versions; n rows in all.
+
+    Attributes
+    ----------
+    streamed, latest : Table
+        The rows there are.
+    in_force : Table
+        A row of the version in force for each of the n rows; one that takes the answer back, too.
+    streamed_place, latest_place : ndarray, shape (n,)
+        The row of either for each row; −1: the stream did not give it, or the latest version does not have it.
+    is_changed : ndarray, shape (n,)
+        Whether the two differ, or one is not there.
+    missing : ndarray, shape (n,)
+        How many late tuples the answer's latest version lacks.
+    """
+
+    streamed: pa.Table
+    latest: pa.Table
+    in_force: pa.Table
+    streamed_place: Ints
+    latest_place: Ints
+    is_changed: Mask
+    missing: Ints
+
+    @staticmethod
+    def of(model: AnswerModel, versions: pa.Table, missing: Ints, values: list[str]) -> SideBySide:
+        """Compare the stream's versions with the latest ones by the columns `values`.
+
+        Answers that came with a correction, and went with another one, have no row. `missing` is as in
+        `right_share.right_share`.
+        """
+        streamed, in_force = (model.identity.latest(each) for each in (streamed_versions(versions), versions))
+        latest = without_retracted(in_force)
+        number = np.concatenate(matching.number_rows([streamed, latest], model.row_identity))
+        place = matching.first_places(number)
+        numbers = number[: streamed.num_rows], number[streamed.num_rows :]
+        streamed_place, latest_place = (matching.find(number[place], each) for each in numbers)
+        both = (streamed_place >= 0) & (latest_place >= 0)
+        is_changed = ~both
+        pairs = streamed.take(pa.array(streamed_place[both])), latest.take(pa.array(latest_place[both]))
+        is_changed[both] = differ(*pairs, values)
+        rows = pa.concat_tables([each.select(model.identity.columns) for each in (streamed, latest)])
+        rows = rows.take(pa.array(place))
+        in_force = in_force.take(pa.array(model.identity.find(rows, in_force)))
+        of_row = missing[model.identity.find(rows, versions)]
+        return SideBySide(streamed, latest, in_force, streamed_place, latest_place, is_changed, of_row)
+
+    def take(self, rows: Ints) -> SideBySide:
+        """Return some of the rows, in this order."""
+        return replace(
+            self,
+            in_force=self.in_force.take(pa.array(rows)),
+            streamed_place=self.streamed_place[rows],
+            latest_place=self.latest_place[rows],
+            is_changed=self.is_changed[rows],
+            missing=self.missing[rows],
+        )
+
+    def given(self, columns: Sequence[str]) -> pa.Table:
+        """Return columns of each row as the stream gave it, if it did: that never changes; else of the latest one."""
+        both = pa.concat_tables([each.select(columns) for each in (self.streamed, self.latest)])
+        is_streamed = self.streamed_place >= 0
+        place = np.where(is_streamed, self.streamed_place, self.streamed.num_rows + self.latest_place)
+        return both.take(pa.array(place))
+
+    def sides(self) -> tuple[pa.Table, pa.Table]:
+        """Return n rows of the stream, and of the latest versions; null where there is none."""
+        streamed = self.streamed.take(pa.array(self.streamed_place, mask=self.streamed_place < 0))
+        return streamed, self.latest.take(pa.array(self.latest_place, mask=self.latest_place < 0))
+
+    def coverage(self) -> list[float | None]:
+        """Return the share of the tuples so far that each row's latest version has."""
+        tuples = self.in_force["tuples"].to_numpy()
+        total = tuples + self.missing
+        return [int(held) / int(of) if of else None for held, of in zip(tuples, total, strict=True)]
+
+
+def missing_tuples(view: QueryView, answers: pa.Table) -> Ints:
+    """Return the number of late tuples that each answer, of one version each, lacks; shape (n,)."""
+    if not answers.num_rows or not view.kind.answers.can_lack_tuples:
+        return np.zeros(answers.num_rows, np.int64)
+    low, high = pc.min(answers["window_start"]).as_py(), pc.max(answers["window_end"]).as_py()
+    return view.answers.missing(answers, AnswerRange(low, high))
+
+
+def row_key(model: AnswerModel) -> list[str]:
+    """Return the columns by which the rows of one answer differ: the rank of a ranking."""
+    return [name for name in model.row_identity if name not in model.identity.determining]
+
+
+def shown_columns(view: QueryView, answers: pa.Table) -> list[str]:
+    """Return the columns of answers that people read: a list of keys by its values, as far as the tables have them."""
+    hidden = {"tuples", "key"} if view.query.key_names else {"tuples"}
+    return [name for name in view.kind.answer.names if name not in hidden and name in answers.column_names]

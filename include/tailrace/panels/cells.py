@@ -1,0 +1,102 @@
+"""Values of answers and tuples as the cells of a table on a page: plain, exact, and cut where they are long."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.ground.times import TIMES
+from tailrace.panels.panel import Shown
+
+LONGEST = 2_000
+"""The characters of a text that a page gets; the rest is cut off, with a mark."""
+
+Cell = int | float | str | None
+
+ColumnType = Literal["time", "number", "text"]
+
+_EXACT = 1 << 53  # integers beyond it are rounded by JavaScript, whose numbers are doubles
+_NAMES = frozenset(("key", "id", "left_id", "right_id"))
+
+
+class ShownColumn(Shown):
+    """A column of a table on a page.
+
+    Attributes
+    ----------
+    type : str
+        `time` in ms, `number`, or `text`. Ids and keys are texts, and so are decimals, and integers of a column that
+        has some that no double holds.
+    """
+
+    name: str
+    type: ColumnType
+
+
+def cells_of(tables: Sequence[pa.Table], names: Sequence[str]) -> tuple[list[ShownColumn], list[list[list[Cell]]]]:
+    """Return the named columns of tables with one schema as cells: the columns, and the rows of each table."""
+    columns, values = [], []
+    for name in names:
+        chunks = [chunk for table in tables for chunk in table.column(name).chunks]
+        type_, cells = _cells(name, pa.chunked_array(chunks, tables[0].column(name).type))
+        columns.append(ShownColumn(name=name, type=type_))
+        values.append(cells)
+    rows = [list(row) for row in zip(*values, strict=True)]
+    parts, start = [], 0
+    for table in tables:
+        parts.append(rows[start : start + table.num_rows])
+        start += table.num_rows
+    return columns, parts
+
+
+def is_number(dtype: pa.DataType) -> bool:
+    """Test whether values of a type can be drawn as numbers."""
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
+
+
+def cut(text: str, length: int | None = None) -> str:
+    """Cut a text after `LONGEST` characters, with a mark; `length` is that of the whole, where `text` is its start."""
+    length = len(text) if length is None else length
+    return text if length <= LONGEST else f"{text[:LONGEST]}… ({length:,} characters in all)"
+
+
+def texts_of(column: pa.ChunkedArray) -> list[str | None]:
+    """Return texts, cut before Python has them: one may have megabytes."""
+    starts = pc.utf8_slice_codeunits(column, 0, LONGEST).to_pylist()
+    lengths = pc.utf8_length(column).to_pylist()
+    return [None if text is None else cut(text, length) for text, length in zip(starts, lengths, strict=True)]
+
+
+def _cells(name: str, column: pa.ChunkedArray) -> tuple[ColumnType, list[Any]]:
+    dtype, values = column.type, [] if _is_text(column.type) else column.to_pylist()
+    if pa.types.is_timestamp(dtype):
+        return "time", column.cast(pa.timestamp("ms", dtype.tz), safe=False).cast(pa.int64()).to_pylist()
+    if pa.types.is_integer(dtype) and name in TIMES:
+        return "time", values
+    if pa.types.is_integer(dtype) and name not in _NAMES and all(abs(value or 0) <= _EXACT for value in values):
+        return "number", values
+    if pa.types.is_floating(dtype):
+        return "number", [None if value is None or not math.isfinite(value) else value for value in values]
+    if _is_text(dtype):
+        return "text", texts_of(column)
+    return "text", [None if value is None else cut(_text(value)) for value in values]
+
+
+def _is_text(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return json.dumps(value, default=str) if isinstance(value, list | dict) else str(value)

@@ -1,0 +1,108 @@
+"""The panel `frontier`: the frontier beside arrival and wall clock over time, and K with what moved it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tailrace.ground.errors import Damaged, Refused
+from tailrace.panels.arrival_range import NOTHING_YET, ArrivalAnswer, ArrivalRequest, read_metrics
+from tailrace.panels.delays import Delays, read_delays
+from tailrace.panels.panel import Panel, Shown
+from tailrace.panels.query_view import QueryView
+from tailrace.panels.series import How, downsample, within_limits
+from tailrace.panels.settings_changes import Change, read_changes, within_range
+from tailrace.panels.wall_clock import WallClock, read_wall_clock
+
+MOST_CHANGES = 200
+
+_SERIES: dict[str, How] = {
+    "frontier": "max",  # it and t_max never fall
+    "t_max": "max",
+    "k_ms": "max",
+    "least_k_ms": "min",
+    "coverage": "min",
+    "rows": "sum",
+    "late": "sum",
+    "latency_ms": "max",
+}
+
+
+class FrontierSeries(Shown):
+    """The progress of the stream: of each point the newest batch, the worst and the sums of its batches.
+
+    Attributes
+    ----------
+    at : list of int
+        The arrival time committed.
+    k_ms, least_k_ms : list
+        The greatest and the least slack K.
+    coverage : list
+        λ over all windows that had closed by then; the least.
+    rows, late : list
+        The tuples that were taken in, and those that were late, since the point before.
+    latency_ms : list
+        The mean time, in stream time, from an answer's horizon to the answer; of the slowest batch and task.
+    """
+
+    at: list[int]
+    frontier: list[int | None]
+    t_max: list[int | None]
+    k_ms: list[int | None]
+    least_k_ms: list[int | None]
+    coverage: list[float | None]
+    rows: list[int | None]
+    late: list[int | None]
+    latency_ms: list[float | None]
+
+
+class FrontierAnswer(ArrivalAnswer):
+    """The answer of the panel; `delays` are those of the newest tuples that came by the end of the range."""
+
+    series: FrontierSeries
+    wall: WallClock
+    changes: list[Change]
+    delays: Delays | None = None
+
+
+def read(view: QueryView, request: ArrivalRequest) -> FrontierAnswer:
+    """Read the panel."""
+    ends = request.ends(view.tables)
+    if ends is None:
+        nothing = FrontierSeries(**{name: [] for name in ("at", *_SERIES)})
+        return FrontierAnswer(series=nothing, wall=WallClock(at=[], emitted_at=[]), changes=[], note=NOTHING_YET)
+    rows = read_metrics(view.tables, ["committed", *(name for name in _SERIES if name != "least_k_ms")], ends)
+    rows = rows.append_column("least_k_ms", rows["k_ms"])
+    changes = within_range(read_changes(view.tables, view.query.tick_ms), *ends)
+    notes = [] if rows.num_rows else ["no batch has committed arrival times in this range"]
+    if len(changes) > MOST_CHANGES:
+        notes.append(f"the newest {MOST_CHANGES} of {len(changes):,} changes of the settings are shown")
+    delays, unknown = _delays(view, ends[1])
+    return FrontierAnswer(
+        from_=ends[0],
+        to=ends[1],
+        series=FrontierSeries(**downsample(_printable(rows), "committed", _SERIES)),
+        wall=read_wall_clock(view.tables, *ends),
+        changes=changes[-MOST_CHANGES:],
+        delays=delays,
+        note="; ".join([*notes, *unknown]) or None,
+    )
+
+
+def _printable(rows: pa.Table) -> pa.Table:
+    for name in ("frontier", "t_max"):
+        rows = rows.set_column(rows.schema.get_field_index(name), name, within_limits(rows[name]))
+    return rows
+
+
+def _delays(view: QueryView, until: int) -> tuple[Delays | None, list[str]]:
+    """Measure the delays; where the source can't be read, return why they are unknown."""
+    try:
+        return read_delays(view, until), []
+    except Damaged:
+        raise
+    except (Refused, OSError) as error:
+        fault = error.problems[0].fault if isinstance(error, Refused) else str(error)
+        return None, [f"the delays are unknown: {fault}"]
+
+
+PANEL = Panel("frontier", ArrivalRequest, read, ("metrics", "facts", "results", "segments"))

@@ -1,0 +1,77 @@
+"""What holds the ticks, or the frontier, of a query back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tailrace.ground.duration import format_duration, format_time
+
+
+class StreamState(NamedTuple):
+    """How far a stream has come.
+
+    Attributes
+    ----------
+    reached : int or None
+        The arrival time that it has reached, ms; None before any.
+    max_event : int or None
+        The greatest event time of its tuples, ms.
+    is_idle : bool
+        Whether it is recorded as idle: no tick waits for it.
+    """
+
+    reached: int | None
+    max_event: int | None
+    is_idle: bool
+
+
+class Holding(NamedTuple):
+    """The stream that holds the others back, None where none does, and why, in words."""
+
+    stream: str | None
+    reason: str | None
+
+
+def what_holds(streams: Mapping[str, StreamState], waiting: int, is_quiet: bool) -> Holding:
+    """Return what holds a query back.
+
+    Ticks wait for the stream that is not idle and has reached the least arrival time; where all have come as far, the
+    frontier follows the one with the least event time. Of a single stream the newest tick alone waits.
+
+    Parameters
+    ----------
+    waiting : int
+        The rows that are in no complete tick.
+    is_quiet : bool
+        Whether all streams are quiet, so that windows are closed.
+    """
+    active = {name: state for name, state in streams.items() if not state.is_idle} or dict(streams)
+    rows = "1 row waits" if waiting == 1 else f"{waiting:,} rows wait"
+    if is_quiet or not any(state.reached is not None for state in active.values()):
+        return Holding(None, None)
+    if len(active) > 1:
+        for waits, column in (("the ticks wait", "reached"), ("the frontier waits", "max_event")):
+            if (found := _last(active, waits, column)) is not None:
+                return Holding(found.stream, f"{found.reason}; {rows}" if waiting else found.reason)
+    if not waiting:
+        return Holding(None, None)
+    reached = max(state.reached for state in active.values() if state.reached is not None)
+    what = "for a later arrival or a heartbeat, which completes their tick"
+    return Holding(None, f"{rows} {what}; arrival has reached {format_time(reached)}")
+
+
+def _last(active: Mapping[str, StreamState], waits: str, column: str) -> Holding | None:
+    """Return the stream that is behind the others in a column; None where none is."""
+    times = {name: getattr(state, column) for name, state in active.items()}
+    missing = next((name for name, time in times.items() if time is None), None)
+    if missing is not None:
+        return Holding(missing, f"{waits} for stream {missing}, which has brought no tuple yet")
+    last, first = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
+    if times[last] == times[first]:
+        return None
+    what = "it has reached arrival" if column == "reached" else "its newest event time is"
+    behind = format_duration(times[first] - times[last])
+    return Holding(
+        last, f"{waits} for stream {last}: {what} {format_time(times[last])}, {behind} behind stream {first}"
+    )

@@ -1,0 +1,180 @@
+"""Finds the newest answers of a query, by the statistics of its tables' files: older files are not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from tailrace.answers.model import AnswerModel
+from tailrace.ground.columns import Ints
+from tailrace.ground.errors import refuse
+from tailrace.ground.matching import select
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.ground.times import in_ms
+from tailrace.panels.answer_versions import row_key
+from tailrace.panels.query_view import QueryView
+from tailrace.storage.answer_range import AnswerRange
+from tailrace.storage.tables import within
+
+HORIZON = "horizon"
+
+_AT_ONCE = 500_000  # rows that are held while the newest among them are selected
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A place in the list of answers, newest first: the answers after it are at most as new as it is.
+
+    Attributes
+    ----------
+    horizon : int
+        In ms.
+    skipped : int
+        The number of answers with this horizon that stand before the place.
+    """
+
+    horizon: int = AFTER_ALL
+    skipped: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.horizon}.{self.skipped}"
+
+    @staticmethod
+    def parse(text: str) -> Cursor:
+        """Read the text of a cursor; refuse another text."""
+        horizon, _, skipped = text.partition(".")
+        try:
+            cursor = Cursor(int(horizon), int(skipped))
+        except ValueError:
+            cursor = Cursor(skipped=-1)
+        if not (BEFORE_ALL < cursor.horizon <= AFTER_ALL and 0 <= cursor.skipped < AFTER_ALL):
+            raise refuse(f"before {text[:40]}", "it is no place in the list of answers", "`next` of the list before")
+        return cursor
+
+    def behind(self, horizons: Ints) -> Cursor:
+        """Return the place behind the answers that follow this one, given their horizons in order."""
+        last = int(horizons[-1])
+        same = int(np.count_nonzero(horizons == last))
+        return Cursor(last, same + (self.skipped if last == self.horizon else 0))
+
+
+class _File(NamedTuple):
+    """A file of answers, whose horizons lie in [low, high]; of a file without statistics, anywhere."""
+
+    high: int
+    low: int
+    rows: int
+
+
+def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, count: int) -> pa.Table:
+    """Return the identities of the newest answers, retracted ones too, with their horizon; newest first.
+
+    Answers with the same horizon are in the order of their keys or ids.
+
+    Parameters
+    ----------
+    part : AnswerRange
+        The answers that are listed.
+    after : Cursor
+        The place where the list begins.
+    count : int
+        Of answers; there are fewer only where the part has no more.
+    """
+    model, wanted = view.kind.answers, count + after.skipped
+    names = [name for name in ("results", "corrections") if view.tables.has(name)]
+    files = [file for name in names for file in _files(view, name) if file.low <= after.horizon]
+    found = pa.concat_tables([_nothing(view, name) for name in names])
+    for low, high in _ranges(sorted(files, reverse=True), after.horizon, max(part.start - 1, BEFORE_ALL), wanted):
+        for name in names:
+            for rows in _read(view, name, part, low, high):
+                found = pa.concat_tables([found, rows])
+                if found.num_rows > _AT_ONCE + wanted:
+                    found = _newest(model, found, wanted)
+        found = _newest(model, found, wanted)
+        if found.num_rows >= wanted:
+            break
+    found = found.sort_by(_order(model))
+    is_skipped = (found[HORIZON].to_numpy() == after.horizon) & (np.arange(found.num_rows) < after.skipped)
+    return select(found, ~is_skipped).slice(0, count)
+
+
+def _ranges(files: list[_File], high: int, floor: int, wanted: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges (low, high] of horizons down to `floor`: the first has some `wanted` rows, each more than before.
+
+    `files` are those with the greatest `high` first.
+    """
+    index = rows = 0
+    while high > floor:
+        while index < len(files) and rows < wanted:
+            rows += files[index].rows
+            index += 1
+        low = max(min(files[index].high, high) if index < len(files) else BEFORE_ALL, floor)
+        if low < high:
+            yield low, high
+            high = low
+        wanted = 2 * max(wanted, rows)
+
+
+def _files(view: QueryView, name: str) -> Iterator[_File]:
+    """Yield the files of a table of answers, with what the table's log says of their horizons."""
+    actions = pa.table(view.tables.open(name).get_add_actions(flatten=True))
+    columns = view.kind.answers.horizon_columns
+    ends = {}
+    for end, otherwise in (("min", BEFORE_ALL), ("max", AFTER_ALL)):
+        there = [f"{end}.{column}" for column in columns if f"{end}.{column}" in actions.column_names]
+        times = [actions[each].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()) for each in there]
+        known = [pc.fill_null(each, otherwise).to_numpy() for each in times if len(there) == len(columns)]
+        ends[end] = np.max(known, axis=0) if known else np.full(actions.num_rows, otherwise)
+    rows = pc.fill_null(actions["num_records"], 0).to_numpy() if actions.num_rows else np.zeros(0, np.int64)
+    for high, low, number in zip(ends["max"].tolist(), ends["min"].tolist(), rows.tolist(), strict=True):
+        yield _File(high, low, number)
+
+
+def _read(view: QueryView, name: str, part: AnswerRange, low: int, high: int) -> Iterator[pa.Table]:
+    """Read the identities of the part's answers with a horizon in (low, high], some at a time."""
+    model = view.kind.answers
+    where = reduce(or_, (within(column, low, high) for column in model.horizon_columns))
+    if (of_part := part.condition(model, view.tables.schema(name))) is not None:
+        where = where & of_part
+    for column in row_key(model):  # of a ranking the first row stands for all
+        where = where & (ds.field(column) == 1)
+    for batch in view.tables.batches(name, [*model.identity.columns], where):
+        rows = _with_horizon(model, in_ms(pa.Table.from_batches([batch])))
+        horizon = rows[HORIZON].to_numpy()
+        yield select(rows, (horizon > low) & (horizon <= high) & part.contains(model, rows))
+
+
+def _newest(model: AnswerModel, rows: pa.Table, count: int) -> pa.Table:
+    """Select the newest answers, so many of them, each once."""
+    taken = count
+    while True:
+        some = rows
+        if taken < rows.num_rows:
+            some = rows.take(pc.select_k_unstable(rows, taken, sort_keys=_order(model)))
+        answers = model.identity.first_rows(some.sort_by(_order(model)))
+        if answers.num_rows >= count or some is rows:
+            return answers
+        taken *= 2
+
+
+def _order(model: AnswerModel) -> list[tuple[str, str]]:
+    names = [name for name in model.identity.determining if name not in model.horizon_columns]
+    return [(HORIZON, "descending"), *((name, "ascending") for name in names)]
+
+
+def _nothing(view: QueryView, name: str) -> pa.Table:
+    model = view.kind.answers
+    schema = view.tables.schema(name)
+    return _with_horizon(model, in_ms(pa.schema([schema.field(each) for each in model.identity.columns]).empty_table()))
+
+
+def _with_horizon(model: AnswerModel, rows: pa.Table) -> pa.Table:
+    return rows.append_column(HORIZON, pa.array(model.horizon(rows), pa.int64()))

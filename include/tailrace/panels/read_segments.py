@@ -1,0 +1,84 @@
+"""The segments that a stream has read: the arrival times that each brought, and the late tuples among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from tailrace.ground.columns import Ints, encode
+from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.storage.tables import Tables
+
+_COLUMNS = ["batch", "ordinal", "path", "rows", "accepted", "before_end", "max_event"]
+
+
+class ReadSegments(NamedTuple):
+    """The n segments of a stream that are committed, in order.
+
+    Attributes
+    ----------
+    path : Array of text
+    batch, rows : ndarray, shape (n,)
+        The batch that read each, and its number of records.
+    first, last : ndarray, shape (n,)
+        The ends (ms) of the newest tick when it came, and after it: its tuples came in these ticks, and between.
+        `BEFORE_ALL` before any tick.
+    max_event : int or None
+        The greatest event time of the stream's tuples, ms.
+    """
+
+    path: pa.Array
+    batch: Ints
+    rows: Ints
+    first: Ints
+    last: Ints
+    max_event: int | None
+
+
+def read_segments(tables: Tables, batches: int, newest_end: Mapping[str, int]) -> dict[str, ReadSegments]:
+    """Read the segments of the first batches of each stream.
+
+    Parameters
+    ----------
+    newest_end : mapping
+        The end of the newest tick of each stream, ms.
+    """
+    streams = {}
+    for name, end in newest_end.items():
+        where = (ds.field("stream") == name) & (ds.field("batch") < batches)
+        rows = tables.read("segments", _COLUMNS, where).sort_by("ordinal")
+        first = np.maximum(rows["before_end"].to_numpy(), BEFORE_ALL)
+        streams[name] = ReadSegments(
+            rows["path"].combine_chunks(),
+            rows["batch"].to_numpy(),
+            rows["rows"].to_numpy(),
+            first,
+            np.append(first[1:], end)[: len(first)],
+            pc.max(rows["max_event"]).as_py(),
+        )
+    return streams
+
+
+def late_by_segment(segments: ReadSegments, arrived: Ints, tuples: Ints) -> tuple[Ints, int]:
+    """Count the late tuples of each segment, shape (n,), and those of ticks that segments of several files have.
+
+    Of segments of the same file the first one counts.
+
+    Parameters
+    ----------
+    arrived, tuples : ndarray, shape (m,)
+        Of rows of the table `late`: the end of their tick, and the tuples.
+    """
+    low = np.searchsorted(segments.last, arrived, side="left")  # the first one that came as far as the tick
+    high = np.searchsorted(segments.first, arrived, side="right") - 1  # the last one that came no later
+    count = len(segments.first)
+    _, file = encode(segments.path)
+    file = np.append(file, -1)  # of the place after the last one
+    is_known = (low <= high) & (low < count) & (file[low] == file[high])
+    counts = np.bincount(low[is_known], tuples[is_known], count).astype(np.int64)
+    return counts, int(tuples[~is_known].sum())

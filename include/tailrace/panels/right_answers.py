@@ -1,0 +1,86 @@
+"""The share of answers that were right as the stream gave them, and that are right now."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.answers.versions import without_retracted
+from tailrace.ground.matching import select
+from tailrace.kind.column_errors import column_errors
+from tailrace.panels.panel import Shown
+from tailrace.panels.query_view import QueryView
+from tailrace.panels.uncorrected_answers import UnknownError, read_uncorrected
+
+MOST_ANSWERS = 200_000
+"""Answers whose versions are compared, about: those of the newest buckets."""
+
+_ROUNDING = 1e-9  # sums of doubles depend on the order of their parts
+
+
+class Right(Shown):
+    """The share of answers that were right as streamed, and that are right now.
+
+    Right as streamed is an answer that equals its latest version and lacks no late tuple; right now is one whose late
+    tuples are all corrected. None where it is not known which answers lack late tuples.
+
+    Attributes
+    ----------
+    answers : int
+        The answers that were compared, missing ones among them.
+    start, end : int
+        Their horizons, a window's end or a pair's later time, lie in (start, end]; ms.
+    """
+
+    streamed: float | None
+    corrected: float | None
+    answers: int
+    start: int
+    end: int
+
+
+def read_right(view: QueryView, buckets: pa.Table) -> tuple[Right, str | None]:
+    """Compare the answers of the newest of some buckets, with a note where shares are not known.
+
+    `buckets` are rows of the table `quality`, one or more: how many answers to read follows from them.
+    """
+    low, high = _newest(buckets)
+    kind, model = view.kind, view.kind.answers
+    versions = view.answers.versions((np.array([low]), np.array([high])))
+    horizon = model.horizon(versions)
+    versions = select(versions, (horizon > low) & (horizon <= high))
+    streamed, latest = select(versions, ~versions["corrected"].to_numpy()), model.identity.latest(versions)
+    errors = column_errors(kind, *(rows.select(kind.answer.names) for rows in (streamed, without_retracted(latest))))
+    answers = model.identity.first_rows(latest)
+    is_counted = (model.identity.find(answers, streamed) >= 0) | ~answers["retracted"].to_numpy()
+    answers = select(answers, is_counted)  # the others came with a correction and went with another
+    worst = np.max([np.append(error, 1.0) for error in errors.by_column.values()], axis=0)  # of a retracted one 1
+    is_right = worst[model.identity.find(answers, errors.identity)] < _ROUNDING
+    total = answers.num_rows
+    try:
+        uncorrected = read_uncorrected(view, low, high)
+    except UnknownError as unknown:
+        note = f"how many answers are right is not known: {unknown}"
+        return Right(streamed=None, corrected=None, answers=total, start=low, end=high), note
+    is_whole = np.ones(total, bool) if uncorrected is None else model.identity.find(answers, uncorrected) < 0
+    lacking = 0 if uncorrected is None else _missing(view, answers, uncorrected, low, high)
+    counted = total + lacking
+    shares = (int((is_right & is_whole).sum()) / counted, int(is_whole.sum()) / counted) if counted else (None, None)
+    return Right(streamed=shares[0], corrected=shares[1], answers=counted, start=low, end=high), None
+
+
+def _newest(buckets: pa.Table) -> tuple[int, int]:
+    """Return the range (low, high] of the newest buckets that hold `MOST_ANSWERS` answers, or of the newest one."""
+    rows = buckets.group_by(["bucket_start", "bucket_end"]).aggregate([("answers", "max"), ("missing", "max")])
+    rows = rows.sort_by([("bucket_start", "descending")])  # counts are alike in the rows of all columns of answers
+    after = np.cumsum(pc.add(rows["answers_max"], rows["missing_max"]).to_numpy())
+    last = max(int(np.searchsorted(after, MOST_ANSWERS, side="right")) - 1, 0)
+    return rows["bucket_start"][last].as_py(), rows["bucket_end"][0].as_py()
+
+
+def _missing(view: QueryView, answers: pa.Table, uncorrected: pa.Table, low: int, high: int) -> int:
+    """Return the number of answers in a range that late tuples alone would give, and no version is there of yet."""
+    horizon = view.kind.answers.horizon(uncorrected)
+    is_new = view.kind.answers.identity.find(uncorrected, answers) < 0
+    return int((is_new & (horizon > low) & (horizon <= high)).sum())

@@ -1,0 +1,99 @@
+"""The share of answers that were right at a time: it climbs as corrections come.
+
+An answer is right at a time where its version in force then equals the latest one, and every late tuple that missed it
+is corrected. So an answer with late tuples that are not corrected yet is not right at any time: what is right is not
+known. An answer counts from when the stream gave it; one that the stream missed, from when it had been due.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.answers.model import AnswerModel
+from tailrace.answers.versions import without_retracted
+from tailrace.ground import matching
+from tailrace.ground.columns import Ints
+from tailrace.ground.time_limits import AFTER_ALL
+from tailrace.panels.answer_versions import differ
+from tailrace.panels.panel import Shown
+from tailrace.panels.thinning import extremes
+
+
+class RightShare(Shown):
+    """The share of the answers given so far that were right, by arrival time (ms): where a version came, a point."""
+
+    at: list[int]
+    share: list[float]
+
+
+def right_share(model: AnswerModel, versions: pa.Table, missing: Ints, values: list[str]) -> RightShare:
+    """Return the share over some answers.
+
+    Parameters
+    ----------
+    versions : Table
+        All versions of them; n rows.
+    missing : ndarray, shape (n,)
+        How many late tuples the latest version of each row's answer lacks.
+    values : list of str
+        The columns by which answers are compared.
+    """
+    if not versions.num_rows:
+        return RightShare(at=[], share=[])
+    latest = without_retracted(model.identity.latest(versions))
+    answers = model.identity.first_rows(versions)
+    answer = model.identity.find(versions, answers)
+    rows_of_latest = np.bincount(model.identity.find(latest, answers), minlength=answers.num_rows)
+    is_streamed = ~versions["corrected"].to_numpy()
+    has_stream = np.bincount(answer[is_streamed], minlength=answers.num_rows) > 0
+    counts = has_stream | (rows_of_latest > 0)  # the others came with a correction, and went with another one
+
+    (version,) = matching.number_rows([versions], [*model.identity.determining, "as_of", "corrected", "interval"])
+    place = matching.first_places(version)
+    index = matching.find(version, version[place])
+    is_row = ~versions["retracted"].to_numpy()
+    is_same = _is_latest(model, versions, latest, values)
+    rows, same = (np.bincount(index, weights, len(place)) for weights in (is_row, is_same))
+    owner, as_of = answer[place], versions["as_of"].to_numpy()[place]
+    is_right = (same == rows) & (same == rows_of_latest[owner]) & (missing[place] == 0)
+
+    order = np.lexsort((place, versions["corrected"].to_numpy()[place], as_of, owner))
+    order = order[counts[owner[order]]]
+    owner, as_of, is_right = owner[order], as_of[order], is_right[order].astype(np.int64)
+    was_right = np.where(np.r_[-1, owner[:-1]] == owner, np.r_[0, is_right[:-1]], 0)
+    given = _given_at(model, versions, answers, answer, is_streamed)[counts]
+    at, step = np.unique(np.r_[as_of, given], return_inverse=True)
+    right = np.cumsum(np.bincount(step[: len(as_of)], is_right - was_right, len(at)))
+    share = right / np.cumsum(np.bincount(step[len(as_of) :], minlength=len(at)))
+    kept = extremes([share])
+    return RightShare(at=at[kept].tolist(), share=share[kept].tolist())
+
+
+def _is_latest(model: AnswerModel, versions: pa.Table, latest: pa.Table, values: list[str]) -> NDArray[np.bool_]:
+    """Test which rows of versions are rows of the latest one, too."""
+    place = matching.find(*matching.number_rows([versions, latest], model.row_identity))
+    is_there = (place >= 0) & ~versions["retracted"].to_numpy()
+    there = matching.select(versions, is_there)
+    is_latest = np.asarray(is_there).copy()
+    is_latest[is_there] = ~differ(there, latest.take(pa.array(place[is_there])), values)
+    return is_latest
+
+
+def _given_at(
+    model: AnswerModel, versions: pa.Table, answers: pa.Table, answer: Ints, is_streamed: NDArray[np.bool_]
+) -> Ints:
+    """Return the arrival time from which on each answer counts, in ms; shape (n,).
+
+    Of an answer that the stream missed, it is when the stream gave one that was due no earlier.
+    """
+    as_of = versions["as_of"].to_numpy()
+    first, streamed = (np.full(answers.num_rows, AFTER_ALL) for _ in range(2))
+    np.minimum.at(first, answer, as_of)
+    np.minimum.at(streamed, answer[is_streamed], as_of[is_streamed])
+    horizon = model.horizon(answers)
+    order = np.argsort(horizon, kind="stable")
+    soonest = np.append(np.minimum.accumulate(streamed[order][::-1])[::-1], AFTER_ALL)
+    due = soonest[np.searchsorted(horizon[order], horizon)]
+    return np.where(streamed < AFTER_ALL, streamed, np.minimum(due, first))

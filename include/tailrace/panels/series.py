@@ -1,0 +1,79 @@
+"""Series over time with few enough points for a chart: rows of a bucket of time become one point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
+
+POINTS = 600
+"""The largest number of points of a series: a chart has hardly more pixels."""
+
+How = Literal["sum", "min", "max", "mean", "first", "last"]
+"""What a point has of its bucket. Where the smallest or the greatest value is the worst, it is the one to take."""
+
+
+def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int = POINTS) -> dict[str, list[Any]]:
+    """Return the rows as a series: the list `at`, strictly ascending, and a list of equal length for each column.
+
+    Rows of equal time are one point. Where these are more than `points`, the rows of a bucket are: its time is the last
+    one among them. Unknown values (null, NaN, infinity) are left out, and a point that has no other is None.
+
+    Parameters
+    ----------
+    rows : Table
+        In any order. To take a column in two ways, append it a second time.
+    at : str
+        The column of the times, int64 ms. Rows without one are left out.
+    columns : mapping
+        What a point has of the values of its rows, by the column's name. `first` and `last` go by time, then by the
+        order of the rows.
+    points : int
+        The largest number of points, 2 or more.
+    """
+    known = pa.table({"at": rows[at].cast(pa.int64())} | {f"of_{name}": _known(rows[name]) for name in columns})
+    known = known.filter(pc.is_valid(known["at"]))
+    known = known.take(pc.sort_indices(known["at"]))  # stable: a column's order among rows of equal time is kept
+    times = known["at"]
+    if pc.count_distinct(times).as_py() > points:
+        low, high = times[0].as_py(), times[-1].as_py()
+        times = pc.divide(times, _width(high - low, points))
+    known = known.append_column("bucket", times)
+    wanted = [("at", "max"), *((f"of_{name}", how) for name, how in columns.items())]
+    grouped = known.group_by("bucket", use_threads=False).aggregate(wanted).sort_by("bucket")
+    named = {name: grouped[f"of_{name}_{how}"].to_pylist() for name, how in columns.items()}
+    return {"at": grouped["at_max"].to_pylist()} | named
+
+
+def within_limits(times: Any) -> Any:
+    """Return a column of times (ms) where sentinels before and after all time are null.
+
+    Tables hold `EARLIEST_MS` where there is no frontier yet.
+    """
+    printable = pc.and_(pc.greater(times, EARLIEST_MS), pc.less_equal(times, LATEST_MS))
+    return pc.if_else(printable, times, pa.scalar(None, times.type))
+
+
+def _width(span: int, points: int) -> int:
+    """Return the length of buckets (ms): 1, 2 or 5 times a power of 10, so that buckets stay as a chart moves on.
+
+    Buckets begin at multiples of it, so a span touches ⌈span / length⌉ + 1 at most.
+    """
+    least = -(-span // (points - 1))
+    power = 1
+    while True:
+        for length in (power, 2 * power, 5 * power):
+            if length >= least:
+                return length
+        power *= 10
+
+
+def _known(values: Any) -> Any:
+    """Return a column where values that are no numbers, or not finite, are null."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))

@@ -1,0 +1,93 @@
+"""The changes of a query's settings of disorder: what moved K, from when on, and by what evidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow.dataset as ds
+
+from tailrace.panels.arrival_range import read_metrics
+from tailrace.panels.panel import Shown
+from tailrace.storage.tables import Tables
+
+QUIET = "the streams were quiet: open windows closed"
+
+_NAME_OF = {"k": "K", "initial": "K"}
+_COLUMNS = ["about", "version", "from_tick", "value", "evidence"]
+
+
+class Change(Shown):
+    """A fact about the settings: a configuration change, with the tick from which it holds.
+
+    Attributes
+    ----------
+    at : int or None
+        The arrival time at which that tick begins, in ms; with tick 0, of the batch that took it in. None for the
+        settings that the stream began with.
+    what : str
+        What it changed, in words; `QUIET` where settings stay, and the streams were so quiet that windows closed.
+    """
+
+    at: int | None
+    tick: int
+    about: str
+    version: int
+    what: str
+    evidence: str
+
+
+def read_changes(tables: Tables, tick_ms: int) -> list[Change]:
+    """Read all changes of the settings, the oldest first; none where the table `facts` does not exist."""
+    if not tables.has("facts"):
+        return []
+    rows = tables.read("facts", _COLUMNS, ds.field("about") == "settings")
+    rows = rows.sort_by([("version", "ascending"), ("from_tick", "ascending")]).to_pylist()
+    changes: list[Change] = []
+    before: Mapping[str, Any] | None = None
+    for row, at in zip(rows, _arrivals(tables, rows, tick_ms), strict=True):
+        after = json.loads(row["value"])
+        is_new = not changes or changes[-1].version != row["version"]
+        what, before = describe(before, after) if is_new else QUIET, after
+        stamped = {name: row[name] for name in ("about", "version", "evidence")}
+        changes.append(Change(at=at, tick=row["from_tick"], what=what, **stamped))
+    return changes
+
+
+def within_range(changes: Sequence[Change], low: int, high: int) -> list[Change]:
+    """Select the changes in (low, high], and the one whose settings were in force at its beginning."""
+    before = [change for change in changes if change.what != QUIET and (change.at is None or change.at <= low)]
+    return [*before[-1:], *(change for change in changes if change.at is not None and low < change.at <= high)]
+
+
+def describe(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
+    """Describe the difference of two settings of a policy; the first ones as they are."""
+    if before is None:
+        return ", ".join(f"{_NAME_OF.get(name, name)} {_text(value)}" for name, value in after.items() if value)
+    names = dict.fromkeys(_NAME_OF.get(name, name) for name in (*before, *after))
+    old, new = ({_NAME_OF.get(name, name): value for name, value in each.items()} for each in (before, after))
+    parts = [
+        f"{name} {_text(old.get(name))} → {_text(new.get(name))}" for name in names if old.get(name) != new.get(name)
+    ]
+    return ", ".join(parts) or "the same settings"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "none"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _arrivals(tables: Tables, rows: Sequence[Mapping[str, Any]], tick_ms: int) -> list[int | None]:
+    """Return the arrival times (ms) at which some facts begin to hold; None for those from the first tick on."""
+    ticks = np.array([row["from_tick"] for row in rows], np.int64)
+    if tick_ms:
+        return [tick * tick_ms if tick > 0 else None for tick in ticks.tolist()]
+    if not (ticks > 0).any() or not tables.has("metrics"):
+        return [None] * len(ticks)
+    taken = read_metrics(tables, ["newest_tick", "committed"]).drop_null().sort_by("newest_tick")
+    place = np.searchsorted(taken["newest_tick"].to_numpy(), ticks)
+    committed = [*taken["committed"].to_pylist(), None]
+    return [committed[index] if tick > 0 else None for tick, index in zip(ticks.tolist(), place.tolist(), strict=True)]

@@ -1,0 +1,148 @@
+"""How far each partition of a stream's source, and each of its newest files, was read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.ground.columns import Ints, encode
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.panels.panel import Shown
+from tailrace.panels.stream_progress import StreamProgress
+from tailrace.query.query import Query
+from tailrace.sources.kafka_cuts import TopicCut
+from tailrace.sources.kafka_source import KafkaSource
+
+MOST_PARTITIONS, MOST_FILES = 50, 50
+"""The newest ones of each are shown."""
+
+_MOST_CUTS = 5_000  # of a topic, whose rows are counted by partition
+
+
+class PartitionProgress(Shown):
+    """A partition of a source: a directory of files, or a partition of a topic; all of a stream that has none.
+
+    Attributes
+    ----------
+    rows : int
+        The records that were read of it; of a partition of a topic, those in the range.
+    passed : int or None
+        The arrival time up to which it was read, ms; of a partition of a topic, of the whole topic.
+    is_idle : bool or None
+        Whether its stream is recorded as idle: no tick waits for it. None of a partition of a topic.
+    is_holding : bool
+        Whether ticks, or the frontier, wait for its stream, and it is the newest partition.
+    late : int or None
+        The late tuples of the range that came from it, as far as known; None where no file has its own.
+    """
+
+    stream: str
+    partition: str
+    rows: int
+    passed: int | None
+    is_idle: bool | None
+    is_holding: bool
+    late: int | None
+
+
+class FileProgress(Shown):
+    """A file, or a cut of a topic, of which rows were read in the range.
+
+    Attributes
+    ----------
+    late : int or None
+        The late tuples of the range that came from it, as far as known; None where there are too many rows of them.
+    first, last : int or None
+        Its tuples arrived from here to there, ms; None where nothing came before.
+    """
+
+    path: str
+    stream: str
+    rows: int
+    late: int | None
+    first: int | None
+    last: int | None
+
+
+def partitions_of(stream: StreamProgress, query: Query, tick_ms: int, ends: tuple[int, int]) -> list[PartitionProgress]:
+    """Return the newest partitions of a stream's source, the newest first; of a topic all, by their numbers."""
+    source, segments = query.streams[stream.name].source, stream.segments
+    if isinstance(source, KafkaSource):
+        return _of_topic(stream, ends)
+    names, index = encode(pc.replace_substring_regex(segments.path, "[^/]*$", ""))
+    newest, last = np.full(len(names), -1), np.full(len(names), BEFORE_ALL)
+    np.maximum.at(newest, index, np.arange(len(index)))
+    np.maximum.at(last, index, segments.last)
+    rows = np.bincount(index, segments.rows, len(names))
+    late = None if stream.late is None else np.bincount(index, stream.late, len(names))
+    prefix = f"{getattr(source, 'path', '')}/"
+    return [
+        PartitionProgress(
+            stream=stream.name,
+            partition=names[place].as_py().removeprefix(prefix).rstrip("/"),
+            rows=int(rows[place]),
+            passed=_passed(int(last[place]), tick_ms),
+            is_idle=stream.is_idle,
+            is_holding=stream.is_holding and number == 0,
+            late=None if late is None else int(late[place]),
+        )
+        for number, place in enumerate(np.argsort(-newest)[:MOST_PARTITIONS].tolist())
+    ]
+
+
+def files_of(stream: StreamProgress, tick_ms: int, ends: tuple[int, int]) -> list[FileProgress]:
+    """Return the newest files of a stream with rows that arrived in a range (from, to], the newest first."""
+    segments, places = stream.segments, _places(stream, ends)
+    names, index = encode(segments.path.take(pa.array(places)))
+    newest = np.full(len(names), -1)
+    np.maximum.at(newest, index, np.arange(len(index)))
+    first, last = np.full(len(names), AFTER_ALL), np.full(len(names), BEFORE_ALL)
+    np.minimum.at(first, index, segments.first[places])
+    np.maximum.at(last, index, segments.last[places])
+    rows = np.bincount(index, segments.rows[places], len(names))
+    late = None if stream.late is None else np.bincount(index, stream.late[places], len(names))
+    return [
+        FileProgress(
+            path=names[place].as_py(),
+            stream=stream.name,
+            rows=int(rows[place]),
+            late=None if late is None else int(late[place]),
+            first=_passed(int(first[place]), tick_ms),
+            last=_passed(int(last[place]), tick_ms),
+        )
+        for place in np.argsort(-newest)[:MOST_FILES].tolist()
+    ]
+
+
+def _of_topic(stream: StreamProgress, ends: tuple[int, int]) -> list[PartitionProgress]:
+    """Return the partitions of a topic; each cut names all that were there."""
+    segments, places = stream.segments, _places(stream, ends)[-_MOST_CUTS:]
+    rows: dict[int, int] = {}
+    if len(segments.path):
+        rows = dict.fromkeys(TopicCut.of_path(segments.path[len(segments.path) - 1].as_py()).ranges, 0)
+    for path in segments.path.take(pa.array(places)).to_pylist():
+        for partition, (start, end) in TopicCut.of_path(path).ranges.items():
+            rows[partition] = rows.get(partition, 0) + end - start
+    return [
+        PartitionProgress(
+            stream=stream.name,
+            partition=str(partition),
+            rows=count,
+            passed=stream.reached,
+            is_idle=None,
+            is_holding=False,
+            late=None,
+        )
+        for partition, count in sorted(rows.items())
+    ]
+
+
+def _places(stream: StreamProgress, ends: tuple[int, int]) -> Ints:
+    """Return the places of the segments with tuples that may have arrived in a range (from, to]."""
+    return np.flatnonzero((stream.segments.last > ends[0]) & (stream.segments.first <= ends[1]))
+
+
+def _passed(end: int, tick_ms: int) -> int | None:
+    """Return the arrival time that a stream has reached when its newest tick ends at a time; None before any tick."""
+    return None if end == BEFORE_ALL else end - max(tick_ms, 1)

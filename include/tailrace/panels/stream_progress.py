@@ -1,0 +1,112 @@
+"""How far each stream of a query has come, with its late tuples by segment, and which one holds the others back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.ground.columns import Ints
+from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.times import TIME, in_ms
+from tailrace.panels.holding import StreamState, what_holds
+from tailrace.panels.query_view import QueryView
+from tailrace.panels.read_segments import ReadSegments, late_by_segment, read_segments
+from tailrace.storage.checkpoint import check_journal
+from tailrace.storage.journal import Journal, LogPosition
+from tailrace.storage.progress import read_progress
+from tailrace.storage.tables import Tables, within
+
+MOST_ROWS = 1_000_000
+"""Rows of the table `late` in a range that are counted by file."""
+
+_SCHEMA = pa.schema([("stream", pa.string()), ("arrived", TIME), ("tuples", pa.int64())])
+
+
+@dataclass(frozen=True)
+class StreamProgress:
+    """A stream's progress.
+
+    Attributes
+    ----------
+    segments : ReadSegments
+    late : ndarray, shape (n,), or None
+        The late tuples of the range, by segment; None where there are too many rows of them.
+    reached : int or None
+        The arrival time that it has reached, ms.
+    is_idle, is_holding : bool
+        Whether it is recorded as idle, so that no tick waits for it; whether others wait for it.
+    """
+
+    name: str
+    segments: ReadSegments
+    late: Ints | None
+    reached: int | None
+    is_idle: bool
+    is_holding: bool
+
+
+class SourceProgress(NamedTuple):
+    """The progress of all streams; `notes` are what can't be known of it, `holding` what holds it back, in words."""
+
+    streams: list[StreamProgress]
+    holding: str | None
+    notes: list[str]
+
+
+def read_streams(view: QueryView, ends: tuple[int, int], batches: int, waiting: int) -> SourceProgress:
+    """Read how far the streams have come after the first batches, and the late tuples of a range (from, to], ms.
+
+    Parameters
+    ----------
+    waiting : int
+        The rows that are in no complete tick.
+    """
+    names, tick = list(view.query.streams), max(view.query.tick_ms, 1)
+    progress, position = read_progress(view.layout), _position(view)
+    reached = dict(zip(names, progress.reached if progress else (), strict=False))
+    idle = {name for name, stream in position.streams.items() if stream.idle}
+    newest_end = {name: BEFORE_ALL if (ms := reached.get(name)) is None else ms + tick for name in names}
+    segments = read_segments(view.tables, batches, newest_end)
+    states = {name: StreamState(reached.get(name), segments[name].max_event, name in idle) for name in names}
+    held = what_holds(states, waiting, position.quiet)
+    late = _late_rows(view.tables, ends)
+    notes = []
+    if late is None:
+        notes.append(f"the range has more than {MOST_ROWS:,} rows of late tuples: they are not counted by file")
+    streams, unknown = [], 0
+    for name in names:
+        counts, ambiguous = None, 0
+        if late is not None:
+            mine = late.filter(pc.equal(late["stream"], name))
+            counts, ambiguous = late_by_segment(segments[name], mine["arrived"].to_numpy(), mine["tuples"].to_numpy())
+        unknown += ambiguous
+        streams.append(
+            StreamProgress(name, segments[name], counts, reached.get(name), name in idle, name == held.stream)
+        )
+    if unknown:
+        notes.append(f"{unknown:,} late tuples came in ticks that several files have: of which one is not known")
+    return SourceProgress(streams, held.reason, notes)
+
+
+def _position(view: QueryView) -> LogPosition:
+    """Return the state of the log by the newest entry of the journal; as before any where it has none."""
+    try:
+        last = Journal(view.layout.journal).last()
+    except (ValueError, TypeError, KeyError):
+        check_journal(view.layout, 0)  # says what is damaged
+        raise
+    return LogPosition() if last is None else last.position
+
+
+def _late_rows(tables: Tables, ends: tuple[int, int]) -> pa.Table | None:
+    """Read the late tuples of a range by stream and tick; None where there are too many rows of them."""
+    parts, count = [], 0
+    for batch in tables.batches("late", _SCHEMA.names, within("arrived", *ends)) if tables.has("late") else ():
+        parts.append(batch)
+        count += batch.num_rows
+        if count > MOST_ROWS:
+            return None
+    return in_ms(pa.Table.from_batches(parts, _SCHEMA))

@@ -1,0 +1,33 @@
+"""The rows that wait in the tick buffer: accepted, and in no complete tick yet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from tailrace.ground.columns import Floats, Ints
+from tailrace.panels.arrival_range import read_metrics
+from tailrace.storage.table_schemas import CLASSES
+from tailrace.storage.tables import Tables
+
+
+def waiting_by_batch(tables: Tables) -> Ints:
+    """Return how many rows wait after each committed batch, shape (batches,).
+
+    They are the accepted rows up to the batch, less the tuples of all ticks that are complete after it. The tables
+    `metrics` and `segments` must be there.
+    """
+    done = read_metrics(tables, ["batch", "task", *CLASSES])
+    done = done.filter(pc.equal(done["task"], 0))  # ticks are counted alike in all tasks
+    batches = 1 + (pc.max(done["batch"]).as_py() if done.num_rows else -1)
+    read = tables.read("segments", ["batch", "accepted"], ds.field("batch") < batches)
+    growth = _by_batch(read["batch"], read["accepted"], batches)
+    for name in CLASSES:
+        growth -= _by_batch(done["batch"], done[name], batches)
+    return np.maximum(np.cumsum(growth), 0).astype(np.int64)
+
+
+def _by_batch(batch: pa.ChunkedArray, count: pa.ChunkedArray, batches: int) -> Floats:
+    return np.bincount(batch.to_numpy(), pc.fill_null(count, 0).to_numpy(), batches).astype(float)

@@ -1,0 +1,189 @@
+"""The panel of answers, of every kind, against the tables' rows in plain Python."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from answer_samples import MAKERS, SETTINGS
+from local_driver import Driver, no_spark
+from query_views import Row, all_versions, horizon_of, lacks, view_of
+from tailrace.correction.correct import correct
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.panels.answers import AnswerRow, AnswersRequest, AnswersShown, read
+from tailrace.panels.query_view import QueryView
+
+HIDDEN = ("tuples", "k_ms", "as_of", "emitted_at", "facts_version", "interval", "retracted")
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def view(request, tmp_path_factory) -> QueryView:
+    """A query after two corrections, by which not all late tuples are corrected."""
+    home = tmp_path_factory.mktemp("answers")
+    query = MAKERS[request.param](home)
+    driver = Driver(query, home / "wh")
+    driver.run(60, flush=True)
+    if query.table is None:
+        arrived = sorted(row["arrived"] for row in driver.tables.read("late").to_pylist())
+        cuts = [arrived[0] - 100, arrived[len(arrived) // 3], arrived[2 * len(arrived) // 3]]
+        for interval in itertools.pairwise(cuts):
+            correct(query, home / "wh", CorrectionRange(*interval, arrival=True), no_spark)
+    return view_of(query, home / "wh")
+
+
+def ask(view: QueryView, **settings: object) -> AnswersShown:
+    shown = read(view, AnswersRequest.model_validate(settings))
+    return AnswersShown.model_validate_json(shown.model_dump_json())
+
+
+def pages(view: QueryView, **settings: object) -> Iterator[AnswersShown]:
+    before = None
+    while True:
+        page = ask(view, **settings, before=before)
+        yield page
+        if page.next is None:
+            return
+        before = page.next
+
+
+def same(one: Row | None, other: Row | None) -> bool:
+    """By the columns of answers; doubles to the last digits."""
+    if one is None or other is None:
+        return one is other
+    values = [[row[name] for name in one if name not in HIDDEN] for row in (one, other)]
+    return all(
+        mine == (pytest.approx(theirs, rel=1e-9) if isinstance(theirs, float) else theirs)
+        for mine, theirs in zip(*values, strict=True)
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(view) -> list[Row]:
+    """A row of answers each, newest first: streamed, latest, and what the panel says of it."""
+    found, late = [], view.tables.read("late").to_pylist()
+    for answer, versions in all_versions(view.tables).items():
+        streamed = next((rows for _, corrected, rows in reversed(versions) if not corrected), [])
+        as_of, _, latest = versions[-1]
+        newest = max(horizon_of(row) for _, _, rows in versions for row in rows)
+        tuples = latest[0]["tuples"] if latest else 0
+        lacking = lacks(late, answer, versions[-1], SETTINGS.size)
+        for rank in sorted({row.get("rank", 0) for row in (*streamed, *latest)}):
+            mine, other = (
+                next((row for row in rows if row.get("rank", 0) == rank), None) for rows in (streamed, latest)
+            )
+            found.append(
+                {
+                    "order": (-newest, answer, rank),
+                    "streamed": mine,
+                    "latest": other,
+                    "is_changed": not same(mine, other),
+                    "as_of": as_of,
+                    "tuples": tuples,
+                    "coverage": tuples / (tuples + lacking) if tuples + lacking else None,
+                }
+            )
+    return sorted(found, key=lambda row: row["order"])
+
+
+def cells(view: QueryView, row: Row | None) -> list | None:
+    if row is None:
+        return None
+    names = [name for name in row if name not in HIDDEN]
+    return [str(row[name]) if name in ("key", "id", "left_id", "right_id") else row[name] for name in names]
+
+
+def as_expected(view: QueryView, rows: list[Row]) -> list[tuple]:
+    return [
+        (
+            cells(view, row["streamed"]),
+            cells(view, row["latest"]),
+            *(row[name] for name in ("is_changed", "as_of", "tuples", "coverage")),
+        )
+        for row in rows
+    ]
+
+
+def as_shown(rows: list[AnswerRow]) -> list[tuple]:
+    return [(row.streamed, row.latest, row.is_changed, row.as_of, row.tuples, row.coverage) for row in rows]
+
+
+def test_answers_come_newest_first_page_by_page_and_each_once(view, expected):
+    shown = [page.rows for page in pages(view, limit=37)]
+    assert all(len(rows) <= 37 for rows in shown)
+    rows = [row for part in shown for row in part]
+    assert as_shown(rows) == as_expected(view, expected)
+    if view.query.table is None:
+        assert any(row.is_changed for row in rows)
+        assert any(not row.is_changed for row in rows)
+
+
+def test_a_page_of_one_has_an_answer_whole(view, expected):
+    first = ask(view, limit=1).rows
+    rows = [row for page in itertools.islice(pages(view, limit=1), 12) for row in page.rows]
+    assert as_shown(rows) == as_expected(view, expected[: len(rows)])
+    assert len({row.id for row in first}) == 1
+
+
+def test_each_answer_has_one_id_of_its_own(view, expected):
+    rows = [row for page in pages(view, limit=500) for row in page.rows]
+    versions = all_versions(view.tables)
+    shown = {row["order"][1] for row in expected}
+    assert len({row.id for row in rows}) == len(shown) <= len(versions)
+    assert all(len(row.id) < 400 for row in rows)
+    assert {row.id for row in rows} == {row.id for page in pages(view, limit=90) for row in page.rows}
+
+
+def test_a_range_of_event_time_and_a_key_have_the_answers_in_them(view, expected):
+    times = sorted(-row["order"][0] for row in expected)
+    low, high = times[len(times) // 3], times[2 * len(times) // 3]
+
+    def is_in(row: Row) -> bool:
+        mine = row["streamed"] or row["latest"]
+        if "window_end" in mine:
+            return mine["window_start"] < high and mine["window_end"] > low
+        return any(at is not None and low <= at < high for at in (mine["left_time"], mine["right_time"]))
+
+    rows = [row for page in pages(view, **{"from": low, "to": high, "limit": 50}) for row in page.rows]
+    assert as_shown(rows) == as_expected(view, [row for row in expected if is_in(row)])
+    assert 0 < len(rows) < len(expected)
+    if "key" not in expected[0]["order"][1] and "key" in (expected[0]["streamed"] or {}):
+        of_key = [row for row in expected if row["order"][1][0] == "k2" and is_in(row)]
+        rows = [row for page in pages(view, **{"from": low, "to": high, "key": "k2"}) for row in page.rows]
+        assert as_shown(rows) == as_expected(view, of_key) != []
+
+
+def expected_right(view: QueryView) -> list[tuple[int, float]]:
+    """The share at each point of arrival time with a version, by the definition."""
+    every, late = all_versions(view.tables), view.tables.read("late").to_pylist()
+    horizons = {
+        answer: max(horizon_of(row) for _, _, rows in versions for row in rows) for answer, versions in every.items()
+    }
+    streamed = [
+        (horizons[a], as_of) for a, versions in every.items() for as_of, corrected, _ in versions if not corrected
+    ]
+    given: dict[tuple, int] = {}
+    right: dict[tuple, list[tuple[int, bool]]] = {}
+    for answer, versions in every.items():
+        mine = [as_of for as_of, corrected, _ in versions if not corrected]
+        latest = versions[-1][2]
+        if mine or latest:
+            due = [as_of for horizon, as_of in streamed if horizon >= horizons[answer]]
+            given[answer] = min(mine) if mine else min([*due, versions[0][0]])
+            is_known = not lacks(late, answer, versions[-1], SETTINGS.size)
+            right[answer] = [
+                (as_of, is_known and len(rows) == len(latest) and all(map(same, rows, latest)))
+                for as_of, _, rows in versions
+            ]
+    points = []
+    for at in sorted({as_of for versions in right.values() for as_of, _ in versions} | {*given.values()}):
+        counted = [right[answer] for answer, since in given.items() if since <= at]
+        in_force = [[is_right for as_of, is_right in versions if as_of <= at][-1:] for versions in counted]
+        points.append((at, sum(map(any, in_force)) / len(counted)))
+    return points
+
+
+def test_the_share_that_was_right_is_that_of_the_answers_in_force_that_no_correction_changes(view):
+    shown = ask(view).right
+    assert list(zip(shown.at, shown.share, strict=True)) == pytest.approx(expected_right(view))

@@ -1,0 +1,183 @@
+"""The panel `promise`, held against plain Python over the tables' rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from local_driver import correct_here
+from panel_stream import PROMISE, SIZE, SLIDE, PanelStream, query_over, run_stream
+from tailrace.correction.promise_state import PromiseState
+from tailrace.panels import promise, right_answers, uncorrected_answers
+from tailrace.panels.promise import NOT_MEASURED, PromiseAnswer, PromiseRequest
+from warehouse import even, make_stream, write_files
+
+
+@pytest.fixture(scope="module")
+def stream(tmp_path_factory) -> PanelStream:
+    return run_stream(tmp_path_factory.mktemp("promise"), {"policy": "hybrid"} | PROMISE)
+
+
+@pytest.fixture(scope="module")
+def answer(stream) -> PromiseAnswer:
+    return promise.read(stream.view, PromiseRequest())
+
+
+def _small(directory, disorder: dict[str, Any], corrects: bool = True, **declared: Any) -> PanelStream:
+    tuples = make_stream(300, 3)
+    write_files(tuples, directory / "in", even(300, 3))
+    small = PanelStream(query_over(directory, disorder, **declared), directory / "wh", tuples)
+    small.driver.run(100)
+    if corrects:
+        correct_here(small.query, small.warehouse)
+    return small
+
+
+def test_the_state_is_the_one_that_the_newest_buckets_give(stream, answer):
+    state = PromiseState.read(stream.view.layout)
+    assert (answer.state, answer.detail) == (state.state, state.detail)
+    assert answer.state in ("kept", "broken")
+
+
+def test_it_shows_what_the_policy_promises(answer):
+    assert answer.promised.model_dump() == PROMISE | {"accuracy": None, "of": None}
+    assert (answer.answers[0].error, answer.answers[0].risk) == (0.1, 0.1)
+
+
+def test_the_measured_errors_are_the_rows_of_quality(stream, answer):
+    rows = sorted(stream.rows("quality"), key=lambda row: row["bucket_start"])
+    (of_value,) = answer.answers
+    assert of_value.answer == "value"
+    assert len(rows) > 2
+    assert of_value.series.start == [row["bucket_start"] for row in rows]
+    assert of_value.series.end == [row["bucket_end"] for row in rows]
+    for name in ("share", "mean_error", "worst_error", "answers", "corrected", "missing", "mean_k_ms"):
+        assert getattr(of_value.series, name) == [row[name] for row in rows], name
+    assert max(of_value.series.worst_error) > 0
+
+
+def test_a_range_has_the_buckets_that_begin_in_it(stream, answer):
+    start = answer.answers[0].series.start
+    part = promise.read(stream.view, PromiseRequest(from_=start[1], to=start[2]))
+    assert part.answers[0].series.start == start[1:3]
+    nothing = promise.read(stream.view, PromiseRequest(from_=0, to=1))
+    assert (nothing.answers, nothing.right) == ([], None)
+    assert nothing.note == "no answers of this range were measured"
+
+
+def test_by_default_it_shows_as_many_buckets_as_a_chart_has_points(stream, answer, monkeypatch):
+    monkeypatch.setattr(promise, "POINTS", 2)
+    newest = promise.read(stream.view, PromiseRequest())
+    assert newest.answers[0].series.start == answer.answers[0].series.start[-2:]
+
+
+def _plain_right(stream: PanelStream, low: int, high: int) -> tuple[float, float, int]:
+    """The shares of answers that were right as streamed and are right now, and their number, by loops over rows."""
+    streamed = {(row["key"], row["window_end"]): row["value"] for row in stream.rows("results")}
+    latest: dict[tuple, tuple] = {}
+    for row in stream.rows("corrections"):
+        identity = row["key"], row["window_end"]
+        latest[identity] = max(latest.get(identity, (0,)), (row["as_of"], row["retracted"], row["value"]))
+    runs = [(row["arrived_from"] or 0, row["arrived_to"]) for row in stream.rows("correction_runs")]
+    lacking = set()
+    for row in stream.rows("late"):
+        if not any(start < row["arrived"] <= end for start, end in runs):
+            ends = range(row["pane_start"] + SLIDE, row["pane_start"] + SIZE + 1, SLIDE)
+            lacking |= {(row["key"], end) for end in ends if end <= row["frontier"]}
+    answers = [one for one in {*streamed, *latest, *lacking} if low < one[1] <= high]
+    right = whole = 0
+    for one in answers:
+        assert one not in latest or not latest[one][1], "no answer is retracted here"
+        whole += one not in lacking
+        is_same = one in streamed and (one not in latest or abs(latest[one][2] - streamed[one]) < 1e-6)
+        right += one not in lacking and is_same
+    return right / len(answers), whole / len(answers), len(answers)
+
+
+def test_right_are_the_answers_that_equal_their_latest_version_and_lack_no_late_tuple(stream, answer):
+    right = answer.right
+    ends = answer.answers[0].series
+    assert (right.start, right.end) == (ends.start[0], ends.end[-1])
+    streamed, corrected, answers = _plain_right(stream, right.start, right.end)
+    assert right.answers == answers > 1_000
+    assert (right.streamed, right.corrected) == pytest.approx((streamed, corrected))
+    assert 0.5 < right.streamed < right.corrected < 1
+
+
+def test_of_many_answers_those_of_the_newest_buckets_are_compared(stream, answer, monkeypatch):
+    ends = answer.answers[0].series
+    monkeypatch.setattr(right_answers, "MOST_ANSWERS", sum(ends.answers[-2:]) + sum(ends.missing[-2:]))
+    right = promise.read(stream.view, PromiseRequest()).right
+    assert (right.start, right.end) == (ends.start[-2], ends.end[-1])
+    streamed, corrected, answers = _plain_right(stream, right.start, right.end)
+    assert (right.streamed, right.corrected, right.answers) == (
+        pytest.approx(streamed),
+        pytest.approx(corrected),
+        answers,
+    )
+    monkeypatch.setattr(right_answers, "MOST_ANSWERS", 1)
+    assert promise.read(stream.view, PromiseRequest()).right.start == ends.start[-1]
+
+
+def test_with_too_many_late_tuples_it_says_that_the_share_is_not_known(stream, monkeypatch):
+    monkeypatch.setattr(uncorrected_answers, "MOST_ROWS", 1)
+    unknown = promise.read(stream.view, PromiseRequest())
+    assert (unknown.right.streamed, unknown.right.corrected) == (None, None)
+    assert "rows of late tuples are not corrected" in unknown.note
+
+
+def test_once_all_is_corrected_every_answer_is_right(tmp_path):
+    small = _small(tmp_path, {"policy": "k_slack", "k": "300 ms"})
+    right = promise.read(small.view, PromiseRequest()).right
+    streamed, corrected, answers = _plain_right(small, right.start, right.end)
+    assert (right.streamed, right.corrected, right.answers) == (pytest.approx(streamed), 1.0, answers)
+    assert right.streamed < corrected == 1.0
+
+
+def test_coverage_stands_beside_the_threshold_of_each_batch(stream, answer):
+    by_batch: dict[int, dict[str, Any]] = defaultdict(dict)
+    for row in stream.rows("metrics"):
+        by_batch[row["committed"]] = row
+    rows = [by_batch[at] for at in sorted(by_batch)]
+    assert answer.coverage.at == sorted(by_batch)
+    assert answer.coverage.coverage == [row["coverage"] for row in rows]
+    assert answer.coverage.threshold == [row["threshold"] for row in rows]
+    assert answer.coverage.threshold_now == rows[-1]["threshold"] is not None
+
+
+def test_the_threshold_of_a_count_is_that_of_its_promise(tmp_path):
+    of_count = _small(tmp_path, {"policy": "hybrid", "error": 0.5, "risk": 0.1}, aggregate={"function": "count"})
+    coverage = promise.read(of_count.view, PromiseRequest()).coverage
+    assert coverage.threshold_now == pytest.approx(0.5)
+
+
+def test_a_policy_without_a_threshold_has_none(tmp_path):
+    of_quantile = _small(tmp_path, {"policy": "quantile"} | PROMISE)
+    coverage = promise.read(of_quantile.view, PromiseRequest()).coverage
+    assert set(coverage.threshold) == {None}
+    assert coverage.threshold_now is None
+    assert any(coverage.coverage)
+
+
+def test_columns_of_answers_come_in_the_order_of_the_query(tmp_path):
+    aggregate = {"total": {"function": "sum", "column": "value"}, "number": {"function": "count"}}
+    disorder = {"policy": "quantile", "of": ["number"]} | PROMISE
+    named = promise.read(_small(tmp_path, disorder, aggregate=aggregate).view, PromiseRequest())
+    assert [each.answer for each in named.answers] == ["total", "number"]
+    assert [each.risk for each in named.answers] == [None, 0.1]
+    assert named.promised.of == ["number"]
+
+
+def test_before_a_correction_nothing_is_measured(tmp_path):
+    before = promise.read(_small(tmp_path, {"policy": "hybrid"} | PROMISE, corrects=False).view, PromiseRequest())
+    assert (before.state, before.note, before.answers, before.right) == ("unknown", NOT_MEASURED, [], None)
+    assert len(before.coverage.at) == 3
+
+
+def test_a_query_that_has_not_run_shows_its_promise(tmp_path):
+    write_files(make_stream(5, 1), tmp_path / "in", [0, 5])
+    idle = PanelStream(query_over(tmp_path, {"policy": "hybrid"} | PROMISE), tmp_path / "wh", [])
+    nothing = promise.read(idle.view, PromiseRequest())
+    assert (nothing.promised.error, nothing.state, nothing.coverage.at) == (0.1, "unknown", [])

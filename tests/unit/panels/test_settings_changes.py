@@ -1,0 +1,66 @@
+"""The changes of the settings, from rows of the table `facts`."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from late_tables import SCHEMA
+from tailrace.panels.settings_changes import QUIET, describe, read_changes, within_range
+from tailrace.storage.layout import Layout
+from tailrace.storage.tables import Tables
+
+
+@pytest.fixture
+def tables(tmp_path) -> Tables:
+    """Facts as the driver stamps them, in files in any order: two settings, a quiet time after each, and a plan."""
+    tables = Tables(Layout(tmp_path / "readings"))
+    tables.create(SCHEMA, ["facts"])
+    first, second = {"policy": "k_slack", "k": "200 ms"}, {"policy": "k_slack", "k": "350 ms"}
+    rows = [(2, 50, second, "quiet: up to 5"), (2, 20, second, "found"), (1, 0, first, "declared")]
+    rows += [(1, 12, first, "quiet: up to 1")]
+    for version, tick, value, evidence in rows:
+        row = {"about": "settings", "version": version, "from_tick": tick, "value": json.dumps(value)}
+        tables.add("facts", pa.Table.from_pylist([row | {"evidence": evidence}], SCHEMA["facts"]))
+    plan = {"about": "plan", "version": 7, "from_segment": 3, "value": "{}", "evidence": "balanced"}
+    tables.add("facts", pa.Table.from_pylist([plan], SCHEMA["facts"]))
+    return tables
+
+
+def test_a_quiet_time_is_no_change_of_the_settings(tables):
+    changes = read_changes(tables, 100)
+    assert [(change.at, change.version, change.what) for change in changes] == [
+        (None, 1, "policy k_slack, K 200 ms"),
+        (1_200, 1, QUIET),
+        (2_000, 2, "K 200 ms → 350 ms"),
+        (5_000, 2, QUIET),
+    ]
+
+
+def test_what_was_in_force_at_the_beginning_of_a_range_is_no_quiet_time(tables):
+    changes = read_changes(tables, 100)
+    assert [change.at for change in within_range(changes, 1_500, 3_000)] == [None, 2_000]
+    assert [change.at for change in within_range(changes, 2_000, 5_000)] == [2_000, 5_000]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        ({"policy": "none"}, {"policy": "k_slack", "k": "1 s"}, "policy none → k_slack, K none → 1 s"),
+        (
+            {"policy": "cache_duration", "initial": "2 s"},
+            {"policy": "k_slack", "k": "2 s"},
+            "policy cache_duration → k_slack",
+        ),
+        ({"error": 0.1, "of": None}, {"error": 0.05, "of": ["a", "b"]}, "error 0.1 → 0.05, of none → a, b"),
+        ({"error": 0.1}, {"error": 0.1}, "the same settings"),
+    ],
+)
+def test_a_change_is_described_by_what_differs(before, after, what):
+    assert describe(before, after) == what
+
+
+def test_without_facts_there_is_no_change(tmp_path):
+    assert read_changes(Tables(Layout(tmp_path / "readings")), 100) == []
