@@ -164,6 +164,7 @@ def test_tasks_link_to_the_drivers_log_and_to_the_tables(place, monkeypatch):
     supervise = dag.get_task("supervise")
     links = {link.name: link.get_link(supervise, ti_key=None) for link in supervise.operator_extra_links}
     assert links == {
+        "Stream": "http://airflow:8080/tailrace/queries/readings?part=frontier",
         "Driver log": "http://airflow:8080/tailrace/driver_log/stream_readings",
         "Tables": "http://airflow:8080/assets?name_pattern=readings.",
     }

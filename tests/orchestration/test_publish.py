@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from tailrace.orchestration import assets
 from tailrace.orchestration.commit_trigger import CommitTrigger
 from tailrace.orchestration.publish_operator import PublishOperator
 from tailrace.orchestration.settings import find
+from tailrace.storage.status import Status
 from tailrace.storage.tables import Tables
 
 
@@ -63,8 +65,11 @@ def publish(place):
 
 def test_an_event_tells_what_a_table_has_gained(answer, publish, layout):
     write_status(layout, 1)
+    replace(Status.read(layout), coverage=0.5, committed=3000).write(layout)
     answer(1000, 2000)
-    first = {"rows": 2, "total_rows": 2, "as_of": "1970-01-01T00:00:02.000Z", "coverage": None, "promise": "unknown"}
+    first = {"rows": 2, "total_rows": 2, "as_of": "1970-01-01T00:00:02.000Z", "coverage": 0.5, "promise": "unknown"}
+    first |= {"committed": "1970-01-01T00:00:03.000Z", "promise_detail": "nothing is measured yet"}
+    first |= {"page": "/tailrace/queries/readings?part=promise"}
     assert publish() == first
     answer(3000)
     answer(4000)
@@ -86,7 +91,9 @@ def test_the_state_of_the_promise_is_told(answer, publish, layout):
     row |= {"error": 0.05, "risk": 0.1}
     Tables(layout).add("quality", with_times(pa.Table.from_pylist([row]), SCHEMA["quality"]))
     answer(1000)
-    assert publish()["promise"] == "broken"
+    extra = publish()
+    assert extra["promise"] == "broken"
+    assert extra["promise_detail"].startswith("100.00% of the newest 9 answers are off by 0.05 or more")
 
 
 def test_no_change_has_two_events_and_a_compaction_has_none(answer, publish, layout):

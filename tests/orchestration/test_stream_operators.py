@@ -24,6 +24,7 @@ from tailrace.drivers.homes import program_of
 from tailrace.ground.errors import Busy, Refused
 from tailrace.orchestration import driver_lifecycle, settings, stream_operators, writable
 from tailrace.orchestration.drain_operator import DrainOperator
+from tailrace.orchestration.stream_dags import stream_dags
 from tailrace.orchestration.stream_operators import (
     DEPLOYED,
     WATCHED,
@@ -392,6 +393,23 @@ def test_the_driver_that_replaces_a_hung_one_takes_up_no_edit(make_operator, hos
         resume(make_operator(SuperviseOperator), context, verdict("hung", host.driver.pid), [], deployment)
     assert DeployedQuery.read(layout) == on_record
     assert [command_of for command_of, _ in host.deployed] == [command, command]
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_the_events_of_a_stream_that_has_ended_have_its_promise_as_far_as_it_can_be_read(
+    host, context, layout, place, is_read, monkeypatch
+):
+    task = stream_dags()["stream_readings"].get_task("supervise")
+    write_status(layout, 1)
+    host.is_now("ended", 0)
+    events = {asset: SimpleNamespace(extra={}) for asset in task.outlets}
+    if not is_read:
+        layout.table("quality").mkdir(parents=True)
+        layout.table("quality").joinpath("_delta_log").mkdir()
+        layout.table("quality").joinpath("_delta_log", f"{0:020}.json").write_text("{")
+    assert "readings: ended" in resume(task, context | {"outlet_events": events}, verdict("ended"), [])
+    assert {asset.name for asset in events} == {"readings.late", "readings.quarantine", "readings.metrics"}
+    assert {event.extra.get("promise") for event in events.values()} == {"unknown" if is_read else None}
 
 
 def test_a_task_whose_driver_has_given_up_fails_with_the_problem_that_it_reported(make_operator, host, context, layout):

@@ -80,6 +80,20 @@ MUTATIONS = (
         (f"{WATCH}::test_a_task_whose_driver_has_given_up_fails_with_the_problem_that_it_reported",),
     ),
     Mutation(
+        "an unreadable promise fails no task that has done its work",
+        "orchestration/event_extra.py",
+        "except Exception as error:",
+        "except KeyError as error:",
+        (f"{WATCH}::test_the_events_of_a_stream_that_has_ended_have_its_promise_as_far_as_it_can_be_read",),
+    ),
+    Mutation(
+        "links of documentation hold where Airflow has a path",
+        "orchestration/links.py",
+        "prefix = urlsplit(_base_url()).path",
+        'prefix = urlsplit("").path',
+        ("tests/orchestration/test_links.py",),
+    ),
+    Mutation(
         "a second run is skipped",
         "orchestration/watch_claim.py",
         "if run in states and states[run].get(_TASK) not in OVER:",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airflow.sdk import Asset, AssetWatcher
+from pydantic import JsonValue
 
 from tailrace.orchestration.commit_trigger import INTERVAL_S, PUBLISHED, CommitTrigger
 from tailrace.orchestration.gap_trigger import GapTrigger
+from tailrace.orchestration.links import page_url
 from tailrace.query.query import Query
 
 STREAM_WRITES = ("late", "quarantine", "metrics")  # without `results`: publish_<query> has its events
@@ -13,11 +17,21 @@ CORRECTION_READS, CORRECTION_WRITES = ("late",), ("quality",)  # without `correc
 CALIBRATION_READS, CALIBRATION_WRITES = ("metrics",), ("proposals",)
 
 
+_PARTS = {
+    "late": "late",
+    "uncorrected": "late",
+    "quarantine": "quarantine",
+    "metrics": "frontier",
+    "corrections": "ledger",
+    "quality": "promise",
+    "proposals": "ledger",
+}
+"""The parts of a query's page that show its assets; the others are in `answers`."""
+
+
 def tables(query: Query, names: tuple[str, ...]) -> list[Asset]:
     """Assets of a query's tables, identified by the query's name wherever the warehouse is."""
-    return [
-        Asset(name=f"{query.name}.{name}", uri=f"tailrace://{query.name}/{name}", group="tailrace") for name in names
-    ]
+    return [_asset(query.name, name) for name in names]
 
 
 def sources(query: Query) -> list[Asset]:
@@ -30,8 +44,7 @@ def sources(query: Query) -> list[Asset]:
 def uncorrected(query: Query, gap_ms: int) -> Asset:
     """Asset of the query's uncorrected late tuples; its watcher has an event when they span more than Γ."""
     watcher = AssetWatcher(name=f"{query.name}.gap", trigger=GapTrigger.of(query, gap_ms))
-    uri = f"tailrace://{query.name}/uncorrected"
-    return Asset(name=f"{query.name}.uncorrected", uri=uri, group="tailrace", watchers=[watcher])
+    return _asset(query.name, "uncorrected", [watcher])
 
 
 def published(query: Query) -> list[Asset]:
@@ -42,5 +55,11 @@ def published(query: Query) -> list[Asset]:
 def commits(query: Query, interval_s: float = INTERVAL_S) -> Asset:
     """Asset of the query's commits; its watcher has an event when there are new answers, at most once an interval."""
     watcher = AssetWatcher(name=f"{query.name}.answers", trigger=CommitTrigger(query.name, interval_s))
-    uri = f"tailrace://{query.name}/commits"
-    return Asset(name=f"{query.name}.commits", uri=uri, group="tailrace", watchers=[watcher])
+    return _asset(query.name, "commits", [watcher])
+
+
+def _asset(query: str, name: str, watchers: Sequence[AssetWatcher] = ()) -> Asset:
+    """Return an asset of a query; Airflow's page of it shows its `extra`, which leads to the page of the query."""
+    extra: dict[str, JsonValue] = {"page": page_url(query, _PARTS.get(name, "answers"))}
+    uri = f"tailrace://{query}/{name}"
+    return Asset(name=f"{query}.{name}", uri=uri, group="tailrace", watchers=list(watchers), extra=extra)

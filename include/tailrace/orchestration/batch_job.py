@@ -14,8 +14,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tailrace.drivers import fence
 from tailrace.orchestration import settings, spark_connection
+from tailrace.orchestration.event_extra import add_to_events
 from tailrace.orchestration.form import check_conf
-from tailrace.orchestration.links import TablesLink
+from tailrace.orchestration.links import StreamLink, TablesLink
 from tailrace.orchestration.passed_connections import passed_connections
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.submit import Options
@@ -35,7 +36,9 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
         The query's name, and the file that declares it.
     """
 
-    operator_extra_links = (TablesLink(),)
+    operator_extra_links = (StreamLink(), TablesLink())
+    part: ClassVar[str] = "ledger"
+    """The part of the query's page that the task is about."""
 
     job: ClassVar[str]
     """Name of this kind of job, which no other kind has: it marks the job's processes."""
@@ -71,6 +74,7 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
             if self._process is not None and self._process.returncode == _EXIT_REFUSED:
                 raise AirflowFailException(str(error)) from None
             raise
+        add_to_events(context, self.outlets, Layout.of(warehouse, self.query), self.log.warning)
 
     def on_kill(self) -> None:
         """Kill spark-submit and all its descendants: the Python of the app would outlive its JVM."""

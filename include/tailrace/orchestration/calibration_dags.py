@@ -9,6 +9,7 @@ from airflow.sdk import DAG, CronTriggerTimetable, Param
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.orchestration import assets, settings
 from tailrace.orchestration.calibration_operators import CalibrateOperator
+from tailrace.orchestration.links import doc_line
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_dags import MEMORY, RETRIES
 
@@ -56,7 +57,8 @@ def _dag(declaration: Declared) -> DAG:
         params={"dry_run": _dry_run(takes_proposals), "driver_memory": MEMORY},
         default_args=RETRIES,
         tags=["tailrace", "calibration", declaration.query.kind, name],
-        doc_md=_DOC.format(name=name, file=declaration.file.name, policy=policy_text.strip()),
+        doc_md=doc_line(name, "ledger")
+        + _DOC.format(name=name, file=declaration.file.name, policy=policy_text.strip()),
     ) as dag:
         CalibrateOperator(
             task_id="calibrate",

@@ -9,6 +9,7 @@ from airflow.sdk import DAG, AssetOrTimeSchedule, CronDataIntervalTimetable, Par
 from tailrace.ground.duration import format_duration, ms
 from tailrace.orchestration import assets, settings
 from tailrace.orchestration.correction_operators import CorrectOperator, WaitOperator
+from tailrace.orchestration.links import doc_line
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_dags import MEMORY, RETRIES
 from tailrace.query.query import Query
@@ -110,4 +111,5 @@ def _schedule(query: Query) -> CronDataIntervalTimetable | AssetOrTimeSchedule:
 def _doc(declaration: Declared) -> str:
     name, correction = declaration.query.name, declaration.query.correction
     gap = _GAP.format(name=name, gap=format_duration(ms(correction.gap))) if correction.gap else _NO_GAP
-    return _DOC.format(name=name, file=declaration.file.name, schedule=correction.schedule, gap=gap)
+    doc = _DOC.format(name=name, file=declaration.file.name, schedule=correction.schedule, gap=gap)
+    return doc_line(name, "ledger") + doc

@@ -104,6 +104,8 @@ def requested_interval(context: Context) -> tuple[int, int]:
 class WaitOperator(StreamOperator):
     """Waits in the triggerer until stream and history have committed up to the end of the run's interval."""
 
+    part = "ledger"
+
     def execute(self, context: Context) -> None:
         with refusals_fail():
             check_conf(context)

@@ -37,7 +37,7 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "notifications": [f"{_ROOM}.http_notifier.HttpNotifier"],
-        "extra-links": [f"{_ROOM}.links.DriverLogLink", f"{_ROOM}.links.TablesLink"],
+        "extra-links": [f"{_ROOM}.links.{name}" for name in ("StreamLink", "DriverLogLink", "TablesLink")],
     }
 
 

@@ -7,6 +7,7 @@ from airflow.sdk import DAG
 from tailrace.ground.duration import format_duration
 from tailrace.orchestration import assets, settings
 from tailrace.orchestration.commit_trigger import INTERVAL_S
+from tailrace.orchestration.links import doc_line
 from tailrace.orchestration.publish_operator import PublishOperator
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_dags import RETRIES
@@ -20,7 +21,9 @@ that is scheduled on one of them runs when there is something new, at most once 
 | `rows`, `total_rows` | rows that the table has gained since the event before, and has |
 | `as_of` | the point of arrival time up to which its newest answers count what had come |
 | `coverage` | the share of the tuples that came in time |
-| `promise` | `kept` or `broken` by the newest measured errors, or `unknown` |
+| `committed` | the arrival time up to which everything was taken in |
+| `promise`, `promise_detail` | `kept` or `broken` by the newest measured errors, or `unknown`; and these errors |
+| `page` | the page where more stands |
 
 The triggerer looks once in {interval} while this DAG is not paused. What is committed while it is paused, or while
 Airflow is down, is in the next event. No change has two events: each run compares the table with the event before.
@@ -49,7 +52,8 @@ def _dag(declaration: Declared, interval_s: float) -> DAG:
         max_active_runs=1,
         default_args=RETRIES,
         tags=["tailrace", "publication", declaration.query.kind, name],
-        doc_md=_DOC.format(
+        doc_md=doc_line(name, "answers")
+        + _DOC.format(
             name=name,
             file=declaration.file.name,
             assets=" and ".join(f"`{table.name}`" for table in published),

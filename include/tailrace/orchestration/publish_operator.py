@@ -8,9 +8,9 @@ from typing import Any
 from airflow.sdk import Asset, Context
 from airflow.sdk.exceptions import AirflowSkipException
 
+from tailrace.orchestration.event_extra import query_extra
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.stream_operators import StreamOperator
-from tailrace.storage.status import Status
 
 _NEWEST = 20  # events that are searched for ours: anyone may add an event by hand
 
@@ -19,8 +19,8 @@ class PublishOperator(StreamOperator):
     """Compares a table with its last asset event, and makes the next event if the table has changed since.
 
     Airflow stores the event together with the task's success, so each change is published exactly once, whatever is
-    killed and retried. `extra` has `rows` (gained since the event before), `total_rows`, `as_of`, `coverage` and
-    `promise`.
+    killed and retried. `extra` has `rows` (gained since the event before), `total_rows`, `as_of`, and what
+    `query_extra` returns.
 
     Parameters
     ----------
@@ -28,27 +28,26 @@ class PublishOperator(StreamOperator):
         The table, which is inlet and outlet of this task.
     """
 
+    part = "answers"
+
     def __init__(self, *, table: Asset, **kwargs: Any) -> None:
         super().__init__(inlets=[table], outlets=[table], **kwargs)
         self.table = table
 
     def execute(self, context: Context) -> None:
-        from tailrace.correction.promise_state import PromiseState  # noqa: PLC0415 (Delta takes long to import)
-        from tailrace.correction.table_snapshot import TableSnapshot  # noqa: PLC0415
+        from tailrace.correction.table_snapshot import TableSnapshot  # noqa: PLC0415 (Delta takes long to import)
 
         with refusals_fail():
             layout = self.layout()
         last = last_extra(context["inlet_events"][self.table].ascending(False).limit(_NEWEST))
-        snapshot, status = TableSnapshot.read(layout, self.table.name.rpartition(".")[2]), Status.read(layout)
+        snapshot = TableSnapshot.read(layout, self.table.name.rpartition(".")[2])
         if (snapshot.rows, snapshot.as_of) == (last.get("total_rows", 0), last.get("as_of")):
             raise AirflowSkipException(f"{self.table.name} has nothing new since its last event")
         extra = {
             "rows": snapshot.rows - last.get("total_rows", 0),
             "total_rows": snapshot.rows,
             "as_of": snapshot.as_of,
-            "coverage": None if status is None else status.coverage,
-            "promise": PromiseState.read(layout).state,
-        }
+        } | query_extra(layout)
         self.log.info("%s: %s", self.table.name, extra)
         context["outlet_events"][self.table].extra = extra
 

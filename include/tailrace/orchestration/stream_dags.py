@@ -8,6 +8,7 @@ from airflow.sdk import DAG, Param
 
 from tailrace.orchestration import assets, settings, submit
 from tailrace.orchestration.drain_operator import DrainOperator
+from tailrace.orchestration.links import doc_line
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, SuperviseOperator
 from tailrace.orchestration.submit import Options
@@ -80,7 +81,9 @@ its first line names that run, and the driver is not touched.
 An edit of the query file comes into force by a deployment: end the stream, and trigger this DAG again. Until then the
 driver runs what was deployed, also after a restart, and the log of `supervise` says in what the file differs.
 
-How it stands is in the log of `supervise`, every minute and when something changes. {late}
+How it stands is in the log of `supervise`: what is wrong comes first, each thing once and at WARNING, and when it is
+over; then what has changed, every minute. A source whose columns don't fit any more ends the driver after a minute, and
+fails `supervise`; records that are rejected one by one end nothing, and are warned of. {late}
 """
 _LATE = "What comes late is corrected by\n`correct_{name}`."
 _NO_LATE = "No tuple is late: each is\nanswered as it comes, by the version of the table that is in force then."
@@ -101,7 +104,8 @@ def _dag(declaration: Declared) -> DAG:
         params=FORM,
         default_args=RETRIES,
         tags=["tailrace", "stream", declaration.query.kind, name],
-        doc_md=_DOC.format(name=name, file=declaration.file.name, late=late.format(name=name)),
+        doc_md=doc_line(name, "frontier")
+        + _DOC.format(name=name, file=declaration.file.name, late=late.format(name=name)),
     ) as dag:
         arguments = {"query": name, "file": str(declaration.file)}
         check = CheckOperator(task_id="check", **arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException
@@ -15,9 +15,10 @@ from tailrace.ground.errors import Refused
 from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.alert_watch import alert_of_end
 from tailrace.orchestration.edits import in_words
+from tailrace.orchestration.event_extra import add_to_events
 from tailrace.orchestration.explanations import explain
 from tailrace.orchestration.form import check_conf
-from tailrace.orchestration.links import DriverLogLink, TablesLink
+from tailrace.orchestration.links import DriverLogLink, StreamLink, TablesLink
 from tailrace.orchestration.notifiers import check_notifiers
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.settings import Declared
@@ -45,7 +46,9 @@ class StreamOperator(BaseOperator):
     """
 
     ui_color = "#e8f1fa"
-    operator_extra_links = (DriverLogLink(), TablesLink())
+    operator_extra_links = (StreamLink(), DriverLogLink(), TablesLink())
+    part: ClassVar[str] = "frontier"
+    """The part of the query's page that the task is about."""
 
     def __init__(self, *, query: str, file: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -165,6 +168,7 @@ class SuperviseOperator(TellsLineage, StreamOperator):
             driver = driver_lifecycle.inspect(host, layout)  # before it is removed, with its exit code
             driver_lifecycle.clear_away(host, layout, deployment)
         if verdict.kind == "ended":
+            add_to_events(context, self.outlets, layout, self.log.warning)
             return message
         self._alert(verdict, driver)
         raise AirflowFailException(message)
