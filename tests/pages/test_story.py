@@ -118,10 +118,11 @@ def test_the_promise_breaks_once_a_part_is_corrected(bed, feed, page):
 
 
 def right_after_correction(page: Page) -> Locator:
-    return page.locator("#part .row").filter(has_text="After correction").locator(".bar")
+    return page.locator("#part .row").filter(has_text="As corrected").locator(".bar")
 
 
 def test_all_is_right_once_all_is_corrected(bed, feed, page):
+    page.get_by_role("tab", name="Promise").click()
     act(page, "Correct")
     expect(right_after_correction(page)).to_have_text("100 %", timeout=LONG_MS)
     runs = Tables(bed.warehouse.layout(QUERY)).read("correction_runs")
