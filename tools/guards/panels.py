@@ -63,6 +63,13 @@ MUTATIONS = (
         (f"{FACTS}::test_what_closed_windows_in_silence_stands_between_the_settings_before_and_after",),
     ),
     Mutation(
+        "facts: what holds for a segment to come is not of the beginning",
+        "panels/stamped_facts.py",
+        "dict.fromkeys(to_come, committed_until(tables.layout)) if to_come else {}",
+        "{}",
+        (f"{FACTS}::test_a_plan_holds_from_the_arrival_of_its_first_segment",),
+    ),
+    Mutation(
         "facts: no more are shown than asked for, though some share a version",
         "panels/stamped_facts.py",
         "return facts[-most:]",
