@@ -60,9 +60,9 @@ class _Arrivals(NamedTuple):
 def read_delays(view: QueryView, until: int) -> Delays | None:
     """Measure the delays of the newest tuples that came by a point of arrival time (ms); None where none came.
 
-    A delay is t_max − event time, with t_max at the end of the tuple's tick, as for the clock. Of what came before these
-    tuples, t_max counts complete ticks; a stream without tuples among them counts as idle. They are read from history;
-    from the source, where that is a log that stays.
+    A delay is t_max − event time, with t_max at the end of the tuple's tick, as for the clock. Of what came before
+    these tuples, t_max counts complete ticks; a stream without tuples among them counts as idle. They are read from
+    history; from the source, where that is a log that stays.
 
     Raises
     ------
