@@ -117,8 +117,8 @@ MUTATIONS = (
     Mutation(
         "promise: no more answers are compared than are read in time",
         "panels/right_answers.py",
-        "np.searchsorted(after, MOST_ANSWERS",
-        "np.searchsorted(after, after[-1]",
+        "np.searchsorted(np.cumsum(counts), MOST_ANSWERS",
+        "np.searchsorted(np.cumsum(counts), counts.sum()",
         (PROMISE,),
     ),
     Mutation(
