@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tailrace.panels import answers
+from tailrace.panels import answer, answers, quarantine
 from tailrace.panels.panel import Panel
 
-PANELS: tuple[Panel, ...] = (answers.PANEL,)
+PANELS: tuple[Panel, ...] = (answers.PANEL, answer.PANEL, quarantine.PANEL)
 """All panels. Their addresses, their rights and their tests follow from this."""
