@@ -14,9 +14,8 @@ from tailrace.panels.cells import texts_of
 from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.reject_advice import QueryLine, RejectAdvice
-from tailrace.panels.rejected_records import OTHERS, RejectedFiles, RejectsByReason
+from tailrace.panels.rejected_records import OTHERS, RejectedFiles, RejectsByReason, groups_of
 from tailrace.storage.progress import committed_until
-from tailrace.storage.rejections import without_values
 
 _LOOKED_AT = 1_000_000  # of the newest records, which are counted by reason
 _HOUR_MS, _LONGEST_SERIES_MS, _POINTS = 3_600_000, 30 * 86_400_000, 120
@@ -149,11 +148,11 @@ def _records(files: RejectedFiles, found: RejectsByReason, request: QuarantineRe
             )
 
 
-def _is_asked(reasons: pa.ChunkedArray, found: RejectsByReason, asked: str | None) -> pa.ChunkedArray | None:
+def _is_asked(reasons: pa.ChunkedArray, found: RejectsByReason, asked: str | None) -> pa.Array | None:
     """Test which reasons are of the group that is asked for; None: all are."""
     if asked is None:
         return None
-    groups = without_values(reasons)
+    groups = groups_of(reasons)
     if asked == OTHERS:
         return pc.invert(pc.is_in(groups, pa.array(found.named, pa.string())))
     return pc.equal(groups, asked)

@@ -68,7 +68,7 @@ def _not_finite(test: str) -> Callable[[_Reject], _Advice | None]:
         condition = test.format(name)
         text = f"where: not ({condition}), which leaves such records out"
         if isinstance(reject.query, AggregateQuery):
-            text = f"columns: {{{name}: 'if({condition}, null, {name})'}}: aggregates leave nulls out; or {text}"
+            text = f'columns: {{{name}: "if({condition}, null, {name})"}}, as aggregates leave nulls out; or {text}'
         return None if reject.field is None else _Advice(reject.field, text)
 
     return advise
@@ -109,7 +109,7 @@ _NAME = "(?P<name>.+?)"
 _RULES: tuple[tuple[str, Callable[[_Reject], _Advice | None]], ...] = (
     (f"{_NAME} is null", _null),
     (f"{_NAME} is NaN", _not_finite("isnan({0})")),
-    (f"{_NAME} is infinite", _not_finite("abs({0}) = double('infinity')")),
+    (f"{_NAME} is infinite", _not_finite("abs({0}) = cast('infinity' as double)")),
     (f"{_NAME} is no time that could be read: .*", _unreadable),
     (f"{_NAME} has (no|a) zone, and the first record has .*", _on_stream("timezone", _ZONE)),
     (f"{_NAME} out of bounds: .*epoch seconds.*", _unit("timestamp_seconds({0})")),

@@ -22,7 +22,8 @@ OTHERS = "other reasons"
 """What stands for all reasons beyond the first hundred."""
 
 _MOST_REASONS = 100
-_AT_ONCE = 256  # records, which may be long
+_AT_ONCE = 16_384  # records
+_BYTES = 1 << 20  # of records at once, as they are stored; in memory they may take some times as many
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class RejectedFile:
     layout: Layout
     fragment: Any
     rows: int
+    size: int
 
     def batches(self, columns: Sequence[str], at_once: int) -> Iterator[pa.Table]:
         """Yield some rows at a time; a column that an earlier release did not write is null."""
@@ -43,11 +45,12 @@ class RejectedFile:
                 yield pa.table({name: none[name] if name in none else rows[name] for name in columns})
 
     def last(
-        self, columns: Sequence[str], count: int, is_asked: Callable[[pa.ChunkedArray], pa.ChunkedArray | None]
+        self, columns: Sequence[str], count: int, is_asked: Callable[[pa.ChunkedArray], pa.Array | None]
     ) -> pa.Table:
         """Return the last rows, the last one first, of those whose reason is asked for."""
         kept: list[pa.Table] = []
-        for rows in self.batches(columns, _AT_ONCE):
+        at_once = min(max(_BYTES * self.rows // max(self.size, 1), 1), _AT_ONCE)
+        for rows in self.batches(columns, at_once):
             mask = is_asked(rows["reason"])
             kept.append(rows if mask is None else rows.filter(mask))
             while len(kept) > 1 and sum(each.num_rows for each in kept[1:]) >= count:
@@ -73,7 +76,12 @@ class RejectedFiles:
             key=lambda each: (str(each.get("max.arrival_time") or ""), each["modification_time"]), reverse=True
         )
         files = tuple(
-            RejectedFile(tables.layout, fragments[unquote(each["path"]).rpartition("/")[2]], each["num_records"] or 0)
+            RejectedFile(
+                tables.layout,
+                fragments[unquote(each["path"]).rpartition("/")[2]],
+                each["num_records"] or 0,
+                each["size_bytes"],
+            )
             for each in actions
         )
         return RejectedFiles(files, sum(file.rows for file in files))
@@ -86,6 +94,12 @@ class RejectedFiles:
                 return
             yield from file.batches(columns, 1 << 16)
             left -= file.rows
+
+
+def groups_of(reasons: pa.ChunkedArray) -> pa.Array:
+    """Return the group of each reason; each distinct one is looked at once."""
+    encoded = reasons.combine_chunks().dictionary_encode()
+    return without_values(encoded.dictionary.cast(pa.string())).take(encoded.indices)
 
 
 @dataclass(frozen=True)
@@ -130,9 +144,9 @@ class RejectsByReason:
     def add(self, rows: pa.Table) -> None:
         """Count rows: their `stream`, `reason` and `arrival_time`."""
         self._arrival.append(select(rows, np.asarray(rows["arrival_time"].is_valid()))["arrival_time"].to_numpy())
-        reasons = rows["reason"].combine_chunks().dictionary_encode()
-        groups = without_values(reasons.dictionary.cast(pa.string())).take(reasons.indices)
-        grouped = pa.table({"reason": groups, "stream": rows["stream"], "arrival_time": rows["arrival_time"]})
+        grouped = pa.table(
+            {"reason": groups_of(rows["reason"]), "stream": rows["stream"], "arrival_time": rows["arrival_time"]}
+        )
         grouped = grouped.group_by("reason", use_threads=False).aggregate(
             [([], "count_all"), ("arrival_time", "max"), ("stream", "first")]
         )

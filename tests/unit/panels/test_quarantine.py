@@ -134,18 +134,17 @@ def test_the_line_of_the_file_that_decides_is_named(view):
         ("event_time out of bounds: before the earliest accepted", "2019-01-01", "1990-01-01"),
         ("id is null", "    key: key", "    key: key\n    where: id is not null"),
         ("key is null", "      share: 1 / amount", "      key: ifnull(key, 'none')"),
-        ("value is NaN", "      share: 1 / amount", "      value: 'if(isnan(value), null, value)'"),
+        ("value is NaN", "      share: 1 / amount", '      value: "if(isnan(value), null, value)"'),
         (
             "value is infinite",
             "      share: 1 / amount",
-            "      value: 'if(abs(value) = double(''infinity''), null, value)'",
+            "      value: \"if(abs(value) = cast('infinity' as double), null, value)\"",
         ),
     ],
 )
 def test_what_is_advised_takes_the_records_or_leaves_them_out(tmp_path, view, reason, old, new):
     advice = next(each.line.advice for each in ask(view).reasons if each.reason == reason)
-    words = new.strip().split("\n")[-1].strip().replace("''", "'").strip("'")
-    assert words.split(": ", 1)[1].strip("'") in advice or old in ("ahead: 1 h", "2019-01-01")
+    assert old in ("ahead: 1 h", "2019-01-01") or new.split(": ")[-1] in advice
     write(tmp_path, [{}, BAD[reason], {}])
     assert ask(run(tmp_path)).total == 1
     assert ask(run(tmp_path, QUERY.replace(old, new), "other")).total == 0
