@@ -18,6 +18,11 @@ _OTHERS = "other reasons"
 _COLUMNS = ["reason", "position"]
 
 
+def without_values(reasons: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return reasons without what each record has of its own, so that records can be counted by them."""
+    return pc.replace_substring_regex(reasons, _VALUE, "")
+
+
 @dataclass(frozen=True)
 class Rejected:
     """The number of records that were rejected for one reason, and one of them: its place and, if known, its text."""
@@ -54,7 +59,7 @@ class Rejections:
 
     def add(self, quarantine: pa.Table) -> None:
         """Count rows of the table `quarantine`."""
-        reason = pc.replace_substring_regex(quarantine["reason"].cast(pa.string()), _VALUE, "")
+        reason = without_values(quarantine["reason"].cast(pa.string()))
         rows = pa.table({"reason": reason, "row": pa.array(range(quarantine.num_rows), pa.int64())})
         grouped = rows.group_by("reason", use_threads=False).aggregate([("row", "count"), ("row", "min")])
         for name, count, first in zip(*(grouped[each].to_pylist() for each in grouped.column_names), strict=True):
