@@ -2,7 +2,7 @@
 
 import { chart } from "../chart.js";
 import { h } from "../dom.js";
-import { count, number, share } from "../format.js";
+import { count, rough, share } from "../format.js";
 import { range } from "../range.js";
 import { bar, table } from "../table.js";
 import { empty, figures, section } from "../ui.js";
@@ -48,7 +48,7 @@ function show(data, context) {
           title: "Boundaries between tasks",
           sync: "emd",
           height: 220,
-          y: { show: number },
+          y: { show: rough },
           none: "The boundaries have not moved: no partition plan is on record.",
         }),
       ),

@@ -82,27 +82,27 @@ const columns = [
     show: (run) => (isTime(run.arrived_to) && !isTime(run.arrived_from) ? "the beginning" : time(run.arrived_from)),
   },
   { title: "to", show: (run) => time(run.arrived_to) },
-  { title: "As of", hint: "Arrival up to which history was read", show: (run) => time(run.as_of) },
   { title: "Result", show: result },
+  {
+    title: "Run",
+    show: (run) => (airflowAddress(run.run_url) ? airflowLink(airflowAddress(run.run_url), "Airflow") : "–"),
+  },
   { title: "Late", number: true, show: (run) => count(run.late) },
   { title: "Answers", number: true, show: (run) => count(run.answers) },
   { title: "Retracted", number: true, show: (run) => value(run.retracted) },
   { title: "K", number: true, show: (run) => duration(run.k_ms) },
   { title: "Accuracy", number: true, show: (run) => share(run.accuracy) },
-  { title: "Interval", class: "text", show: (run) => longText(asText(run.interval), 80) },
   { title: "Started", show: (run) => time(run.started_at) },
+  { title: "Interval", class: "text", show: (run) => longText(asText(run.interval), 80) },
+  { title: "As of", hint: "Arrival up to which history was read", show: (run) => time(run.as_of) },
   { title: "Evidence", class: "text", show: (run) => longText(asText(run.evidence), 160) },
-  {
-    title: "Run",
-    show: (run) => (airflowAddress(run.run_url) ? airflowLink(airflowAddress(run.run_url), "Airflow") : "–"),
-  },
 ];
 
 // Leave out the columns that no run has: queries without calibrations have several.
 const filled = (runs) =>
   columns.filter(
     (column, place) =>
-      place < 5 ||
+      place < 4 ||
       runs.some((run) => {
         const shown = column.show(run);
         return shown !== "–" && !(shown instanceof Element && shown.classList.contains("none"));

@@ -123,7 +123,7 @@ function coverageOf(data) {
     x: { values: series.at, name: "Arrival" },
     height: 200,
     y: { show: share, max: 1 },
-    lines: known(now) ? [{ at: now, label: `threshold ${isSeries ? "now " : ""}${share(now)}`, tone: "bad" }] : [],
+    lines: known(now) && !isSeries ? [{ at: now, label: `threshold ${share(now)}`, tone: "bad" }] : [],
     bands: known(now) ? [{ from: now, to: 1, tone: "good" }] : [],
     series: [{ name: "coverage", values: series.coverage }, ...(series.threshold.some(known) ? [threshold] : [])],
     none: "No window has closed yet.",

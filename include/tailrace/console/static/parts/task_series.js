@@ -1,7 +1,7 @@
 // One line for each task or boundary of a join, and how unevenly its load is spread.
 
 import { chart, columns } from "../chart.js";
-import { number } from "../format.js";
+import { number, rough } from "../format.js";
 
 const STYLES = ["line", "dash", "dot"];
 const TONES = ["ink", "soft"];
@@ -35,12 +35,13 @@ export function loadCharts(loads, select) {
       ...select,
       title: "Load of each task",
       height: 220,
-      y: { show: number, zero: true },
+      y: { show: rough, zero: true },
       none: "No load is on record for this range.",
     }),
     chart({
       ...select,
       title: "Imbalance: the most loaded task by the mean",
+      height: 220,
       x: { values: imbalance.at, name: "Arrival" },
       y: { show: (value) => `${number(Math.round(value * 100) / 100)} ×`, min: 0 },
       lines: [{ at: 1, label: "even", tone: "good" }],
