@@ -214,9 +214,11 @@ def test_rows_keep_their_order_while_the_reader_points_at_them(site, window):
 def test_what_is_open_or_focused_stays_so_when_the_page_is_updated(site, window):
     points = {"at": [NOW - 2000, NOW - 1000], "k_ms": [200, 350], "frontier": [NOW - 3000, NOW - 2000]}
     site.query("q", frontier={"from": NOW - 3000, "to": NOW, "series": points})
+    site.answers["queries/q/summary"][1]["state"]["why"] = "because " * 100
     page = shown(window, "queries/q")
+    page.locator("#summary summary").click()
     page.get_by_text("Show as a table: K, the slack").click()
-    row = page.locator("details[open] tbody tr")
+    row = page.locator(".as-table[open] tbody tr")
     expect(row).to_have_count(2)
     page.get_by_role("button", name="Copy link").focus()
     more = {"at": [*points["at"], NOW], "k_ms": [200, 350, 400], "frontier": [*points["frontier"], NOW - 400]}
@@ -224,6 +226,7 @@ def test_what_is_open_or_focused_stays_so_when_the_page_is_updated(site, window)
     page.clock.fast_forward(6000)
     expect(row).to_have_count(3)
     expect(row.first).to_contain_text("400 ms")
+    expect(page.locator("#summary details")).to_have_attribute("open", "")
     expect(page.get_by_role("button", name="Copy link")).to_be_focused()
 
 

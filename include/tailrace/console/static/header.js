@@ -23,6 +23,7 @@ export function header(name, row, context) {
       copyButton(() => window.location.href, "Copy link"),
     ),
     row.state?.why ? h("p", { class: "lead" }, longText(row.state.why, 400)) : null,
+    row.note && row.note !== row.state?.why ? h("p", { class: "note" }, longText(row.note, 400)) : null,
     figures([
       [
         "Promise",

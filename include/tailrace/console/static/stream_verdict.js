@@ -17,7 +17,8 @@ const illOf = (answer) =>
 export function verdict(worst, hasCards, showAll) {
   const ill = illOf(worst);
   const total = worst.total ?? worst.queries?.length ?? 0;
-  const many = Math.max(ill.length, (worst.ill ?? 0) + ill.filter(isBrokenAlone).length);
+  const alone = ill.filter(isBrokenAlone).length; // not in the server's count
+  const many = (worst.ill ?? ill.length - alone) + alone;
   const some = count(many);
   const words = !total
     ? "No streams are declared yet."
