@@ -66,15 +66,15 @@ export const columns = [
     hint: "Share of the tuples that windows held when they closed",
     show: (row) => share(row.coverage),
   },
-  { title: "Late, 1 h", number: true, show: (row) => count(row.late_hour) },
-  { title: "Quarantined, 1 h", number: true, show: (row) => count(row.quarantined_hour) },
+  { title: "Late, 1\u00a0h", number: true, show: (row) => count(row.late_hour) },
+  { title: "Quarantined, 1\u00a0h", number: true, show: (row) => count(row.quarantined_hour) },
   { title: "Answers", sort: "answers", number: true, show: (row) => count(row.answers) },
   {
     title: "Last correction",
     show: (row) => (row.last_correction ? time(row.last_correction.at, brief) : "–"),
   },
   {
-    title: "Starts, 1 d",
+    title: "Starts, 1\u00a0d",
     sort: "starts",
     number: true,
     hint: "How often the driver started in the last day",

@@ -31,10 +31,12 @@ function changed(row, place, type) {
   return valueOf(latest ? now : was, type);
 }
 
+// Return the state of an answer: the worst that is true of it. One that lacks late tuples may be wrong as it is.
 function stateOf(row) {
   if (row.latest === null || row.latest === undefined) return badge("retracted", "bad");
-  if (row.streamed === null || row.streamed === undefined) return badge("added later", "warn");
-  return row.is_changed ? badge("corrected", "warn") : badge("as streamed", "good");
+  if (row.coverage < 1 && row.coverage !== null) return badge("lacks late tuples", "warn");
+  if (row.streamed === null || row.streamed === undefined) return badge("added by correction", "good");
+  return row.is_changed ? badge("corrected", "good") : badge("as streamed", "good");
 }
 
 // Give each row a name of its own: the rows of a ranking have one id.
@@ -131,7 +133,7 @@ function charts(data, context) {
       summary: "By arrival time: it climbs as corrections come",
       y: { show: share, max: 1 },
       lines: [{ at: 1, label: "100 %", tone: "good" }],
-      series: [{ name: "right by then", values: right.share, style: right.at.length < 40 ? "points" : "line" }],
+      series: [{ name: "right by then", values: right.share }],
       none: "No answers to measure in this range.",
     }),
   );
@@ -167,7 +169,12 @@ function show(data, context) {
             [
               ...fixed,
               { title: "State", show: stateOf },
-              { title: "Coverage", number: true, show: (row) => share(row.coverage) },
+              {
+                title: "Coverage",
+                number: true,
+                hint: "Share of the tuples so far that the latest version has",
+                show: (row) => share(row.coverage),
+              },
               { title: "Tuples", number: true, show: (row) => count(row.tuples) },
               { title: "K", number: true, show: (row) => duration(row.k_ms) },
               {

@@ -1,14 +1,14 @@
 // One line for each task or boundary of a join, and how unevenly its load is spread.
 
 import { chart, columns } from "../chart.js";
-import { number, rough } from "../format.js";
+import { rough, share } from "../format.js";
 
 const STYLES = ["line", "dash", "dot"];
 const TONES = ["ink", "soft"];
 const MOST = 12; // more lines can't be told apart
 
 // Return x and the lines; each of `lists` is as long as `at`. A time that is null is the beginning of the range.
-export function many(at, lists, title, start) {
+export function many(at, lists, title, start, path = undefined) {
   const rows = Array.isArray(lists) ? lists.slice(0, MOST) : [];
   const names = rows.map((_, place) => `${title} ${place + 1}`);
   const times = (at ?? []).map((ms) => ms ?? start);
@@ -20,6 +20,7 @@ export function many(at, lists, title, start) {
   const lines = names.map((name, place) => ({
     name,
     values: series[name],
+    path,
     style: STYLES[place % 3],
     tone: TONES[Math.floor(place / 3) % 2],
   }));
@@ -40,11 +41,11 @@ export function loadCharts(loads, select) {
     }),
     chart({
       ...select,
-      title: "Imbalance: the most loaded task by the mean",
+      title: "Imbalance: the most loaded task above the mean",
       height: 220,
       x: { values: imbalance.at, name: "Arrival" },
-      y: { show: (value) => `${number(Math.round(value * 100) / 100)} ×`, min: 0 },
-      lines: [{ at: 1, label: "even", tone: "good" }],
+      y: { show: share, zero: true },
+      lines: [{ at: 0, label: "even", tone: "good" }],
       series: [{ name: "worst batch", values: imbalance.imbalance }],
       none: "The imbalance of this range is not on record.",
     }),
