@@ -159,14 +159,17 @@ function showTabs() {
   const known = page.summary?.parts;
   const all = Object.keys(PARTS).filter((part) => part !== "answer" && (!known || known.includes(part)));
   const chosen = page.part === "answer" ? "answers" : page.part;
-  const shown = known ? all : [chosen];
+  const isAbsent = !known && ABSENT.includes(page.summaryFailure?.status);
+  const shown = isAbsent ? [] : known ? all : [chosen];
   render(
     place("tabs"),
-    tabs(
-      shown.map((part) => ({ id: part, title: titleOf(part, page.summary), href: queryAddress(name, { part }) })),
-      chosen,
-      (part) => go(part, {}),
-    ),
+    shown.length
+      ? tabs(
+          shown.map((part) => ({ id: part, title: titleOf(part, page.summary), href: queryAddress(name, { part }) })),
+          chosen,
+          (part) => go(part, {}),
+        )
+      : null,
   );
   place("part").setAttribute("aria-labelledby", `tab-${chosen}`);
   if (shownTab !== chosen || !known) place(`tab-${chosen}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
