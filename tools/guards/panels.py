@@ -16,6 +16,16 @@ PROMISE, LATE, HOLDING = (f"tests/unit/panels/test_{name}.py" for name in ("prom
 
 MUTATIONS = (
     Mutation(
+        "times are no numbers of a chart",
+        "panels/answer_chart.py",
+        "[name for name in compared if name not in TIMES]",
+        "list(compared)",
+        (
+            "tests/unit/cli/test_picture.py::"
+            "test_answers_are_those_of_a_key_as_streamed_and_as_corrected_else_the_share_that_was_right",
+        ),
+    ),
+    Mutation(
         "ledger: what is late between two gaps belongs to neither",
         "panels/ledger.py",
         "lies_in = (arrived > low[of_gap]) & (arrived <= high[of_gap])",
