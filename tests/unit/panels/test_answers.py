@@ -336,5 +336,5 @@ def test_columns_of_a_list_of_keys_stand_for_the_key_and_integers_beyond_doubles
     ]
     assert [row.latest for row in shown.rows] == [["DE", 1, EPOCH, EPOCH + 1000, 1, "1", 1.0, str(big)]]
     assert shown.keys == ['["DE",1]']
-    with pytest.raises(Refused, match="^key DE: the query's keys are lists of country, shop"):
+    with pytest.raises(Refused, match=r"^key DE: the query's keys are lists of country, shop"):
         ask(view, key="DE")
