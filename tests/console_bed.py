@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 
@@ -28,6 +30,7 @@ from tailrace.storage.status import Status
 ROOT = Path(__file__).parents[1]
 ROLES = {USER: "admin", "op": "op", "user": "user", "viewer": "viewer", WITHOUT_LOGS: "user", ONLY_SPEEDS: "user"}
 PAGES = "/tailrace/"
+LOCAL = {"TAILRACE_ENGINE": "local"}
 _WAIT_S = 240.0
 
 
@@ -100,6 +103,7 @@ def environment(warehouse: Warehouse, hosting: EmbeddedHost) -> dict[str, str]:
     connection = {"conn_type": "tailrace_driver_host", **address}
     connection["extra"] = {"programs": str(hosting.directory / "programs")}
     return {
+        **LOCAL,
         KEPT_HOST: str(hosting.directory),
         "AIRFLOW__CORE__AUTH_MANAGER": "console_rights.RightsByUser",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in ROLES.items()),
@@ -120,10 +124,11 @@ def running_bed(home: Path) -> Iterator[Bed]:
     warehouse = console_warehouse.build(home)
     for builder in console_poison.BUILDERS:
         builder(warehouse)
-    with EmbeddedHost(home / "drivers") as hosting:
+    # What spark-submit starts runs in its own process, without a Spark context: drivers by the DAGs start as fast.
+    with patch.dict(os.environ, LOCAL), EmbeddedHost(home / "drivers") as hosting:
         airflow = EmbeddedAirflow(home / "airflow", ROOT / "dags", environment(warehouse, hosting))
         with airflow:
             passwords = json.loads((airflow.directory / "passwords.json").read_text())
             bed = Bed(warehouse, hosting, airflow, passwords)
-            bed.await_dags("stream_speeds", "correct_speeds")
+            bed.await_dags("stream_speeds", "correct_speeds", "stream_orders", "correct_orders")
             yield bed

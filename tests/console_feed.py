@@ -12,7 +12,10 @@ import pyarrow as pa
 
 from console_warehouse import write_files
 from tailrace.generators.delays import DelayModel, epoch_ms
-from tailrace.generators.replay import generate
+from tailrace.generators.replay import TIME, generate
+
+LATE_IDS = 10_000_000
+"""The first id of the readings that a test lets come late."""
 
 
 class Feed:
@@ -22,6 +25,7 @@ class Feed:
     """
 
     def __init__(self, directory: Path, start_ms: int, model: DelayModel, rate: int = 20, minutes: int = 60) -> None:
+        self.start_ms, self.late_ids = start_ms, list[int]()
         self._directory = directory
         self._table = generate(minutes * 60 * rate, rate, 4, model, 1, start_ms)
         self._arrival_ms = epoch_ms(self._table["arrival_time"])
@@ -44,6 +48,20 @@ class Feed:
             write_files(self._directory, rows, 1)
         self._given = max(end, self._given)
         return rows
+
+    def give_late(self, start_ms: int, end_ms: int, number: int, value: float) -> None:
+        """Write readings of a range of event time that arrive after all that was given; their ids go into `late_ids`."""
+        arrival_ms = int(self._arrival_ms[self._given - 1])
+        template, ids = self._table.slice(0, number), range(LATE_IDS, LATE_IDS + number)
+        columns = {
+            "id": pa.array(ids, pa.int64()),
+            "event_time": pa.array(np.linspace(start_ms, end_ms - 1, number).astype(np.int64)).cast(TIME),
+            "arrival_time": pa.array(np.full(number, arrival_ms)).cast(TIME),
+            "sensor": template["sensor"],
+            "value": pa.array([value] * number, pa.float64()),
+        }
+        write_files(self._directory, pa.table(columns), 1)
+        self.late_ids += ids
 
     def _run(self) -> None:
         while not self._stopped.wait(2):

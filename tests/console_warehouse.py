@@ -261,6 +261,19 @@ def spoil(warehouse: Warehouse, name: str) -> None:
     _write(warehouse, name, "readings", table.drop_columns(["value"]), 1)
 
 
+def orders(warehouse: Warehouse) -> None:
+    """A query that was never run: what it reads comes as a test has it come, see `console_feed`."""
+    warehouse.declare(
+        "orders",
+        {"readings": {"key": "sensor"}},
+        kind="aggregate",
+        window={"size": "10 s", "slide": "5 s"},
+        disorder={"policy": "cache_duration", "initial": "500 ms", "accuracy": 0.99, "idle": "1 d"},
+        aggregate={"function": "sum", "column": "value"},
+    )
+    warehouse.source("orders", "readings").mkdir(parents=True)
+
+
 def strange(warehouse: Warehouse) -> None:
     """Queries that are no running streams: refused, without their file, never run, edited since their deployment."""
     text = (warehouse.queries / "levels.yaml").read_text()
@@ -281,7 +294,7 @@ def damage(warehouse: Warehouse, name: str, table: str) -> None:
     last.write_text(last.read_text()[:40])
 
 
-BUILDERS = (speeds, levels, trades, copies, meetings, districts, broken, strange)
+BUILDERS = (speeds, levels, trades, copies, meetings, districts, broken, orders, strange)
 
 
 def build(home: Path) -> Warehouse:

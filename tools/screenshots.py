@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page
 
@@ -36,11 +37,25 @@ Act = Callable[[Page], object]
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture of a page, by its address below the console, once something was done on it."""
+    """A picture of a page.
+
+    Attributes
+    ----------
+    address : str
+        Below the console.
+    act : callable
+        What is done on the page before.
+    is_whole : bool
+        Whether it shows the whole page; else what the screen does.
+    expected : str
+        A part of what the browser's console may say about it.
+    """
 
     name: str
     address: str
     act: Act = lambda page: None
+    is_whole: bool = True
+    expected: str | None = None
 
 
 def shots(parts: dict[str, list[str]]) -> Iterator[Shot]:
@@ -58,13 +73,15 @@ def shots(parts: dict[str, list[str]]) -> Iterator[Shot]:
             if part in parts[query]:
                 yield Shot(f"{query}-{part}", f"queries/{query}?part={part}")
     for action in ("Deploy", "Correct", "Calibrate"):
-        yield Shot(f"action-{action.lower()}", "queries/trades", lambda page, title=action: open_dialog(page, title))
+        yield Shot(
+            f"action-{action.lower()}", "queries/trades", lambda page, title=action: open_dialog(page, title), False
+        )
     yield Shot("empty", "queries/unborn")
     yield Shot("empty-answers", "queries/unborn?part=answers")
-    yield Shot("damaged", "queries/damaged?part=answers")
+    yield Shot("damaged", "queries/damaged?part=answers", expected="status of 409")
     yield Shot("broken", "queries/broken")
     yield Shot("without-file", "queries/lost?part=settings")
-    yield Shot("unknown", "queries/nobody")
+    yield Shot("unknown", "queries/nobody", expected="status of 404")
     yield Shot("hostile", "queries/poisoned?part=answers")
     yield Shot("hostile-quarantine", "queries/poisoned?part=quarantine")
 
@@ -102,14 +119,19 @@ def draw(bed: Bed, browser: Browser, directory: Path, only: str) -> list[str]:
                 page = window.page(PAGES + shot.address)
                 await_page(page)
                 shot.act(page)
-                height = page.evaluate("document.documentElement.scrollHeight")
-                clip = {"x": 0, "y": 0, "width": size["width"], "height": min(max(height, size["height"]), MOST_PX)}
-                page.screenshot(path=file, full_page=True, clip=clip)
+                page.screenshot(path=file, full_page=shot.is_whole, clip=clip_of(page, size) if shot.is_whole else None)
                 page.close()
-                said += [f"{file.name}: {fault}" for fault in window.faults[before:]]
+                faults = (fault for fault in window.faults[before:] if not (shot.expected and shot.expected in fault))
+                said += [f"{file.name}: {fault}" for fault in faults]
                 print(file, flush=True)
             window.context.close()
     return said
+
+
+def clip_of(page: Page, size: dict[str, int]) -> Any:
+    """The part of a page that is drawn: all of it, up to a height."""
+    height = page.evaluate("document.documentElement.scrollHeight")
+    return {"x": 0, "y": 0, "width": size["width"], "height": min(max(height, size["height"]), MOST_PX)}
 
 
 @contextmanager

@@ -42,7 +42,9 @@ def press_until(page: Page, name: str, key: str = "Tab", role: str = "link") -> 
 
 @pytest.mark.parametrize("address", ["", f"queries/{QUERY}?part=frontier", f"queries/{QUERY}?part=answers"])
 def test_everything_is_reached_by_tab_and_seen_to_have_the_focus(window, address):
-    page = window().page(PAGES + address)
+    page = window().page()
+    page.clock.install()
+    page.goto(PAGES + address)
     await_page(page)
     page.clock.pause_at(page.evaluate("Date.now()") + 1000)  # so that nothing is drawn again meanwhile
     pressable, reached, seen = page.evaluate(PRESSABLE), set(), set()

@@ -1,0 +1,177 @@
+"""The whole story in the browser: deploy, watch, see the promise break, correct, see 100 %, find the late tuple.
+
+Its tests share one stream, in this order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+import chromium
+from chromium import Watched
+from console_bed import PAGES
+from console_feed import Feed
+from console_pages import await_page
+from console_warehouse import MINUTE_MS, spoil
+from tailrace.generators.delays import delay_model
+from tailrace.ground.duration import format_time
+from tailrace.storage.tables import Tables
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("console"), pytest.mark.timeout(1800)]
+
+QUERY = "orders"
+LONG_MS = 600_000
+"""Longest wait for what a run of a DAG brings about."""
+
+LATE, VALUE = 40, 1000.0
+MINUTE_S = 60
+
+
+@pytest.fixture(scope="module")
+def feed(bed) -> Feed:
+    start_ms = (bed.warehouse.now_ms // MINUTE_MS - 30) * MINUTE_MS
+    feed = Feed(
+        bed.warehouse.source(QUERY, "readings"), start_ms, delay_model("exponential:30 ms"), rate=10, minutes=30
+    )
+    feed.give(start_ms + 4 * MINUTE_MS)
+    return feed
+
+
+@pytest.fixture(scope="module")
+def page(bed, browser) -> Iterator[Page]:
+    """A page that stays open all the time, of a user who may trigger runs, and may not administrate."""
+    window: Watched = chromium.open_window(browser, bed.url)
+    window.context.add_cookies(chromium.cookies(bed.url, bed.api("user").token))
+    page = window.page(f"{PAGES}queries/{QUERY}")
+    await_page(page)
+    page.get_by_role("button", name="UTC").click()
+    yield page
+    assert window.unexpected() == []
+    window.context.close()
+
+
+def figure(page: Page, name: str) -> Locator:
+    """The value of a key figure at the head of the page."""
+    return (
+        page.locator("#summary dl > div").filter(has=page.locator("dt", has_text=re.compile(f"^{name}$"))).locator("dd")
+    )
+
+
+def act(page: Page, title: str, **fields: str) -> None:
+    """Open an action's dialog, fill it in, send it, and follow no link."""
+    button = page.get_by_role("button", name=f"{title} …", exact=True)
+    expect(button).not_to_have_attribute("aria-disabled", "true", timeout=LONG_MS)
+    button.click()
+    dialog = page.get_by_role("dialog")
+    for label, value in fields.items():
+        dialog.get_by_label(re.compile(f"^{label}")).fill(value)
+    dialog.get_by_role("button", name=title, exact=True).click()
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_role("status").filter(has_text=f"{title}: sent to Airflow")).to_be_visible()
+
+
+def field_of(time_ms: int) -> str:
+    """A time as a field of a form has it, in UTC."""
+    return format_time(time_ms).removesuffix("Z")[:19]
+
+
+def state(page: Page) -> Locator:
+    return page.locator("#summary .big")
+
+
+def test_a_stream_is_deployed_from_its_page_and_the_page_leads_to_its_run(bed, feed, page):
+    expect(state(page)).to_have_text("not deployed")
+    act(page, "Deploy")
+    run = page.get_by_role("link", name=re.compile("See its run")).get_attribute("href")
+    assert run.startswith(f"{bed.url}/dags/stream_{QUERY}/runs/")
+    expect(state(page)).to_have_text(re.compile("running|waiting"), timeout=LONG_MS)
+    with bed.client("user") as client:
+        run_id = run.rsplit("/", 1)[1]
+        assert client.get(f"/api/v2/dags/stream_{QUERY}/dagRuns/{run_id}").json()["state"] == "running"
+
+
+def test_numbers_move_while_one_watches(bed, feed, page):
+    expect(figure(page, "Answers")).not_to_have_text("–", timeout=LONG_MS)
+    before = figure(page, "Answers").inner_text()
+    feed.give(feed.start_ms + 6 * MINUTE_MS)
+    expect(figure(page, "Answers")).not_to_have_text(before, timeout=LONG_MS)
+    expect(figure(page, "Unread rows")).to_have_text("0", timeout=LONG_MS)
+
+
+def test_what_comes_late_is_counted(bed, feed, page):
+    feed.give_late(feed.start_ms + MINUTE_MS, feed.start_ms + 3 * MINUTE_MS, LATE, VALUE)
+    feed.give(feed.start_ms + 8 * MINUTE_MS)
+    expect(figure(page, "Late, last hour")).to_have_text(re.compile(rf"^{LATE}$|^[5-9]\d$"), timeout=LONG_MS)
+
+
+def test_the_promise_breaks_once_a_part_is_corrected(bed, feed, page):
+    act(page, "Correct", From=field_of(feed.start_ms + MINUTE_MS), To=field_of(feed.start_ms + 2 * MINUTE_MS))
+    expect(figure(page, "Promise")).to_contain_text("broken", timeout=LONG_MS)
+    page.get_by_role("tab", name="Promise").click()
+    expect(page.locator("#part")).to_contain_text("promise broken")
+    expect(page.locator("#part")).to_contain_text("at least 0.99 promised")
+    expect(right_after_correction(page)).not_to_have_text("100 %")
+
+
+def right_after_correction(page: Page) -> Locator:
+    return page.locator("#part .row").filter(has_text="After correction").locator(".bar")
+
+
+def test_all_is_right_once_all_is_corrected(bed, feed, page):
+    act(page, "Correct")
+    expect(right_after_correction(page)).to_have_text("100 %", timeout=LONG_MS)
+    runs = Tables(bed.warehouse.layout(QUERY)).read("correction_runs")
+    assert sum(runs["late"].to_pylist()) >= LATE
+    page.get_by_role("tab", name="Ledger").click()
+    expect(page.get_by_role("row").filter(has_text="correction")).to_have_count(runs.num_rows)
+
+
+def test_one_answer_shows_its_versions_and_the_late_tuple_that_changed_it(bed, feed, page):
+    page.get_by_role("tab", name="Answers").click()
+    page.get_by_role("form", name="Range").get_by_label(re.compile("from")).fill(field_of(feed.start_ms + MINUTE_MS))
+    page.get_by_role("form", name="Range").get_by_label(re.compile("^to")).fill(field_of(feed.start_ms + 2 * MINUTE_MS))
+    page.get_by_role("form", name="Range").get_by_role("button", name="Show").click()
+    page.locator("tr.marked").get_by_role("link", name="Versions").first.click()
+    part = page.locator("#part")
+    expect(part).to_contain_text("stream")
+    expect(part).to_contain_text("correction")
+    expect(part).to_contain_text(re.compile("|".join(map(str, feed.late_ids))))
+    expect(part).to_contain_text("part-")  # the file it came in
+    shared = page.url
+    page.goto(shared)
+    expect(page.locator("#part")).to_contain_text(re.compile("|".join(map(str, feed.late_ids))))
+
+
+def test_a_wrong_column_shows_as_broken_within_a_minute(bed, feed, page):
+    """By the clocks of the driver and of the page, and not by how long a busy machine takes for them."""
+    page.goto(f"{bed.url}{PAGES}")
+    await_page(page)
+    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=re.compile(f"^{QUERY}")))
+    expect(row).not_to_contain_text("broken")
+    page.clock.install()
+    page.goto(f"{bed.url}{PAGES}")
+    await_page(page)
+    spoil(bed.warehouse, QUERY)
+    reports = set()
+
+    def has_problem() -> bool:
+        report = bed.status(QUERY)
+        reports.add(report.at_ms)
+        return report.problem is not None
+
+    bed.until(has_problem)
+    assert len(reports) <= MINUTE_S, "the driver reports each second"
+    page.clock.fast_forward(MINUTE_S * 1000)
+    expect(row).to_contain_text("broken")
+    expect(row).to_contain_text("it has no column 'value'")
+
+
+def test_the_stream_is_drained_from_its_page(bed, feed, page):
+    page.goto(f"{bed.url}{PAGES}queries/{QUERY}")
+    await_page(page)
+    act(page, "Drain")
+    expect(state(page)).to_have_text(re.compile("drained|stopped"), timeout=LONG_MS)
