@@ -101,7 +101,7 @@ def read(view: QueryView, request: AnswersRequest) -> AnswersShown:
     latest = model.identity.latest(versions)
     missing = missing_tuples(view, latest)[model.identity.find(versions, latest)]
     names = shown_columns(view, versions)
-    compared = [name for name in names if name not in model.row_identity]
+    compared = [name for name in names if name not in (*model.row_identity, *view.query.key_names)]
     sides = SideBySide.of(model, versions, missing, compared)
     place = model.identity.find(sides.given(model.identity.columns), found)
     ranks = [column.to_numpy() for column in sides.given(row_key(model)).columns]
