@@ -120,8 +120,8 @@ def as_shown(rows: list[AnswerRow]) -> list[tuple]:
 
 
 def test_answers_come_newest_first_page_by_page_and_each_once(view, expected):
-    shown = [page.rows for page in pages(view, limit=37)]
-    assert all(len(rows) <= 37 for rows in shown)
+    shown = [page.rows for page in pages(view, limit=137)]
+    assert all(len(rows) <= 137 for rows in shown)
     rows = [row for part in shown for row in part]
     assert as_shown(rows) == as_expected(view, expected)
     if view.query.table is None:
@@ -131,7 +131,7 @@ def test_answers_come_newest_first_page_by_page_and_each_once(view, expected):
 
 def test_a_page_of_one_has_an_answer_whole(view, expected):
     first = ask(view, limit=1).rows
-    rows = [row for page in itertools.islice(pages(view, limit=1), 12) for row in page.rows]
+    rows = [row for page in itertools.islice(pages(view, limit=1), 6) for row in page.rows]
     assert as_shown(rows) == as_expected(view, expected[: len(rows)])
     assert len({row.id for row in first}) == 1
 
@@ -142,7 +142,7 @@ def test_each_answer_has_one_id_of_its_own(view, expected):
     shown = {row["order"][1] for row in expected}
     assert len({row.id for row in rows}) == len(shown) <= len(versions)
     assert all(len(row.id) < 400 for row in rows)
-    assert {row.id for row in rows} == {row.id for page in pages(view, limit=90) for row in page.rows}
+    assert {row.id for row in rows} == {row.id for page in pages(view, limit=190) for row in page.rows}
 
 
 def test_a_range_of_event_time_and_a_key_have_the_answers_in_them(view, expected):
@@ -160,7 +160,7 @@ def test_a_range_of_event_time_and_a_key_have_the_answers_in_them(view, expected
         there = [(-max(horizons), *row["order"][1:], row) for row, horizons in mine if horizons]
         return [row for *_, row in sorted(there, key=lambda each: each[:3])]
 
-    rows = [row for page in pages(view, **{"from": low, "to": high, "limit": 50}) for row in page.rows]
+    rows = [row for page in pages(view, **{"from": low, "to": high, "limit": 120}) for row in page.rows]
     assert as_shown(rows) == as_expected(view, in_range(expected))
     assert 0 < len(rows) < len(expected)
     if "key" in expected[0]["rows"][0]:
@@ -259,16 +259,17 @@ def test_a_chart_is_thinned(windows, monkeypatch):
 
 
 def test_what_lies_beyond_those_looked_at_is_said_and_follows(windows, monkeypatch):
-    whole = as_shown([row for page in pages(windows, limit=40) for row in page.rows])
-    monkeypatch.setattr(module, "_LOOKED_AT", 41)
-    first = ask(windows, limit=40)
-    assert first.note == "Keys, chart and share are of 41 answers; older ones follow."
-    assert as_shown([row for page in pages(windows, limit=40) for row in page.rows]) == whole
+    def listed() -> list[tuple]:
+        return as_shown([row for page in pages(windows, limit=150) for row in page.rows])
+
+    whole = listed()
+    monkeypatch.setattr(module, "_LOOKED_AT", 150)
+    assert ask(windows, limit=150).note == "Keys, chart and share are of 150 answers; older ones follow."
+    assert listed() == whole
     monkeypatch.setattr(module, "_LOOKED_AT", 10_000)
     monkeypatch.setattr(newest_answers, "_MANY", 0)
-    assert as_shown([row for page in pages(windows, limit=40) for row in page.rows]) == whole
     monkeypatch.setattr(newest_answers, "_AT_ONCE", 0)
-    assert as_shown([row for page in pages(windows, limit=40) for row in page.rows]) == whole
+    assert listed() == whole
 
 
 def test_no_file_of_older_answers_is_read(tmp_path):
