@@ -13,7 +13,7 @@ from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.columns import Ints
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.matching import select
-from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL, EARLIEST_MS, LATEST_MS
 from tailrace.kind.protocol import windowed
 from tailrace.panels.answer_chart import AnswerChart, chart_of
 from tailrace.panels.answer_ids import AnswerId
@@ -32,8 +32,8 @@ _MOST_KEYS, _LONGEST_KEY = 200, 500
 class AnswersRequest(PanelRequest):
     """The answers to be listed: of a range of event time (ms), of a key, after a place in the list."""
 
-    start: int | None = Field(default=None, alias="from")
-    end: int | None = Field(default=None, alias="to")
+    start: int | None = Field(default=None, alias="from", ge=EARLIEST_MS, le=LATEST_MS)
+    end: int | None = Field(default=None, alias="to", ge=EARLIEST_MS, le=LATEST_MS)
     key: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
     before: str | None = None

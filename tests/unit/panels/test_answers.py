@@ -16,6 +16,7 @@ from query_views import Row, all_versions, horizon_of, lacks, view_of
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Damaged, Refused
+from tailrace.panels import answer as one_answer
 from tailrace.panels import answer_chart, newest_answers
 from tailrace.panels import answers as module
 from tailrace.panels.answers import AnswerRow, AnswersRequest, AnswersShown, read
@@ -296,7 +297,7 @@ def test_a_place_a_range_and_a_key_that_are_none_are_refused(windows):
     with pytest.raises(Refused, match=r"^from, to: .* is not after"):
         ask(windows, **{"from": EPOCH, "to": EPOCH})
     assert ask(windows, key="nobody").note == "There are no answers here."
-    for settings in ({"limit": 0}, {"limit": 1001}, {"other": 1}, {"from": "soon"}):
+    for settings in ({"limit": 0}, {"limit": 1001}, {"other": 1}, {"from": "soon"}, {"to": 1 << 60}):
         with pytest.raises(ValidationError):
             ask(windows, **settings)
 
@@ -339,3 +340,33 @@ def test_columns_of_a_list_of_keys_stand_for_the_key_and_integers_beyond_doubles
     assert shown.keys == ['["DE",1]']
     with pytest.raises(Refused, match=r"^key DE: the query's keys are lists of country, shop"):
         ask(view, key="DE")
+
+
+def test_answers_without_a_key_and_with_names_have_a_chart_of_each_number(tmp_path):
+    (tmp_path / "in").mkdir()
+    late = {"event_time": EPOCH + 10, "arrival_time": EPOCH + 9000, "id": "late", "value": 2.5, "name": "z"}
+    rows = [
+        {"event_time": EPOCH + 1000 * n, "arrival_time": EPOCH + 1000 * n, "id": f"t{n}", "value": 0.5, "name": "a"}
+        for n in range(8)
+    ]
+    write_json([*rows, late], tmp_path / "in", 0)
+    stream = {name: name for name in ("event_time", "arrival_time", "id")}
+    stream |= {"source": {"format": "json", "path": str(tmp_path / "in")}}
+    declared = {"name": "readings", "kind": "aggregate", "streams": {"readings": stream}, "window": {"size": "1 s"}}
+    named = {"total": {"function": "sum", "column": "value"}, "newest": {"function": "last", "column": "name"}}
+    query = declared_query(declared | {"aggregate": named | {"number": {"function": "count"}}})
+    Driver(query, tmp_path / "wh").run(flush=True)
+    correct(query, tmp_path / "wh", CorrectionRange(), no_spark)
+    view = view_of(query, tmp_path / "wh")
+    shown = ask(view)
+    assert [each.name for each in shown.chart.series] == ["total", "number"]
+    assert (shown.chart.series[0].streamed[0], shown.chart.series[0].latest[0]) == (0.5, 3.0)
+    assert shown.keys == []
+    (changed,) = [row for row in shown.rows if row.is_changed]
+    one = one_answer.read(view, one_answer.AnswerRequest(id=changed.id))
+    assert [(each.id, each.values) for each in one.late] == [("late", {"value": 2.5, "name": "z"})]
+    assert (
+        "The correction of everything made it total 3 instead of 0.5, newest z instead of a, number 2 instead of 1"
+        in one.summary
+    )
+    assert "1 tuple came late, at 2020-01-01T00:00:09.000Z, 8990 ms after its event time, from " in one.summary
