@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tailrace.answers.by_pair import PairAnswers
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.panels.cells import Cell, ShownColumn
 from tailrace.panels.late_tuples import LateTuples
@@ -113,7 +114,8 @@ def _end(view: QueryView, every: list[_Version], late: LateTuples) -> str:
 
 
 def _named(version: _Version) -> str:
-    return f"The correction of {version.interval}"
+    is_of_all = version.interval == str(CorrectionRange())
+    return f"The correction of {'everything' if is_of_all else version.interval}"
 
 
 def _number(late: LateTuples, arrived: tuple[int | None, int | None]) -> int:

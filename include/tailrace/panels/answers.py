@@ -13,7 +13,7 @@ from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.columns import Ints
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.matching import select
-from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL, EARLIEST_MS, LATEST_MS
 from tailrace.kind.protocol import windowed
 from tailrace.panels.answer_chart import AnswerChart, chart_of
 from tailrace.panels.answer_ids import AnswerId
@@ -32,8 +32,8 @@ _MOST_KEYS, _LONGEST_KEY = 200, 500
 class AnswersRequest(PanelRequest):
     """The answers to be listed: of a range of event time (ms), of a key, after a place in the list."""
 
-    start: int | None = Field(default=None, alias="from")
-    end: int | None = Field(default=None, alias="to")
+    start: int | None = Field(default=None, alias="from", ge=EARLIEST_MS, le=LATEST_MS)
+    end: int | None = Field(default=None, alias="to", ge=EARLIEST_MS, le=LATEST_MS)
     key: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
     before: str | None = None
@@ -101,7 +101,7 @@ def read(view: QueryView, request: AnswersRequest) -> AnswersShown:
     latest = model.identity.latest(versions)
     missing = missing_tuples(view, latest)[model.identity.find(versions, latest)]
     names = shown_columns(view, versions)
-    compared = [name for name in names if name not in model.row_identity]
+    compared = [name for name in names if name not in (*model.row_identity, *view.query.key_names)]
     sides = SideBySide.of(model, versions, missing, compared)
     place = model.identity.find(sides.given(model.identity.columns), found)
     ranks = [column.to_numpy() for column in sides.given(row_key(model)).columns]

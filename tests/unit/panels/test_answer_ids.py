@@ -16,7 +16,8 @@ from tailrace.panels.cells import LONGEST
 from tailrace.query.declared import declared_query
 from warehouse import EPOCH
 
-KEYS = ["a", "<b>\u2028", "x" * 2_000_000, "x" * 2_000_000 + "y", ""]
+LONG = "ÿz" * 150
+KEYS = ["a", "<b>\u2028", "x" * 2_000_000, "x" * 2_000_000 + "y", "", LONG]
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +51,13 @@ def test_a_long_key_is_cut_in_cells_and_no_choice(view):
     keys = {row.latest[3]: row.latest[0] for row in shown.rows}
     assert keys[2] == "x" * LONGEST + "… (2,000,000 characters in all)"
     assert keys[1] == KEYS[1]
-    assert shown.keys == ["", "<b>\u2028", "a"]
+    assert shown.keys == ["", "<b>\u2028", "a", LONG]
     assert len(shown.model_dump_json()) < 20_000
+
+
+@pytest.mark.parametrize("key", ["<b>\u2028", LONG, "", "x" * 2_000_000])
+def test_a_key_is_found_whatever_the_log_knows_of_long_texts(view, key):
+    assert [row.latest[3] for row in read_list(view, AnswersRequest(key=key)).rows] == [KEYS.index(key)]
 
 
 def test_an_id_with_times_beyond_the_calendar_or_other_types_is_refused(view):

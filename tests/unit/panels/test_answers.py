@@ -16,6 +16,7 @@ from query_views import Row, all_versions, horizon_of, lacks, view_of
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Damaged, Refused
+from tailrace.panels import answer as one_answer
 from tailrace.panels import answer_chart, newest_answers
 from tailrace.panels import answers as module
 from tailrace.panels.answers import AnswerRow, AnswersRequest, AnswersShown, read
@@ -120,8 +121,8 @@ def as_shown(rows: list[AnswerRow]) -> list[tuple]:
 
 
 def test_answers_come_newest_first_page_by_page_and_each_once(view, expected):
-    shown = [page.rows for page in pages(view, limit=37)]
-    assert all(len(rows) <= 37 for rows in shown)
+    shown = [page.rows for page in pages(view, limit=137)]
+    assert all(len(rows) <= 137 for rows in shown)
     rows = [row for part in shown for row in part]
     assert as_shown(rows) == as_expected(view, expected)
     if view.query.table is None:
@@ -131,7 +132,7 @@ def test_answers_come_newest_first_page_by_page_and_each_once(view, expected):
 
 def test_a_page_of_one_has_an_answer_whole(view, expected):
     first = ask(view, limit=1).rows
-    rows = [row for page in itertools.islice(pages(view, limit=1), 12) for row in page.rows]
+    rows = [row for page in itertools.islice(pages(view, limit=1), 6) for row in page.rows]
     assert as_shown(rows) == as_expected(view, expected[: len(rows)])
     assert len({row.id for row in first}) == 1
 
@@ -142,7 +143,7 @@ def test_each_answer_has_one_id_of_its_own(view, expected):
     shown = {row["order"][1] for row in expected}
     assert len({row.id for row in rows}) == len(shown) <= len(versions)
     assert all(len(row.id) < 400 for row in rows)
-    assert {row.id for row in rows} == {row.id for page in pages(view, limit=90) for row in page.rows}
+    assert {row.id for row in rows} == {row.id for page in pages(view, limit=190) for row in page.rows}
 
 
 def test_a_range_of_event_time_and_a_key_have_the_answers_in_them(view, expected):
@@ -160,7 +161,7 @@ def test_a_range_of_event_time_and_a_key_have_the_answers_in_them(view, expected
         there = [(-max(horizons), *row["order"][1:], row) for row, horizons in mine if horizons]
         return [row for *_, row in sorted(there, key=lambda each: each[:3])]
 
-    rows = [row for page in pages(view, **{"from": low, "to": high, "limit": 50}) for row in page.rows]
+    rows = [row for page in pages(view, **{"from": low, "to": high, "limit": 120}) for row in page.rows]
     assert as_shown(rows) == as_expected(view, in_range(expected))
     assert 0 < len(rows) < len(expected)
     if "key" in expected[0]["rows"][0]:
@@ -259,16 +260,17 @@ def test_a_chart_is_thinned(windows, monkeypatch):
 
 
 def test_what_lies_beyond_those_looked_at_is_said_and_follows(windows, monkeypatch):
-    whole = as_shown([row for page in pages(windows, limit=40) for row in page.rows])
-    monkeypatch.setattr(module, "_LOOKED_AT", 41)
-    first = ask(windows, limit=40)
-    assert first.note == "Keys, chart and share are of 41 answers; older ones follow."
-    assert as_shown([row for page in pages(windows, limit=40) for row in page.rows]) == whole
+    def listed() -> list[tuple]:
+        return as_shown([row for page in pages(windows, limit=150) for row in page.rows])
+
+    whole = listed()
+    monkeypatch.setattr(module, "_LOOKED_AT", 150)
+    assert ask(windows, limit=150).note == "Keys, chart and share are of 150 answers; older ones follow."
+    assert listed() == whole
     monkeypatch.setattr(module, "_LOOKED_AT", 10_000)
     monkeypatch.setattr(newest_answers, "_MANY", 0)
-    assert as_shown([row for page in pages(windows, limit=40) for row in page.rows]) == whole
     monkeypatch.setattr(newest_answers, "_AT_ONCE", 0)
-    assert as_shown([row for page in pages(windows, limit=40) for row in page.rows]) == whole
+    assert listed() == whole
 
 
 def test_no_file_of_older_answers_is_read(tmp_path):
@@ -295,7 +297,7 @@ def test_a_place_a_range_and_a_key_that_are_none_are_refused(windows):
     with pytest.raises(Refused, match=r"^from, to: .* is not after"):
         ask(windows, **{"from": EPOCH, "to": EPOCH})
     assert ask(windows, key="nobody").note == "There are no answers here."
-    for settings in ({"limit": 0}, {"limit": 1001}, {"other": 1}, {"from": "soon"}):
+    for settings in ({"limit": 0}, {"limit": 1001}, {"other": 1}, {"from": "soon"}, {"to": 1 << 60}):
         with pytest.raises(ValidationError):
             ask(windows, **settings)
 
@@ -313,14 +315,14 @@ def test_columns_of_a_list_of_keys_stand_for_the_key_and_integers_beyond_doubles
     (tmp_path / "in").mkdir()
     big = (1 << 53) + 1
     rows = [
-        {"event_time": EPOCH, "arrival_time": EPOCH, "id": n, "country": "DE", "shop": n, "value": big}
+        {"event_time": EPOCH, "arrival_time": EPOCH, "id": n, "country": "DE", "shop": n, "points": 1, "value": big}
         for n in range(2)
     ]
     write_json(rows, tmp_path / "in", 0)
     stream = {name: name for name in ("event_time", "arrival_time", "id")}
     stream |= {"source": {"format": "json", "path": str(tmp_path / "in")}, "key": ["country", "shop"]}
     declared = {"name": "readings", "kind": "topk", "streams": {"readings": stream}, "window": {"size": "1 s"}}
-    query = declared_query(declared | {"topk": {"k": 1, "score": "shop", "select": ["value"]}})
+    query = declared_query(declared | {"topk": {"k": 1, "score": "points", "select": ["value"]}})
     Driver(query, tmp_path / "wh").run(flush=True)
     view = view_of(query, tmp_path / "wh")
     shown = ask(view, key='["DE", 1]')
@@ -338,3 +340,33 @@ def test_columns_of_a_list_of_keys_stand_for_the_key_and_integers_beyond_doubles
     assert shown.keys == ['["DE",1]']
     with pytest.raises(Refused, match=r"^key DE: the query's keys are lists of country, shop"):
         ask(view, key="DE")
+
+
+def test_answers_without_a_key_and_with_names_have_a_chart_of_each_number(tmp_path):
+    (tmp_path / "in").mkdir()
+    late = {"event_time": EPOCH + 10, "arrival_time": EPOCH + 9000, "id": "late", "value": 2.5, "name": "z"}
+    rows = [
+        {"event_time": EPOCH + 1000 * n, "arrival_time": EPOCH + 1000 * n, "id": f"t{n}", "value": 0.5, "name": "a"}
+        for n in range(8)
+    ]
+    write_json([*rows, late], tmp_path / "in", 0)
+    stream = {name: name for name in ("event_time", "arrival_time", "id")}
+    stream |= {"source": {"format": "json", "path": str(tmp_path / "in")}}
+    declared = {"name": "readings", "kind": "aggregate", "streams": {"readings": stream}, "window": {"size": "1 s"}}
+    named = {"total": {"function": "sum", "column": "value"}, "newest": {"function": "last", "column": "name"}}
+    query = declared_query(declared | {"aggregate": named | {"number": {"function": "count"}}})
+    Driver(query, tmp_path / "wh").run(flush=True)
+    correct(query, tmp_path / "wh", CorrectionRange(), no_spark)
+    view = view_of(query, tmp_path / "wh")
+    shown = ask(view)
+    assert [each.name for each in shown.chart.series] == ["total", "number"]
+    assert (shown.chart.series[0].streamed[0], shown.chart.series[0].latest[0]) == (0.5, 3.0)
+    assert shown.keys == []
+    (changed,) = [row for row in shown.rows if row.is_changed]
+    one = one_answer.read(view, one_answer.AnswerRequest(id=changed.id))
+    assert [(each.id, each.values) for each in one.late] == [("late", {"value": 2.5, "name": "z"})]
+    assert (
+        "The correction of everything made it total 3 instead of 0.5, newest z instead of a, number 2 instead of 1"
+        in one.summary
+    )
+    assert "1 tuple came late, at 2020-01-01T00:00:09.000Z, 8990 ms after its event time, from " in one.summary
