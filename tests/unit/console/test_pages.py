@@ -242,6 +242,14 @@ def test_a_chart_says_in_words_what_it_shows(site, window):
     )
 
 
+def test_the_theme_that_airflow_has_chosen_holds(site, window):
+    site.streams()
+    window.context.add_init_script("localStorage.setItem('theme', 'dark')")
+    page = shown(window, "")
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 23)"
+
+
 def test_a_server_that_is_away_is_named_and_what_it_said_stays(site, window):
     site.streams(stream("a"))
     page = shown(window, "")
