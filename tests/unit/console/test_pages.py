@@ -242,6 +242,14 @@ def test_a_chart_says_in_words_what_it_shows(site, window):
     )
 
 
+def test_the_theme_that_airflow_has_chosen_holds(site, window):
+    site.streams()
+    window.context.add_init_script("localStorage.setItem('theme', 'dark')")
+    page = shown(window, "")
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 23)"
+
+
 def test_a_server_that_is_away_is_named_and_what_it_said_stays(site, window):
     site.streams(stream("a"))
     page = shown(window, "")
@@ -265,6 +273,25 @@ def test_a_part_that_fails_says_where_and_what_to_do_beside_the_others(site, win
         expect(page.locator("#part")).to_contain_text(text)
     page.get_by_role("tab", name="Settings").click()
     expect(page.locator("#part")).to_contain_text("Facts over time")
+
+
+def test_answers_of_other_settings_are_not_shown_when_these_fail(site, window):
+    site.query("q", answers={"columns": [{"name": "v", "type": "text"}], "rows": [{"id": "1", "latest": ["of all"]}]})
+    page = shown(window, "queries/q?part=answers&key=a")
+    expect(page.locator("#part")).to_contain_text("of all")
+    problem = {"where": "key", "fault": "no such key", "remedy": "another one"}
+    site.answers["queries/q/answers"] = (409, {"problems": [problem], "is_temporary": False})
+    window.expected += ["409"]
+    page.get_by_role("button", name="All keys").click()
+    expect(page.locator("#part")).to_contain_text("no such key")
+    expect(page.locator("#part")).not_to_contain_text("of all")
+
+
+@pytest.mark.parametrize("part", ["toString", "nothing", ""])
+def test_a_part_that_is_none_leads_to_the_first(site, window, part):
+    site.query("q")
+    page = shown(window, f"queries/q?part={part}")
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Frontier")
 
 
 def test_who_is_not_logged_in_is_led_to_the_log_in_once_and_back(site, window):

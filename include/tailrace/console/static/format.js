@@ -22,7 +22,7 @@ export function share(value) {
   const percent = value * 100;
   const round = Math.round(percent);
   if (round !== 0 && round !== 100 && Math.abs(percent - round) < 1e-9) return `${round} %`;
-  const digits = percent > 99 || percent < 1 ? [2, 3, 4, 6] : [1];
+  const digits = (percent > 99 && percent < 100) || percent < 1 ? [2, 3, 4, 6] : [1];
   for (const places of digits) {
     const text = percent.toFixed(places);
     if (Number(text) !== 100 && Number(text) !== 0) return `${text} %`;
