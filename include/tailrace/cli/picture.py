@@ -30,19 +30,13 @@ _HEADROOM = 1.7  # of K's axis over the greatest K: the legend is above the line
 _HALF_HOUR = np.timedelta64(30, "m")
 
 
-def draw(shown: ShownPanels, file: BinaryIO, form: str, command: str) -> None:
-    """Draw the four charts into a file.
-
-    Raises
-    ------
-    Refused
-        When matplotlib, of the extra `plots`, is not there; the refusal names the command.
-    """
-    figure = Figure(file, 2, 2, option=command, form=form)
+def draw(shown: ShownPanels, file: BinaryIO, form: str) -> None:
+    """Draw the four charts into a file; needs the extra `plots`."""
     from matplotlib import rc_context  # noqa: PLC0415 (an extra)
 
     with rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a box stands for it
+        figure = Figure(file, 2, 2, form=form)  # its titles take the setting when they are made
         promise_state = f"promise {shown.promise.state} ({shown.promise.detail})"
         figure.figure.suptitle(textwrap.fill(f"{shown.name}: {promise_state}", 150), fontsize="medium")
         with figure as (progress, promise, answers, late):

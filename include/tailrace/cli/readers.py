@@ -202,7 +202,7 @@ def plot(
     with screen.working("reading"):
         shown = ShownPanels.read(query, layout, first, last, key)
     with open_output(target) as picture:
-        draw(shown, picture, form, "tailrace plot")
+        draw(shown, picture, form)
     screen.out.print(str(target), markup=False, soft_wrap=True)
 
 

@@ -30,8 +30,6 @@ class Figure:
     ----------
     file : Path or file
         Where it is written, as a PNG unless the name says otherwise, or `form` does.
-    option : str
-        What a refusal names where matplotlib is missing.
 
     Raises
     ------
@@ -45,10 +43,9 @@ class Figure:
         plots: int = 1,
         rows: int = 1,
         height: float = 4.2,
-        option: str = "--report",
         form: str | None = None,
     ) -> None:
-        require_matplotlib(option)
+        require_matplotlib("--report")
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 (an extra)
         from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
 

@@ -81,7 +81,7 @@ def axes(monkeypatch):
 
 def drawn(shown: ShownPanels, form: str = "png") -> bytes:
     file = io.BytesIO()
-    draw(shown, file, form, "tailrace plot")
+    draw(shown, file, form)
     return file.getvalue()
 
 
@@ -169,9 +169,9 @@ def test_hostile_names_are_drawn_as_text(tmp_path, axes, form):
     query = declared(tmp_path)
     driver = Driver(query, tmp_path / "wh")
     driver.run(240, flush=True)
-    poison = "$\\frac{<script>\u0007漢🦊" + "x" * 2_000_000
+    poison = "$\\frac{<script>$\u0007漢🦊" + "x" * 2_000_000
     shown = ShownPanels.read(query, driver.layout, None, None, "k1")
-    assert drawn(replace(shown, name="$a_{", key=poison), form)
+    assert drawn(replace(shown, name="$a_{$", key=poison), form)
     assert axes()[2].get_title() == f"Answers of {poison[:39]}…"
 
 
