@@ -50,7 +50,7 @@ class Feed:
         return rows
 
     def give_late(self, start_ms: int, end_ms: int, number: int, value: float) -> None:
-        """Write readings of a range of event time that arrive after all that was given; their ids go into `late_ids`."""
+        """Write readings of a range of event time that arrive after all that was given, with the next `late_ids`."""
         arrival_ms = int(self._arrival_ms[self._given - 1])
         template, ids = self._table.slice(0, number), range(LATE_IDS, LATE_IDS + number)
         columns = {

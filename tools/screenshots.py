@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,8 @@ def shots(parts: dict[str, list[str]]) -> Iterator[Shot]:
             if part in parts[query]:
                 yield Shot(f"{query}-{part}", f"queries/{query}?part={part}")
     for action in ("Deploy", "Correct", "Calibrate"):
-        yield Shot(
-            f"action-{action.lower()}", "queries/trades", lambda page, title=action: open_dialog(page, title), False
-        )
+        opened = partial(open_dialog, title=action)
+        yield Shot(f"action-{action.lower()}", "queries/trades", opened, is_whole=False)
     yield Shot("empty", "queries/unborn")
     yield Shot("empty-answers", "queries/unborn?part=answers")
     yield Shot("damaged", "queries/damaged?part=answers", expected="status of 409")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 import chromium
 from chromium import Watched
 from console_bed import Bed, running_bed
+
+expect.set_options(timeout=chromium.WAIT_MS)
 
 
 @pytest.fixture(scope="session")

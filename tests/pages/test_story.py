@@ -71,7 +71,7 @@ def act(page: Page, title: str, **fields: str) -> None:
         dialog.get_by_label(re.compile(f"^{label}")).fill(value)
     dialog.get_by_role("button", name=title, exact=True).click()
     expect(dialog).to_have_count(0)
-    expect(page.get_by_role("status").filter(has_text=f"{title}: sent to Airflow")).to_be_visible()
+    expect(page.locator("#actions").get_by_role("status")).to_contain_text(f"{title}: sent to Airflow")
 
 
 def field_of(time_ms: int) -> str:
