@@ -244,8 +244,9 @@ def test_a_chart_says_in_words_what_it_shows(site, window):
 
 def test_the_theme_that_airflow_has_chosen_holds(site, window):
     site.streams()
-    window.context.add_init_script("localStorage.setItem('theme', 'dark')")
     page = shown(window, "")
+    page.evaluate("localStorage.setItem('theme', 'dark')")
+    page.reload()
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 23)"
 

@@ -151,6 +151,7 @@ function show(data, context) {
     show: (row) => changed(row, place, column.type),
   }));
   const { params, summary } = context;
+  const hasVersions = summary?.parts?.includes("answer") !== false;
   const newest = summary?.frontier ?? chartEnd(data);
   return [
     h(
@@ -182,7 +183,9 @@ function show(data, context) {
                 hint: "Arrival time before which its content had come",
                 show: (row) => time(row.as_of),
               },
-              { title: "Why", class: "nowrap", show: (row) => context.link("answer", { id: row.id }, "Versions") },
+              ...(hasVersions
+                ? [{ title: "Why", class: "nowrap", show: (row) => context.link("answer", { id: row.id }, "Versions") }]
+                : []),
             ],
             rows,
             {
