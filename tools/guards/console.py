@@ -112,15 +112,36 @@ MUTATIONS = (
     Mutation(
         "console: a driver that is silent hangs",
         "console/stream_state.py",
-        "if (status.silent_ms or 0) >= _SILENT_MS:",
+        "if silent_ms >= _SILENT_MS:",
         "if False:",
         (STATE,),
     ),
     Mutation(
         "console: a batch that does not end hangs",
         "console/stream_state.py",
-        "if busy_ms >= max(_SILENT_MS, _SLOWER * reported.batch_ms):",
+        "if busy_ms >= max(_SILENT_MS, longest_batch_s(reported) * 1000):",
         "if False:",
+        (STATE,),
+    ),
+    Mutation(
+        "console: a stream that rejects every record now is broken",
+        "console/stream_state.py",
+        "if reported.recent_quarantined and not reported.recent_rows:",
+        "if False:",
+        (STATE,),
+    ),
+    Mutation(
+        "console: the reason of a state quotes no record",
+        "console/stream_state.py",
+        "reasons = reported.rejected_for or",
+        "reasons = reported.rejected or",
+        (f"{STATE}::test_no_reason_quotes_a_record",),
+    ),
+    Mutation(
+        "console: a stream whose report can't be read is not one that never ran",
+        "console/stream_state.py",
+        "if not is_begun:",
+        "if not is_begun or reported is None:",
         (STATE,),
     ),
     Mutation(

@@ -67,11 +67,11 @@ class Rejections:
             before = self.by_reason.get(known) or Rejected(0, _example(quarantine.slice(first, 1)))
             self.by_reason[known] = replace(before, records=before.records + count)
 
-    def lines(self, most: int = 5) -> Iterator[str]:
-        """Yield a line for each of the most frequent reasons, and one for the rest."""
+    def lines(self, most: int = 5, examples: bool = True) -> Iterator[str]:
+        """Yield a line for each of the most frequent reasons, with an example or without, and one for the rest."""
         ordered = sorted(self.by_reason.items(), key=lambda item: -item[1].records)
         for reason, rejected in ordered[:most]:
-            yield f"{rejected.records:,} × {reason}, as {rejected.example}"
+            yield f"{rejected.records:,} × {reason}" + (f", as {rejected.example}" if examples else "")
         if rest := ordered[most:]:
             records = sum(rejected.records for _, rejected in rest)
             yield f"{records:,} for {len(rest)} other reasons: see the table quarantine"
