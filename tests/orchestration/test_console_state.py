@@ -31,19 +31,30 @@ def state(driver="running", exit_code=None, detail="", begun=True, silent_ms=500
         ({"state": "starting"}, "starting", "warn"),
         ({"state": "starting", "problem": "disk: full"}, "starting", "bad"),
         ({"report": False}, "starting", "warn"),
+        ({"state": "starting", "silent_ms": 300_000}, "starting", "bad"),
+        ({"driver": "starting", "rows": 5}, "starting", "warn"),
+        ({"state": "drained"}, "starting", "warn"),
         ({"silent_ms": 60_000}, "hung", "bad"),
-        ({"busy_ms": 61_000, "batch_ms": 1_000}, "hung", "bad"),
-        ({"busy_ms": 61_000, "batch_ms": 20_000}, "running", "good"),
+        ({"busy_ms": 61_000, "batch_ms": 1_000, "busy_rows": 9, "committed_at_ms": 1}, "hung", "bad"),
+        ({"busy_ms": 61_000, "batch_ms": 20_000, "busy_rows": 9, "committed_at_ms": 1}, "running", "good"),
+        ({"busy_ms": 61_000, "busy_rows": 5_000_000}, "running", "good"),
+        ({"busy_ms": 299_000, "busy_rows": 5_000_000}, "running", "good"),
+        ({"busy_ms": 301_000, "busy_rows": 9}, "hung", "bad"),
         ({"problem": "source: column x is missing"}, "broken", "bad"),
         ({"problem": "awaited source: /in is gone", "is_awaiting": True}, "waiting", "warn"),
-        ({"quarantined": 9, "rejected": "9 × null id"}, "broken", "bad"),
-        ({"quarantined": 9, "rows": 1, "rejected": "9 × null id"}, "running", "warn"),
-        ({"quarantined": 9, "rows": 10}, "running", "good"),
+        ({"quarantined": 9}, "broken", "bad"),
+        ({"quarantined": 9, "rows": 1}, "running", "warn"),
+        ({"quarantined": 9, "rows": 10, "recent_rows": 10}, "running", "good"),
+        ({"quarantined": 9, "rows": 1_000, "recent_quarantined": 9}, "broken", "bad"),
+        ({"quarantined": 9, "rows": 1_000, "recent_quarantined": 9, "recent_rows": 8}, "running", "warn"),
+        ({"rows": 9, "at_ms": NOW + 60_000}, "running", "warn"),
         ({"filtered": 9}, "running", "warn"),
         ({"rows": 1, "ahead": "a#1 is a year ahead"}, "running", "warn"),
         ({"driver": "failed", "exit_code": 2, "detail": "exit code 2"}, "broken", "bad"),
         ({"driver": "failed", "exit_code": 3}, "crash loop", "bad"),
         ({"driver": "stopping"}, "stopping", "idle"),
+        ({"driver": "stopping", "silent_ms": 120_000}, "stopping", "bad"),
+        ({"driver": "absent", "report": False}, "unknown", "bad"),
         ({"driver": "absent", "begun": False, "report": False}, "not deployed", "idle"),
         ({"driver": "absent", "state": "drained"}, "drained", "idle"),
         ({"driver": "ended", "exit_code": 0, "state": "ended"}, "ended", "idle"),
@@ -65,3 +76,16 @@ def test_what_needs_attention_says_why(tone):
     }[tone]
     assert found.tone == tone
     assert {"bad": "exit code 2; source: column x is missing", "warn": "/in is gone"}[tone] in found.why
+
+
+def test_no_reason_quotes_a_record():
+    rejected = {"rejected": "9 × v is NaN, as a#1 SECRET", "rejected_for": "9 × v is NaN", "ahead": "a#1 SECRET"}
+    for fields in (
+        {"quarantined": 9},
+        {"quarantined": 9, "rows": 1},
+        {"recent_quarantined": 9, "rows": 5},
+        {"rows": 5},
+    ):
+        found = state(**rejected, **fields)
+        assert "SECRET" not in found.why
+        assert found.tone in ("bad", "warn")

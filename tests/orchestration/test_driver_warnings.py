@@ -267,15 +267,16 @@ def test_an_unreadable_record_ends_no_watch(host, place, layout):
     assert [len(watch.observe(status(), 0)) for _ in range(2)] == [1, 0]
 
 
-def test_a_watch_logs_warnings_as_such(host, place, layout, monkeypatch):
+@pytest.mark.parametrize("end", ["ended", "failed"])
+def test_a_watch_logs_warnings_as_such(host, place, layout, monkeypatch, end):
     lines = []
     log = SimpleNamespace(info=lambda *_: None, warning=lines.append)
     monkeypatch.setattr(DriverTrigger, "log", log)
-    looks = iter([("running", 1), ("starting", None), ("running", 2), ("ended", None)])
+    looks = iter([("running", 1), ("starting", None), ("running", 2), (end, None)])
 
     def look():
         state, pid = next(looks)
-        code = 0 if state == "ended" else None
+        code = {"ended": 0, "failed": 2}.get(state)
         host.driver = replace(host.driver, state=state, pid=pid, exit_code=code, detail="ended by a signal")
 
     host.on_inspect = look
@@ -285,8 +286,9 @@ def test_a_watch_logs_warnings_as_such(host, place, layout, monkeypatch):
         async for event in trigger.run():
             return event.payload
 
-    assert asyncio.run(asyncio.wait_for(watch(), 30))["kind"] == "ended"
+    assert asyncio.run(asyncio.wait_for(watch(), 30))["kind"] == end
     assert lines == [
         "readings: its driver died, pid 1: ended by a signal",
         "readings: its driver was started again, pid 2",
+        *(["readings: failed, ended by a signal"] if end == "failed" else []),
     ]

@@ -81,7 +81,7 @@ def test_a_driver_of_another_warehouse_gives_neither_state_nor_lines(shared, tmp
     one, two = two_layouts(tmp_path)
     deploy(shared, one)
     assert driver_lifecycle.status(shared, two).driver.state == "absent"
-    assert str(driver_lifecycle.status(shared, one)).startswith("readings: running, pid 7; ")
+    assert str(driver_lifecycle.status(shared, one)).startswith("readings: running, pid 7\n")
     assert driver_lifecycle.last_lines(shared, two) != driver_lifecycle.last_lines(shared, one)
 
 

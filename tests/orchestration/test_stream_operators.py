@@ -422,7 +422,7 @@ def test_a_task_whose_driver_has_given_up_fails_with_the_problem_that_it_reporte
     assert str(failure.value).splitlines()[:4] == [
         "the driver of readings has given up: source: /in/b.csv: it has no column 'v'",
         "    right would be: w",
-        "Its end: as the judge says. Mend that; clear this task",
+        "The driver host says: as the judge says. Mend that; clear this task",
         "Its last lines:",
     ]
 

@@ -33,12 +33,12 @@ from live_driver import END_S, LiveDriver, finish, is_daemon
 from steady_feeder import SteadyFeeder
 from workloads import WORKLOADS, drawn_streams
 
-from tailrace.bench.plots import Figure, label
 from tailrace.cli.leaving import leave
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.ground.words import counted
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
+from tailrace.terminal.plots import Figure, label
 from tailrace.terminal.progress_table import ProgressTable
 
 _SAMPLE_S, _TELL_EVERY = 10.0, 6

@@ -5,7 +5,23 @@ from __future__ import annotations
 from guards.mutation import Mutation
 from guards.shared_tests import EDITS, OUTPUT
 
+PICTURE = "tests/unit/cli/test_picture.py"
+
 MUTATIONS = (
+    Mutation(
+        "a query that never ran is not drawn",
+        "cli/readers.py",
+        "    require_begun(layout, query)\n",
+        "",
+        (f"{PICTURE}::test_the_command_refuses_what_it_can_not_draw",),
+    ),
+    Mutation(
+        "names in a picture are no formulas",
+        "cli/picture.py",
+        'rc_context({"text.parse_math": False})',
+        "rc_context({})",
+        (f"{PICTURE}::test_hostile_names_are_drawn_as_text",),
+    ),
     Mutation(
         "a help that nobody reads ends with 141, though rich replaces the pipe",
         "cli/leaving.py",

@@ -7,6 +7,7 @@ from guards.mutation import Mutation
 ROUTES = "tests/orchestration/test_console_routes.py"
 CACHE = "tests/orchestration/test_console_cache.py"
 FACTS = "tests/orchestration/test_console_facts.py"
+PAGES = "tests/unit/console/test_pages.py"
 STATE = "tests/orchestration/test_console_state.py"
 
 MUTATIONS = (
@@ -111,15 +112,36 @@ MUTATIONS = (
     Mutation(
         "console: a driver that is silent hangs",
         "console/stream_state.py",
-        "if (status.silent_ms or 0) >= _SILENT_MS:",
+        "if silent_ms >= _SILENT_MS:",
         "if False:",
         (STATE,),
     ),
     Mutation(
         "console: a batch that does not end hangs",
         "console/stream_state.py",
-        "if busy_ms >= max(_SILENT_MS, _SLOWER * reported.batch_ms):",
+        "if busy_ms >= max(_SILENT_MS, longest_batch_s(reported) * 1000):",
         "if False:",
+        (STATE,),
+    ),
+    Mutation(
+        "console: a stream that rejects every record now is broken",
+        "console/stream_state.py",
+        "if reported.recent_quarantined and not reported.recent_rows:",
+        "if False:",
+        (STATE,),
+    ),
+    Mutation(
+        "console: the reason of a state quotes no record",
+        "console/stream_state.py",
+        "reasons = reported.rejected_for or",
+        "reasons = reported.rejected or",
+        (f"{STATE}::test_no_reason_quotes_a_record",),
+    ),
+    Mutation(
+        "console: a stream whose report can't be read is not one that never ran",
+        "console/stream_state.py",
+        "if not is_begun:",
+        "if not is_begun or reported is None:",
         (STATE,),
     ),
     Mutation(
@@ -156,5 +178,96 @@ MUTATIONS = (
         "is_allowed=is_allowed and why_not is None,",
         "is_allowed=is_allowed,",
         (f"{ROUTES}::test_actions_are_requests_to_airflows_own_api",),
+    ),
+    Mutation(
+        "page: a share is never rounded to all or nothing",
+        "console/static/format.js",
+        "if (Number(text) !== 100 && Number(text) !== 0) return `${text} %`;",
+        "return `${text} %`;",
+        (f"{PAGES}::test_shares_are_never_rounded_to_all_or_nothing",),
+    ),
+    Mutation(
+        "page: text can't turn the direction of the page",
+        "console/static/dom.js",
+        "document.createTextNode(visible(String(child)))",
+        "document.createTextNode(String(child))",
+        (f"{PAGES}::test_text_that_turns_the_direction_of_the_page_is_shown_by_name",),
+    ),
+    Mutation(
+        "page: a run's path leads to no other server",
+        "console/static/api.js",
+        "return url.origin === AIRFLOW.origin && url.protocol === AIRFLOW.protocol ? url.href : null;",
+        "return url.href;",
+        (f"{PAGES}::test_a_path_that_leads_to_another_server_is_no_link",),
+    ),
+    Mutation(
+        "page: rows keep their order while the reader points at them",
+        "console/static/streams.js",
+        'if (!shown || !isReading(place("rows")) || view.isNew) {',
+        "if (true) {",
+        (f"{PAGES}::test_rows_keep_their_order_while_the_reader_points_at_them",),
+    ),
+    Mutation(
+        "page: what a reader opened stays open",
+        "console/static/dom.js",
+        'const KEPT = new Set(["open", "style", "class"]);',
+        'const KEPT = new Set(["style", "class"]);',
+        (f"{PAGES}::test_what_is_open_or_focused_stays_so_when_the_page_is_updated",),
+    ),
+    Mutation(
+        "page: a failing server is asked again",
+        "console/static/poll.js",
+        "const wait = Math.min(SLOWEST_MS, EVERY_MS * 2 ** Math.min(this.failures, 4));",
+        "if (this.failures) return;\n    const wait = EVERY_MS;",
+        (f"{PAGES}::test_a_server_that_is_away_is_named_and_what_it_said_stays",),
+    ),
+    Mutation(
+        "page: the log-in is no loop",
+        "console/static/api.js",
+        "if (Date.now() - last < LOGIN_PAUSE_MS) return;",
+        "",
+        (f"{PAGES}::test_who_is_not_logged_in_is_led_to_the_log_in_once_and_back",),
+    ),
+    Mutation(
+        "page: times go to Airflow in UTC",
+        "console/static/action_form.js",
+        "conf[each.name] = new Date(fromField(input.value)).toISOString()",
+        "conf[each.name] = `${input.value}Z`",
+        (f"{PAGES}::test_an_action_says_what_it_does_sends_its_requests_in_order_and_links_to_its_run",),
+    ),
+    Mutation(
+        "page: an action that may not be taken has no button",
+        "console/static/actions.js",
+        "action.is_allowed\n              ? h(",
+        "true\n              ? h(",
+        (f"{PAGES}::test_an_action_that_is_not_allowed_says_why_and_can_not_be_sent",),
+    ),
+    Mutation(
+        "page: a range of arrival becomes one of event time",
+        "console/static/parts/frontier.js",
+        "const start = longest ? series.t_max[first] - longest :",
+        "const start = longest ? series.t_max[first] :",
+        (f"{PAGES}::test_a_range_that_is_drawn_over_arrival_fills_the_correction_with_its_event_times",),
+    ),
+    Mutation(
+        "page: the ill are counted by their promise, too",
+        "console/static/stream_verdict.js",
+        "(worst.ill ?? ill.length - alone) + alone",
+        "worst.ill ?? ill.length",
+        (f"{PAGES}::test_the_ill_come_first_with_their_reasons_and_the_title_counts_them",),
+    ),
+    Mutation(
+        "page: answers of other settings are not shown when these fail",
+        "console/static/query.js",
+        "if (page.failure && page.isStale) page.data = null;",
+        "",
+        (f"{PAGES}::test_answers_of_other_settings_are_not_shown_when_these_fail",),
+    ),
+    Mutation(
+        "page: a part is one that is there",
+        "console/static/query.js",
+        'Object.hasOwn(PARTS, params.part ?? "")',
+        "params.part in PARTS",
+        (f"{PAGES}::test_a_part_that_is_none_leads_to_the_first",),
     ),
 )

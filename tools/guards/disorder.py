@@ -46,6 +46,13 @@ MUTATIONS = (
         ("tests/unit/disorder/test_coverage_threshold.py",),
     ),
     Mutation(
+        "the coverage threshold of a controller is on record",
+        "disorder/pd_policy.py",
+        "share: float | None = state.get(SHARE)",
+        "share: float | None = None",
+        ("tests/unit/panels/test_promise.py",),
+    ),
+    Mutation(
         "quiet: windows ahead of arrival stay open",
         "disorder/clock.py",
         "if self.furthest <= passed_ms else newest",

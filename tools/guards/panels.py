@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from guards.mutation import Mutation
 
-SERIES = "tests/unit/panels/test_series.py"
 LEDGER = "tests/unit/panels/test_ledger.py"
 FACTS = "tests/unit/panels/test_stamped_facts.py"
 PLAIN = "tests/unit/panels/test_plain_values.py"
 EMD_JOIN, SPATIAL_JOIN, TOPK = (
     f"tests/unit/panels/kinds/test_{name}.py" for name in ("emd_join", "spatial_join", "topk")
 )
+SERIES, RANGES = "tests/unit/panels/test_series.py", "tests/unit/panels/test_arrival_range.py"
+FRONTIER, CHANGES = "tests/unit/panels/test_frontier.py", "tests/unit/panels/test_settings_changes.py"
+PROMISE, LATE, HOLDING = (f"tests/unit/panels/test_{name}.py" for name in ("promise", "late", "holding"))
+ANSWER = "tests/unit/panels/test_answer.py"
+ANSWERS = "tests/unit/panels/test_answers.py"
+CELLS = ("tests/unit/panels/test_cells.py",)
+IDS = ("tests/unit/panels/test_answer_ids.py",)
+QUARANTINE = "tests/unit/panels/test_quarantine.py"
 
 MUTATIONS = (
+    Mutation(
+        "times are no numbers of a chart",
+        "panels/answer_chart.py",
+        "[name for name in compared if name not in TIMES]",
+        "list(compared)",
+        (
+            "tests/unit/cli/test_picture.py::"
+            "test_answers_are_those_of_a_key_as_streamed_and_as_corrected_else_the_share_that_was_right",
+        ),
+    ),
     Mutation(
         "ledger: what is late between two gaps belongs to neither",
         "panels/ledger.py",
@@ -61,6 +78,13 @@ MUTATIONS = (
         "if tick and tick_ms",
         "if tick is not None and tick_ms",
         (f"{FACTS}::test_what_closed_windows_in_silence_stands_between_the_settings_before_and_after",),
+    ),
+    Mutation(
+        "facts: what holds for a segment to come is not of the beginning",
+        "panels/stamped_facts.py",
+        "dict.fromkeys(to_come, committed_until(tables.layout)) if to_come else {}",
+        "{}",
+        (f"{FACTS}::test_a_plan_holds_from_the_arrival_of_its_first_segment",),
     ),
     Mutation(
         "facts: no more are shown than asked for, though some share a version",
@@ -145,5 +169,245 @@ MUTATIONS = (
         "if length >= least:",
         "if (length := max(least, 1)):",
         (SERIES,),
+    ),
+    Mutation(
+        "panels: a range ends after its beginning",
+        "panels/arrival_range.py",
+        "self.from_ >= self.to:",
+        "False:",
+        (FRONTIER,),
+    ),
+    Mutation(
+        "panels: columns that an earlier release lacked are null",
+        "panels/arrival_range.py",
+        "[name for name in columns if name in there]",
+        "list(columns)",
+        (RANGES,),
+    ),
+    Mutation(
+        "frontier: history that is damaged is said to be",
+        "panels/frontier.py",
+        "    except Damaged:\n        raise\n",
+        "",
+        (FRONTIER,),
+    ),
+    Mutation(
+        "frontier: a quiet time is no change of K",
+        "panels/settings_changes.py",
+        'is_new = not changes or changes[-1].version != row["version"]',
+        "is_new = True",
+        (CHANGES,),
+    ),
+    Mutation(
+        "frontier: what was in force before a range is no quiet time",
+        "panels/settings_changes.py",
+        "if change.what != QUIET and (change.at is None or change.at <= low)]",
+        "if change.at is None or change.at <= low]",
+        (CHANGES,),
+    ),
+    Mutation(
+        "frontier: of too many answers the times are not read one by one",
+        "panels/wall_clock.py",
+        "if count > MOST_ROWS:",
+        "if False:",
+        (FRONTIER,),
+    ),
+    Mutation(
+        "delays: they count from t_max before the tuples that are read",
+        "panels/delays.py",
+        "np.maximum(np.maximum.accumulate(t_max), before)",
+        "np.maximum.accumulate(t_max)",
+        (FRONTIER,),
+    ),
+    Mutation(
+        "delays: of a large file the last tuples are read",
+        "panels/delays.py",
+        'np.maximum(mine["rows"] - MOST_TUPLES, 0)',
+        '0 * mine["rows"]',
+        (FRONTIER,),
+    ),
+    Mutation(
+        "delays: what came after the range does not count",
+        "panels/delays.py",
+        "Log.of(reader, until, mine)",
+        "Log.of(reader, AFTER_ALL, mine)",
+        (FRONTIER,),
+    ),
+    Mutation(
+        "promise: an answer that lacks a late tuple is not right",
+        "panels/right_answers.py",
+        "(is_right & is_whole).sum()",
+        "is_right.sum()",
+        (PROMISE,),
+    ),
+    Mutation(
+        "promise: late tuples that a correction has taken in are no longer lacking",
+        "panels/uncorrected_answers.py",
+        "uncovered(corrected_intervals(tables), until)",
+        "uncovered([], until)",
+        (PROMISE,),
+    ),
+    Mutation(
+        "promise: of too many late tuples the answers are not known",
+        "panels/uncorrected_answers.py",
+        "if count > MOST_ROWS:",
+        "if False:",
+        (PROMISE,),
+    ),
+    Mutation(
+        "promise: no more answers are compared than are read in time",
+        "panels/right_answers.py",
+        "np.searchsorted(np.cumsum(counts), MOST_ANSWERS",
+        "np.searchsorted(np.cumsum(counts), counts.sum()",
+        (PROMISE,),
+    ),
+    Mutation(
+        "late: a tick of two files is of neither",
+        "panels/read_segments.py",
+        " & (file[low] == file[high])",
+        "",
+        (LATE,),
+    ),
+    Mutation(
+        "late: no more late rows are counted by file than are read in time",
+        "panels/stream_progress.py",
+        "if count > MOST_ROWS:",
+        "if False:",
+        (LATE,),
+    ),
+    Mutation(
+        "late: a batch that is being written does not count",
+        "panels/waiting_rows.py",
+        'ds.field("batch") < batches)',
+        'ds.field("batch") >= 0)',
+        (LATE,),
+    ),
+    Mutation(
+        "late: a damaged journal is said to be damaged",
+        "panels/stream_progress.py",
+        "check_journal(view.layout, 0)",
+        "pass",
+        (LATE,),
+    ),
+    Mutation(
+        "late: an idle stream holds nothing back",
+        "panels/holding.py",
+        "if not state.is_idle}",
+        "}",
+        (HOLDING,),
+    ),
+    Mutation(
+        "cells: an integer that JavaScript rounds is a text",
+        "panels/cells.py",
+        "_EXACT = 1 << 53",
+        "_EXACT = 1 << 63",
+        CELLS,
+    ),
+    Mutation(
+        "cells: no NaN and no infinity in JSON",
+        "panels/cells.py",
+        "None if value is None or not math.isfinite(value) else value",
+        "value",
+        CELLS,
+    ),
+    Mutation(
+        "cells: a long text is cut, with a mark",
+        "panels/cells.py",
+        "return text if length <= LONGEST else",
+        "return text if True else",
+        CELLS,
+    ),
+    Mutation(
+        "ids of answers: a long key by its digest",
+        "panels/answer_ids.py",
+        "isinstance(value, str) and len(value) > _LONGEST",
+        "False",
+        IDS,
+    ),
+    Mutation(
+        "ids of answers: times within the calendar",
+        "panels/answer_ids.py",
+        "return low <= value <= high",
+        "return True",
+        IDS,
+    ),
+    Mutation(
+        "answers: a pair that a repeat brought again stands once, at its newest",
+        "panels/answers.py",
+        "newest <= found[HORIZON].to_numpy()",
+        "newest <= newest",
+        (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[emd_join]",),
+    ),
+    Mutation(
+        "answers: a place in the list does not depend on where the list begins",
+        "panels/newest_answers.py",
+        "[*model.identity.determining, HORIZON]",
+        "[*model.identity.determining]",
+        (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[emd_join]",),
+    ),
+    Mutation(
+        "answers: ids are not looked for in the log of files that workers wrote",
+        "panels/answer_versions.py",
+        "view.tables.batches(name, schema.names, where)",
+        'view.tables.batches(name, schema.names, __import__("pyarrow.dataset").dataset.field(column).isin(names))',
+        (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[table]",),
+    ),
+    Mutation(
+        "answers: older files are not read",
+        "panels/newest_answers.py",
+        "low = max(min(files[index].high, high) if index < len(files) else BEFORE_ALL, floor)",
+        "low = floor",
+        (f"{ANSWERS}::test_no_file_of_older_answers_is_read",),
+    ),
+    Mutation(
+        "answers: there are more where not all files were read",
+        "panels/answers.py",
+        "next=None if is_all and until == found.num_rows else",
+        "next=None if until == found.num_rows else",
+        (f"{ANSWERS}::test_what_lies_beyond_those_looked_at_is_said_and_follows",),
+    ),
+    Mutation(
+        "right: what lacks late tuples is not known to be",
+        "panels/right_share.py",
+        " & (missing[place] == 0)",
+        "",
+        (
+            f"{ANSWERS}::test_the_share_that_was_right_is_that_of_the_answers_in_force_that_no_correction_changes[windows]",
+        ),
+    ),
+    Mutation(
+        "one answer: a source file that is gone leaves its versions",
+        "panels/late_tuples.py",
+        "except SourceChanged as changed:",
+        "except ZeroDivisionError as changed:",
+        (f"{ANSWER}::test_a_source_file_that_is_gone_leaves_the_versions",),
+    ),
+    Mutation(
+        "one answer: history is not read without end",
+        "panels/late_tuples.py",
+        "> _MOST_ROWS:",
+        "> AFTER_ALL:",
+        (f"{ANSWER}::test_history_that_would_take_long_is_not_read",),
+    ),
+    Mutation(
+        "one answer: the segments of its late tuples alone",
+        "panels/late_tuples.py",
+        "log.segments[overlap(before, np.append(before[1:], AFTER_ALL), ticks, ticks)]",
+        "log.segments",
+        (f"{ANSWER}::test_no_segment_is_read_in_whose_ticks_no_late_tuple_came",),
+    ),
+    Mutation(
+        "quarantine: reasons without end are counted together",
+        "panels/rejected_records.py",
+        "len(self.named) < _MOST_REASONS",
+        "True",
+        (f"{QUARANTINE}::test_reasons_without_end_are_counted_together",),
+    ),
+    Mutation(
+        "quarantine: a long table is not read in whole",
+        "panels/rejected_records.py",
+        "            if left <= 0:\n                return\n",
+        "",
+        (f"{QUARANTINE}::test_reasons_without_end_are_counted_together",),
     ),
 )

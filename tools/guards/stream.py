@@ -315,7 +315,7 @@ MUTATIONS = (
     Mutation(
         "a status says for which reasons records were rejected",
         "stream/status_reporter.py",
-        'totals["rejected"] = self._rejected',
+        "totals |= self._rejected",
         "pass",
         ("tests/unit/stream/test_status_reporter.py",),
     ),

@@ -22,7 +22,7 @@ from tailrace.cli.frames import frames
 from tailrace.cli.inputs import with_inputs
 from tailrace.cli.interruption import AFTER_INTERRUPTION, RESUMPTION, interruptible
 from tailrace.cli.py4j_log import is_wanted
-from tailrace.cli.readers import File, Streams, Warehouse, explain, quality, results, validate
+from tailrace.cli.readers import File, Streams, Warehouse, explain, plot, quality, results, validate
 from tailrace.cli.replay import replay
 from tailrace.cli.time_options import time_option
 from tailrace.cli.tools import bench, demo, schema
@@ -170,6 +170,7 @@ app.command(
     epilog="Example: [bold]tailrace results flights.yaml --warehouse warehouse --format csv --output answers.csv[/]"
 )(results)
 app.command(epilog="Example: [bold]tailrace quality flights.yaml --warehouse warehouse[/]")(quality)
+app.command(epilog="Example: [bold]tailrace plot flights.yaml --warehouse warehouse --output flights.png[/]")(plot)
 app.command(epilog="Example: [bold]tailrace calibrate flights.yaml --warehouse warehouse --dry-run[/]")(calibrate)
 app.command(epilog="Example: [bold]tailrace rebuild flights.yaml --warehouse warehouse --dry-run[/]")(
     driver_commands.rebuild

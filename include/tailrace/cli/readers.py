@@ -1,4 +1,4 @@
-"""The commands that read queries, answers and their quality, without starting Spark."""
+"""The commands that read queries, answers and their quality, or draw them, without starting Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from tailrace.cli.local_paths import local_path
 from tailrace.cli.time_options import time_option
-from tailrace.ground.errors import Problem, Refused
+from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ Warehouse = Annotated[
 Output = Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.", callback=local_path)]
 Wide = Annotated[bool, typer.Option("--wide", help="A table on the terminal has all columns, however wide.")]
 
+
+_PICTURES = ("png", "svg", "pdf")
 
 _QUALITY_FIRST = ("bucket_start", "answers", "share", "mean_error", "error", "risk", "accuracy")
 """Columns of the table `quality` that say most: what was found, and what is promised."""
@@ -158,6 +160,50 @@ def quality(
     if format is Form.table and output is None:
         columns = _what_tells_most_first(rows, columns)
     write_answers(rows, columns, format.value, output, limit, wide)
+
+
+def plot(
+    file: File,
+    warehouse: Warehouse,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="The picture: .png, .svg or .pdf; absent: NAME.png here.", callback=local_path),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", help="ISO 8601: arrival and event times after it; absent: all.", metavar="T"),
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Arrival and event times up to it.", metavar="T")] = None,
+    key: Annotated[str | None, typer.Option(help="Draw the answers of this key, as streamed and as corrected.")] = None,
+    streams: Streams = None,
+) -> None:
+    """Draw a query: frontier and K, the promise against measured errors, answers, late tuples. Spark is not started."""
+    from tailrace.cli.picture import draw
+    from tailrace.cli.shown_panels import ShownPanels
+    from tailrace.query.loading import load
+    from tailrace.storage.checkpoint import require_begun
+    from tailrace.storage.layout import Layout
+    from tailrace.terminal.output_file import open_output
+    from tailrace.terminal.plots import require_matplotlib
+
+    require_matplotlib("tailrace plot")
+    first, last = time_option("--from", start), time_option("--to", end)
+    if first is not None and last is not None and first >= last:
+        raise refuse("--from, --to", "the range is empty", "--from before --to")
+    query = load(file, streams)
+    target = Path(f"{query.name}.png") if output is None else output
+    form = target.suffix.lower().removeprefix(".")
+    if form not in _PICTURES:
+        raise refuse(
+            f"--output {target}", "its name says no form of picture", " or ".join(f".{each}" for each in _PICTURES)
+        )
+    layout = Layout.of(warehouse, query.name)
+    require_begun(layout, query)
+    with screen.working("reading"):
+        shown = ShownPanels.read(query, layout, first, last, key)
+    with open_output(target) as picture:
+        draw(shown, picture, form)
+    screen.out.print(str(target), markup=False, soft_wrap=True)
 
 
 def _what_tells_most_first(rows: pa.Table, columns: list[str]) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.launch import CRASH_LOOP
+from tailrace.drivers.liveness import START_S, longest_batch_s
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.words import counted
 from tailrace.storage.status import Status
@@ -14,7 +16,8 @@ from tailrace.storage.status import Status
 Tone = Literal["good", "warn", "bad", "idle"]
 
 _SILENT_MS = 60_000  # without a report, as long as a watch waits by default
-_SLOWER = 5  # times the longest of the newest batches
+_AHEAD_MS = 60_000  # of a report before this clock: the clocks of two machines differ
+_STOPPING_MS = 120_000  # longer than a drain waits for a batch
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,27 @@ def state_of(status: DriverStatus, is_begun: bool) -> StreamState:
         word = "crash loop" if driver.exit_code == CRASH_LOOP else "broken"
         return StreamState(word, "bad", f"its driver has given up: {driver.detail}{last}")
     if driver.state == "stopping":
-        return StreamState("stopping", "idle", "it ends after its batch")
+        tone: Tone = "idle" if (status.silent_ms or 0) < _STOPPING_MS else "bad"
+        return StreamState("stopping", tone, f"it ends after its batch{_silence(status, _STOPPING_MS)}")
     if driver.alive:
-        return _alive(status, reported)
+        return _with_driver(status, reported)
     return _without_driver(status, reported, is_begun)
 
 
+def _with_driver(status: DriverStatus, reported: Status | None) -> StreamState:
+    is_older = reported is None or reported.state in ("drained", "ended")  # its report is of the driver before
+    if status.driver.state == "starting" or is_older:
+        why = status.driver.detail if reported is not None else "nothing is reported yet"
+        return StreamState("starting", "warn", why or "it reads and answers nothing yet")
+    assert reported is not None
+    return _alive(status, reported)
+
+
 def _without_driver(status: DriverStatus, reported: Status | None, is_begun: bool) -> StreamState:
-    if not is_begun or reported is None:
+    if not is_begun:
         return StreamState("not deployed", "idle", "nothing has run yet")
+    if reported is None:
+        return StreamState("unknown", "bad", "no driver runs it, and its last report can't be read")
     if reported.state in ("drained", "ended"):
         at = format_time(reported.at_ms)
         return StreamState(reported.state, "idle", f"since {at}; what came later is unread until it is deployed")
@@ -70,31 +85,52 @@ def _without_driver(status: DriverStatus, reported: Status | None, is_begun: boo
     return StreamState("stopped", "bad", f"no driver runs it, and its last report, of {since}, says {reported.state}")
 
 
-def _alive(status: DriverStatus, reported: Status | None) -> StreamState:
-    if reported is None or reported.state == "starting":
-        problem = None if reported is None else reported.problem
-        return StreamState("starting", "bad" if problem else "warn", problem or "it reads and answers nothing yet")
-    if (status.silent_ms or 0) >= _SILENT_MS:
-        return StreamState("hung", "bad", f"its driver has said nothing for {format_duration(status.silent_ms or 0)}")
+def _alive(status: DriverStatus, reported: Status) -> StreamState:
+    silent_ms = status.silent_ms or 0
+    if reported.state == "starting":
+        if reported.problem is not None or silent_ms >= START_S * 1000:
+            return StreamState("starting", "bad", reported.problem or f"for too long{_silence(status, 0)}")
+        return StreamState("starting", "warn", "it reads and answers nothing yet")
+    if silent_ms >= _SILENT_MS:
+        return StreamState("hung", "bad", f"its driver has said nothing for {format_duration(silent_ms)}")
     busy_ms = reported.busy_ms or 0
-    if busy_ms >= max(_SILENT_MS, _SLOWER * reported.batch_ms):
+    if busy_ms >= max(_SILENT_MS, longest_batch_s(reported) * 1000):
         rows = counted(reported.busy_rows, "row")
         return StreamState("hung", "bad", f"its batch of {rows} has not ended for {format_duration(busy_ms)}")
     if reported.problem is not None:
         return StreamState(*(("waiting", "warn") if reported.is_awaiting else ("broken", "bad")), why=reported.problem)
-    return _at_work(reported)
+    return _at_work(status, reported)
 
 
-def _at_work(reported: Status) -> StreamState:
+def _at_work(status: DriverStatus, reported: Status) -> StreamState:
     """Return the state of a stream without a problem of its own: its records may have some."""
     word = {"streaming": "running"}.get(reported.state, reported.state)
-    if reported.quarantined and not reported.rows:
-        return StreamState("broken", "bad", f"it has rejected every record: {reported.rejected}")
-    if reported.quarantined > reported.rows:
-        return StreamState(word, "warn", f"most records were rejected: {reported.rejected}")
-    if reported.filtered and not reported.rows:
-        return StreamState(word, "warn", "`where` has left out every record")
-    if reported.ahead is not None:
-        return StreamState(word, "warn", reported.ahead)
     why = {"waiting": "there is nothing to read", "quiet": "nothing came for so long that its windows are closed"}
-    return StreamState(word, "good", why.get(reported.state))
+    return next(_faults_of_records(status, reported, word), StreamState(word, "good", why.get(reported.state)))
+
+
+def _faults_of_records(status: DriverStatus, reported: Status, word: str) -> Iterator[StreamState]:
+    """Yield what is wrong with a stream's records, the worst first.
+
+    No reason quotes a record: whoever may see a stream may not see its records.
+    """
+    reasons = reported.rejected_for or "see Quarantine"
+    if reported.quarantined and not reported.rows:
+        yield StreamState("broken", "bad", f"it has rejected every record: {reasons}")
+    if reported.recent_quarantined and not reported.recent_rows:
+        yield StreamState("broken", "bad", f"it rejects every record now: {reasons}")
+    if reported.quarantined > reported.rows or reported.recent_quarantined > reported.recent_rows:
+        yield StreamState(word, "warn", f"most records are rejected: {reasons}")
+    if reported.filtered and not reported.rows:
+        yield StreamState(word, "warn", "`where` has left out every record")
+    if reported.ahead is not None:
+        yield StreamState(word, "warn", "an event time is far ahead of its arrival")
+    ahead_ms = reported.at_ms - status.now_ms
+    if ahead_ms >= _AHEAD_MS:
+        yield StreamState(word, "warn", f"the clock of its driver is {format_duration(ahead_ms)} ahead of this one")
+
+
+def _silence(status: DriverStatus, from_ms: int) -> str:
+    """Describe a silence of the driver that is longer than it may be."""
+    silent_ms = status.silent_ms or 0
+    return f"; its driver has said nothing for {format_duration(silent_ms)}" if silent_ms >= from_ms else ""

@@ -16,10 +16,10 @@ import shapely
 from shapely.geometry import shape
 from shapely.geometry.base import BaseGeometry
 
-from tailrace.bench.plots import Figure
 from tailrace.demo.demonstrated_query import DemoQuery
 from tailrace.ground.duration import format_duration
 from tailrace.query.joins import SpatialJoinQuery
+from tailrace.terminal.plots import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,6 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from tailrace.bench.plots import require_matplotlib
 from tailrace.demo import scenarios
 from tailrace.demo.demonstrated_query import DemoQuery
 from tailrace.demo.generated_data import COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, TRADES, declare, places
@@ -32,6 +31,7 @@ from tailrace.orchestration.forget_dags import forget_dags
 from tailrace.orchestration.links import DAG_KINDS
 from tailrace.query.loading import load
 from tailrace.terminal import screen
+from tailrace.terminal.plots import require_matplotlib
 
 FLIGHTS = Path("include/queries/flights.yaml")
 MAP, ENVIRONMENT, CLUSTER = "taxis.png", "env.sh", "cluster"

@@ -116,14 +116,9 @@ class DriverStatus:
             found += [f"{status.quarantined:,} rejected{reasons}"]
         return found
 
-    @property
-    def lines(self) -> list[str]:
-        """All lines about the driver: its problems, its host's view, and the facts."""
-        name = self.driver.query
-        return [f"{name}: {problem}" for problem in self.problems.values()] + [self.head, *self.facts()]
-
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        problems = (f"{self.driver.query}: {problem}" for problem in self.problems.values())
+        return "\n".join([*problems, self.head, *self.facts()])
 
 
 _STATES = {

@@ -115,10 +115,15 @@ class LivenessJudge:
         if status is None or batch_number is None:
             return None
         busy_s = now_s - self._batch_since
-        may_be_slow = status.committed_at_ms is None or not status.busy_rows  # Spark starts, or all windows close
-        expected_s = SLOWER * status.batch_ms / 1000 + status.busy_rows / ROWS_A_SECOND
-        if busy_s < max(self._hang_after_s, expected_s, START_S if may_be_slow else 0.0):
+        if busy_s < max(self._hang_after_s, longest_batch_s(status)):
             return None
         comparison = f", the longest one of late took {status.batch_ms / 1000:.1f} s" if status.batch_ms else ""
         detail = f"its batch of {counted(status.busy_rows, 'row')} has not ended for {busy_s:.0f} s{comparison}"
         return Verdict("hung", detail, driver.pid)
+
+
+def longest_batch_s(status: Status) -> float:
+    """Return how long the batch under way may take, in s, before its driver counts as one that hangs."""
+    may_be_slow = status.committed_at_ms is None or not status.busy_rows  # Spark starts, or all windows close
+    expected_s = SLOWER * status.batch_ms / 1000 + status.busy_rows / ROWS_A_SECOND
+    return max(expected_s, START_S if may_be_slow else 0.0)

@@ -7,33 +7,15 @@ from typing import Any
 
 from airflow.sdk import Context
 
-from tailrace.ground.duration import format_time
 from tailrace.orchestration.links import page_url
 from tailrace.storage.layout import Layout
-from tailrace.storage.status import Status
 
 
 def query_extra(layout: Layout) -> dict[str, Any]:
-    """Return what is true of a query now, for the `extra` of an event.
+    """Return what is true of a query now, for the `extra` of an event: `facts`, and the `page` where more stands."""
+    from tailrace.correction.query_facts import facts  # noqa: PLC0415 (Delta takes long to import)
 
-    Returns
-    -------
-    dict
-        `coverage`: the share of the tuples that came in time; `committed`: the arrival time up to which everything was
-        taken in; `promise`: `kept` or `broken` by the newest measured errors, or `unknown`; `promise_detail`: the
-        measured errors against the promise; `page`: where more stands.
-    """
-    from tailrace.correction.promise_state import PromiseState  # noqa: PLC0415 (Delta takes long to import)
-
-    status, promise = Status.read(layout), PromiseState.read(layout)
-    committed = None if status is None else status.committed
-    return {
-        "coverage": None if status is None else status.coverage,
-        "committed": None if committed is None else format_time(committed),
-        "promise": promise.state,
-        "promise_detail": promise.detail,
-        "page": page_url(layout.home.name, "promise"),
-    }
+    return _with_page(layout, facts(layout.home))
 
 
 def add_to_events(context: Context, assets: Iterable[Any], layout: Layout, log: Callable[[str], Any]) -> None:
@@ -41,9 +23,19 @@ def add_to_events(context: Context, assets: Iterable[Any], layout: Layout, log: 
     if not (outlets := list(assets)):
         return
     try:
-        extra = query_extra(layout)
+        extra = _with_page(layout, _facts_by_child(str(layout.home)))
     except Exception as error:  # the disk may be away, and the task has done its work
         log(f"the events of {', '.join(each.name for each in outlets)} lack the promise, which can't be read: {error}")
         return
     for asset in outlets:
         context["outlet_events"][asset].extra |= extra
+
+
+def _facts_by_child(home: str) -> dict[str, Any]:
+    from tailrace.correction.query_facts import facts_by_child  # noqa: PLC0415 (Delta takes long to import)
+
+    return facts_by_child(home)
+
+
+def _with_page(layout: Layout, found: dict[str, Any]) -> dict[str, Any]:
+    return found | {"page": page_url(layout.home.name, "promise")}

@@ -26,5 +26,5 @@ def explain(verdict: Verdict, host: DriverHost, layout: Layout) -> str:
     if status is None or status.problem is None:
         fault = f"the driver of {name} has given up: {verdict.detail}"
         return f"{fault}. Mend what its last lines say; clear this task{lines}"
-    end = f"Its end: {verdict.detail}. Mend that; clear this task"
+    end = f"The driver host says: {verdict.detail}. Mend that; clear this task"
     return f"the driver of {name} has given up: {status.problem}\n{end}{lines}"

@@ -88,7 +88,8 @@ class DriverTrigger(BaseTrigger):
                 status.driver if status else None, status.reported if status else None, now_s
             )
             if verdict is not None:
-                self.log.info(f"{self.query}: {verdict.kind}, {verdict.detail}")
+                is_wrong = verdict.kind not in ("ended", "replaced")
+                (self.log.warning if is_wrong else self.log.info)(f"{self.query}: {verdict.kind}, {verdict.detail}")
                 yield TriggerEvent(verdict.as_event())  # type: ignore[no-untyped-call]
                 return
             if alerts is not None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AnswerModel
+from tailrace.ground.times import TIMES
 from tailrace.panels.answer_versions import SideBySide
 from tailrace.panels.cells import is_number
 from tailrace.panels.panel import Shown
@@ -35,7 +36,8 @@ class AnswerChart(Shown):
 
 def chart_of(model: AnswerModel, sides: SideBySide, found: pa.Table, compared: list[str]) -> AnswerChart | None:
     """Return the numbers of one key, thinned; None where answers are no numbers, rankings, pairs, or of many keys."""
-    numbers = [name for name in compared if is_number(sides.streamed.schema.field(name).type)][:_MOST_SERIES]
+    values = [name for name in compared if name not in TIMES]
+    numbers = [name for name in values if is_number(sides.streamed.schema.field(name).type)][:_MOST_SERIES]
     if not isinstance(model, ByWindow) or model.row_key or not numbers or len(found["key"].unique()) > 1:
         return None
     end = sides.given(["window_end"])["window_end"].to_numpy()

@@ -9,12 +9,12 @@ from hashlib import blake2b
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
+import pyarrow.compute as pc
 
 from tailrace.answers.model import AnswerModel
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.ground.times import TIMES
+from tailrace.ground.times import TIMES, in_ms
 from tailrace.panels.answer_versions import near
 from tailrace.panels.query_view import QueryView
 
@@ -69,33 +69,32 @@ class AnswerId:
         """Return the identity of the answer, one row, as the tables have it; None where they do not have it."""
         model = view.kind.answers
         horizons = [self.values[name] for name in model.horizon_columns if self.values[name] is not None]
-        found = []
+        where = near(model, min(horizons), max(horizons))
         for name in ("results", "corrections"):
-            if not view.tables.has(name):
-                continue
-            schema, where = view.tables.schema(name), near(model, min(horizons), max(horizons))
-            for column in model.identity.determining:
-                if column not in TIMES:  # `near` has the times
-                    where = where & self._equals(column, schema.field(column).type)
-            rows = view.tables.read(name, model.identity.columns, where)
-            found.append(rows.filter(pa.array([self._has_digests(row) for row in rows.to_pylist()], pa.bool_())))
-        rows = pa.concat_tables(found) if found else None
-        return None if rows is None or not rows.num_rows else rows.slice(0, 1)
+            if view.tables.has(name):
+                for batch in view.tables.batches(name, [*model.identity.columns], where):
+                    rows = in_ms(pa.Table.from_batches([batch]))
+                    for column in model.identity.determining:
+                        rows = rows.filter(self._is_in(rows[column], self.values[column]))
+                    if rows.num_rows:
+                        return rows.slice(0, 1)
+        return None
 
-    def _equals(self, column: str, dtype: pa.DataType) -> Any:
-        """Return the condition on a column; of a text that is known by its digest alone, that there is one."""
-        value = self.values[column]
-        if value is None:
-            return ds.field(column).is_null()
+    def _is_in(self, column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
+        """Test which values of a column are that of the id."""
         if isinstance(value, list):
-            return ds.field(column).is_valid()
+            is_long = pc.greater(pc.utf8_length(column), _LONGEST) if pa.types.is_string(column.type) else None
+            if is_long is None:
+                raise no_id(str(self))
+            same = [
+                each and _short(text) == value
+                for each, text in zip(is_long.to_pylist(), column.to_pylist(), strict=True)
+            ]
+            return pa.chunked_array([pa.array(same, pa.bool_())])
         try:
-            return ds.field(column) == pa.scalar(value).cast(dtype)
+            return pc.is_in(column, pa.array([value]).cast(column.type))
         except pa.ArrowInvalid:
             raise no_id(str(self)) from None
-
-    def _has_digests(self, row: dict[str, Any]) -> bool:
-        return all(_short(row[name]) == value for name, value in self.values.items() if isinstance(value, list))
 
 
 def no_id(text: str) -> Refused:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from tailrace.answers.by_pair import ByPair
@@ -20,6 +19,7 @@ from tailrace.answers.versions import as_corrections, as_streamed, streamed_vers
 from tailrace.ground import matching
 from tailrace.ground.columns import Ints
 from tailrace.ground.matching import select
+from tailrace.ground.times import in_ms
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.answer_range import AnswerRange
 from tailrace.storage.tables import within
@@ -46,20 +46,28 @@ def versions_of(view: QueryView, answers: pa.Table) -> pa.Table:
     answers : Table
         The identity of each, as the tables have it; at least one.
     """
-    model, tables = view.kind.answers, view.tables
-    horizon, name = model.horizon(answers), model.identity.determining[0]
-    names = answers[name].unique()
-    is_mine = ds.field(name).isin(names) | (ds.field(name).is_null() if names.null_count else ds.scalar(False))
+    model, horizon = view.kind.answers, view.kind.answers.horizon(answers)
     where = near(model, int(horizon.min()), int(horizon.max()))
-    parts = []
-    if tables.has("results"):
-        parts.append(as_streamed(tables.read("results", where=where & is_mine)))
-    if tables.has("corrections"):
+    versions = as_streamed(rows_of(view, "results", where, answers))
+    if view.tables.has("corrections"):
         # A pair's later version may lie anywhere; that of a window lies where the window does.
-        anywhere = is_mine if isinstance(model, ByPair) else where & is_mine
-        parts.append(as_corrections(tables.read("corrections", where=anywhere)))
-    versions = pa.concat_tables(parts, promote_options="default")
+        anywhere = None if isinstance(model, ByPair) else where
+        corrected = as_corrections(rows_of(view, "corrections", anywhere, answers))
+        versions = pa.concat_tables([versions, corrected], promote_options="default")
     return select(versions, model.identity.find(versions, answers) >= 0)
+
+
+def rows_of(view: QueryView, name: str, where: Any, answers: pa.Table) -> pa.Table:
+    """Return the rows of a table of answers under a condition on times, with the keys or left ids of some answers.
+
+    Keys and ids are looked at here: of a file that a worker wrote the log knows none, and Delta's library would take
+    that for a file without any.
+    """
+    schema, column = view.tables.schema(name), view.kind.answers.identity.determining[0]
+    names, parts = answers[column].unique(), [schema.empty_table()]
+    for batch in view.tables.batches(name, schema.names, where):
+        parts.append(pa.Table.from_batches([batch.filter(pc.is_in(batch[column], names))]))
+    return in_ms(pa.concat_tables(parts, promote_options="permissive"))
 
 
 def differ(mine: pa.Table, others: pa.Table, names: list[str]) -> Mask:

@@ -13,7 +13,7 @@ from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.columns import Ints
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.matching import select
-from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL, EARLIEST_MS, LATEST_MS
 from tailrace.kind.protocol import windowed
 from tailrace.panels.answer_chart import AnswerChart, chart_of
 from tailrace.panels.answer_ids import AnswerId
@@ -32,8 +32,8 @@ _MOST_KEYS, _LONGEST_KEY = 200, 500
 class AnswersRequest(PanelRequest):
     """The answers to be listed: of a range of event time (ms), of a key, after a place in the list."""
 
-    start: int | None = Field(default=None, alias="from")
-    end: int | None = Field(default=None, alias="to")
+    start: int | None = Field(default=None, alias="from", ge=EARLIEST_MS, le=LATEST_MS)
+    end: int | None = Field(default=None, alias="to", ge=EARLIEST_MS, le=LATEST_MS)
     key: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
     before: str | None = None
@@ -93,7 +93,7 @@ def read(view: QueryView, request: AnswersRequest) -> AnswersShown:
         return AnswersShown(note="There are no answers yet: the stream has not begun.")
     after = Cursor() if request.before is None else Cursor.parse(request.before)
     part = _part(view, request)
-    found = newest_answers(view, part, after, _LOOKED_AT)
+    found, is_all = newest_answers(view, part, after, request.limit + 1, _LOOKED_AT)
     if not found.num_rows:
         is_all = (request.start, request.end, request.key, request.before) == (None,) * 4
         return AnswersShown(note="There are no answers yet." if is_all else "There are no answers here.")
@@ -101,7 +101,7 @@ def read(view: QueryView, request: AnswersRequest) -> AnswersShown:
     latest = model.identity.latest(versions)
     missing = missing_tuples(view, latest)[model.identity.find(versions, latest)]
     names = shown_columns(view, versions)
-    compared = [name for name in names if name not in model.row_identity]
+    compared = [name for name in names if name not in (*model.row_identity, *view.query.key_names)]
     sides = SideBySide.of(model, versions, missing, compared)
     place = model.identity.find(sides.given(model.identity.columns), found)
     ranks = [column.to_numpy() for column in sides.given(row_key(model)).columns]
@@ -112,11 +112,11 @@ def read(view: QueryView, request: AnswersRequest) -> AnswersShown:
     return AnswersShown(
         columns=columns,
         rows=rows,
-        next=None if until == found.num_rows else str(after.behind(found[HORIZON].to_numpy()[:until])),
+        next=None if is_all and until == found.num_rows else str(after.behind(found[HORIZON].to_numpy()[:until])),
         keys=_keys(found),
         chart=chart_of(model, sides, found, compared),
         right=right_share(model, versions, missing, compared),
-        note=_note(view, sides, found),
+        note=_note(view, sides, found, is_all),
     )
 
 
@@ -178,7 +178,7 @@ def _keys(found: pa.Table) -> list[str]:
     return sorted(str(key) for key in keys[:_MOST_KEYS] if len(str(key)) <= _LONGEST_KEY)
 
 
-def _note(view: QueryView, sides: SideBySide, found: pa.Table) -> str | None:
+def _note(view: QueryView, sides: SideBySide, found: pa.Table, is_all: bool) -> str | None:
     """Return what the answers do not show: late tuples that no correction has taken in, and older answers."""
     notes = []
     model = view.kind.answers
@@ -186,8 +186,8 @@ def _note(view: QueryView, sides: SideBySide, found: pa.Table) -> str | None:
         notes.append(f"{lacking:,} of these answers lack late tuples that are not corrected yet.")
     if isinstance(model, PairAnswers) and view.query.has_late_tuples and (late := _uncorrected_near(view, found)):
         notes.append(f"{late:,} tuples that came late are not corrected yet: pairs of theirs may be missing.")
-    if found.num_rows == _LOOKED_AT:
-        notes.append(f"Keys, chart and share are of {_LOOKED_AT:,} answers; the older ones follow.")
+    if not is_all:
+        notes.append(f"Keys, chart and share are of {found.num_rows:,} answers; older ones follow.")
     return " ".join(notes) or None
 
 

@@ -60,8 +60,9 @@ class _Arrivals(NamedTuple):
 def read_delays(view: QueryView, until: int) -> Delays | None:
     """Measure the delays of the newest tuples that came by a point of arrival time (ms); None where none came.
 
-    A delay is t_max − event time, with t_max at the end of the tuple's tick, as for the clock; a stream without tuples
-    among them counts as idle. They are read from history; from the source, where that is a log that stays.
+    A delay is t_max − event time, with t_max at the end of the tuple's tick, as for the clock. Of what came before
+    these tuples, t_max counts complete ticks; a stream without tuples among them counts as idle. They are read from
+    history; from the source, where that is a log that stays.
 
     Raises
     ------
@@ -115,7 +116,7 @@ def _read(reader: StreamReader, segments: pd.DataFrame, until: int) -> _Arrivals
 
 
 def _t_max_before(tables: Tables, batch: int) -> int:
-    """Return t_max before a batch; `BEFORE_ALL` where it is not known."""
+    """Return t_max before a batch, of the ticks that were complete by then; `BEFORE_ALL` where it is not known."""
     if not tables.has("metrics"):
         return BEFORE_ALL
     t_max = pc.max(tables.read("metrics", ["t_max"], ds.field("batch") == batch - 1)["t_max"]).as_py()

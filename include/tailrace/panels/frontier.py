@@ -100,9 +100,11 @@ def _delays(view: QueryView, until: int) -> tuple[Delays | None, list[str]]:
         return read_delays(view, until), []
     except Damaged:
         raise
-    except (Refused, OSError) as error:
-        fault = error.problems[0].fault if isinstance(error, Refused) else str(error)
-        return None, [f"the delays are unknown: {fault}"]
+    except Refused as refused:
+        fault = f"{refused.problems[0].where}: {refused.problems[0].fault}"
+    except OSError as error:
+        fault = f"{error.filename}: {error.strerror}" if error.strerror else str(error)
+    return None, [f"the delays are unknown, as the source can't be read: {fault}"]
 
 
 PANEL = Panel("frontier", ArrivalRequest, read, ("metrics", "facts", "results", "segments"))

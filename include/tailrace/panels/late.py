@@ -14,7 +14,7 @@ from tailrace.panels.query_view import QueryView
 from tailrace.panels.series import downsample
 from tailrace.panels.source_progress import MOST_FILES, FileProgress, PartitionProgress, files_of, partitions_of
 from tailrace.panels.stream_progress import read_streams
-from tailrace.panels.waiting_rows import waiting_by_batch
+from tailrace.panels.waiting_rows import COLUMNS, waiting_by_batch
 from tailrace.storage.tables import Tables, within_any
 
 NEVER_LATE = "a join with a table answers each tuple as it comes: none is late, and none waits"
@@ -59,11 +59,13 @@ def read(view: QueryView, request: ArrivalRequest) -> LateAnswer:
     tables, ends = view.tables, request.ends(view.tables)
     if ends is None or not tables.has("segments"):
         return LateAnswer(note=NOTHING_YET)
-    rows = read_metrics(tables, ["batch", "committed", "late"], ends)
-    waiting = waiting_by_batch(tables)
+    metrics = read_metrics(tables, [*COLUMNS, "committed", "late"])
+    waiting = waiting_by_batch(tables, metrics)
     if not view.query.has_late_tuples:
         waiting = np.zeros_like(waiting)  # it has no ticks that wait
-    rows = rows.append_column("waiting", pa.array(waiting[rows["batch"].to_numpy()]))
+    metrics = metrics.append_column("waiting", pa.array(waiting[metrics["batch"].to_numpy()]))
+    is_in_range = pc.and_(pc.greater(metrics["committed"], ends[0]), pc.less_equal(metrics["committed"], ends[1]))
+    rows = metrics.filter(is_in_range)
     progress = read_streams(view, ends, len(waiting), int(waiting[-1]))
     tick_ms = view.query.tick_ms
     files = [file for stream in progress.streams for file in files_of(stream, tick_ms, ends)]

@@ -28,6 +28,7 @@ from tailrace.storage.tables import within
 HORIZON = "horizon"
 
 _AT_ONCE = 500_000  # rows that are held while the newest among them are selected
+_MANY = 1_000_000  # rows of files
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class _File(NamedTuple):
     rows: int
 
 
-def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, count: int) -> pa.Table:
+def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, least: int, most: int) -> tuple[pa.Table, bool]:
     """Return the identities of the newest answers, retracted ones too, with their horizon; newest first.
 
     Answers with the same horizon are in the order of their keys or ids. A pair that a repeat of an id brought with
@@ -87,29 +88,40 @@ def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, count: int
         The answers that are listed.
     after : Cursor
         The place where the list begins.
-    count : int
-        Of answers; there are fewer only where the part has no more.
+    least, most : int
+        The number of answers: `most`, but from `least` on no further files are read where many rows have been. There
+        are fewer only where the part has no more.
+
+    Returns
+    -------
+    answers : Table
+    is_all : bool
+        Whether the part has no older answers.
     """
-    model, wanted = view.kind.answers, count + after.skipped
+    model, wanted = view.kind.answers, most + after.skipped
     names = [name for name in ("results", "corrections") if view.tables.has(name)]
     files = [file for name in names for file in _files(view, name) if file.low <= after.horizon]
     found = pa.concat_tables([_nothing(view, name) for name in names])
-    for low, high in _ranges(sorted(files, reverse=True), after.horizon, max(part.start - 1, BEFORE_ALL), wanted):
+    is_all = True
+    for low, high, rows_read in _ranges(
+        sorted(files, reverse=True), after.horizon, max(part.start - 1, BEFORE_ALL), wanted
+    ):
         for name in names:
             for rows in _read(view, name, part, low, high):
                 found = pa.concat_tables([found, rows])
                 if found.num_rows > _AT_ONCE + wanted:
                     found = _newest(model, found, wanted)
         found = _newest(model, found, wanted)
-        if found.num_rows >= wanted:
+        if found.num_rows >= wanted or (rows_read > _MANY and found.num_rows >= least + after.skipped):
+            is_all = False
             break
     found = found.sort_by(_order(model))
     is_skipped = (found[HORIZON].to_numpy() == after.horizon) & (np.arange(found.num_rows) < after.skipped)
-    return select(found, ~is_skipped).slice(0, count)
+    return select(found, ~is_skipped).slice(0, most), is_all
 
 
-def _ranges(files: list[_File], high: int, floor: int, wanted: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges (low, high] of horizons down to `floor`: the first has some `wanted` rows, each more than before.
+def _ranges(files: list[_File], high: int, floor: int, wanted: int) -> Iterator[tuple[int, int, int]]:
+    """Yield ranges (low, high] of horizons down to `floor`, and the rows of the files so far: twice as many each time.
 
     `files` are those with the greatest `high` first.
     """
@@ -120,7 +132,7 @@ def _ranges(files: list[_File], high: int, floor: int, wanted: int) -> Iterator[
             index += 1
         low = max(min(files[index].high, high) if index < len(files) else BEFORE_ALL, floor)
         if low < high:
-            yield low, high
+            yield low, high, rows
             high = low
         wanted = 2 * max(wanted, rows)
 

@@ -164,7 +164,8 @@ def _by_answer(view: QueryView, rows: pa.Table) -> list[AnswerQuality]:
     for name in names:
         is_of = pc.is_null(rows["answer"]) if name is None else pc.fill_null(pc.equal(rows["answer"], name), False)
         mine = rows.filter(is_of)
-        newest: dict[str, Any] = mine.sort_by("bucket_start").slice(mine.num_rows - 1).to_pylist()[0]
+        place = pc.index(mine["bucket_start"], pc.max(mine["bucket_start"])).as_py()
+        newest: dict[str, Any] = mine.slice(place, 1).to_pylist()[0]
         series = downsample(mine, "bucket_start", _SERIES)
         del series["at"]
         promise = {each: newest[each] for each in ("error", "risk", "accuracy")}

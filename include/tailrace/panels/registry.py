@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from tailrace.panels import answers, frontier, kind, late, ledger, promise, settings
+from tailrace.panels import answer, answers, frontier, kind, late, ledger, promise, quarantine, settings
 from tailrace.panels.panel import Panel
 
 PANELS: tuple[Panel, ...] = (
     frontier.PANEL,
     promise.PANEL,
     answers.PANEL,
+    answer.PANEL,
     late.PANEL,
     ledger.PANEL,
+    quarantine.PANEL,
     kind.PANEL,
     settings.PANEL,
 )

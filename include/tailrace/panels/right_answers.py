@@ -72,11 +72,10 @@ def read_right(view: QueryView, buckets: pa.Table) -> tuple[Right, str | None]:
 
 def _newest(buckets: pa.Table) -> tuple[int, int]:
     """Return the range (low, high] of the newest buckets that hold `MOST_ANSWERS` answers, or of the newest one."""
-    rows = buckets.group_by(["bucket_start", "bucket_end"]).aggregate([("answers", "max"), ("missing", "max")])
-    rows = rows.sort_by([("bucket_start", "descending")])  # counts are alike in the rows of all columns of answers
-    after = np.cumsum(pc.add(rows["answers_max"], rows["missing_max"]).to_numpy())
-    last = max(int(np.searchsorted(after, MOST_ANSWERS, side="right")) - 1, 0)
-    return rows["bucket_start"][last].as_py(), rows["bucket_end"][0].as_py()
+    start, row = np.unique(buckets["bucket_start"].to_numpy(), return_index=True)  # counts are alike for all columns
+    counts = pc.add(buckets["answers"], buckets["missing"]).to_numpy()[row][::-1]
+    first = max(int(np.searchsorted(np.cumsum(counts), MOST_ANSWERS, side="right")), 1)
+    return int(start[-first:][0]), buckets["bucket_end"][int(row[-1])].as_py()
 
 
 def _missing(view: QueryView, answers: pa.Table, uncorrected: pa.Table, low: int, high: int) -> int:

@@ -15,6 +15,7 @@ from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Shown
 from tailrace.panels.plain_values import plain
+from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
 
 SUBJECTS = ("settings", "plan", "table")
@@ -124,8 +125,11 @@ def _of_tick(tick: int | None, tick_ms: int) -> int | None:
     return tick * tick_ms if tick and tick_ms and tick * tick_ms > EARLIEST_MS else None
 
 
-def _arrival_of(tables: Tables, ordinals: Iterable[int]) -> dict[int, int]:
-    """Return the arrival time up to which all was read before each of these segments; those of which none is known."""
+def _arrival_of(tables: Tables, ordinals: Iterable[int]) -> dict[int, int | None]:
+    """Return the arrival time up to which all was read before each of these segments; None before the first tick.
+
+    One that has not come yet will come after all that is committed.
+    """
     wanted = sorted(ordinals)
     if not wanted:
         return {}
@@ -133,7 +137,9 @@ def _arrival_of(tables: Tables, ordinals: Iterable[int]) -> dict[int, int]:
     where = (ordinal >= wanted[0]) & (ordinal <= wanted[-1]) & ordinal.isin(wanted)
     rows = read_known(tables, "segments", {"ordinal": _INT, "before_end": _INT}, where)
     ends = zip(rows["ordinal"].to_pylist(), rows["before_end"].to_pylist(), strict=True)
-    return {number: end for number, end in ends if end is not None and end > EARLIEST_MS}
+    found = {number: end if end is not None and end > EARLIEST_MS else None for number, end in ends}
+    to_come = wanted if not found else [number for number in wanted if number > max(found)]
+    return found | (dict.fromkeys(to_come, committed_until(tables.layout)) if to_come else {})
 
 
 def _parsed(value: str) -> Any:

@@ -87,7 +87,7 @@ def read_streams(view: QueryView, ends: tuple[int, int], batches: int, waiting: 
             StreamProgress(name, segments[name], counts, reached.get(name), name in idle, name == held.stream)
         )
     if unknown:
-        notes.append(f"{unknown:,} late tuples came in ticks that several files have: of which one is not known")
+        notes.append(f"late tuples of a tick that several files have are counted in none of these: {unknown:,}")
     return SourceProgress(streams, held.reason, notes)
 
 

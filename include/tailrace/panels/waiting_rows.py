@@ -8,20 +8,25 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.ground.columns import Floats, Ints
-from tailrace.panels.arrival_range import read_metrics
 from tailrace.storage.table_schemas import CLASSES
 from tailrace.storage.tables import Tables
 
+COLUMNS = ("batch", "task", *CLASSES)
+"""The columns of `metrics` that say how many tuples the complete ticks have."""
 
-def waiting_by_batch(tables: Tables) -> Ints:
-    """Return how many rows wait after each committed batch, shape (batches,).
 
-    They are the accepted rows up to the batch, less the tuples of all ticks that are complete after it. The tables
-    `metrics` and `segments` must be there.
+def waiting_by_batch(tables: Tables, metrics: pa.Table) -> Ints:
+    """Return how many rows wait after each batch, shape (batches,).
+
+    They are the accepted rows up to the batch, less the tuples of all ticks that are complete after it.
+
+    Parameters
+    ----------
+    metrics : Table
+        The `COLUMNS` of all batches, one or more.
     """
-    done = read_metrics(tables, ["batch", "task", *CLASSES])
-    done = done.filter(pc.equal(done["task"], 0))  # ticks are counted alike in all tasks
-    batches = 1 + (pc.max(done["batch"]).as_py() if done.num_rows else -1)
+    done = metrics.filter(pc.equal(metrics["task"], 0))  # ticks are counted alike in all tasks
+    batches = pc.max(done["batch"]).as_py() + 1
     read = tables.read("segments", ["batch", "accepted"], ds.field("batch") < batches)
     growth = _by_batch(read["batch"], read["accepted"], batches)
     for name in CLASSES:

@@ -18,6 +18,11 @@ _OTHERS = "other reasons"
 _COLUMNS = ["reason", "position"]
 
 
+def without_values(reasons: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return reasons without what each record has of its own, so that records can be counted by them."""
+    return pc.replace_substring_regex(reasons, _VALUE, "")
+
+
 @dataclass(frozen=True)
 class Rejected:
     """The number of records that were rejected for one reason, and one of them: its place and, if known, its text."""
@@ -54,7 +59,7 @@ class Rejections:
 
     def add(self, quarantine: pa.Table) -> None:
         """Count rows of the table `quarantine`."""
-        reason = pc.replace_substring_regex(quarantine["reason"].cast(pa.string()), _VALUE, "")
+        reason = without_values(quarantine["reason"].cast(pa.string()))
         rows = pa.table({"reason": reason, "row": pa.array(range(quarantine.num_rows), pa.int64())})
         grouped = rows.group_by("reason", use_threads=False).aggregate([("row", "count"), ("row", "min")])
         for name, count, first in zip(*(grouped[each].to_pylist() for each in grouped.column_names), strict=True):
@@ -62,11 +67,11 @@ class Rejections:
             before = self.by_reason.get(known) or Rejected(0, _example(quarantine.slice(first, 1)))
             self.by_reason[known] = replace(before, records=before.records + count)
 
-    def lines(self, most: int = 5) -> Iterator[str]:
-        """Yield a line for each of the most frequent reasons, and one for the rest."""
+    def lines(self, most: int = 5, examples: bool = True) -> Iterator[str]:
+        """Yield a line for each of the most frequent reasons, with an example or without, and one for the rest."""
         ordered = sorted(self.by_reason.items(), key=lambda item: -item[1].records)
         for reason, rejected in ordered[:most]:
-            yield f"{rejected.records:,} × {reason}, as {rejected.example}"
+            yield f"{rejected.records:,} × {reason}" + (f", as {rejected.example}" if examples else "")
         if rest := ordered[most:]:
             records = sum(rejected.records for _, rejected in rest)
             yield f"{records:,} for {len(rest)} other reasons: see the table quarantine"

@@ -66,6 +66,10 @@ class Status:
         Wall-clock time at which the driver ends unless its problem is over; None: it tries as long as that takes.
     rejected : str or None
         The most frequent reasons for which records were rejected, with an example each.
+    rejected_for : str or None
+        The same reasons, without examples: it quotes no record.
+    recent_rows, recent_quarantined : int
+        As `rows` and `quarantined`, of the batches in the minute before the newest one with records, and of that one.
     """
 
     state: State
@@ -94,6 +98,9 @@ class Status:
     ahead: str | None = None
     rejected: str | None = None
     gives_up_ms: int | None = None
+    rejected_for: str | None = None
+    recent_rows: int = 0
+    recent_quarantined: int = 0
 
     @property
     def problems(self) -> list[str]:
@@ -118,7 +125,7 @@ class Status:
         try:
             values = json.loads(layout.status.read_text())
             return Status(**{name: values[name] for name in Status.__dataclass_fields__ if name in values})
-        except (FileNotFoundError, json.JSONDecodeError):
+        except (FileNotFoundError, ValueError, TypeError):
             return None
 
 

@@ -24,6 +24,7 @@ from tailrace.storage.progress import TOTALS, read_totals
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY
+from tailrace.stream.recent_records import RecentRecords
 from tailrace.stream.run_options import RunOptions
 
 AWAITED = "awaited source"
@@ -63,7 +64,7 @@ class StatusReporter:
         now = wall_ms()
         self._problems: dict[str, str | None] = {}
         self._ends_ms: dict[str, int] = {}  # when the driver ends by a problem of each part
-        self._rejections = Rejections()
+        self._rejections, self._recent = Rejections(), RecentRecords()
         self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self._busy_since_s: float | None = None
         self._committed_s: float | None = None
@@ -98,7 +99,7 @@ class StatusReporter:
         """Report the start of Spark, with the number of batches already committed, and what they brought."""
         totals: dict[str, Any] = read_totals(self.layout, batches)
         self._rejections = Rejections.read(self.layout) if totals["quarantined"] else Rejections()
-        self._status = replace(self._status, batches=batches, rejected=self._rejected, **totals)
+        self._status = replace(self._status, batches=batches, **self._rejected, **totals)
         self.report("starting")
 
     def report(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:
@@ -176,15 +177,18 @@ class StatusReporter:
         totals: dict[str, Any] = {name: getattr(old, name) + sum(of_parts) for name, of_parts in counts.items()}
         if "quarantine" in written:
             self._rejections.add(written["quarantine"])
-            totals["rejected"] = self._rejected
-        self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), ahead=ahead, **progress, **totals)
+            totals |= self._rejected
         of_batch = {name: sum(of_parts) for name, of_parts in counts.items()}
+        self._recent.add(of_batch["rows"], of_batch.get("quarantined", 0), self._committed_s)
+        totals |= self._recent.counts
+        self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), ahead=ahead, **progress, **totals)
         json_log.tell("batch", batch=batch, took_ms=took_ms, **of_batch, **progress)
         return Progress.of(metrics)
 
     @property
-    def _rejected(self) -> str | None:
-        return "; ".join(self._rejections.lines(_REASONS)) or None
+    def _rejected(self) -> dict[str, Any]:
+        lines, reasons = (list(self._rejections.lines(_REASONS, examples)) for examples in (True, False))
+        return {"rejected": "; ".join(lines) or None, "rejected_for": "; ".join(reasons) or None}
 
     def _event_ahead(self, metrics: Mapping[str, Any], segments: pa.Table | None) -> str | None:
         """Describe the event time furthest ahead of arrival; None where none is far ahead. `metrics`: of the batch."""

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from tailrace.bench import plots
 from tailrace.cli import commands
 from tailrace.demo import demonstrated_query, scenarios, walkthrough
 from tailrace.demo.demonstrated_query import DemoQuery
@@ -17,6 +16,7 @@ from tailrace.demo.generated_data import DISTRICTS
 from tailrace.ground.errors import Refused
 from tailrace.query.loading import load
 from tailrace.storage.status import Status
+from tailrace.terminal import plots
 
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 

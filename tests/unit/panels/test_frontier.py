@@ -15,7 +15,9 @@ from pydantic import ValidationError
 from join_queries import CONTENT
 from join_queries import query_over as join_over
 from local_driver import Driver
+from oracle import Tuple
 from panel_stream import BATCH_ROWS, TICK, PanelStream, query_over, run_stream
+from tailrace.ground.errors import Damaged
 from tailrace.panels import delays, frontier, wall_clock
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalRequest
 from tailrace.panels.frontier import FrontierAnswer
@@ -140,7 +142,21 @@ def test_the_delays_are_how_far_event_times_were_behind_t_max(stream, answer):
     )
 
 
-def test_the_delays_of_the_newest_tuples_count_from_t_max_before_them(stream, answer, monkeypatch):
+def test_the_delays_of_tuples_count_from_t_max_before_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(delays, "_MOST_SEGMENTS", 1)
+    arrivals = [EPOCH + 10_000 + 100 * n for n in range(20)]
+    ahead = [Tuple(arrival, arrival, f"a{n}", "k", 1.0) for n, arrival in enumerate(arrivals)]
+    behind = [Tuple(EPOCH + 5_000, arrival + 2_000, f"b{n}", "k", 1.0) for n, arrival in enumerate(arrivals)]
+    write_files([*ahead, *behind], tmp_path / "in", even(40, 2))
+    two_files = PanelStream(query_over(tmp_path, {"policy": "none"}), tmp_path / "wh", [])
+    two_files.driver.run(20)
+    newest = frontier.read(two_files.view, ArrivalRequest()).delays
+    assert newest.tuples == 19  # the last one came in a tick that is not complete
+    complete = ahead[-2].event_time  # the tick of the last one is not, when the second file comes
+    assert {quantile.delay_ms for quantile in newest.quantiles} == {complete - (EPOCH + 5_000)}
+
+
+def test_the_delays_are_those_of_the_newest_segments(stream, answer, monkeypatch):
     monkeypatch.setattr(delays, "_MOST_SEGMENTS", 2)
     newest = frontier.read(stream.view, ArrivalRequest()).delays
     plain = _plain_delays([[(t.event_time, t.arrival_time) for t in stream.tuples]], answer.to)
@@ -176,10 +192,14 @@ def test_the_delays_come_from_history_where_the_source_is_no_log(tmp_path):
     json_stream = PanelStream(query, tmp_path / "wh", tuples)
     json_stream.driver.run(100)
     (tmp_path / "in" / "part-0.jsonl").unlink()
-    answer = frontier.read(json_stream.view, ArrivalRequest())
+    view = json_stream.view
+    answer = frontier.read(view, ArrivalRequest())
     plain = _plain_delays([[(t.event_time, t.arrival_time) for t in tuples]], answer.to)
     assert answer.delays.tuples == len(plain) > 300
     assert answer.delays.quantiles[-1].delay_ms == max(plain)
+    next(view.layout.table("history").rglob("part-*.parquet")).unlink()
+    with pytest.raises(Damaged):
+        frontier.read(view, ArrivalRequest())
 
 
 def test_without_its_source_the_delays_are_unknown_and_the_rest_is_shown(tmp_path):
@@ -190,7 +210,8 @@ def test_without_its_source_the_delays_are_unknown_and_the_rest_is_shown(tmp_pat
     (tmp_path / "in" / "part-00001.parquet").unlink()
     answer = frontier.read(lost.view, ArrivalRequest())
     assert answer.delays is None
-    assert answer.note.startswith("the delays are unknown: ")
+    assert answer.note.startswith("the delays are unknown, as the source can't be read: ")
+    assert "part-00001.parquet" in answer.note
     assert len(answer.series.at) == 2
 
 

@@ -24,7 +24,7 @@ from tailrace.panels.read_segments import ReadSegments, late_by_segment
 from tailrace.panels.source_progress import partitions_of
 from tailrace.panels.stream_progress import StreamProgress
 from tailrace.storage.layout import Layout
-from warehouse import EPOCH, make_stream, write_files
+from warehouse import EPOCH, even, make_stream, write_files
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +193,20 @@ def test_too_many_late_rows_are_not_counted_by_file(stream, monkeypatch):
     answer = late.read(stream.view, ArrivalRequest())
     assert {file.late for file in answer.files} == {None}
     assert "more than 3 rows of late tuples" in answer.note
+
+
+def test_a_batch_that_is_being_written_does_not_count(tmp_path):
+    tuples = make_stream(100, 1)
+    write_files(tuples, tmp_path / "in", even(100, 2))
+    ahead = PanelStream(query_over(tmp_path, {"policy": "none"}), tmp_path / "wh", tuples)
+    ahead.driver.run(50)
+    before = late.read(ahead.view, ArrivalRequest())
+    tables = ahead.view.tables
+    newest = tables.read("segments").sort_by("batch").slice(1)
+    (row,) = newest.to_pylist()
+    row |= {"batch": 2, "ordinal": 2, "position": 100, "path": "of the next batch"}
+    tables.add("segments", pa.Table.from_pylist([row], newest.schema))
+    assert late.read(ahead.view, ArrivalRequest()) == before
 
 
 def test_a_damaged_journal_is_said_to_be_damaged(tmp_path):

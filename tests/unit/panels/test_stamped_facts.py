@@ -21,7 +21,7 @@ class Written:
 
     def __init__(self, directory) -> None:
         self.tables = Tables(Layout(directory / "query"))
-        self.tables.create(SCHEMA, ("facts", "segments"))
+        self.tables.create(SCHEMA, ("facts", "segments", "metrics"))
 
     def settings(self, version: int, tick: int, evidence: str) -> None:
         self._add(
@@ -36,6 +36,9 @@ class Written:
 
     def segment(self, ordinal: int, before_end: int) -> None:
         self._add("segments", {"ordinal": ordinal, "before_end": before_end})
+
+    def commit(self, until: int) -> None:
+        self._add("metrics", {"batch": 0, "committed": until})
 
     def _add(self, name: str, row: dict) -> None:
         whole = dict.fromkeys(SCHEMA[name].names) | row
@@ -67,10 +70,11 @@ def test_with_ticks_of_single_tuples_no_time_is_known(written):
 def test_a_plan_holds_from_the_arrival_of_its_first_segment(written):
     written.segment(0, BEGINNING)
     written.segment(4, 900)
-    for version, segment in enumerate((0, 4, 7), 1):  # the last one has not come yet
+    for version, segment in enumerate((0, 4, 5), 1):
         written.plan(version, segment, {"bounds": [1, 2**60]})
+    written.commit(1200)
     facts, _ = newest_facts(written.tables, "plan", 100, 10)
-    assert [fact.at for fact in facts] == [None, 900, None]
+    assert [fact.at for fact in facts] == [None, 900, 1200], "the segment of the last one has not come yet"
     assert facts[0].value == {"bounds": [1, str(2**60)]}
 
 

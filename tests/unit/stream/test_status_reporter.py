@@ -250,6 +250,7 @@ def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout
         answers=8,
         repeats=0,
         quarantined=0,
+        recent_rows=1 + 2 + 4 + 4,
     )
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from tailrace.bench.aggregate.accumulated import accumulated
 from tailrace.bench.aggregate.games import GAP_MS
-from tailrace.bench.plots import Figure, label
 from tailrace.bench.progress import Row
 from tailrace.bench.simulate import Simulated
+from tailrace.terminal.plots import Figure, label
 from tailrace.windows.sliding import Sliding
 
 _COLOURS = {

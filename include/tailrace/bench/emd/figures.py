@@ -10,8 +10,8 @@ import numpy as np
 
 from tailrace.bench.emd.balance import CutRun
 from tailrace.bench.emd.methods import METHODS
-from tailrace.bench.plots import Figure, label
 from tailrace.bench.progress import Row
+from tailrace.terminal.plots import Figure, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailrace.bench.plots import Figure, label
 from tailrace.bench.progress import Row
 from tailrace.bench.spatial.joins import BIN_MINUTES, JOINS, METHODS, PARALLELISM
+from tailrace.terminal.plots import Figure, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

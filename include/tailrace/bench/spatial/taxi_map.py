@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from tailrace.bench.plots import Figure
 from tailrace.bench.spatial.streams import SIDES, taxi_streams
 from tailrace.bench.spatial.table import RELATION, districts
 from tailrace.generators.delays import epoch_ms
@@ -21,6 +20,7 @@ from tailrace.spatial_join.metrics import Geodesic
 from tailrace.spatial_join.pair_search import find_pairs
 from tailrace.spatial_join.pairs import Times
 from tailrace.spatial_join.table_index import TableIndex
+from tailrace.terminal.plots import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tailrace.bench.plots import Figure, label
 from tailrace.bench.progress import Row
 from tailrace.bench.simulate import Simulated
 from tailrace.bench.topk.drift import AFTER_MS, Followed
 from tailrace.bench.topk.methods import whole
 from tailrace.bench.topk.paper_query import ACCURACY, expected_hit_rate, smallest_slack_ms
 from tailrace.bench.topk.promise import TAUS_MS
+from tailrace.terminal.plots import Figure, label
 
 _COLOURS = {"adaptive": "tab:blue", "sma": "tab:red", "mintopk": "tab:orange", "gstopk": "tab:green"}
 _RULES = {"ours": "tab:blue", "the paper's": "tab:red"}

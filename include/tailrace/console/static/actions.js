@@ -1,19 +1,25 @@
 // Actions by Airflow's own API: each says beforehand what it will do, and links to its run afterwards.
 
+import { field, prefill, read } from "./action_form.js";
 import { airflowAddress, get, send } from "./api.js";
 import { announce, h, render } from "./dom.js";
-import { fromField, moment, toField, zoneName } from "./time.js";
+import { moment } from "./time.js";
 import { airflowLink, failed, longText, problems } from "./ui.js";
 
-const FIRST = /from|start|begin|since/i;
-const LAST = /(^|_)to$|end|until/i;
+const OLD_MS = 30000;
 
 export class Actions {
   constructor(root, context, onDone) {
-    Object.assign(this, { root, context, onDone, list: [], outcome: null });
+    Object.assign(this, { root, context, onDone, list: [], outcome: null, loadedAt: 0 });
+  }
+
+  // Whether the list may be out of date: a run that was watched may be over.
+  isOld() {
+    return Date.now() - this.loadedAt > OLD_MS;
   }
 
   async load() {
+    this.loadedAt = Date.now();
     try {
       const answer = await get(`queries/${encodeURIComponent(this.context.name)}/actions`);
       this.list = Array.isArray(answer.actions) ? answer.actions : [];
@@ -148,6 +154,7 @@ export class Actions {
         close();
         this.show();
         this.onDone();
+        this.load();
       } catch (failure) {
         Object.assign(state, { isBusy: false, failure });
         show();
@@ -185,56 +192,4 @@ function outcome(action, answer) {
     `${action.title}: sent to Airflow at ${moment(Date.now())}. `,
     address ? airflowLink(address, run ? `See its run ${run.slice(0, 80)}` : "See it in Airflow") : null,
   );
-}
-
-// Return the values that the fields begin with: their own, or the event times of a range.
-function prefill(fields, range) {
-  const values = Object.fromEntries(fields.map((each) => [each.name, each.value]));
-  if (!range?.events) return values;
-  const times = fields.filter((each) => each.type === "datetime");
-  const first = times.find((each) => FIRST.test(each.name)) ?? times[0];
-  const last = times.find((each) => LAST.test(each.name)) ?? times[1];
-  if (first) values[first.name] = range.events.from;
-  if (last && last !== first) values[last.name] = range.events.to;
-  return values;
-}
-
-const toMs = (value) => (typeof value === "string" && value ? Date.parse(value) : value);
-
-function field(each, value) {
-  const help = each.help ? h("span", { class: "hint" }, longText(each.help, 400)) : null;
-  if (each.type === "boolean") {
-    return h(
-      "label",
-      { class: "field check" },
-      h("input", { type: "checkbox", name: each.name, checked: Boolean(value) }),
-      h("span", null, each.label ?? each.name),
-      help,
-    );
-  }
-  const props = {
-    datetime: { type: "datetime-local", step: "0.001", value: toField(toMs(value)) },
-    integer: { type: "number", step: "1", value: value ?? "" },
-  }[each.type] ?? { type: "text", value: value ?? "" };
-  return h(
-    "label",
-    { class: "field" },
-    `${each.label ?? each.name}${each.type === "datetime" ? ` (${zoneName()})` : ""}`,
-    h("input", { name: each.name, autocomplete: "off", ...props }),
-    help,
-  );
-}
-
-// Read the fields of a form; what is empty is left out, so Airflow's own default holds. Times are ISO 8601, UTC.
-function read(fields, form) {
-  const conf = {};
-  for (const each of fields) {
-    const input = form.elements.namedItem(each.name);
-    if (each.type === "boolean") conf[each.name] = input.checked;
-    else if (input.value === "") continue;
-    else if (each.type === "datetime") conf[each.name] = new Date(fromField(input.value)).toISOString();
-    else if (each.type === "integer") conf[each.name] = Number.parseInt(input.value, 10);
-    else conf[each.name] = input.value;
-  }
-  return conf;
 }

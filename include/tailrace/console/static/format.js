@@ -20,7 +20,9 @@ export function share(value) {
   if (value === 1) return "100 %";
   if (value === 0) return "0 %";
   const percent = value * 100;
-  const digits = percent > 99 || percent < 1 ? [2, 3, 4, 6] : [1];
+  const round = Math.round(percent);
+  if (round !== 0 && round !== 100 && Math.abs(percent - round) < 1e-9) return `${round} %`;
+  const digits = (percent > 99 && percent < 100) || percent < 1 ? [2, 3, 4, 6] : [1];
   for (const places of digits) {
     const text = percent.toFixed(places);
     if (Number(text) !== 100 && Number(text) !== 0) return `${text} %`;
@@ -52,6 +54,9 @@ export function duration(ms) {
   }
   return NONE;
 }
+
+// Return a number with four significant digits: enough for the lines of a chart.
+export const rough = (value) => (isNumber(value) ? number(Number(value.toPrecision(4))) : NONE);
 
 export const plural = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 

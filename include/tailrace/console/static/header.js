@@ -23,14 +23,12 @@ export function header(name, row, context) {
       copyButton(() => window.location.href, "Copy link"),
     ),
     row.state?.why ? h("p", { class: "lead" }, longText(row.state.why, 400)) : null,
+    row.promise?.state === "broken"
+      ? h("p", { class: "lead" }, "Promise broken: ", longText(row.promise.detail ?? "", 300))
+      : null,
+    row.note && row.note !== row.state?.why ? h("p", { class: "note" }, longText(row.note, 400)) : null,
     figures([
-      [
-        "Promise",
-        [
-          promiseBadge(row.promise),
-          row.promise?.detail ? h("span", { class: "hint" }, longText(row.promise.detail, 80)) : null,
-        ],
-      ],
+      ["Promise", promiseBadge(row.promise), row.promise?.detail],
       ["Behind", duration(row.behind_ms), "Wall clock less the arrival time that is committed"],
       ["Unread rows", count(row.rows_left), "Rows known in the source that no batch has read"],
       ["Frontier", time(row.frontier, brief), "The watermark: answers of windows that end before it are out"],

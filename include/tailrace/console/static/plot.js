@@ -25,10 +25,17 @@ const clear = (colour, opacity) =>
   colour.replace(/^rgba?\(([^)]*)\)$/, (_, parts) => `rgba(${parts.split(",").slice(0, 3).join(",")}, ${opacity})`);
 
 function pathsOf(style) {
-  if (style === "bars") return uPlot.paths.bars({ size: [0.9, 14], align: 0 });
+  if (style === "bars") return uPlot.paths.bars({ size: [0.9, 14, 3], align: 0 });
   if (style === "step") return uPlot.paths.stepped({ align: 1 });
   if (style === "points") return () => null;
   return uPlot.paths.linear();
+}
+
+// Points are drawn where there are few of them, so that a single one is seen, too.
+function pointsOf(style, colour) {
+  if (style === "bars") return { show: false };
+  const look = { size: style === "points" ? 6 : 4, fill: colour, stroke: colour, width: 0 };
+  return style === "points" ? { ...look, show: true } : look;
 }
 
 function seriesOf(spec, colours) {
@@ -46,19 +53,10 @@ function seriesOf(spec, colours) {
             ? clear(colour, 0.12)
             : undefined,
       dash: DASHES[style],
-      paths: pathsOf(style),
+      paths: pathsOf(series.path ?? style),
       scale: "y",
       spanGaps: false,
-      points:
-        style === "bars"
-          ? { show: false }
-          : {
-              show: style === "points" ? true : undefined,
-              size: style === "points" ? 6 : 4,
-              fill: colour,
-              stroke: colour,
-              width: 0,
-            },
+      points: pointsOf(style, colour),
     };
   });
 }

@@ -28,7 +28,7 @@ let shownTab = null; // scrolled to once, so the list stays where the reader mov
 
 function readAddress() {
   const params = Object.fromEntries(new URLSearchParams(window.location.search));
-  page.part = params.part in PARTS ? params.part : "frontier";
+  page.part = Object.hasOwn(PARTS, params.part ?? "") ? params.part : "frontier";
   delete params.part;
   page.params = params;
 }
@@ -36,9 +36,6 @@ function readAddress() {
 // What a part may use: its settings in the address, the summary, and the range that the reader selected.
 const context = {
   name,
-  get part() {
-    return page.part;
-  },
   get params() {
     return page.params;
   },
@@ -51,12 +48,8 @@ const context = {
   get selected() {
     return page.selected;
   },
-  // The address of this page with other settings; null takes one away.
-  address: (params, part = page.part) =>
-    queryAddress(name, { part, ...(part === page.part ? page.params : {}), ...params }),
-  // Go to other settings of this part.
+  // Go to other settings of this part; null takes one away.
   set: (params) => go(page.part, { ...page.params, ...params }),
-  open: (part, params = {}) => go(part, params),
   link: (part, params, ...text) =>
     h(
       "a",
@@ -70,7 +63,6 @@ const context = {
     showPart();
   },
   show: () => showPart(),
-  reload: () => partPoll?.now(),
   correct: (range) => actions.open("correct", range),
   get canCorrect() {
     return actions.has("correct");
@@ -95,7 +87,7 @@ function go(part, params) {
 
 function enter(isOther) {
   readAddress();
-  Object.assign(page, { failure: null, selected: null }, isOther ? { data: null, local: {} } : {});
+  Object.assign(page, { failure: null, selected: null, isStale: true }, isOther ? { data: null, local: {} } : {});
   showTabs();
   showTitle();
   showPart();
@@ -106,16 +98,16 @@ function enter(isOther) {
 
 async function readPart(signal) {
   const { part, params } = page;
-  const module = PARTS[part];
-  const wanted = Object.fromEntries((module.request ?? []).map((key) => [key, params[key]]));
-  const data = await (module.read ? module.read(context, wanted, signal) : context.read(part, wanted, signal));
-  if (signal.aborted || part !== page.part) return;
-  page.data = data ?? {};
+  const wanted = Object.fromEntries((PARTS[part].request ?? []).map((key) => [key, params[key]]));
+  const data = await context.read(part, wanted, signal);
+  if (signal.aborted) return;
+  Object.assign(page, { data, isStale: false });
 }
 
 function onPart(poll) {
   page.failure = poll.failure ?? null;
   page.updated = poll.updated;
+  if (page.failure && page.isStale) page.data = null; // it is of other settings
   showPart();
 }
 
@@ -125,7 +117,7 @@ async function readSummary(signal) {
   const isOther = page.summary?.state?.word !== summary.state?.word;
   if (isOther && page.summary) announce(`${name} is ${summary.state?.word ?? "unknown"}`);
   page.summary = summary;
-  if (isOther) actions.load();
+  if (isOther || actions.isOld()) actions.load();
 }
 
 function onSummary(poll) {
@@ -159,14 +151,17 @@ function showTabs() {
   const known = page.summary?.parts;
   const all = Object.keys(PARTS).filter((part) => part !== "answer" && (!known || known.includes(part)));
   const chosen = page.part === "answer" ? "answers" : page.part;
-  const shown = known ? all : [chosen];
+  const isAbsent = !known && ABSENT.includes(page.summaryFailure?.status);
+  const shown = isAbsent ? [] : known ? all : [chosen];
   render(
     place("tabs"),
-    tabs(
-      shown.map((part) => ({ id: part, title: titleOf(part, page.summary), href: queryAddress(name, { part }) })),
-      chosen,
-      (part) => go(part, {}),
-    ),
+    shown.length
+      ? tabs(
+          shown.map((part) => ({ id: part, title: titleOf(part, page.summary), href: queryAddress(name, { part }) })),
+          chosen,
+          (part) => go(part, {}),
+        )
+      : null,
   );
   place("part").setAttribute("aria-labelledby", `tab-${chosen}`);
   if (shownTab !== chosen || !known) place(`tab-${chosen}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -176,7 +171,7 @@ function showTabs() {
 function showPart() {
   const root = place("part");
   const module = PARTS[page.part];
-  root.setAttribute("aria-busy", String(!page.data && !page.failure));
+  root.setAttribute("aria-busy", String(page.isStale && !page.failure));
   if (!page.summary && ABSENT.includes(page.summaryFailure?.status)) return render(root); // the head says it
   if (!page.data) return render(root, page.failure ? failed(page.failure, () => partPoll.now()) : loading());
   let body;

@@ -18,7 +18,7 @@ export function range(context, data, options = {}) {
   const from = Number(params.from) || data.from;
   const to = Number(params.to) || data.to;
   const isFixed = Boolean(params.from || params.to);
-  const newest = options.newest ?? data.to;
+  const newest = [options.newest, data.to].find(Number.isFinite);
   const onSubmit = (event) => {
     event.preventDefault();
     const form = event.currentTarget;

@@ -33,8 +33,10 @@ export function promiseBadge(promise) {
   return badge(promise.state, promiseTone(promise.state));
 }
 
-export const isIll = (row) =>
-  row?.state?.tone === "bad" || row?.state?.tone === "warn" || row?.promise?.state === "broken";
+// Test whether a stream is well but for its promise; the server's count of the ill goes by states alone.
+export const isBrokenAlone = (row) => row?.promise?.state === "broken" && !["bad", "warn"].includes(row?.state?.tone);
+
+export const isIll = (row) => isBrokenAlone(row) || row?.state?.tone === "bad" || row?.state?.tone === "warn";
 
 // Return the tone of a row of Streams: a broken promise is bad, also while the stream runs.
 export function toneOfRow(row) {
@@ -48,5 +50,6 @@ export function whyIll(row) {
   if (row?.state?.why) reasons.push(row.state.why);
   if (row?.promise?.state === "broken")
     reasons.push(`Promise broken: ${row.promise.detail || "the measured error is above the promised one"}`);
+  if (row?.note && row.note !== row.state?.why) reasons.push(row.note);
   return reasons.join(" · ");
 }

@@ -1,4 +1,4 @@
-// The columns of Streams; their names are also what the server sorts by.
+// The columns of Streams, and the names by which the server sorts; it does not sort by what only tables say.
 
 import { queryAddress } from "./api.js";
 import { h } from "./dom.js";
@@ -21,15 +21,16 @@ export const columns = [
   {
     title: "State",
     sort: "state",
+    first: "up",
     class: "words",
     show: (row) => [
       badge(row.state?.word, row.state?.tone),
       row.state?.why ? h("span", { class: "why" }, longText(row.state.why, 140)) : null,
+      row.note && row.note !== row.state?.why ? h("span", { class: "why" }, longText(row.note, 140)) : null,
     ],
   },
   {
     title: "Promise",
-    sort: "promise",
     class: "words",
     hint: "Whether the measured error is within the promised one",
     show: (row) => [
@@ -65,16 +66,15 @@ export const columns = [
     hint: "Share of the tuples that windows held when they closed",
     show: (row) => share(row.coverage),
   },
-  { title: "Late, 1 h", sort: "late_hour", number: true, show: (row) => count(row.late_hour) },
-  { title: "Quarantined, 1 h", sort: "quarantined_hour", number: true, show: (row) => count(row.quarantined_hour) },
+  { title: "Late, 1\u00a0h", number: true, show: (row) => count(row.late_hour) },
+  { title: "Quarantined, 1\u00a0h", number: true, show: (row) => count(row.quarantined_hour) },
   { title: "Answers", sort: "answers", number: true, show: (row) => count(row.answers) },
   {
     title: "Last correction",
-    sort: "last_correction",
     show: (row) => (row.last_correction ? time(row.last_correction.at, brief) : "–"),
   },
   {
-    title: "Starts, 1 d",
+    title: "Starts, 1\u00a0d",
     sort: "starts",
     number: true,
     hint: "How often the driver started in the last day",

@@ -3,31 +3,34 @@
 import { queryAddress } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, plural } from "./format.js";
-import { badge, isIll, toneOfRow, whyIll } from "./shapes.js";
+import { badge, isBrokenAlone, isIll, toneOfRow, whyIll } from "./shapes.js";
 import { cut, longText } from "./ui.js";
 
 const CARDS = 6;
 const SEVERITY = { bad: 0, warn: 1, idle: 2, good: 3 };
+
 // Return the ill streams of an answer, the worst first.
-export const illOf = (answer) =>
+const illOf = (answer) =>
   (answer?.queries ?? []).filter(isIll).sort((one, other) => SEVERITY[toneOfRow(one)] - SEVERITY[toneOfRow(other)]);
 
 // Return the verdict in words, and the ill streams as cards; `worst` is the first page, the worst first.
-export function verdict(worst, limit, hasCards, showAll) {
+export function verdict(worst, hasCards, showAll) {
   const ill = illOf(worst);
   const total = worst.total ?? worst.queries?.length ?? 0;
-  const some = ill.length === limit && total > limit ? `${limit} or more` : count(ill.length);
+  const alone = ill.filter(isBrokenAlone).length; // not in the server's count
+  const many = (worst.ill ?? ill.length - alone) + alone;
+  const some = count(many);
   const words = !total
     ? "No streams are declared yet."
     : ill.length
-      ? `${some} of ${plural(total, "stream")} ${ill.length === 1 ? "needs" : "need"} attention.`
+      ? `${some} of ${plural(total, "stream")} ${many === 1 ? "needs" : "need"} attention.`
       : `All well: ${plural(total, "stream")}, none needs attention.`;
   const cards = hasCards ? ill.slice(0, CARDS).map(card) : [];
   const nodes = [
     h("p", { class: "verdict" }, words),
     cards.length ? h("h2", { class: "offscreen" }, "Needs attention") : null,
     cards.length ? h("div", { class: "ill" }, cards) : null,
-    ill.length > cards.length && cards.length
+    many > cards.length && cards.length
       ? h("p", { class: "pager" }, h("button", { type: "button", on: { click: showAll } }, `Show all ${some}`))
       : null,
   ];

@@ -5,10 +5,10 @@ import { announce, h, isReading, render } from "./dom.js";
 import { count } from "./format.js";
 import { recall, remember } from "./memory.js";
 import { Poll, showFreshness } from "./poll.js";
-import { isIll, toneOfRow } from "./shapes.js";
+import { isBrokenAlone, isIll, toneOfRow } from "./shapes.js";
 import { columns } from "./stream_columns.js";
 import { showTools } from "./stream_tools.js";
-import { illOf, verdict } from "./stream_verdict.js";
+import { verdict } from "./stream_verdict.js";
 import { table } from "./table.js";
 import { onZone, zoneSwitch } from "./time.js";
 import { empty, failed, loading, problems } from "./ui.js";
@@ -46,10 +46,23 @@ function toAddress() {
 }
 
 async function read(signal) {
-  const isPlain = !view.search && !view.sort && !view.offset;
+  const isAttention = view.filter === "attention";
+  const isPlain = !view.search && !view.sort && !view.offset && !isAttention;
   const [first, rows] = await Promise.all([
     get("streams", { offset: 0, limit: PAGE }, signal),
-    isPlain ? null : get("streams", { search: view.search, sort: view.sort, offset: view.offset, limit: PAGE }, signal),
+    isPlain
+      ? null
+      : get(
+          "streams",
+          {
+            search: view.search,
+            sort: view.sort,
+            only_ill: isAttention ? true : null,
+            offset: view.offset,
+            limit: PAGE,
+          },
+          signal,
+        ),
   ]);
   if (signal.aborted) return;
   worst = first;
@@ -99,24 +112,30 @@ function save() {
 }
 
 function showVerdict() {
-  const { words, nodes, some } = verdict(worst, PAGE, view.filter !== "attention", () => choose("attention"));
+  const { words, nodes, some } = verdict(worst, view.filter !== "attention", () => choose("attention"));
   document.title = some ? `(${some}) Streams · tailrace` : "Streams · tailrace";
   announce(words);
   render(place("verdict"), nodes);
 }
 
+// Return the streams that only their promise makes ill; the server's list of the ill does not have them.
+function brokenElsewhere(page) {
+  if (view.search || view.offset) return [];
+  const names = new Set(page.map((row) => row.name));
+  return (worst.queries ?? []).filter((row) => isBrokenAlone(row) && !names.has(row.name));
+}
+
 function showRows() {
   const isAttention = view.filter === "attention";
   const page = shown.queries ?? [];
-  const rows = !isAttention ? page : view.sort ? page.filter(isIll) : illOf(shown);
+  const rows = isAttention ? [...page.filter(isIll), ...brokenElsewhere(page)] : page;
   const total = shown.total ?? page.length;
   const none = view.search
     ? `No stream matches “${view.search}”.`
     : isAttention
-      ? total > PAGE
-        ? "No stream of these needs attention."
-        : "No stream needs attention."
-      : "No streams are declared yet. A query file in the directory of queries makes one; it appears here as soon as Airflow has read it.";
+      ? "No stream needs attention."
+      : "No streams are declared yet. A query file in the directory of queries makes one: " +
+        "it appears here as soon as Airflow has read it.";
   const last = view.offset + page.length;
   render(
     place("rows"),
@@ -143,11 +162,7 @@ function showRows() {
               },
               "Previous",
             ),
-            h(
-              "span",
-              null,
-              `${isAttention ? `${count(rows.length)} ill among ` : ""}${count(view.offset + 1)}–${count(last)} of ${count(total)}`,
-            ),
+            h("span", null, `${count(view.offset + 1)}–${count(last)} of ${count(total)}`),
             h(
               "button",
               { type: "button", disabled: last >= total, on: { click: () => change({ offset: view.offset + PAGE }) } },

@@ -1,13 +1,9 @@
 // A time line as SVG: things with a beginning and an end, in lanes; the table beside it says the same.
 
 import { h, s, widget } from "./dom.js";
-import { timeLabels } from "./axes.js";
+import { DURATION_STEPS, timeLabels } from "./axes.js";
 import { moment } from "./time.js";
 
-const STEPS = [
-  1, 10, 100, 1000, 5000, 15000, 60000, 300000, 900000, 3600000, 10800000, 21600000, 86400000, 604800000, 2592000000,
-  31536000000,
-];
 const LEFT = 92;
 const LANE = 26;
 const TOP = 6;
@@ -20,7 +16,8 @@ export function timeline(spec) {
 function ticks([from, to], width) {
   const most = Math.max(2, Math.floor(width / 110));
   const step =
-    STEPS.find((each) => (to - from) / each <= most) ?? STEPS.at(-1) * Math.ceil((to - from) / STEPS.at(-1) / most);
+    DURATION_STEPS.find((each) => (to - from) / each <= most) ??
+    DURATION_STEPS.at(-1) * Math.ceil((to - from) / DURATION_STEPS.at(-1) / most);
   const list = [];
   for (let at = Math.ceil(from / step) * step; at <= to && list.length < 100; at += step) list.push(at);
   return { list, step };

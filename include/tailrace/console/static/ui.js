@@ -43,7 +43,8 @@ async function copy(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const field = h("textarea", { class: "offscreen", readonly: true }, text);
+    const field = h("textarea", { class: "offscreen", readonly: true });
+    field.value = text;
     document.body.append(field);
     field.select();
     const done = document.execCommand("copy"); // pages without TLS have no clipboard

@@ -9,7 +9,21 @@ import { spell, timeline } from "../timeline.js";
 import { empty, figures, longText, section } from "../ui.js";
 import { valueOf } from "./answers.js";
 
-const sorted = (versions) => [...(versions ?? [])].sort((one, other) => (one.as_of ?? 0) - (other.as_of ?? 0));
+const nameOf = (column) => (typeof column === "string" ? column : (column?.name ?? "–"));
+const typeOf = (column) => (typeof column === "string" ? "text" : column?.type);
+
+// Number the versions in the order in which they came; a version of a ranking has several rows.
+function numbered(rows) {
+  const numbers = new Map();
+  return (rows ?? []).map((row, index) => {
+    const version = JSON.stringify([row.as_of, row.source, row.interval]);
+    if (!numbers.has(version)) numbers.set(version, numbers.size + 1);
+    return { ...row, number: numbers.get(version), key: index };
+  });
+}
+
+// Return a row of each version.
+const firstRows = (rows) => rows.filter((row, index) => index === 0 || row.number !== rows[index - 1].number);
 
 function story(versions, late) {
   if (!versions.length) return "This answer has no version on record.";
@@ -23,11 +37,11 @@ function story(versions, late) {
   return `${what}${why}: ${plural(versions.length, "version")}, the last one as of ${moment(last.as_of)}${last.source === "correction" ? ", by a correction" : ""}.`;
 }
 
-function differing(versions, place) {
-  return versions.some(
-    (version, index) =>
-      index > 0 && JSON.stringify(version.values?.[place]) !== JSON.stringify(versions[index - 1].values?.[place]),
-  );
+// Test whether a column differs between versions of one row each.
+function differs(rows, place) {
+  const isRanking = firstRows(rows).length < rows.length;
+  const shown = rows.filter((row) => !row.is_retracted).map((row) => JSON.stringify(row.values?.[place]));
+  return !isRanking && new Set(shown).size > 1;
 }
 
 function line(versions, late) {
@@ -66,7 +80,8 @@ function line(versions, late) {
 }
 
 function show(data, context) {
-  const versions = sorted(data.versions);
+  const rows = numbered(data.versions);
+  const versions = firstRows(rows);
   const late = data.late ?? [];
   const total = data.late_total ?? late.length;
   const own = new Set((data.identity ?? []).map((each) => each.name)); // the same in all versions
@@ -77,7 +92,7 @@ function show(data, context) {
   return [
     h("p", null, context.link("answers", {}, "← All answers")),
     h("h2", null, "One answer"),
-    h("p", { class: "lead" }, story(versions, total)),
+    h("p", { class: "lead" }, longText(data.summary || story(versions, total), 1000)),
     figures((data.identity ?? []).map((each) => [each.name, valueOf(each.value, each.type)])),
     line(versions, late),
     section(
@@ -85,7 +100,7 @@ function show(data, context) {
       versions.length
         ? table(
             [
-              { title: "Version", number: true, show: (version, index) => String(index + 1) },
+              { title: "Version", number: true, show: (version) => String(version.number) },
               {
                 title: "As of",
                 hint: "Arrival time before which its content had come",
@@ -103,10 +118,10 @@ function show(data, context) {
               ...shape.map(({ place, ...column }) => ({
                 title: column.name,
                 number: column.type === "number",
-                show: (version) =>
-                  differing(versions, place)
-                    ? h("strong", null, valueOf(version.values?.[place], column.type))
-                    : valueOf(version.values?.[place], column.type),
+                show: (version) => {
+                  const shown = valueOf(version.values?.[place], column.type);
+                  return differs(rows, place) ? h("strong", null, shown) : shown;
+                },
               })),
               { title: "Tuples", number: true, show: (version) => count(version.tuples) },
               { title: "Coverage", number: true, show: (version) => share(version.coverage) },
@@ -114,18 +129,18 @@ function show(data, context) {
               {
                 title: "Interval",
                 class: "nowrap",
-                hint: "Arrival that the correction took",
+                hint: "What the correction was over",
                 show: (version) => interval(version.interval),
               },
               { title: "Written", show: (version) => time(version.emitted_at) },
             ],
-            versions,
-            { key: (version) => `${version.as_of}-${version.source}`, caption: "Versions of this answer" },
+            rows,
+            { key: (version) => version.key, caption: "Versions of this answer" },
           )
         : empty("No version is on record."),
     ),
     section(
-      total ? `Late tuples that changed it: ${count(total)}` : "Late tuples",
+      total ? `Late tuples that belong to it: ${count(total)}` : "Late tuples",
       late.length
         ? [
             total > late.length
@@ -137,7 +152,10 @@ function show(data, context) {
                 { title: "Event time", show: (tuple) => time(tuple.event_time) },
                 { title: "Came", show: (tuple) => time(tuple.arrival_time) },
                 { title: "Delay", number: true, show: (tuple) => duration(tuple.delay_ms) },
-                ...names.map((name) => ({ title: name, show: (tuple) => valueOf(tuple.values?.[name]) })),
+                ...names.map((column) => ({
+                  title: nameOf(column),
+                  show: (tuple) => valueOf(tuple.values?.[nameOf(column)], typeOf(column)),
+                })),
                 { title: "Corrected by", show: (tuple) => correctedBy(tuple, versions) },
                 { title: "File", class: "text mono", show: (tuple) => longText(tuple.file ?? "–", 120) },
                 { title: "Position", number: true, show: (tuple) => tuple.position ?? "–" },
@@ -164,8 +182,11 @@ function interval(value) {
 
 function correctedBy(tuple, versions) {
   if (tuple.corrected_by === null || tuple.corrected_by === undefined) return badge("not yet", "warn");
-  const place = versions.findIndex((version) => version.as_of === tuple.corrected_by);
-  return [place >= 0 ? `version ${place + 1}` : "", h("span", { class: "hint" }, " as of ", time(tuple.corrected_by))];
+  const version = versions.find((each) => each.as_of === tuple.corrected_by);
+  return [
+    version ? `version ${version.number}` : "",
+    h("span", { class: "hint" }, " as of ", time(tuple.corrected_by)),
+  ];
 }
 
 export default { title: "Answer", request: ["id"], show };

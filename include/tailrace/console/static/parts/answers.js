@@ -31,27 +31,39 @@ function changed(row, place, type) {
   return valueOf(latest ? now : was, type);
 }
 
+// Return the state of an answer: the worst that is true of it. One that lacks late tuples may be wrong as it is.
 function stateOf(row) {
   if (row.latest === null || row.latest === undefined) return badge("retracted", "bad");
-  if (row.streamed === null || row.streamed === undefined) return badge("added later", "warn");
-  return row.is_changed ? badge("corrected", "warn") : badge("as streamed", "good");
+  if (row.coverage < 1 && row.coverage !== null) return badge("lacks late tuples", "warn");
+  if (row.streamed === null || row.streamed === undefined) return badge("added by correction", "good");
+  return row.is_changed ? badge("corrected", "good") : badge("as streamed", "good");
+}
+
+// Give each row a name of its own: the rows of a ranking have one id.
+function named(rows) {
+  const seen = new Map();
+  return rows.map((row) => {
+    const before = seen.get(row.id) ?? 0;
+    seen.set(row.id, before + 1);
+    return { ...row, place: `${row.id} ${before}` };
+  });
 }
 
 // Keep the rows still while the reader points at them; return them, and how many newer ones wait.
 function still(data, context) {
   const { local } = context;
   const place = JSON.stringify(context.params);
-  const rows = data.rows ?? [];
-  const isHeld =
-    local.rows && local.place === place && local.rows.length && isReading(document.querySelector("[data-answers]"));
+  const rows = named(data.rows ?? []);
+  const isHeld = local.place === place && local.rows?.length && isReading(document.querySelector("[data-answers]"));
   if (!isHeld) {
     Object.assign(local, { rows, place });
     return { rows, newer: 0 };
   }
-  const byId = new Map(rows.map((row) => [row.id, row]));
-  const old = new Set(local.rows.map((row) => row.id));
-  local.rows = local.rows.map((row) => byId.get(row.id) ?? row);
-  return { rows: local.rows, newer: rows.findIndex((row) => old.has(row.id)) };
+  const now = new Map(rows.map((row) => [row.place, row]));
+  const old = new Set(local.rows.map((row) => row.place));
+  const newer = rows.findIndex((row) => old.has(row.place));
+  local.rows = local.rows.map((row) => now.get(row.place) ?? row);
+  return { rows: local.rows, newer: newer < 0 ? rows.length : newer };
 }
 
 function keys(data, context) {
@@ -115,20 +127,20 @@ function charts(data, context) {
   const right = columns(data.right, "at", ["share"]);
   list.push(
     chart({
-      title: "Share right as streamed",
-      x: { values: right.at, name: "Event time" },
-      ...select,
-      sync: "events",
+      title: "Share of answers that were right",
+      x: { values: right.at, name: "Arrival" },
       height: 200,
-      summary: "Share of the answers that no correction has changed",
+      summary: "By arrival time: it climbs as corrections come",
       y: { show: share, max: 1 },
       lines: [{ at: 1, label: "100 %", tone: "good" }],
-      series: [{ name: "right as streamed", values: right.share, style: right.at.length < 40 ? "points" : "line" }],
+      series: [{ name: "right by then", values: right.share }],
       none: "No answers to measure in this range.",
     }),
   );
   return list;
 }
+
+const chartEnd = (data) => data.chart?.at?.at(-1);
 
 function show(data, context) {
   const { rows, newer } = still(data, context);
@@ -138,9 +150,16 @@ function show(data, context) {
     number: column.type === "number",
     show: (row) => changed(row, place, column.type),
   }));
-  const newest = rows.length && !context.params.before ? undefined : data.to;
+  const { params, summary } = context;
+  const hasVersions = summary?.parts?.includes("answer") !== false;
+  const newest = summary?.frontier ?? chartEnd(data);
   return [
-    h("div", { class: "row" }, range(context, data, { what: "Event time", newest }), keys(data, context)),
+    h(
+      "div",
+      { class: "row" },
+      range(context, { from: data.from, to: data.to }, { what: "Event time", newest }),
+      keys(data, context),
+    ),
     chosen(context),
     h("div", { class: "grid" }, charts(data, context)),
     h(
@@ -151,7 +170,12 @@ function show(data, context) {
             [
               ...fixed,
               { title: "State", show: stateOf },
-              { title: "Coverage", number: true, show: (row) => share(row.coverage) },
+              {
+                title: "Coverage",
+                number: true,
+                hint: "Share of the tuples so far that the latest version has",
+                show: (row) => share(row.coverage),
+              },
               { title: "Tuples", number: true, show: (row) => count(row.tuples) },
               { title: "K", number: true, show: (row) => duration(row.k_ms) },
               {
@@ -159,24 +183,26 @@ function show(data, context) {
                 hint: "Arrival time before which its content had come",
                 show: (row) => time(row.as_of),
               },
-              { title: "Why", class: "nowrap", show: (row) => context.link("answer", { id: row.id }, "Versions") },
+              ...(hasVersions
+                ? [{ title: "Why", class: "nowrap", show: (row) => context.link("answer", { id: row.id }, "Versions") }]
+                : []),
             ],
             rows,
             {
-              key: (row) => row.id,
+              key: (row) => row.place,
               caption: "Answers, the newest first",
               mark: (row) => (row.is_changed || !row.latest ? "marked" : ""),
             },
           )
         : empty(
-            context.params.key
+            params.key
               ? "No answers of this key in this range."
               : "No answers in this range yet: a window answers when the frontier passes its end.",
           ),
       h(
         "p",
         { class: "pager" },
-        context.params.before
+        params.before
           ? h("button", { type: "button", on: { click: () => context.set({ before: null }) } }, "Newest")
           : null,
         data.next

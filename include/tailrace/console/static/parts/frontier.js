@@ -8,7 +8,7 @@ import { bar, table } from "../table.js";
 import { time } from "../time.js";
 import { empty, figures, longText, section } from "../ui.js";
 
-const NAMES = ["frontier", "t_max", "k_ms", "coverage", "rows", "late", "latency_ms"];
+const NAMES = ["frontier", "t_max", "k_ms", "least_k_ms", "coverage", "rows", "late", "latency_ms"];
 const less = (at, values) => at.map((ms, index) => (values[index] === null ? null : ms - values[index]));
 const last = (values) => values.findLast((value) => value !== null) ?? null;
 const sum = (values) => values.reduce((total, value) => total + (value ?? 0), 0);
@@ -27,13 +27,26 @@ function eventsOf(series, delays) {
   };
 }
 
+// Return K; where a point stands for several batches, its least beside its greatest.
+function ofK(series) {
+  const differs = series.k_ms.some((k, index) => series.least_k_ms[index] !== null && series.least_k_ms[index] !== k);
+  const greatest = { name: differs ? "greatest K" : "K", values: series.k_ms, style: "step" };
+  return differs ? [greatest, { name: "least K", values: series.least_k_ms, style: "dash", tone: "soft" }] : [greatest];
+}
+
 function show(data, context) {
   const series = columns(data.series, "at", NAMES);
   const wall = columns(data.wall, "at", ["emitted_at"]);
   const changes = (data.changes ?? []).map((change, index) => ({ ...change, label: String(index + 1) }));
   const select = selecting(context, "Arrival", eventsOf(series, data.delays));
   const x = { values: series.at, name: "Arrival" };
-  const common = { x, sync: "arrival", onRange: select, selected: context.selected, marks: changes };
+  const common = {
+    x,
+    sync: "arrival",
+    onRange: select,
+    selected: context.selected,
+    marks: changes.filter((change) => Number.isFinite(change.at)),
+  };
   const behind = less(series.at, series.frontier);
   return [
     range(context, data),
@@ -68,7 +81,7 @@ function show(data, context) {
             title: "K, the slack",
             height: 220,
             y: { show: duration, zero: true },
-            series: [{ name: "K", values: series.k_ms, style: "step" }],
+            series: ofK(series),
           }),
           chart({
             ...common,
@@ -117,7 +130,10 @@ function show(data, context) {
         ? table(
             [
               { title: "Nr", show: (change) => h("span", { class: "number-mark" }, change.label) },
-              { title: "Arrival", show: (change) => time(change.at) },
+              {
+                title: "Arrival",
+                show: (change) => (Number.isFinite(change.at) ? time(change.at) : "from the beginning"),
+              },
               { title: "About", show: (change) => change.about ?? "–" },
               {
                 title: "Change",

@@ -3,6 +3,7 @@
 import { h } from "../dom.js";
 import { table } from "../table.js";
 import { empty, longText, section } from "../ui.js";
+import { calibration } from "./calibration.js";
 import { asText } from "./frontier.js";
 
 const text = (value) => (value === null || value === undefined || value === "" ? "–" : longText(asText(value), 160));
@@ -20,6 +21,11 @@ function show(data) {
               { title: "Function", class: "mono", show: (each) => text(each.function) },
               { title: "Of", class: "mono", show: (each) => text(each.of) },
               { title: "Where", class: "text mono", show: (each) => text(each.where) },
+              {
+                title: "Parameters",
+                class: "mono",
+                show: (each) => (Object.keys(each.parameters ?? {}).length ? text(each.parameters) : "–"),
+              },
               { title: "Type", class: "mono", show: (each) => text(each.type) },
             ],
             aggregates,
@@ -27,6 +33,7 @@ function show(data) {
           )
         : empty("The query has no aggregate."),
     ),
+    calibration(data.calibration),
   ];
 }
 

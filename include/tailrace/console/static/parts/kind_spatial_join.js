@@ -2,10 +2,13 @@
 
 import { h, s } from "../dom.js";
 import { count, number, plural } from "../format.js";
+import { range } from "../range.js";
 import { table } from "../table.js";
 import { time } from "../time.js";
 import { empty, figures, longText, section } from "../ui.js";
+import { calibration } from "./calibration.js";
 import { asText } from "./frontier.js";
+import { loadCharts } from "./task_series.js";
 
 const STEPS = 6; // grey levels; the table beside the map has the numbers
 const isPlaced = (cell) => Number.isFinite(cell?.x) && Number.isFinite(cell?.y) && Number.isFinite(cell?.load);
@@ -118,7 +121,7 @@ function figure(title, name, list, context) {
 
 function versions(data) {
   if (!data) return null;
-  const list = data.versions ?? [];
+  const list = [...(data.versions ?? [])].sort((one, other) => other.version - one.version);
   return section(
     "The table it joins",
     h("p", { class: "mono" }, longText(data.path ?? "–", 200)),
@@ -126,7 +129,7 @@ function versions(data) {
       ? table(
           [
             { title: "Version", class: "narrow", show: (each) => count(each.version) },
-            { title: "Holds from", show: (each) => time(each.at) },
+            { title: "Holds from", show: (each) => (each.at === null ? "the beginning" : time(each.at)) },
             { title: "Segment", number: true, show: (each) => asText(each.from_segment) },
             { title: "Rows", number: true, show: (each) => count(each.rows) },
             { title: "Evidence", class: "text", show: (each) => longText(asText(each.evidence), 200) },
@@ -140,21 +143,36 @@ function versions(data) {
 
 function show(data, context) {
   const cells = (data.cells ?? []).filter(isPlaced);
-  const extent = Array.isArray(data.extent) ? data.extent.map((each) => number(each)).join(", ") : "–";
+  const extent = Array.isArray(data.extent) ? data.extent.map((each) => number(each)).join(", ") : null;
+  const hasMap = data.cells !== null && data.cells !== undefined;
+  const total = data.cells_total ?? cells.length;
   return [
+    hasMap ? range(context, data) : null,
     figures([
-      ["Cells with load", count(cells.length)],
-      ["Grid", asText(data.grid)],
-      ["Load in all", count(cells.reduce((sum, cell) => sum + cell.load, 0))],
-      ["Extent", extent, "least x, least y, greatest x, greatest y"],
+      data.join ? ["Join", `by ${String(data.join).slice(0, 40)}`] : null,
+      hasMap ? ["Cells with pairs", count(total)] : null,
+      data.grid ? ["Grid", `${asText(data.grid)} × ${asText(data.grid)}`] : null,
+      hasMap ? ["Pairs in the cells shown", count(cells.reduce((sum, cell) => sum + cell.load, 0))] : null,
+      extent ? ["Extent", extent, "least x, least y, greatest x, greatest y"] : null,
     ]),
-    h(
-      "div",
-      { class: "grid" },
-      figure("Load by cell", "load", data.cells, context),
-      data.matches ? figure("Matches by cell", "matches", data.matches, context) : null,
-    ),
+    hasMap && total > cells.length
+      ? h(
+          "p",
+          { class: "hint" },
+          `The map has the ${count(cells.length)} cells with the most pairs, of ${count(total)}.`,
+        )
+      : null,
+    hasMap
+      ? h(
+          "div",
+          { class: "grid" },
+          figure("Pairs found by cell", "pairs", data.cells, context),
+          data.matches ? figure("Matches by cell", "matches", data.matches, context) : null,
+        )
+      : null,
+    data.loads ? section("Tasks", h("div", { class: "grid" }, loadCharts(data.loads, { sync: "spatial" }))) : null,
     versions(data.table),
+    calibration(data.calibration),
   ];
 }
 

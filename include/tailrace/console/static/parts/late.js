@@ -13,7 +13,7 @@ const most = (list, read) => list.reduce((greatest, each) => Math.max(greatest, 
 
 function stateOf(partition) {
   if (partition.is_holding) return badge("holds back", "warn");
-  return partition.is_idle ? badge("idle", "idle") : badge("moves", "good");
+  return partition.is_idle ? badge("idle", "idle") : badge(partition.is_idle === false ? "active" : "read", "good");
 }
 
 function show(data, context) {
@@ -28,7 +28,13 @@ function show(data, context) {
     range(context, { from: series.at[0], to: series.at.at(-1), ...data }),
     chosen(context),
     data.holding
-      ? h("p", { class: "lead row warn" }, shape("warn"), h("span", { class: "grow" }, longText(data.holding, 400)))
+      ? h(
+          "p",
+          { class: "lead held" },
+          shape(partitions.some((each) => each.is_holding) ? "warn" : "idle"),
+          " ",
+          longText(data.holding, 400),
+        )
       : null,
     figures([
       ["Waiting rows", count(data.waiting_rows), "Read, and not yet in a closed window"],
@@ -58,7 +64,11 @@ function show(data, context) {
       partitions.length
         ? table(
             [
-              { title: "Partition", class: "name", show: (each) => longText(each.partition ?? "–", 120) },
+              {
+                title: "Partition",
+                class: "name",
+                show: (each) => longText(each.partition || "all of the stream", 120),
+              },
               { title: "Stream", show: (each) => longText(each.stream ?? "–", 60) },
               { title: "State", show: stateOf },
               { title: "Read up to", hint: "Arrival up to which it was read", show: (each) => time(each.passed) },

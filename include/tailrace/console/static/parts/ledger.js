@@ -2,7 +2,7 @@
 
 import { airflowAddress, goTop } from "../api.js";
 import { h } from "../dom.js";
-import { count, duration, plural, value } from "../format.js";
+import { count, duration, plural, share, value } from "../format.js";
 import { range } from "../range.js";
 import { badge } from "../shapes.js";
 import { table } from "../table.js";
@@ -12,135 +12,155 @@ import { airflowLink, empty, figures, longText, section } from "../ui.js";
 import { asText } from "./frontier.js";
 
 const isTime = (ms) => typeof ms === "number" && Number.isFinite(ms);
-const isPlaced = (each) => isTime(each.arrived_from ?? each.from) && isTime(each.arrived_to ?? each.to);
 
 function linked(run) {
   const href = airflowAddress(run.run_url);
   if (!href) return {};
   const click = (event) => {
-    if (window.top !== window) {
-      event.preventDefault();
-      goTop(href);
-    }
+    if (window.top === window) return;
+    event.preventDefault();
+    goTop(href);
   };
   return { href, target: "_top", on: { click } };
 }
 
-function lanes(runs, gaps) {
+// Return where a run stands on the line of arrival: its interval, else the point up to which it read history.
+function placeOf(run, start) {
+  if (isTime(run.arrived_to)) return { from: isTime(run.arrived_from) ? run.arrived_from : start, to: run.arrived_to };
+  return isTime(run.as_of) ? { from: run.as_of, to: run.as_of } : null;
+}
+
+const hasFailed = (run) => Boolean(run.where_failed);
+
+function itemOf(run, start) {
+  const place = placeOf(run, start);
+  if (!place) return null;
+  const kind = run.kind === "calibration" ? "calibration" : "run";
+  const what = hasFailed(run) ? "a condition failed" : `${count(run.late)} late, ${count(run.answers)} answers`;
+  const title = `${run.kind} of ${spell(place.from, place.to)}: ${run.kind === "calibration" ? `K ${duration(run.k_ms)}` : what}`;
+  return { ...place, class: hasFailed(run) ? "gap" : kind, title, ...linked(run) };
+}
+
+function lanes(runs, gaps, [start]) {
   const lane = (title, kind) => ({
     title,
     items: runs
-      .filter((run) => run.kind === kind && isPlaced(run))
-      .map((run) => ({
-        from: run.arrived_from,
-        to: run.arrived_to,
-        class: run.where_failed ? "gap" : kind === "calibration" ? "calibration" : "run",
-        ...linked(run),
-        title: `${title} of ${spell(run.arrived_from, run.arrived_to)}: ${run.where_failed ? "failed" : `${count(run.late)} late, ${plural(run.answers ?? 0, "answer")}`}`,
-      })),
+      .filter((run) => run.kind === kind)
+      .map((run) => itemOf(run, start))
+      .filter(Boolean),
   });
-  return [
-    lane("Corrections", "correction"),
-    lane("Calibrations", "calibration"),
-    {
-      title: "Gaps",
-      items: gaps.filter(isPlaced).map((gap) => ({
-        from: gap.from,
-        to: gap.to,
-        class: "gap",
-        title: `Gap: no correction covers ${spell(gap.from, gap.to)}, ${count(gap.late)} late`,
-      })),
-    },
-  ];
+  const marked = gaps.map((gap) => {
+    const from = isTime(gap.from) ? gap.from : start;
+    return { from, to: gap.to, class: "gap", title: `Gap: no correction covers ${spell(from, gap.to)}` };
+  });
+  return [lane("Corrections", "correction"), lane("Calibrations", "calibration"), { title: "Gaps", items: marked }];
+}
+
+// Return the range of the time line: from the first to the last time that anything has.
+function endsOf(runs, gaps, committed) {
+  const ofRuns = runs.flatMap((run) => [run.arrived_from, run.arrived_to, run.as_of]);
+  const times = [...ofRuns, ...gaps.flatMap((gap) => [gap.from, gap.to]), committed].filter(isTime);
+  if (!times.length) return null;
+  const ends = [times.reduce((least, ms) => Math.min(least, ms)), times.reduce((most, ms) => Math.max(most, ms))];
+  return ends[1] > ends[0] ? ends : [ends[0] - 1000, ends[1] + 1000];
 }
 
 function result(run) {
-  if (run.where_failed) return [badge("failed", "bad"), h("span", { class: "why" }, longText(run.where_failed, 200))];
-  if (run.overflowed) return badge("overflowed", "warn");
-  return badge("done", "good");
+  if (hasFailed(run)) {
+    const pairs = typeof run.where_failed === "number" ? `${plural(run.where_failed, "pair")} failed` : "failed";
+    const reason = run.where_failure ?? (typeof run.where_failed === "string" ? run.where_failed : null);
+    return [badge(pairs, "bad"), reason ? h("span", { class: "why" }, longText(reason, 200)) : null];
+  }
+  if (run.overflowed) return badge(`${count(run.overflowed)} overflowed`, "warn");
+  return badge(run.kind === "calibration" ? "proposed" : "done", "good");
+}
+
+const columns = [
+  { title: "Kind", show: (run) => run.kind ?? "–" },
+  {
+    title: "Arrival from",
+    show: (run) => (isTime(run.arrived_to) && !isTime(run.arrived_from) ? "the beginning" : time(run.arrived_from)),
+  },
+  { title: "to", show: (run) => time(run.arrived_to) },
+  { title: "Result", show: result },
+  {
+    title: "Run",
+    show: (run) => (airflowAddress(run.run_url) ? airflowLink(airflowAddress(run.run_url), "Airflow") : "–"),
+  },
+  { title: "Late", number: true, show: (run) => count(run.late) },
+  { title: "Answers", number: true, show: (run) => count(run.answers) },
+  { title: "Retracted", number: true, show: (run) => value(run.retracted) },
+  { title: "K", number: true, show: (run) => duration(run.k_ms) },
+  { title: "Accuracy", number: true, show: (run) => share(run.accuracy) },
+  { title: "Started", show: (run) => time(run.started_at) },
+  { title: "Interval", class: "text", show: (run) => longText(asText(run.interval), 80) },
+  { title: "As of", hint: "Arrival up to which history was read", show: (run) => time(run.as_of) },
+  { title: "Evidence", class: "text", show: (run) => longText(asText(run.evidence), 160) },
+];
+
+// Leave out the columns that no run has: queries without calibrations have several.
+const filled = (runs) =>
+  columns.filter(
+    (column, place) =>
+      place < 4 ||
+      runs.some((run) => {
+        const shown = column.show(run);
+        return shown !== "–" && !(shown instanceof Element && shown.classList.contains("none"));
+      }),
+  );
+
+function gapTable(gaps, total) {
+  const shown = table(
+    [
+      { title: "From", show: (gap) => (isTime(gap.from) ? time(gap.from) : "the beginning") },
+      { title: "To", show: (gap) => time(gap.to) },
+      { title: "Length", number: true, show: (gap) => (isTime(gap.from) ? duration(gap.to - gap.from) : "–") },
+      { title: "Late tuples", number: true, show: (gap) => count(gap.late) },
+    ],
+    gaps,
+    { key: (gap) => gap.to, caption: "Gaps", isTall: true, mark: (gap) => (gap.late ? "wrong" : "") },
+  );
+  const more =
+    total > gaps.length ? h("p", { class: "hint" }, `The newest ${count(gaps.length)} of ${count(total)}.`) : null;
+  return section("Gaps: arrival that no correction covers", more, shown);
 }
 
 function show(data, context) {
   const runs = data.runs ?? [];
-  const gaps = data.gaps ?? [];
-  const times = [
-    ...runs.flatMap((run) => [run.arrived_from, run.arrived_to]),
-    ...gaps.flatMap((gap) => [gap.from, gap.to]),
-  ].filter(isTime);
-  const ends = times.length
-    ? [
-        times.reduce((least, ms) => Math.min(least, ms)),
-        Math.max(
-          times.reduce((most, ms) => Math.max(most, ms)),
-          data.committed ?? 0,
-        ),
-      ]
-    : null;
-  const isFar = ends && data.committed && ends[1] - ends[0] > 50 * Math.max(1, Math.max(...times) - ends[0]);
-  if (isFar) ends[1] = Math.max(...times);
-  const total = (name) => runs.reduce((sum, run) => sum + (run[name] ?? 0), 0);
+  const gaps = (data.gaps ?? []).filter((gap) => isTime(gap?.to));
+  const ends = endsOf(runs, gaps, data.committed);
+  const late = gaps.reduce((sum, gap) => sum + (gap.late ?? 0), 0);
+  const total = (name) => runs.reduce((sum, run) => sum + (Number(run[name]) || 0), 0);
+  const known = data.committed !== null && data.committed !== undefined;
+  const words = `${plural(runs.length, "run")} and ${plural(gaps.length, "gap")} over arrival time; the tables say the same`;
+  const gapWord = late
+    ? badge(`${count(gaps.length)}, with ${count(late)} late`, "bad")
+    : gaps.length
+      ? badge(`${count(gaps.length)}, none late`, "idle")
+      : null;
   return [
-    range(context, { from: ends?.[0], to: ends?.[1], ...data }, { newest: data.committed ?? ends?.[1] }),
+    range(context, { from: ends?.[0], to: ends?.[1] }, { newest: data.committed ?? ends?.[1] }),
     figures([
       ["Committed up to", time(data.committed)],
       ["Corrections", count(runs.filter((run) => run.kind === "correction").length)],
       ["Late tuples taken", count(total("late"))],
       ["Answers changed", count(total("answers"))],
       ["Retracted", count(total("retracted"))],
-      ["Gaps", gaps.length ? badge(count(gaps.length), "bad") : data.committed ? badge("none", "good") : "–"],
+      ["Gaps", gapWord ?? (known ? badge("none", "good") : "–")],
     ]),
-    ends && ends[1] > ends[0]
-      ? timeline({
-          title: "Time line",
-          range: ends,
-          lanes: lanes(runs, gaps),
-          summary: `${plural(runs.length, "run")} and ${plural(gaps.length, "gap")} over arrival time; the tables below say the same`,
-        })
-      : null,
-    gaps.length
-      ? section(
-          "Gaps: arrival that no correction covers",
-          table(
-            [
-              { title: "From", show: (gap) => time(gap.from) },
-              { title: "To", show: (gap) => time(gap.to) },
-              { title: "Length", number: true, show: (gap) => duration(gap.to - gap.from) },
-              { title: "Late tuples", number: true, show: (gap) => count(gap.late) },
-            ],
-            gaps,
-            { key: (gap) => gap.from, caption: "Gaps", mark: () => "wrong" },
-          ),
-        )
-      : null,
+    ends ? timeline({ title: "Time line", range: ends, lanes: lanes(runs, gaps, ends), summary: words }) : null,
+    gaps.length ? gapTable(gaps, data.gaps_total) : null,
     section(
       "Runs",
+      data.runs_total > runs.length
+        ? h("p", { class: "hint" }, `The newest ${count(runs.length)} of ${count(data.runs_total)}.`)
+        : null,
       runs.length
-        ? table(
-            [
-              { title: "Kind", show: (run) => run.kind ?? "–" },
-              { title: "Arrival from", show: (run) => time(run.arrived_from) },
-              { title: "to", show: (run) => time(run.arrived_to) },
-              { title: "Result", show: result },
-              { title: "Late", number: true, show: (run) => count(run.late) },
-              { title: "Answers", number: true, show: (run) => count(run.answers) },
-              { title: "Retracted", number: true, show: (run) => value(run.retracted) },
-              { title: "K", number: true, show: (run) => duration(run.k_ms) },
-              { title: "Interval", show: (run) => longText(asText(run.interval), 60) },
-              { title: "Started", show: (run) => time(run.started_at) },
-              { title: "Evidence", class: "text", show: (run) => longText(asText(run.evidence), 160) },
-              {
-                title: "Run",
-                show: (run) =>
-                  airflowAddress(run.run_url) ? airflowLink(airflowAddress(run.run_url), "Airflow") : "–",
-              },
-            ],
-            runs,
-            {
-              key: (run, index) => `${run.kind}-${run.as_of}-${run.started_at ?? index}`,
-              caption: "Corrections and calibrations",
-              mark: (run) => (run.where_failed ? "wrong" : ""),
-            },
-          )
+        ? table(filled(runs), runs, {
+            key: (run, index) => `${run.kind}-${run.as_of}-${run.started_at ?? index}`,
+            caption: "Corrections and calibrations",
+            mark: (run) => (hasFailed(run) ? "wrong" : ""),
+          })
         : empty("No correction and no calibration ran in this range."),
     ),
   ];

@@ -2,57 +2,104 @@
 
 import { chart, columns } from "../chart.js";
 import { h } from "../dom.js";
-import { count, duration, number, share } from "../format.js";
+import { count, duration, share } from "../format.js";
+import { range } from "../range.js";
 import { badge, promiseTone } from "../shapes.js";
 import { bar } from "../table.js";
+import { time } from "../time.js";
 import { empty, figures, longText, section } from "../ui.js";
 
 const NAMES = ["share", "mean_error", "worst_error", "answers", "corrected", "missing", "mean_k_ms"];
 const known = (value) => value !== null && value !== undefined;
-
-// Return the least share of answers that must be within the error: the accuracy, or one less the risk.
-const leastShare = (promise) =>
-  known(promise.accuracy) ? promise.accuracy : known(promise.risk) ? 1 - promise.risk : null;
+const nameOf = (of) => (Array.isArray(of) ? of.join(", ") : String(of));
 
 function sentence(promised) {
-  if (!promised) return "Nothing is promised: the query file has no promise.";
-  const of = promised.of ? ` of ${promised.of}` : "";
-  if (known(promised.error) && known(promised.risk))
-    return `Promised: an error${of} of at most ${share(promised.error)}, for at least ${share(1 - promised.risk)} of the answers.`;
-  if (known(promised.error)) return `Promised: an error${of} of at most ${share(promised.error)}.`;
-  if (known(promised.accuracy)) return `Promised: an accuracy${of} of at least ${share(promised.accuracy)}.`;
-  return "Nothing is promised: the query file has no promise.";
+  const of = known(promised?.of) ? ` of ${nameOf(promised.of).slice(0, 200)}` : "";
+  if (known(promised?.error) && known(promised.risk)) {
+    return `Promised: at most ${share(promised.risk)} of the answers${of} are off by ${share(promised.error)} or more.`;
+  }
+  if (known(promised?.accuracy)) {
+    const most = share(1 - promised.accuracy);
+    return `Promised: an accuracy${of} of at least ${share(promised.accuracy)}: a mean error of at most ${most}.`;
+  }
+  if (known(promised?.error)) return `Promised: an error${of} of less than ${share(promised.error)}.`;
+  return "Nothing is promised: the policy of this query has no promise.";
 }
 
 // Return the answers that were right as streamed, beside those whose late tuples are all corrected.
 function right(data) {
-  if (!data || !known(data.streamed)) return empty("No answer has been compared with its corrected version yet.");
+  if (!known(data?.streamed) && !known(data?.corrected)) {
+    return empty("No answer has been compared with its latest version yet.");
+  }
   const line = (title, value) =>
     h(
       "div",
       { class: "row", key: title },
       h("span", { class: "label" }, title),
-      h("div", { class: "grow" }, bar(value, share(value), value === 1 ? "good" : "")),
+      known(value)
+        ? h("div", { class: "grow" }, bar(value, share(value), value === 1 ? "good" : ""))
+        : h("span", { class: "hint" }, "not known"),
     );
+  const when =
+    known(data.start) && known(data.end) ? [", of event times ", time(data.start), " – ", time(data.end)] : ".";
   return [
-    h("p", { class: "hint" }, `The share of ${count(data.answers)} answers that were right.`),
-    h(
-      "div",
-      { class: "pair" },
-      line("As streamed", data.streamed),
-      known(data.corrected)
-        ? line("After correction", data.corrected)
-        : h("p", { class: "hint" }, "After correction: not known yet."),
-    ),
+    h("p", { class: "hint" }, `The share of ${count(data.answers)} answers that were right`, when),
+    h("div", { class: "pair" }, line("As streamed", data.streamed), line("As corrected", data.corrected)),
   ];
 }
 
+// Return what the error of an answer must not exceed: of each answer, or in the mean.
+function limitOf(each) {
+  if (known(each.accuracy))
+    return { at: 1 - each.accuracy, label: `promised in the mean: ${share(1 - each.accuracy)}` };
+  return known(each.error) ? { at: each.error, label: `promised: less than ${share(each.error)}` } : null;
+}
+
+const bandOf = (limit) =>
+  limit ? { bands: [{ from: 0, to: limit.at, tone: "good" }], lines: [{ ...limit, tone: "good" }] } : {};
+
 function ofAnswer(each) {
   const series = columns(each.series, "start", NAMES);
-  const x = { values: series.start, name: "Start" };
+  const common = { x: { values: series.start, name: "Start" }, sync: "promise" };
   const title = known(each.answer) ? String(each.answer).slice(0, 120) : "Whole answers";
-  const least = leastShare(each);
-  const isMeasured = series.mean_error.some(known) || series.worst_error.some(known);
+  const risk = known(each.risk) ? { at: each.risk, label: `promised: at most ${share(each.risk)}` } : null;
+  const missing = { name: "missing", values: series.missing, style: "points", tone: "bad" };
+  const charts = [
+    {
+      title: "Share of answers that were off",
+      summary: known(each.error) ? `Off by ${share(each.error)} or more` : "Off by 5 % or more",
+      y: { show: share, zero: true },
+      ...bandOf(risk),
+      series: [{ name: "measured", values: series.share }],
+      none: "No answers are measured yet.",
+    },
+    {
+      title: "Error",
+      y: { show: share, zero: true },
+      ...bandOf(limitOf(each)),
+      series: [
+        { name: "mean", values: series.mean_error },
+        { name: "worst", values: series.worst_error, style: "dash", tone: "soft" },
+      ],
+      none: "Errors of these answers are not measured.",
+    },
+    {
+      title: "Answers corrected",
+      height: 140,
+      y: { show: count, zero: true },
+      series: [
+        { name: "corrected", values: series.corrected, style: "bars", tone: "warn" },
+        ...(series.missing.some((value) => value > 0) ? [missing] : []),
+      ],
+      none: "Corrected answers are not measured yet.",
+    },
+    {
+      title: "Mean K",
+      height: 140,
+      y: { show: duration, zero: true },
+      series: [{ name: "K", values: series.mean_k_ms, style: "step" }],
+    },
+  ];
   return h(
     "section",
     { class: "block", key: title },
@@ -60,96 +107,54 @@ function ofAnswer(each) {
     h(
       "div",
       { class: "grid" },
-      chart({
-        title: "Share of answers within the promise",
-        x,
-        sync: "promise",
-        height: 200,
-        y: { show: share, max: 1 },
-        bands: least === null ? [] : [{ from: least, to: 1, tone: "good" }],
-        lines: least === null ? [] : [{ at: least, label: `promised: at least ${share(least)}`, tone: "good" }],
-        series: [{ name: "measured", values: series.share, style: series.start.length < 3 ? "points" : "line" }],
-        none: "No answers are measured yet.",
-      }),
-      isMeasured
-        ? chart({
-            title: "Error",
-            x,
-            sync: "promise",
-            height: 200,
-            y: { show: share, zero: true },
-            bands: known(each.error) ? [{ from: 0, to: each.error, tone: "good" }] : [],
-            lines: known(each.error)
-              ? [{ at: each.error, label: `promised: at most ${share(each.error)}`, tone: "good" }]
-              : [],
-            series: [
-              { name: "mean", values: series.mean_error },
-              { name: "worst", values: series.worst_error, style: "dash", tone: "soft" },
-            ],
-          })
-        : null,
-      chart({
-        title: "Answers corrected",
-        x,
-        sync: "promise",
-        height: 140,
-        y: { show: count, zero: true },
-        series: [
-          { name: "corrected", values: series.corrected, style: "bars", tone: "warn" },
-          ...(series.missing.some((value) => value > 0)
-            ? [{ name: "missing", values: series.missing, style: "points", tone: "bad" }]
-            : []),
-        ],
-        none: "Corrected answers are not measured yet.",
-      }),
-      chart({
-        title: "Mean K",
-        x,
-        sync: "promise",
-        height: 140,
-        y: { show: duration, zero: true },
-        series: [{ name: "K", values: series.mean_k_ms, style: "step" }],
-      }),
+      charts.map((spec) => chart({ height: 200, ...common, ...spec })),
     ),
   );
 }
 
-function show(data) {
-  const coverage = columns(data.coverage, "at", ["coverage"]);
-  const threshold = data.coverage?.threshold;
+function coverageOf(data) {
+  const isSeries = Array.isArray(data?.threshold);
+  const series = columns(data, "at", ["coverage", "threshold"]);
+  const now = data?.threshold_now ?? (isSeries ? null : data?.threshold);
+  const threshold = { name: "threshold", values: series.threshold, style: "dash", tone: "bad" };
+  return chart({
+    title: "Coverage",
+    summary: "λ, the share of the tuples that windows held when they closed",
+    x: { values: series.at, name: "Arrival" },
+    height: 200,
+    y: { show: share, max: 1 },
+    lines: known(now) && !isSeries ? [{ at: now, label: `threshold ${share(now)}`, tone: "bad" }] : [],
+    bands: known(now) ? [{ from: now, to: 1, tone: "good" }] : [],
+    series: [{ name: "coverage", values: series.coverage }, ...(series.threshold.some(known) ? [threshold] : [])],
+    none: "No window has closed yet.",
+  });
+}
+
+function show(data, context) {
+  const promised = data.promised ?? {};
+  const series = (data.answers ?? []).map((each) => each.series);
+  const starts = series.flatMap((each) => [each?.start?.[0], each?.end?.at(-1)]).filter(Number.isFinite);
+  const threshold = data.coverage?.threshold_now ?? null;
   return [
     h(
       "div",
-      { class: "row big" },
+      { class: "row big wrap" },
       badge(data.state ? `promise ${data.state}` : "promise unknown", promiseTone(data.state)),
       data.detail ? h("span", null, longText(data.detail, 300)) : null,
     ),
-    h("p", { class: "lead" }, sentence(data.promised)),
-    data.promised
-      ? figures([
-          known(data.promised.error) ? ["Promised error", share(data.promised.error)] : null,
-          known(data.promised.risk) ? ["Risk", share(data.promised.risk)] : null,
-          known(data.promised.accuracy) ? ["Promised accuracy", share(data.promised.accuracy)] : null,
-          known(data.promised.of) ? ["Of", longText(data.promised.of, 120)] : null,
-          known(threshold) ? ["Coverage needed", share(threshold)] : null,
-        ])
-      : null,
+    h("p", { class: "lead" }, sentence(promised)),
+    figures([
+      known(promised.error) ? ["Error", share(promised.error)] : null,
+      known(promised.risk) ? ["Risk", share(promised.risk)] : null,
+      known(promised.accuracy) ? ["Accuracy", share(promised.accuracy)] : null,
+      known(promised.of) ? ["Of", longText(nameOf(promised.of), 120)] : null,
+      known(threshold) ? ["Coverage needed", share(threshold)] : null,
+    ]),
     section("Right answers, before and after correction", right(data.right)),
+    range(context, { from: Math.min(...starts), to: Math.max(...starts) }, { what: "Event time" }),
     (data.answers ?? []).map(ofAnswer),
-    section(
-      "Coverage against its threshold",
-      chart({
-        title: "Coverage",
-        x: { values: coverage.at, name: "Arrival" },
-        height: 200,
-        y: { show: share, max: 1 },
-        lines: known(threshold) ? [{ at: threshold, label: `threshold ${share(threshold)}`, tone: "bad" }] : [],
-        bands: known(threshold) ? [{ from: threshold, to: 1, tone: "good" }] : [],
-        series: [{ name: "coverage", values: coverage.coverage }],
-        none: "No window has closed yet.",
-      }),
-    ),
+    section("Coverage against its threshold", coverageOf(data.coverage)),
   ];
 }
 
-export default { title: "Promise", request: [], show };
+export default { title: "Promise", request: ["from", "to"], show };

@@ -43,7 +43,7 @@ function reason(each, most, context) {
           each.line.text ? h("pre", { class: "record" }, String(each.line.text).slice(0, 2000)) : null,
           each.line.advice
             ? [
-                h("p", { class: "hint" }, "This would take them:"),
+                h("p", { class: "hint" }, "What to write there:"),
                 h("pre", { class: "record" }, String(each.line.advice).slice(0, 4000)),
                 copyButton(() => each.line.advice, "Copy the line"),
               ]

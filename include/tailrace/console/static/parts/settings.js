@@ -6,12 +6,25 @@ import { count, plural, value } from "../format.js";
 import { badge } from "../shapes.js";
 import { table } from "../table.js";
 import { time } from "../time.js";
-import { copyButton, empty, figures, longText, section } from "../ui.js";
+import { copyButton, cut, empty, figures, longText, section } from "../ui.js";
 import { asText } from "./frontier.js";
 
 const known = (each) => each !== null && each !== undefined;
 
+// Return the parts of the explanation of a query, folded: they are long, and seldom asked for.
+function explanation(parts) {
+  return parts.map((part) =>
+    h(
+      "details",
+      { class: "folded", key: part.name },
+      h("summary", null, cut(part.name, 120)),
+      h("pre", { class: "record", tabindex: "0" }, String(part.text ?? "").slice(0, 20000)),
+    ),
+  );
+}
+
 function verdict(data) {
+  if (known(data.fault)) return badge("the file on disk would be refused", "bad");
   if (!known(data.deployed) && !known(data.on_disk)) return badge("no query file is known", "warn");
   if (!known(data.deployed)) return badge("never deployed: the file on disk is what a deployment would run", "idle");
   if (!known(data.on_disk)) return badge("the file is gone from the disk; the stream runs its deployed copy", "warn");
@@ -42,14 +55,17 @@ function file(data) {
 }
 
 const pairs = (object) =>
-  Object.entries(object ?? {}).map(([name, each]) => [name.slice(0, 80), longText(value(each), 160)]);
+  Object.entries(object ?? {}).map(([name, each]) => [
+    name.slice(0, 80).replaceAll("_", " "),
+    longText(value(each), 160),
+  ]);
 
 function facts(list) {
   return table(
     [
       { title: "About", show: (fact) => longText(fact.about ?? "–", 60) },
       { title: "Version", number: true, show: (fact) => count(fact.version) },
-      { title: "Holds from", show: (fact) => time(fact.at) },
+      { title: "Holds from", show: (fact) => (known(fact.at) ? time(fact.at) : "the beginning") },
       { title: "Tick", number: true, show: (fact) => count(fact.from_tick) },
       { title: "Segment", number: true, show: (fact) => (known(fact.from_segment) ? value(fact.from_segment) : "–") },
       { title: "Value", class: "text mono", show: (fact) => longText(asText(fact.value), 200) },
@@ -65,7 +81,7 @@ function facts(list) {
 
 function show(data) {
   const differences = data.differences ?? [];
-  const history = Array.isArray(data.history) ? data.history : [];
+  const newest = [...(data.facts ?? [])].reverse(); // the newest first
   const options = pairs(data.options);
   const versions = pairs(data.versions);
   return [
@@ -77,6 +93,7 @@ function show(data) {
         verdict(data),
         data.file ? h("span", { class: "mono hint" }, longText(data.file, 160)) : null,
       ),
+      known(data.fault) ? h("p", { class: "lead" }, longText(data.fault, 400)) : null,
       differences.length
         ? table(
             [
@@ -92,27 +109,15 @@ function show(data) {
     ),
     options.length ? section("Options of the driver", figures(options)) : null,
     versions.length ? section("Versions", figures(versions)) : null,
+    (data.explanation ?? []).length ? section("How the query is run", explanation(data.explanation)) : null,
     section(
       "Facts over time",
-      (data.facts ?? []).length
-        ? facts(data.facts)
-        : empty("No fact is on record: no setting has changed since the stream began."),
+      data.newesttotal > newest.length
+        ? h("p", { class: "hint" }, `${count(newest.length)} of ${count(data.newesttotal)}.`)
+        : null,
+      newest.length ? facts(newest) : empty("No fact is on record: no setting has changed since the stream began."),
     ),
-    history.length
-      ? section(
-          "History",
-          table(
-            [...new Set(history.flatMap((each) => Object.keys(each ?? {})))].slice(0, 12).map((name) => ({
-              title: name,
-              show: (each) =>
-                name === "at" && typeof each[name] === "number" ? time(each[name]) : longText(value(each[name]), 160),
-            })),
-            history,
-            { caption: "History" },
-          ),
-        )
-      : null,
   ];
 }
 
-export default { title: "Settings", request: [], show };
+export default { title: "Settings", request: ["limit"], show };

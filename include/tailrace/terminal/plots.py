@@ -1,10 +1,10 @@
-"""Plots of the reports, by matplotlib."""
+"""Plots as files, by matplotlib."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from tailrace.ground.errors import refuse
 
@@ -24,18 +24,33 @@ def require_matplotlib(option: str) -> None:
 class Figure:
     """Context manager of rows of plots, written to a file on exit without an error; needs the extra `plots`.
 
+    Where the first plot has no legend of its own, one of its labels stands below all plots.
+
+    Parameters
+    ----------
+    file : Path or file
+        Where it is written, as a PNG unless the name says otherwise, or `form` does.
+
     Raises
     ------
     Refused
         When matplotlib is not there.
     """
 
-    def __init__(self, file: Path, plots: int = 1, rows: int = 1, height: float = 4.2) -> None:
+    def __init__(
+        self,
+        file: Path | BinaryIO,
+        plots: int = 1,
+        rows: int = 1,
+        height: float = 4.2,
+        form: str | None = None,
+    ) -> None:
         require_matplotlib("--report")
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 (an extra)
         from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
 
-        self.file, self.figure = file, Canvas(figsize=(6.4 * plots, height * rows), layout="constrained", dpi=_DPI)
+        self.file, self.form = file, form
+        self.figure = Canvas(figsize=(6.4 * plots, height * rows), layout="constrained", dpi=_DPI)
         FigureCanvasAgg(self.figure)
         self.axes = list(self.figure.subplots(rows, plots, squeeze=False).flat)
 
@@ -45,9 +60,9 @@ class Figure:
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
             handles, labels = self.axes[0].get_legend_handles_labels()
-            if handles:
+            if handles and self.axes[0].get_legend() is None:
                 self.figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
-            self.figure.savefig(self.file)
+            self.figure.savefig(self.file, format=self.form)
 
 
 def label(ax: Axes, title: str, x: str, y: str) -> None:

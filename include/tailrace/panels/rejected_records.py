@@ -1,0 +1,160 @@
+"""Reads the table of rejected records, the newest files first, and counts the records by reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.ground.columns import Ints
+from tailrace.ground.matching import select
+from tailrace.ground.times import in_ms
+from tailrace.storage.layout import Layout
+from tailrace.storage.lost_files import naming_what_is_lost
+from tailrace.storage.rejections import without_values
+from tailrace.storage.tables import Tables
+
+OTHERS = "other reasons"
+"""What stands for all reasons beyond the first hundred."""
+
+_MOST_REASONS = 100
+_AT_ONCE = 16_384  # records
+_BYTES = 1 << 20  # of records at once, as they are stored; in memory they may take some times as many
+
+
+@dataclass(frozen=True)
+class RejectedFile:
+    """A file of rejected records."""
+
+    layout: Layout
+    fragment: Any
+    rows: int
+    size: int
+
+    def batches(self, columns: Sequence[str], at_once: int) -> Iterator[pa.Table]:
+        """Yield some rows at a time; a column that an earlier release did not write is null."""
+        there = set(self.fragment.physical_schema.names)
+        with naming_what_is_lost(self.layout, "quarantine"):
+            for batch in self.fragment.to_batches(columns=[*there & set(columns)], batch_size=at_once):
+                rows = in_ms(pa.Table.from_batches([batch]))
+                none = {name: pa.nulls(rows.num_rows, pa.string()) for name in columns if name not in there}
+                yield pa.table({name: none[name] if name in none else rows[name] for name in columns})
+
+    def last(
+        self, columns: Sequence[str], count: int, is_asked: Callable[[pa.ChunkedArray], pa.Array | None]
+    ) -> pa.Table:
+        """Return the last rows, the last one first, of those whose reason is asked for."""
+        kept: list[pa.Table] = []
+        at_once = min(max(_BYTES * self.rows // max(self.size, 1), 1), _AT_ONCE)
+        for rows in self.batches(columns, at_once):
+            mask = is_asked(rows["reason"])
+            kept.append(rows if mask is None else rows.filter(mask))
+            while len(kept) > 1 and sum(each.num_rows for each in kept[1:]) >= count:
+                kept.pop(0)
+        rows = pa.concat_tables(kept, promote_options="default") if kept else pa.table({name: [] for name in columns})
+        return rows.take(pa.array(np.arange(rows.num_rows)[::-1][:count]))
+
+
+@dataclass(frozen=True)
+class RejectedFiles:
+    """The files of the table, the newest arrival first, and the number of all their records."""
+
+    files: tuple[RejectedFile, ...]
+    total: int
+
+    @staticmethod
+    def of(tables: Tables) -> RejectedFiles:
+        """Return those of the table, which exists."""
+        table = tables.open("quarantine")
+        fragments = {unquote(each.path).rpartition("/")[2]: each for each in table.to_pyarrow_dataset().get_fragments()}
+        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        actions.sort(
+            key=lambda each: (str(each.get("max.arrival_time") or ""), each["modification_time"]), reverse=True
+        )
+        files = tuple(
+            RejectedFile(
+                tables.layout,
+                fragments[unquote(each["path"]).rpartition("/")[2]],
+                each["num_records"] or 0,
+                each["size_bytes"],
+            )
+            for each in actions
+        )
+        return RejectedFiles(files, sum(file.rows for file in files))
+
+    def newest(self, columns: Sequence[str], most: int) -> Iterator[pa.Table]:
+        """Yield the rows of the newest files, of as many of them as have some `most` rows."""
+        left = most
+        for file in self.files:
+            if left <= 0:
+                return
+            yield from file.batches(columns, 1 << 16)
+            left -= file.rows
+
+
+def groups_of(reasons: pa.ChunkedArray) -> pa.Array:
+    """Return the group of each reason; each distinct one is looked at once."""
+    encoded = reasons.combine_chunks().dictionary_encode()
+    return without_values(encoded.dictionary.cast(pa.string())).take(encoded.indices)
+
+
+@dataclass(frozen=True)
+class ReasonCount:
+    """The number of records of a reason, their newest arrival (ms), and the stream of one of them."""
+
+    records: int
+    last: int | None
+    stream: str
+
+
+@dataclass
+class RejectsByReason:
+    """Counts rejected records by reason.
+
+    Attributes
+    ----------
+    by_reason : dict
+        At most a hundred reasons; what comes for further ones is counted together.
+    """
+
+    by_reason: dict[str, ReasonCount] = field(default_factory=dict)
+    _arrival: list[Ints] = field(default_factory=list)
+
+    @property
+    def records(self) -> int:
+        return sum(each.records for each in self.by_reason.values())
+
+    @property
+    def arrival(self) -> Ints:
+        """The arrival times (ms) of those that have one."""
+        return np.concatenate([np.zeros(0, np.int64), *self._arrival])
+
+    @property
+    def named(self) -> list[str]:
+        """The reasons that are counted one by one."""
+        return [reason for reason in self.by_reason if reason != OTHERS]
+
+    def most_frequent(self) -> list[tuple[str, ReasonCount]]:
+        return sorted(self.by_reason.items(), key=lambda item: (item[0] == OTHERS, -item[1].records, item[0]))
+
+    def add(self, rows: pa.Table) -> None:
+        """Count rows: their `stream`, `reason` and `arrival_time`."""
+        self._arrival.append(select(rows, np.asarray(rows["arrival_time"].is_valid()))["arrival_time"].to_numpy())
+        grouped = pa.table(
+            {"reason": groups_of(rows["reason"]), "stream": rows["stream"], "arrival_time": rows["arrival_time"]}
+        )
+        grouped = grouped.group_by("reason", use_threads=False).aggregate(
+            [([], "count_all"), ("arrival_time", "max"), ("stream", "first")]
+        )
+        for reason, count, last, stream in zip(*(grouped[name].to_pylist() for name in _GROUPED), strict=True):
+            known = reason if reason in self.by_reason or len(self.named) < _MOST_REASONS else OTHERS
+            before = self.by_reason.get(known, ReasonCount(0, None, stream))
+            newest = max((each for each in (before.last, last) if each is not None), default=None)
+            self.by_reason[known] = replace(before, records=before.records + count, last=newest)
+
+
+_GROUPED = ("reason", "count_all", "arrival_time_max", "stream_first")

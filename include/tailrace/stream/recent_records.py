@@ -1,0 +1,29 @@
+"""How many of the newest records were accepted and rejected: totals over a stream's life hide what goes wrong now."""
+
+from __future__ import annotations
+
+from collections import deque
+
+_SPAN_S = 60.0
+
+
+class RecentRecords:
+    """Counts the records of the batches in the minute before the newest one that had some, and of that one."""
+
+    def __init__(self) -> None:
+        self._batches: deque[tuple[float, int, int]] = deque()
+
+    def add(self, accepted: int, rejected: int, now_s: float) -> None:
+        """Add a batch; `now_s` is of a steady clock."""
+        if accepted or rejected:
+            self._batches.append((now_s, accepted, rejected))
+            while self._batches[0][0] <= now_s - _SPAN_S:
+                self._batches.popleft()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers as a status has them."""
+        return {
+            "recent_rows": sum(accepted for _, accepted, _ in self._batches),
+            "recent_quarantined": sum(rejected for _, _, rejected in self._batches),
+        }

@@ -1,0 +1,380 @@
+"""The pages in Chromium, over made-up answers of their server: what they show, keep still, and send."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+import chromium
+import tailrace.console
+from chromium import Watched
+
+STATIC = Path(tailrace.console.__file__).parent / "static"
+SITE = "http://airflow.test"
+BASE = "/some/prefix/tailrace/"
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
+PARTS = ["frontier", "promise", "answers", "answer", "late", "ledger", "quarantine", "kind", "settings"]
+NOW = 1_700_000_000_000
+TURNED = "a\u202ecod.exe"
+
+Answer = tuple[int, Any]
+
+
+def stream(name: str, tone: str = "good", **values: Any) -> dict[str, Any]:
+    """A row of Streams."""
+    word = {"good": "running", "bad": "broken", "warn": "waiting", "idle": "drained"}[tone]
+    return {"name": name, "kind": "aggregate", "state": {"word": word, "tone": tone, "why": None}, **values}
+
+
+@dataclass
+class Site:
+    """A made-up server: its answers by path below `api/`, and what was sent to Airflow's API."""
+
+    answers: dict[str, Answer] = field(default_factory=dict)
+    sent: list[tuple[str, str, Any]] = field(default_factory=list)
+    sending: Answer = (200, {"dag_run_id": "manual__1"})
+    is_away: bool = False
+
+    def route(self, route: Route) -> None:
+        """Answer a request of the browser."""
+        request, url = route.request, urlsplit(route.request.url)
+        path = url.path.removeprefix(BASE)
+        if not url.path.startswith(BASE):
+            self._airflow(route, url.path)
+        elif path.startswith("static/"):
+            self._file(route, path.removeprefix("static/"))
+        elif not path.startswith("api/"):
+            self._file(route, "query.html" if path else "streams.html")
+        elif self.is_away:
+            route.abort()
+        else:
+            assert request.method == "GET"
+            status, body = self.answers.get(path.removeprefix("api/"), (404, {"detail": "Not Found"}))
+            route.fulfill(status=status, json=body)
+
+    def _file(self, route: Route, name: str) -> None:
+        file = STATIC / name
+        headers = {"Content-Type": TYPES[file.suffix], "Content-Security-Policy": POLICY}
+        route.fulfill(status=200, body=file.read_bytes(), headers=headers)
+
+    def _airflow(self, route: Route, path: str) -> None:
+        if route.request.method == "GET":
+            route.fulfill(status=200, content_type="text/html", body="<title>Airflow</title>")
+        else:
+            self.sent.append((route.request.method, path, route.request.post_data_json))
+            route.fulfill(status=self.sending[0], json=self.sending[1])
+
+    def query(self, name: str, **parts: Any) -> None:
+        """Have a query, of which the panels named have these answers and the others have empty ones."""
+        self.answers[f"queries/{name}/summary"] = (200, {**stream(name), "parts": PARTS, "dags": {}})
+        self.answers[f"queries/{name}/actions"] = (200, {"actions": []})
+        for part in PARTS:
+            self.answers[f"queries/{name}/{part}"] = (200, parts.get(part, {}))
+
+    def streams(self, *rows: dict[str, Any], **values: Any) -> None:
+        """Have these streams."""
+        ill = sum(row["state"]["tone"] in ("bad", "warn") for row in rows)
+        answer = {"now": NOW, "total": len(rows), "ill": ill, "queries": list(rows), "problems": []}
+        self.answers["streams"] = (200, answer | values)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium.running_browser() as running:
+        yield running
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+@pytest.fixture
+def window(browser: Browser, site: Site) -> Iterator[Watched]:
+    watched = chromium.open_window(browser, SITE)
+    watched.context.route("**/*", site.route)
+    yield watched
+    unexpected = watched.unexpected()
+    watched.context.close()
+    assert unexpected == []
+
+
+def shown(window: Watched, path: str) -> Page:
+    """Open a page whose clock stands still, and wait for what its server says."""
+    page = window.page()
+    page.clock.install(time=NOW)
+    page.goto(f"{SITE}{BASE}{path}")
+    page.locator("#fresh", has_text=re.compile("Updated|Not")).wait_for()
+    page.wait_for_selector(".loading", state="detached")
+    return page
+
+
+Run = Callable[[str, str], Any]
+
+
+@pytest.fixture(scope="module")
+def run_js(browser: Browser) -> Iterator[Run]:
+    """Returns the value of an expression over what a module exports, as `m`."""
+    site, watched = Site(), chromium.open_window(browser, SITE)
+    site.streams()
+    watched.context.route("**/*", site.route)
+    page = shown(watched, "")
+    load = f"await import('{BASE}static/%s')"
+    yield lambda module, expression: page.evaluate(f"async () => {{ const m = {load % module}; return {expression} }}")
+    watched.context.close()
+
+
+def test_parts_of_which_every_field_is_missing_are_shown_without_a_fault(site, window):
+    site.query("q")
+    page = shown(window, "queries/q?part=answer")
+    part = page.locator("#part")
+    for name in ("answer", *(name for name in PARTS if name != "answer")):
+        if name != "answer":
+            page.locator(f"#tab-{name}").click()
+            expect(part.locator("h2")).to_have_count(1)
+        expect(part.locator(".loading")).to_have_count(0)
+        expect(part.locator(".stack")).to_have_count(1)
+        assert not re.search("NaN|undefined|Infinity|could not be drawn", part.inner_text()), name
+
+
+def test_shares_are_never_rounded_to_all_or_nothing(run_js):
+    shares = "[1, 0.99999, 0.999999999999, 0.95, 0.0001, 1e-12, 0].map(m.share)"
+    assert run_js("format.js", shares) == [
+        "100 %",
+        "99.999 %",
+        "> 99.999999 %",
+        "95 %",
+        "0.01 %",
+        "< 0.000001 %",
+        "0 %",
+    ]
+
+
+def test_lines_that_differ_are_those_of_the_shortest_edit(run_js):
+    edits = "m.lines('a\\nb\\nc\\nd', 'a\\nc\\nx\\nd').map(line => [line.kind, line.text, line.before, line.after])"
+    assert run_js("diff.js", edits) == [
+        ["same", "a", 1, 1],
+        ["removed", "b", 2, None],
+        ["same", "c", 3, 2],
+        ["added", "x", None, 3],
+        ["same", "d", 4, 4],
+    ]
+
+
+def test_a_path_that_leads_to_another_server_is_no_link(run_js):
+    paths = ["dags/d/runs/r", "https://elsewhere.test/", "//elsewhere.test/", "javascript:void 0", "", None]
+    found = run_js("api.js", f"{json.dumps(paths)}.map(m.airflowAddress)")
+    assert found[0] == f"{SITE}/some/prefix/dags/d/runs/r"
+    assert all(address is None or address.startswith(f"{SITE}/some/prefix/") for address in found)
+    assert [found[1], found[3], found[4], found[5]] == [None] * 4
+
+
+def test_text_that_turns_the_direction_of_the_page_is_shown_by_name(site, window):
+    site.streams(stream("q", "bad", note=TURNED))
+    page = shown(window, "")
+    assert "\u202e" not in page.locator("body").inner_text()
+    assert "a[U+202E]cod.exe" in page.locator("#rows").inner_text()
+
+
+def test_the_ill_come_first_with_their_reasons_and_the_title_counts_them(site, window):
+    broken = {"state": "broken", "detail": "9 % measured"}
+    site.streams(stream("well"), stream("kept", promise=broken), stream("ill", "bad", note="no such column"))
+    page = shown(window, "")
+    assert page.title() == "(2) Streams · tailrace"
+    expect(page.locator(".verdict")).to_have_text("2 of 3 streams need attention.")
+    cards = page.locator(".ill article").all_inner_texts()
+    assert "no such column" in " ".join(cards)
+    assert "9 % measured" in " ".join(cards)
+    assert "well" not in " ".join(cards)
+
+
+def test_rows_keep_their_order_while_the_reader_points_at_them(site, window):
+    site.streams(stream("a"), stream("b"))
+    page = shown(window, "")
+    names = page.locator("#rows tbody tr a")
+    page.locator("#rows tbody tr").first.hover()
+    site.streams(stream("c", "bad"), stream("b"), stream("a"))
+    page.clock.fast_forward(6000)
+    expect(names).to_have_text(["a", "b", "c"])
+    expect(page.locator("#rows")).to_contain_text("The order is held while you read.")
+    page.mouse.move(0, 0)
+    page.clock.fast_forward(6000)
+    expect(names).to_have_text(["c", "b", "a"])
+
+
+def test_what_is_open_or_focused_stays_so_when_the_page_is_updated(site, window):
+    points = {"at": [NOW - 2000, NOW - 1000], "k_ms": [200, 350], "frontier": [NOW - 3000, NOW - 2000]}
+    site.query("q", frontier={"from": NOW - 3000, "to": NOW, "series": points})
+    site.answers["queries/q/summary"][1]["state"]["why"] = "because " * 100
+    page = shown(window, "queries/q")
+    page.locator("#summary summary").click()
+    page.get_by_text("Show as a table: K, the slack").click()
+    row = page.locator(".as-table[open] tbody tr")
+    expect(row).to_have_count(2)
+    page.get_by_role("button", name="Copy link").focus()
+    more = {"at": [*points["at"], NOW], "k_ms": [200, 350, 400], "frontier": [*points["frontier"], NOW - 400]}
+    site.answers["queries/q/frontier"] = (200, {"from": NOW - 3000, "to": NOW, "series": more})
+    page.clock.fast_forward(6000)
+    expect(row).to_have_count(3)
+    expect(row.first).to_contain_text("400 ms")
+    expect(page.locator("#summary details")).to_have_attribute("open", "")
+    expect(page.get_by_role("button", name="Copy link")).to_be_focused()
+
+
+def test_a_chart_says_in_words_what_it_shows(site, window):
+    points = {"at": [NOW - 2000, NOW - 1000, NOW], "k_ms": [200, 900, 350]}
+    site.query("q", frontier={"from": NOW - 3000, "to": NOW, "series": points})
+    page = shown(window, "queries/q")
+    page.get_by_role("button", name="UTC").click()
+    name = page.get_by_role("img", name="K, the slack").get_attribute("aria-label")
+    assert name == (
+        "K, the slack. 3 points from 2023-11-14 22:13:18 to 2023-11-14 22:13:20. "
+        "K: least 200 ms, greatest 900 ms, last 350 ms."
+    )
+
+
+def test_the_theme_that_airflow_has_chosen_holds(site, window):
+    site.streams()
+    page = shown(window, "")
+    page.evaluate("localStorage.setItem('theme', 'dark')")
+    page.reload()
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 23)"
+
+
+def test_a_server_that_is_away_is_named_and_what_it_said_stays(site, window):
+    site.streams(stream("a"))
+    page = shown(window, "")
+    site.is_away = True
+    window.expected += ["ERR_FAILED"] * 2
+    page.clock.fast_forward(6000)
+    expect(page.locator("#fresh")).to_contain_text("Not updated since")
+    expect(page.locator("#rows")).to_contain_text("a")
+    site.is_away = False
+    page.clock.fast_forward(11000)
+    expect(page.locator("#fresh")).to_contain_text("Updated")
+
+
+def test_a_part_that_fails_says_where_and_what_to_do_beside_the_others(site, window):
+    site.query("q")
+    problem = {"where": "table corrections", "fault": "a file is missing", "remedy": "tailrace rebuild q"}
+    site.answers["queries/q/ledger"] = (409, {"problems": [problem], "is_temporary": False})
+    window.expected += ["409"]
+    page = shown(window, "queries/q?part=ledger")
+    for text in problem.values():
+        expect(page.locator("#part")).to_contain_text(text)
+    page.get_by_role("tab", name="Settings").click()
+    expect(page.locator("#part")).to_contain_text("Facts over time")
+
+
+def test_answers_of_other_settings_are_not_shown_when_these_fail(site, window):
+    site.query("q", answers={"columns": [{"name": "v", "type": "text"}], "rows": [{"id": "1", "latest": ["of all"]}]})
+    page = shown(window, "queries/q?part=answers&key=a")
+    expect(page.locator("#part")).to_contain_text("of all")
+    problem = {"where": "key", "fault": "no such key", "remedy": "another one"}
+    site.answers["queries/q/answers"] = (409, {"problems": [problem], "is_temporary": False})
+    window.expected += ["409"]
+    page.get_by_role("button", name="All keys").click()
+    expect(page.locator("#part")).to_contain_text("no such key")
+    expect(page.locator("#part")).not_to_contain_text("of all")
+
+
+@pytest.mark.parametrize("part", ["toString", "nothing", ""])
+def test_a_part_that_is_none_leads_to_the_first(site, window, part):
+    site.query("q")
+    page = shown(window, f"queries/q?part={part}")
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Frontier")
+
+
+def test_who_is_not_logged_in_is_led_to_the_log_in_once_and_back(site, window):
+    site.answers["streams"] = (401, {"detail": "Not authenticated"})
+    window.expected += ["401"] * 3
+    page = window.page(f"{BASE}?search=a")
+    page.wait_for_url(re.compile("/auth/login"))
+    url = urlsplit(page.url)
+    assert url.path == "/some/prefix/api/v2/auth/login"
+    assert parse_qs(url.query)["next"] == [f"{SITE}{BASE}?search=a"]
+    page.goto(f"{SITE}{BASE}")
+    expect(page.get_by_role("link", name="Log in to Airflow")).to_be_visible()  # no loop
+
+
+def correction(**values: Any) -> dict[str, Any]:
+    """An action with a range."""
+    fields = [{"name": name, "label": name, "type": "datetime", "value": None, "help": ""} for name in ("from", "to")]
+    requests = [
+        {"method": "PATCH", "path": "dags/correct_q", "body": {"is_paused": False}},
+        {"method": "POST", "path": "dags/correct_q/dagRuns", "body": {"logical_date": None, "conf": {"more": 1}}},
+    ]
+    action = {"name": "correct", "title": "Correct", "says": "It corrects.", "is_allowed": True, "why_not": None}
+    return action | {"fields": fields, "requests": requests, "run": "dags/correct_q/runs/{dag_run_id}"} | values
+
+
+def test_an_action_says_what_it_does_sends_its_requests_in_order_and_links_to_its_run(site, window):
+    site.query("q")
+    site.answers["queries/q/actions"] = (200, {"actions": [correction()]})
+    page = shown(window, "queries/q")
+    page.get_by_role("button", name="Correct …").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("It corrects.")
+    dialog.locator("input[name=from]").fill("2023-11-14T23:00:00.000")  # in Berlin
+    assert site.sent == []
+    dialog.get_by_role("button", name="Correct", exact=True).click()
+    link = page.get_by_role("link", name="See its run manual__1")
+    expect(link).to_have_attribute("href", f"{SITE}/some/prefix/dags/correct_q/runs/manual__1")
+    api = "/some/prefix/api/v2/dags/correct_q"
+    conf = {"more": 1, "from": "2023-11-14T22:00:00.000Z"}
+    assert site.sent == [
+        ("PATCH", api, {"is_paused": False}),
+        ("POST", f"{api}/dagRuns", {"logical_date": None, "conf": conf}),
+    ]
+
+
+def test_an_action_that_fails_half_way_stops_and_says_why(site, window):
+    site.query("q")
+    site.answers["queries/q/actions"] = (200, {"actions": [correction()]})
+    site.sending = (403, {"detail": "Forbidden"})
+    window.expected += ["403"]
+    page = shown(window, "queries/q")
+    page.get_by_role("button", name="Correct …").click()
+    page.get_by_role("dialog").get_by_role("button", name="Correct", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("you have no right to do this")
+    assert len(site.sent) == 1
+
+
+def test_an_action_that_is_not_allowed_says_why_and_can_not_be_sent(site, window):
+    site.query("q")
+    action = correction(is_allowed=False, why_not="this needs the right to trigger runs")
+    site.answers["queries/q/actions"] = (200, {"actions": [action]})
+    page = shown(window, "queries/q")
+    page.get_by_role("button", name="Correct …").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("this needs the right to trigger runs")
+    assert dialog.get_by_role("button").all_inner_texts() == ["Close"]
+
+
+def test_a_range_that_is_drawn_over_arrival_fills_the_correction_with_its_event_times(site, window):
+    at = [NOW + 1000 * step for step in range(11)]
+    series = {"at": at, "t_max": [ms - 500 for ms in at], "frontier": [ms - 900 for ms in at], "k_ms": [400] * 11}
+    delays = {"quantiles": [{"q": 1, "delay_ms": 2000}], "tuples": 9, "from": NOW, "to": NOW}
+    site.query("q", frontier={"from": NOW, "to": at[-1], "series": series, "delays": delays})
+    site.answers["queries/q/actions"] = (200, {"actions": [correction()]})
+    page = shown(window, "queries/q")
+    page.get_by_role("button", name="UTC").click()
+    page.get_by_role("img", name="Event time behind arrival").focus()
+    page.keyboard.press("Home")
+    for _ in range(2):
+        page.keyboard.press("Shift+ArrowRight")
+    expect(page.get_by_role("group", name="Selected range")).to_contain_text("22:13:20 – 2023-11-14 22:13:22")
+    page.get_by_role("button", name="Correct this range …").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator("input[name=from]")).to_have_value("2023-11-14T22:13:17.5")  # t_max less the longest delay
+    expect(dialog.locator("input[name=to]")).to_have_value("2023-11-14T22:13:21.5")
