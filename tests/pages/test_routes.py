@@ -27,7 +27,7 @@ def test_nobody_reads_anything_without_a_log_in(bed):
         for address in addresses(SPEEDS):
             answer = client.get(PAGES + address)
             assert answer.status_code == 401, address
-            assert SPEEDS not in answer.text.replace(address, ""), address
+            assert SPEEDS not in answer.text.replace(address.partition("?")[0], ""), address
             for document in DOCUMENTS:
                 assert client.get(f"{PAGES}{document}").status_code in (401, 404)
 
@@ -67,7 +67,7 @@ def test_everyone_who_may_read_dags_and_their_logs_reads_every_page(bed, every, 
         assert "default-src 'none'" in answer.headers["content-security-policy"], address
         assert "unsafe" not in answer.headers["content-security-policy"], address
         assert answer.headers["x-content-type-options"] == "nosniff", address
-        assert answer.headers["content-type"].split(";")[0] != "text/html" or is_page(address) or ".html" in address
+        assert "text/html" not in answer.headers.get("content-type", "") or is_page(address) or ".html" in address
 
 
 def test_records_and_the_drivers_log_need_the_right_to_read_task_logs(bed, every):
