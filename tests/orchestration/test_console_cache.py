@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from late_tables import LateTables
+from tailrace.console import panel_cache
 from tailrace.console.panel_cache import PanelCache, versions
 from tailrace.ground.errors import Damaged, Problem
 
@@ -67,3 +72,44 @@ def test_a_version_changes_with_a_table_a_file_and_the_query_file(layout, place)
     found.append(now())
     assert len(set(found)) == len(found)
     assert now() == now()
+
+
+def test_a_kept_answer_does_not_wait_for_those_that_read():
+    cache, go = PanelCache(wait_s=60.0), threading.Event()
+    assert cache.get(("kept",), lambda: (1,), lambda: b"kept") == b"kept"
+    with ThreadPoolExecutor(panel_cache._AT_ONCE) as pool:
+        begun = threading.Barrier(panel_cache._AT_ONCE + 1)
+
+        def read():
+            begun.wait(60)
+            go.wait(60)
+            return b"slow"
+
+        slow = [pool.submit(cache.get, (number,), lambda: (1,), read) for number in range(panel_cache._AT_ONCE)]
+        begun.wait(60)
+        try:
+            assert cache.get(("kept",), lambda: (1,), lambda: b"again") == b"kept"
+            short = PanelCache(wait_s=0.0)
+            short._readers = cache._readers
+            with pytest.raises(TimeoutError, match="take long"):
+                short.get(("other",), lambda: (1,), lambda: b"other")
+        finally:
+            go.set()
+        assert [each.result(60) for each in slow] == [b"slow"] * panel_cache._AT_ONCE
+
+
+def test_long_keys_count():
+    cache = PanelCache(most_bytes=100)
+    for number in range(9):
+        cache.get((f"{number}" * 60,), lambda: (1,), lambda: b"1")
+        assert sum(len(key[0]) for key in cache._answers) <= 100
+
+
+def test_a_table_that_begins_again_has_another_version(layout):
+    LateTables(layout)
+    before = versions(layout, ("late",))
+    shutil.rmtree(layout.table("late"))
+    LateTables(layout)
+    after = versions(layout, ("late",))
+    assert before[0][0] == after[0][0]
+    assert before != after

@@ -85,3 +85,20 @@ def test_a_damaged_table_becomes_a_note(layout):
     for file in layout.table("late").glob("*.parquet"):
         file.unlink()
     assert "late" in TableFacts.read(layout).note
+
+
+def test_facts_that_fail_in_any_way_become_a_note(layout, monkeypatch):
+    def failing(*_):
+        raise KeyError("bucket_start")
+
+    monkeypatch.setattr(table_facts, "_read", failing)
+    facts = TableFacts.read(layout)
+    assert "bucket_start" in facts.note
+    assert facts.promise is None
+
+
+def test_facts_of_last_night_are_waited_for(reads, layout, monkeypatch):
+    kept = KeptFacts(fresh_s=0.0)
+    assert late(kept, layout) == 1
+    monkeypatch.setattr(table_facts, "_OLD_S", 0.0)
+    assert late(kept, layout) == 2

@@ -29,6 +29,7 @@ def found(run_id="a", low=0, high=10, started=100, ended=200):
         (run(arrived_to=None), [found("manual", None, None)], "manual"),
         (run(arrived_to=None), [found("b", None, None), found("c", None, None)], None),
         (run(started_at=None), [found()], None),
+        (run(), [found("other", 10, 20)], None),
         (run(), [], None),
     ],
 )

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from fake_host import declare, write_status
 from late_tables import LateTables
-from tailrace.console import pages, rights, streams_route
+from tailrace.console import actions_route, pages, rights, streams_route
 from tailrace.console.app import app
 from tailrace.console.table_facts import KeptFacts
 from tailrace.drivers.driver_host import DriverHostDown
@@ -56,7 +56,15 @@ def dags(monkeypatch):
 
 
 @pytest.fixture
-def client(place, host, dags, auth, monkeypatch):
+def supervise(monkeypatch):
+    """The state of the task that watches, as Airflow has it on record."""
+    state = {"supervise": "deferred"}
+    monkeypatch.setattr(actions_route, "task_state", lambda dag_id, run_id, task_id: state.get(task_id))
+    return state
+
+
+@pytest.fixture
+def client(place, host, dags, auth, supervise, monkeypatch):
     monkeypatch.setattr(streams_route, "_FACTS", KeptFacts(fresh_s=0.0))
     monkeypatch.setattr(streams_route, "_WAIT_S", 60.0)
     return TestClient(app, raise_server_exceptions=False)
@@ -126,6 +134,69 @@ def test_a_driver_host_that_is_down_makes_no_stream_look_well(client, host, layo
     host.down = True
     (row,) = get(client, STREAMS)["queries"]
     assert (row["state"]["word"], row["state"]["tone"]) == ("unknown", "bad")
+
+
+def test_a_driver_host_that_does_not_answer_is_asked_once(client, place, host, layout, monkeypatch):
+    from tailrace.console import stream_rows
+
+    monkeypatch.setattr(stream_rows, "_ASKED_AT_ONCE", 1)
+    asked = []
+
+    def inspect(name):
+        asked.append(name)
+        raise DriverHostDown("no answer from the host")
+
+    for number in range(5):
+        declare(place / "queries", f"other_{number}")
+    host.inspect = inspect
+    found = get(client, STREAMS)
+    assert {row["state"]["word"] for row in found["queries"]} == {"unknown"}
+    assert len(asked) == 1
+    assert found["problems"][0]["fault"] == "no answer from the host"
+
+
+def test_one_query_that_can_not_be_read_does_not_hide_the_others(client, place, layout):
+    layout.stream.mkdir(parents=True)
+    for text in ("null", "[]", "{}", "\xff"):
+        layout.status.write_bytes(text.encode("latin-1"))
+        (row,) = get(client, STREAMS)["queries"]
+        assert (row["state"]["word"], row["state"]["tone"]) == ("unknown", "bad"), text
+    layout.status.unlink()
+    layout.status.mkdir()
+    declare(place / "queries", "other")
+    states = {row["name"]: row["state"]["word"] for row in get(client, STREAMS)["queries"]}
+    assert states == {"readings": "unknown", "other": "not deployed"}
+
+
+def test_a_link_that_leads_nowhere_is_a_problem_of_its_own(client, place):
+    (place / "queries" / ".#lock.yaml").symlink_to("nobody@nowhere.1")
+    found = get(client, STREAMS)
+    assert [row["name"] for row in found["queries"]] == ["readings"]
+    assert "lock.yaml" in found["problems"][0]["where"]
+
+
+def test_a_name_that_two_files_declare_is_refused_and_seen(client, place):
+    (place / "queries" / "copy.yaml").write_text((place / "queries" / "readings.yaml").read_text())
+    (row,) = get(client, STREAMS)["queries"]
+    assert (row["name"], row["state"]["word"]) == ("readings", "refused")
+    assert "copy.yaml and readings.yaml declare it" in row["state"]["why"]
+    assert get(client, f"{QUERY}/summary")["state"]["word"] == "refused"
+
+
+def test_a_file_that_can_be_read_again_is_read_again(client, place):
+    file = place / "queries" / "readings.yaml"
+    text = file.read_text()
+    file.write_text("name: wrong\n")
+    assert get(client, STREAMS)["queries"][0]["state"]["word"] == "refused"
+    file.write_text(text)
+    assert get(client, STREAMS)["queries"][0]["state"]["word"] == "not deployed"
+
+
+@pytest.mark.parametrize("path", [f"{STREAMS}?limit=x", f"{STREAMS}?offset=-1"])
+def test_an_address_that_can_not_be_read_is_answered_as_others_are(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 409
+    assert answer.json()["problems"][0]["where"].startswith("query.")
 
 
 def test_a_missing_connection_to_the_host_is_a_problem_of_the_page(client, layout, monkeypatch):
@@ -204,6 +275,23 @@ def test_the_run_that_watches_is_marked_to_drain(client, layout):
     ]
 
 
+@pytest.mark.parametrize("state", ["success", "failed", "skipped", None])
+def test_a_watch_that_is_over_is_none_to_drain(client, layout, supervise, state):
+    layout.stream.mkdir(parents=True)
+    layout.watched_by.write_text(f"manual__1\n{layout.home}")
+    supervise["supervise"] = state
+    drain = actions(client)["drain"]
+    assert not drain["is_allowed"]
+    assert "no run of Airflow's watches" in drain["why_not"]
+
+
+def test_a_run_id_is_quoted_in_addresses(client, layout):
+    layout.stream.mkdir(parents=True)
+    layout.watched_by.write_text(f"manual__2026-01-01T00:00:00+00:00/x\n{layout.home}")
+    drain = actions(client)["drain"]
+    assert drain["requests"][0]["path"].endswith("/manual__2026-01-01T00%3A00%3A00%2B00%3A00%2Fx")
+
+
 @pytest.mark.parametrize(
     ("denied", "refused"),
     [
@@ -251,7 +339,7 @@ def test_a_dag_leads_to_the_page_of_its_query(client):
         assert client.get(f"/dags/{other}", follow_redirects=False).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["../app.py", "..%2fapp.py", "", "uplot", "nothing.js"])
+@pytest.mark.parametrize("path", ["a%00.js", "a" * 300 + ".js", "../app.py", "..%2fapp.py", "", "uplot", "nothing.js"])
 def test_static_files_are_those_of_the_pages_alone(client, path):
     assert client.get(f"/static/{path}").status_code == 404
 

@@ -9,8 +9,8 @@ MUTATIONS = (
     Mutation(
         "measured errors are read again in a new version of their table",
         "correction/promise_state.py",
-        "if version is None or version != self._version:",
-        "if version is None or self._version is None:",
+        "if commit is None or commit != self._commit:",
+        "if commit is None or self._commit is None:",
         ("tests/orchestration/test_driver_warnings.py",),
     ),
     Mutation(

@@ -15,6 +15,13 @@ LEASE = tuple(f"tests/{place}/test_lease.py" for place in ("unit/storage", "prop
 
 MUTATIONS = (
     Mutation(
+        "a table that begins again has another commit of the same version",
+        "storage/table_log.py",
+        "return _version(newest), stamp(newest)",
+        "return _version(newest), None",
+        ("tests/orchestration/test_console_cache.py::test_a_table_that_begins_again_has_another_version",),
+    ),
+    Mutation(
         "an upsert finds the row whose columns are null, too",
         "storage/tables.py",
         "IS NOT DISTINCT FROM",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import quote
 
 from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
@@ -18,10 +19,12 @@ from airflow.models import DagModel
 from fastapi import APIRouter, Depends
 
 from tailrace.console import rights
+from tailrace.console.airflow_runs import task_state
 from tailrace.console.declared_queries import Known
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.ground.errors import Refused
 from tailrace.orchestration.submit import MEMORY_WORDS, Options
+from tailrace.orchestration.triggers import OVER
 from tailrace.orchestration.watch_claim import watching_run
 from tailrace.panels.panel import Shown
 from tailrace.panels.query_view import QueryView
@@ -70,7 +73,7 @@ class Actions(Shown):
 @router.get("/actions", dependencies=[Depends(rights.require_page)])
 def actions(name: str, user: GetUserDep) -> Actions:
     """Return what the user can do with a query, and how."""
-    view = Known.read().view(name)
+    view = Known.view(name)
     try:
         query = view.query
     except Refused:
@@ -127,7 +130,11 @@ def _actions(view: QueryView, query: Query | None, user: BaseUser) -> Iterator[A
 
 def _drain(view: QueryView, user: BaseUser) -> Action:
     dag, run = f"stream_{view.name}", watching_run(view.layout)
-    why_not = None if run else "no run of Airflow's watches the stream"
+    watches = run and task_state(dag, run, "supervise") not in (None, *OVER)
+    why_not = (
+        None if watches else "no run of Airflow's watches the stream; tailrace drain ends its driver, if it has one"
+    )
+    run = quote(run, safe="")
     is_allowed = rights.may(user, "PUT", dag, DagAccessEntity.RUN)
     return Action(
         name="drain",

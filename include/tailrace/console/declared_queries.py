@@ -13,6 +13,7 @@ from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
+from tailrace.storage.table_log import stamp
 from tailrace.storage.warehouses import location_of
 
 _Read = Declared | Refused
@@ -23,20 +24,34 @@ class DeclaredQueries:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._read: dict[Path, tuple[tuple[int, int], _Read]] = {}
+        self._read: dict[Path, tuple[object, _Read]] = {}
 
     def all(self) -> tuple[list[Declared], list[Problem]]:
         """Return every declared query and the problems of the other files, as `settings.declared` does."""
         seen = []
 
         def read(file: Path) -> Declared:
-            seen.append(file)
-            return self._cached(file)
+            try:
+                declared = self._cached(file)
+            except OSError:  # as of a link that leads nowhere
+                return Declared.read(file)
+            finally:
+                seen.append(file)
+            return declared
 
         found = settings.declared(read)
         with self._lock:
             self._read = {file: self._read[file] for file in seen if file in self._read}
         return found
+
+    def clashing(self) -> dict[str, list[Path]]:
+        """Return the files of each name that several declare, which is refused in all of them."""
+        files: dict[str, list[Path]] = {}
+        with self._lock:
+            for file, (_, read) in sorted(self._read.items()):
+                if not isinstance(read, Refused):
+                    files.setdefault(read.query.name, []).append(file)
+        return {name: sharing for name, sharing in files.items() if len(sharing) > 1}
 
     def refused(self) -> dict[Path, Refused]:
         """Return the files that were refused when `all` last read them, with what is wrong."""
@@ -44,16 +59,17 @@ class DeclaredQueries:
             return {file: read for file, (_, read) in self._read.items() if isinstance(read, Refused)}
 
     def _cached(self, file: Path) -> Declared:
-        stat = file.stat()
-        stamp = stat.st_mtime_ns, stat.st_size
+        written = stamp(file)
+        if written is None:
+            raise FileNotFoundError(file)
         with self._lock:
             known, result = self._read.get(file, (None, None))
-            if known != stamp or result is None:
+            if known != written or result is None:
                 try:
                     result = Declared.read(file)
                 except Refused as refused:
                     result = refused
-                self._read[file] = stamp, result
+                self._read[file] = written, result
         if isinstance(result, Refused):
             raise Refused(result.problems)  # a new one: an exception that is raised again and again grows
         return result
@@ -73,7 +89,7 @@ class Known:
     kinds : dict of str to str
         The kind of each query whose file is right.
     faults : dict of str to str
-        What is wrong with the file of each query that has a wrong one.
+        The first fault of each query whose file is refused.
     """
 
     views: dict[str, QueryView]
@@ -85,26 +101,41 @@ class Known:
     def read() -> Known:
         """Read what is declared, and which streams the warehouse has."""
         declared, problems = QUERIES.all()
-        refused = {file: error for file, error in QUERIES.refused().items() if is_query_name(file.stem)}
-        files = {file.stem: file for file in refused}
+        files, faults = _refused()
         files |= {each.query.name: each.file for each in declared}
         warehouse = settings.warehouse()
         homes = location_of(warehouse).glob("[a-z]*")
         begun = [home.name for home in homes if is_query_name(home.name) and (home / "_stream").is_dir()]
         views = {name: QueryView(Layout.of(warehouse, name), files.get(name)) for name in sorted({*files, *begun})}
         kinds = {each.query.name: each.query.kind for each in declared}
-        faults = {file.stem: str(error).split("\n")[0] for file, error in refused.items()}
         return Known(views, kinds, {name: faults[name] for name in faults.keys() - kinds.keys()}, problems)
 
-    def view(self, name: str) -> QueryView:
-        """Return the query of this name.
+    @staticmethod
+    def view(name: str) -> QueryView:
+        """Return the query of this name, without a look at others in the warehouse.
 
         Raises
         ------
         NotFound
             When it is neither declared nor in the warehouse.
         """
-        if name not in self.views:
-            fault = "it is neither declared nor in the warehouse"
-            raise NotFound([Problem(f"query {name}"[:200], fault, "one of the page Streams")])
-        return self.views[name]
+        if is_query_name(name):
+            declared, _ = QUERIES.all()
+            files, _ = _refused()
+            files |= {each.query.name: each.file for each in declared}
+            layout = Layout.of(settings.warehouse(), name)
+            if name in files or layout.stream.is_dir():
+                return QueryView(layout, files.get(name))
+        fault = "it is neither declared nor in the warehouse"
+        raise NotFound([Problem(f"query {name}"[:200], fault, "one of the page Streams")])
+
+
+def _refused() -> tuple[dict[str, Path], dict[str, str]]:
+    """Return the files of queries that are refused, by the queries' names, and the first fault of each."""
+    refused = {file: error for file, error in QUERIES.refused().items() if is_query_name(file.stem)}
+    files = {file.stem: file for file in refused}
+    faults = {file.stem: str(error).split("\n")[0] for file, error in refused.items()}
+    for name, sharing in QUERIES.clashing().items():
+        files[name] = sharing[0]
+        faults[name] = f"{' and '.join(file.name for file in sharing)} declare it: none of them is taken"
+    return files, faults

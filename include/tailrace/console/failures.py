@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from deltalake.exceptions import DeltaError
 from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from tailrace.drivers.driver_host import DriverHostDown
@@ -16,7 +17,7 @@ from tailrace.orchestration.links import PAGES
 
 
 class NotFound(Refused):
-    """Raised where nothing has the name that an address holds."""
+    """Raised for an address that names no query, DAG or file."""
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -33,6 +34,14 @@ def add_handlers(app: FastAPI) -> None:
         where = "the driver host" if isinstance(error, DriverHostDown) else "the warehouse"
         problem = Problem(where, str(error) or type(error).__name__, "to wait: it is asked again")
         return problems_of(HTTPStatus.SERVICE_UNAVAILABLE, [problem], is_temporary=True)
+
+    @app.exception_handler(RequestValidationError)
+    def _unreadable(request: Request, error: RequestValidationError) -> Response:
+        problems = [
+            Problem(".".join(map(str, each["loc"])), str(each["msg"]), "an address as the pages have them")
+            for each in error.errors()
+        ]
+        return problems_of(HTTPStatus.CONFLICT, problems)
 
     @app.exception_handler(HTTPException)
     def _http(request: Request, error: HTTPException) -> Response:

@@ -55,7 +55,8 @@ def maker(run: dict[str, Any], candidates: Sequence[FoundRun]) -> FoundRun | Non
     exact = [each for each in fitting if each.has_interval(run)]
     if exact:
         return exact[0]
-    return fitting[0] if len(fitting) == 1 else None
+    others = [each for each in fitting if each.data_from is None]  # a run with an interval corrects that one alone
+    return others[0] if len(others) == 1 else None
 
 
 def _runs(dag_id: str) -> list[FoundRun]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from airflow.api_fastapi.core_api.security import GetUserDep
@@ -14,7 +15,7 @@ from tailrace.ground.errors import Problem
 from tailrace.ground.query_names import is_query_name
 from tailrace.orchestration.links import DAG_KINDS
 
-_STATIC = Path(__file__).parent / "static"
+_STATIC = (Path(__file__).parent / "static").resolve()
 _TYPES = {
     ".css": "text/css",
     ".js": "text/javascript",
@@ -56,7 +57,8 @@ def static(path: str, user: GetUserDep) -> Response:
 
 
 def _file(path: str) -> Response:
-    file = (_STATIC / path).resolve()
-    if not (file.is_relative_to(_STATIC) and file.is_file() and file.suffix in _TYPES):
-        raise NotFound([Problem(f"static/{path}"[:200], "there is no such file", "the pages' own addresses")])
-    return FileResponse(file, media_type=_TYPES[file.suffix], headers={"Cache-Control": "no-cache"})
+    with suppress(ValueError, OSError):  # a zero byte; a name that is too long
+        file = (_STATIC / path).resolve()
+        if file.is_relative_to(_STATIC) and file.is_file() and file.suffix in _TYPES:
+            return FileResponse(file, media_type=_TYPES[file.suffix], headers={"Cache-Control": "no-cache"})
+    raise NotFound([Problem(f"static/{path}"[:200], "there is no such file", "the pages' own addresses")])

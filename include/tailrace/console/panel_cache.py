@@ -10,32 +10,21 @@ from pathlib import Path
 from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Damaged
-from tailrace.ground.object_path import Location
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_log import newest_version
+from tailrace.storage.table_log import newest_commit, stamp
 
 Versions = tuple[object, ...]
 
 _MOST_BYTES = 64 << 20
 _AT_ONCE = 4  # panels are read at the same time: their tables take memory
+_WAIT_S = 20.0  # for one of them to end; requests that wait hold threads of Airflow's API server
 
 
 def versions(layout: Layout, tables: Iterable[str], files: Iterable[str] = (), query: Path | None = None) -> Versions:
-    """Return what changes whenever one of a query's tables or files does, or its query file."""
-    of_tables = [newest_version(layout.table(name)) for name in tables]
-    of_files = [_stamp(layout.home / file) for file in files]
-    return (*of_tables, *of_files, None if query is None else _stamp(query))
-
-
-def _stamp(file: Location) -> object:
-    if not isinstance(file, Path):
-        stored = file.stored()
-        return None if stored is None else stored.version
-    try:
-        stat = file.stat()
-    except FileNotFoundError:
-        return None
-    return stat.st_mtime_ns, stat.st_size
+    """Return a stamp of a query's tables, files and query file; it changes when one of them does."""
+    of_tables = [newest_commit(layout.table(name)) for name in tables]
+    of_files = [stamp(layout.home / file) for file in files]
+    return (*of_tables, *of_files, None if query is None else stamp(query))
 
 
 class PanelCache:
@@ -44,11 +33,13 @@ class PanelCache:
     Parameters
     ----------
     most_bytes : int
-        The size of all answers that are kept.
+        The size of all answers that are kept, with their keys.
+    wait_s : float
+        How long a request waits for others that read.
     """
 
-    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
-        self._most_bytes, self._bytes = most_bytes, 0
+    def __init__(self, most_bytes: int = _MOST_BYTES, wait_s: float = _WAIT_S) -> None:
+        self._most_bytes, self._bytes, self._wait_s = most_bytes, 0, wait_s
         self._answers: OrderedDict[tuple[object, ...], tuple[Versions, bytes]] = OrderedDict()
         self._lock, self._readers = threading.Lock(), threading.Semaphore(_AT_ONCE)
 
@@ -56,28 +47,55 @@ class PanelCache:
         """Return the answer of a key: the kept one if it has the current versions, else what `read` returns.
 
         A read that fails is tried again where a version has changed meanwhile: a compaction may have removed its files.
+
+        Raises
+        ------
+        TimeoutError
+            When others read for too long.
         """
-        with self._readers:
+        now = current()
+        if (kept := self._kept(key, now)) is not None:
+            return kept
+        if not self._readers.acquire(timeout=self._wait_s):
+            raise TimeoutError("other parts of pages are being read, and take long")
+        try:
             now = current()
-            with self._lock:
-                if key in self._answers and self._answers[key][0] == now:
-                    self._answers.move_to_end(key)
-                    return self._answers[key][1]
-            try:
-                answer = read()
-            except (Damaged, OSError, DeltaError):
-                before, now = now, current()
-                if before == now:
-                    raise
-                answer = read()
-            self._keep(key, now, answer)
+            answer = self._kept(key, now)  # it may have been read meanwhile
+            if answer is None:
+                now, answer = _read(now, current, read)
+                self._keep(key, now, answer)
+            return answer
+        finally:
+            self._readers.release()
+
+    def _kept(self, key: tuple[object, ...], now: Versions) -> bytes | None:
+        with self._lock:
+            versions_then, answer = self._answers.get(key, (None, b""))
+            if versions_then != now:
+                return None
+            self._answers.move_to_end(key)
             return answer
 
     def _keep(self, key: tuple[object, ...], now: Versions, answer: bytes) -> None:
         with self._lock:
             _, before = self._answers.pop(key, ((), b""))
             self._answers[key] = now, answer
-            self._bytes += len(answer) - len(before)
+            self._bytes += len(answer) - len(before) + (0 if before else _key_bytes(key))
             while self._bytes > self._most_bytes:
-                _, (_, oldest) = self._answers.popitem(last=False)
-                self._bytes -= len(oldest)
+                key_of_oldest, (_, oldest) = self._answers.popitem(last=False)
+                self._bytes -= len(oldest) + _key_bytes(key_of_oldest)
+
+
+def _read(now: Versions, current: Callable[[], Versions], read: Callable[[], bytes]) -> tuple[Versions, bytes]:
+    """Read an answer, and return it with the versions that it has at least."""
+    try:
+        return now, read()
+    except (Damaged, OSError, DeltaError):
+        before, now = now, current()
+        if before == now:
+            raise
+        return now, read()
+
+
+def _key_bytes(key: tuple[object, ...]) -> int:
+    return sum(len(str(part)) for part in key)

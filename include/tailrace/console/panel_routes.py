@@ -25,7 +25,7 @@ def _route(panel: Panel) -> Callable[[str, Request], Response]:
     def read_panel(name: str, request: Request) -> Response:
         """Return the panel as JSON."""
         settings = _settings(panel, dict(request.query_params))
-        view = Known.read().view(name)
+        view = Known.view(name)
         answer = _CACHE.get(
             (view.layout.home, view.file, panel.name, settings.model_dump_json()),
             lambda: versions(view.layout, panel.tables, panel.files, view.file),

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from deltalake.exceptions import DeltaError
+
 from tailrace.console.declared_queries import Known
 from tailrace.console.stream_state import StreamState, state_of
 from tailrace.console.table_facts import LastCorrection, Promise, TableFacts
@@ -58,24 +60,46 @@ class StreamRow(Shown):
 
 @dataclass(frozen=True)
 class Hosted:
-    """The driver host, asked for the drivers of several queries at once; a problem where it does not answer."""
+    """The driver host, asked for the drivers of several queries at once.
+
+    Attributes
+    ----------
+    host : DriverHost or None
+        None where its connection is missing.
+    down : list of Problem
+        Why it does not answer, once it has not; it is not asked again then.
+    """
 
     host: DriverHost | None
-    problem: Problem | None
+    down: list[Problem]
 
     @staticmethod
     def connect() -> Hosted:
         """Return the host of the connection."""
         try:
             settings.use_in_shell()  # connections from Airflow's database, too
-            return Hosted(settings.driver_host(), None)
+            return Hosted(settings.driver_host(), [])
         except Refused as refused:
-            return Hosted(None, refused.problems[0])
+            return Hosted(None, list(refused.problems[:1]))
 
     def rows(self, names: list[str], known: Known) -> list[StreamRow]:
         """Return the rows of some known queries without what their tables say."""
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
-            return list(pool.map(lambda name: self._row(known.views[name], known), names))
+            return list(pool.map(lambda name: self._safe_row(known.views[name], known), names))
+
+    def _safe_row(self, view: QueryView, known: Known) -> StreamRow:
+        """Return the row of a query; one whose files can't be read does not hide the others."""
+        try:
+            return self._row(view, known)
+        except (Refused, OSError, DeltaError) as error:
+            why = str(error).split("\n")[0]
+            file = None if view.file is None else view.file.name
+            return StreamRow(
+                name=view.name,
+                kind=known.kinds.get(view.name),
+                file=file,
+                state=State(word="unknown", tone="bad", why=why),
+            )
 
     def _row(self, view: QueryView, known: Known) -> StreamRow:
         reported, is_begun = Status.read(view.layout), view.layout.stream.is_dir()
@@ -98,9 +122,12 @@ class Hosted:
     def _driver(self, layout: Layout) -> Driver | None:
         if self.host is None:
             return None if layout.stream.is_dir() else Driver(layout.home.name, "absent", None, None, "")
+        if self.down:
+            return None  # each further question would wait as long as this one did
         try:
             return driver_lifecycle.inspect(self.host, layout)
-        except DriverHostDown:
+        except DriverHostDown as error:
+            self.down.append(Problem("the driver host", str(error), "to start it, or to mend its connection"))
             return None
 
 

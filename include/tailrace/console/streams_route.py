@@ -74,7 +74,7 @@ def streams(
     facts = _FACTS.get([known.views[row.name].layout for row in page], _WAIT_S)
     shown = list(map(with_tables, page, facts))
     problems = known.problems if may_list(user) else []
-    problems = [*([hosted.problem] if hosted.problem else []), *problems]
+    problems = [*hosted.down[:1], *problems]
     return Streams(now=wall_ms(), total=len(ordered), ill=len(ill), queries=shown, problems=list(map(_shown, problems)))
 
 
@@ -82,7 +82,7 @@ def streams(
 def summary(name: str) -> Summary:
     """Return what stands at the head of a query's page."""
     known = Known.read()
-    view = known.view(name)
+    view = Known.view(name)
     (row,) = Hosted.connect().rows([name], known)
     (facts,) = _FACTS.get([view.layout], _WAIT_S)
     try:

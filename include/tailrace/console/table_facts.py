@@ -12,10 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import pyarrow.compute as pc
-from deltalake.exceptions import DeltaError
 
 from tailrace.correction.promise_state import PromiseState
-from tailrace.ground.errors import Refused
 from tailrace.ground.object_path import Location
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.panels.panel import Shown
@@ -25,6 +23,7 @@ from tailrace.storage.tables import Tables, within
 
 HOUR_MS = 3_600_000
 _FRESH_S = 60.0
+_OLD_S = 300.0
 _READERS = 2
 _MOST_QUERIES = 2_000
 
@@ -63,8 +62,8 @@ class TableFacts(Shown):
         """Read the tables of a query; what can't be read becomes the note."""
         try:
             return _read(layout, wall_ms() - HOUR_MS)
-        except (Refused, OSError, DeltaError) as error:
-            return TableFacts(note=str(error).split("\n")[0])
+        except Exception as error:  # whatever it is: facts that can't be read must not look like old ones
+            return TableFacts(note=str(error).split("\n")[0] or type(error).__name__)
 
 
 def _read(layout: Layout, since_ms: int) -> TableFacts:
@@ -94,6 +93,10 @@ class _Kept:
     read_s: float = 0.0
     reading: Future[None] | None = None
 
+    def is_missing(self, now_s: float) -> bool:
+        """Test whether what was read says too little of the present."""
+        return self.facts is None or now_s - self.read_s >= _OLD_S
+
 
 class KeptFacts:
     """Keeps the facts of many queries; several threads may use it."""
@@ -115,7 +118,8 @@ class KeptFacts:
             if len(self._kept) > _MOST_QUERIES:
                 self._kept.clear()
             wanted = [self._current(layout) for layout in layouts]
-            missing = [kept.reading for kept in wanted if kept.facts is None and kept.reading is not None]
+            now_s = time.monotonic()
+            missing = [kept.reading for kept in wanted if kept.reading is not None and kept.is_missing(now_s)]
         wait(missing, wait_s)
         return [kept.facts for kept in wanted]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_log import newest_version
+from tailrace.storage.table_log import Commit, newest_commit
 from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables, within
 
@@ -47,14 +47,14 @@ class PromiseReader:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._version: int | None = None
+        self._commit: Commit | None = None
         self._state = PromiseState("unknown", "nothing is measured yet")
 
     def read(self) -> PromiseState:
         """Return the state by the table's newest version."""
-        version = newest_version(self._layout.table("quality"))
-        if version is None or version != self._version:  # a table whose log is lost is refused
-            self._state, self._version = PromiseState.read(self._layout), version
+        commit = newest_commit(self._layout.table("quality"))
+        if commit is None or commit != self._commit:  # a table whose log is lost is refused
+            self._state, self._commit = PromiseState.read(self._layout), commit
         return self._state
 
 

@@ -16,7 +16,7 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.next_facts import DECLARED
 from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_log import newest_version
+from tailrace.storage.table_log import Commit, newest_commit
 from tailrace.storage.table_schemas import CALIBRATION_TABLES, PROPOSALS
 from tailrace.storage.tables import Tables
 
@@ -69,19 +69,19 @@ class Proposals:
 
     def __init__(self, layout: Layout) -> None:
         self.tables = Tables(layout)
-        self._version: int | None = None
+        self._commit: Commit | None = None
         self._proposals: list[tuple[SlackPolicy, Proposal]] = []  # oldest first
         self._due_s = -math.inf
 
     def newest(self, declared: SlackPolicy) -> Proposal | None:
         """Return the newest proposal made for these settings, whatever their text; None where there is none."""
-        version = newest_version(self.tables.layout.table("proposals"))
-        if version is None and not self.tables.layout.is_remote:
+        commit = newest_commit(self.tables.layout.table("proposals"))
+        if commit is None and not self.tables.layout.is_remote:
             self.tables.has("proposals")  # raises an error where only its log is lost
-        if version is not None and version != self._version:
+        if commit is not None and commit != self._commit:
             rows = self.tables.read("proposals").sort_by("made_at").to_pylist()
             self._proposals = [made for row in rows if (made := _proposal(row)) is not None]
-            self._version = version
+            self._commit = commit
         return self._newest_read(declared)
 
     def settings_in_force(self, declared: SlackPolicy) -> tuple[SlackPolicy, str]:

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tailrace.ground.object_path import Location
 
+Commit = tuple[int, object]
+"""A commit of a table: its version, and a stamp of its file, which tells a table from one that was begun again."""
 
-def newest_version(path: Location) -> int | None:
-    """Return the newest version of a Delta table, by the file names in its log; None where there is no table."""
+
+def newest_commit(path: Location) -> Commit | None:
+    """Return the newest commit of a Delta table, by the files in its log; None where there is no table."""
     try:
-        names = [file.name for file in (path / "_delta_log").iterdir()]
+        files = [file for file in (path / "_delta_log").iterdir() if file.name[0].isdigit()]
     except FileNotFoundError:
         return None
-    return max((int(name.split(".")[0]) for name in names if name[0].isdigit()), default=None)
+    if not files:
+        return None
+    newest = max(files, key=lambda file: (_version(file), file.name))
+    return _version(newest), stamp(newest)
+
+
+def stamp(file: Location) -> object:
+    """Return what changes when a file is written; None where there is no such file."""
+    if not isinstance(file, Path):
+        stored = file.stored()
+        return None if stored is None else stored.version
+    try:
+        stat = file.stat()
+    except FileNotFoundError:
+        return None
+    return stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns
+
+
+def _version(file: Location) -> int:
+    return int(file.name.split(".")[0])

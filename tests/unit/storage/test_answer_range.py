@@ -63,7 +63,7 @@ def parts(answers: Iterable[dict]) -> list[AnswerRange]:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_range_has_the_answers_in_it_with_their_newest_version_and_coverage(query, tmp_path, streamed):
+def test_a_range_has_the_answers_in_it_with_their_newest_commit_and_coverage(query, tmp_path, streamed):
     whole = rows(query, tmp_path, streamed)
     tried = parts(whole)
     for part in tried:

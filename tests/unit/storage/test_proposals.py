@@ -83,7 +83,7 @@ def test_an_object_store_is_asked_once_a_second(monkeypatch):
     """A driver plans several times a second, and each listing of a bucket costs."""
     proposals, clock, asked = Proposals(Layout(memory_bucket(monkeypatch))), [100.0], []
     monkeypatch.setattr(stored_proposals, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    monkeypatch.setattr(stored_proposals, "newest_version", lambda table: asked.append(table.name))
+    monkeypatch.setattr(stored_proposals, "newest_commit", lambda table: asked.append(table.name))
     for clock[0] in (100.0, 100.2, 100.9, 101.0, 101.5, 102.1):
         assert proposals.settings_in_force(POLICY) == (POLICY, "declared")
     assert asked == ["proposals"] * 3
@@ -96,7 +96,7 @@ def test_what_a_store_that_is_away_does_not_tell_is_asked_again(monkeypatch):
     def away(_: object) -> None:
         raise OSError("the store is away")
 
-    monkeypatch.setattr(stored_proposals, "newest_version", away)
+    monkeypatch.setattr(stored_proposals, "newest_commit", away)
     for _ in range(2):
         with pytest.raises(OSError, match="away"):
             proposals.settings_in_force(POLICY)
