@@ -119,6 +119,7 @@ def draw(bed: Bed, browser: Browser, directory: Path, only: str) -> list[str]:
                 page = window.page(PAGES + shot.address)
                 await_page(page)
                 shot.act(page)
+                page.evaluate("scrollTo(0, 0)")  # a head that stays in view would be drawn amid the page
                 page.screenshot(path=file, full_page=shot.is_whole, clip=clip_of(page, size) if shot.is_whole else None)
                 page.close()
                 faults = (fault for fault in window.faults[before:] if not (shot.expected and shot.expected in fault))
