@@ -25,13 +25,14 @@ def routes() -> list[APIRoute]:
     return found
 
 
-def addresses(query: str) -> list[str]:
-    """The addresses of all routes for a query, below `/tailrace/`: each static file has one."""
+def addresses(query: str, answer: str = "") -> list[str]:
+    """The addresses of all routes for a query and an answer's id, below `/tailrace/`: each static file has one."""
     files = [str(file.relative_to(STATIC)) for file in sorted(STATIC.rglob("*")) if file.is_file()]
     found = []
     for route in routes():
         path = route.path.removeprefix("/").replace(_DAG, f"stream_{query}").replace(_NAME, query)
         found += [path.replace(_FILE, file) for file in files] if _FILE in path else [path]
+    found = [f"{path}?id={answer}" if path.endswith("/answer") else path for path in found]
     assert not any("{" in path for path in found), "a route has a parameter that this test does not know"
     return found
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page
 
 import console_poison
 from console_bed import PAGES
 from console_pages import await_page, parts_of
-from console_poison import MARK, poison
+from console_poison import MARK
 
 pytestmark = [pytest.mark.xdist_group("console"), pytest.mark.timeout(900)]
 
@@ -56,8 +58,6 @@ def test_every_part_of_a_poisoned_query_shows_it_as_text(bed, window, query):
             continue
         page = watched.page(f"{PAGES}queries/{query}?part={part}")
         await_page(page)
-        for folded in page.locator("details").all():
-            folded.evaluate("node => { node.open = true }")
         seen[part] = assert_harmless(page)
         if part == "answers":
             page.get_by_role("link", name="Versions").first.click()
@@ -69,7 +69,7 @@ def test_every_part_of_a_poisoned_query_shows_it_as_text(bed, window, query):
         for (name, part), fields in SEEN.items()
         if name == query
         for field in fields
-        if poison(field)[:40] not in seen[part]
+        if not re.search(rf"{field}'.?.?></td></textarea></script><img src=x", seen[part])
     ]
     assert missing == []
 
