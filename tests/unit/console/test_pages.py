@@ -24,6 +24,8 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
 PARTS = ["frontier", "promise", "answers", "answer", "late", "ledger", "quarantine", "kind", "settings"]
 NOW = 1_700_000_000_000
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages"), pytest.mark.timeout(900)]
+
 TURNED = "a\u202ecod.exe"
 
 Answer = tuple[int, Any]
@@ -156,6 +158,21 @@ def test_shares_are_never_rounded_to_all_or_nothing(run_js):
         "0.01 %",
         "< 0.000001 %",
         "0 %",
+    ]
+
+
+def test_numbers_that_differ_are_shown_with_different_digits(run_js):
+    numbers = "[12345678, 12345679, -9007199254740991, 5.25, 1234567.12345, 0.1 + 0.2, 1.23456789e-7, 0, 1e20].map(m.number)"
+    assert run_js("format.js", numbers) == [
+        "12,345,678",
+        "12,345,679",
+        "-9,007,199,254,740,991",
+        "5.25",
+        "1,234,567.12345",
+        "0.3",
+        "1.23456789e-7",
+        "0",
+        "1e+20",
     ]
 
 
