@@ -8,6 +8,7 @@ ROUTES = "tests/orchestration/test_console_routes.py"
 CACHE = "tests/orchestration/test_console_cache.py"
 FACTS = "tests/orchestration/test_console_facts.py"
 PAGES = "tests/unit/console/test_pages.py"
+ROWS = "tests/orchestration/test_console_rows.py"
 STATE = "tests/orchestration/test_console_state.py"
 
 MUTATIONS = (
@@ -224,9 +225,51 @@ MUTATIONS = (
     Mutation(
         "page: a range of arrival becomes one of event time",
         "console/static/parts/frontier.js",
-        "const start = longest ? series.t_max[first] - longest :",
-        "const start = longest ? series.t_max[first] :",
-        (f"{PAGES}::test_a_range_that_is_drawn_over_arrival_fills_the_correction_with_its_event_times",),
+        "Math.floor(before - longest)",
+        "Math.floor(before)",
+        (f"{PAGES}::test_a_range_over_arrival_fills_the_correction_with_event_times_that_leave_no_window_out",),
+    ),
+    Mutation(
+        "page: where the delays are unknown a correction begins with the stream",
+        "console/static/parts/frontier.js",
+        "longest && before !== null ?",
+        "before !== null ?",
+        (f"{PAGES}::test_a_range_over_arrival_fills_the_correction_with_event_times_that_leave_no_window_out",),
+    ),
+    Mutation(
+        "page: a range whose event times are unknown can't be corrected",
+        "console/static/range.js",
+        "context.canCorrect && range_.events",
+        "context.canCorrect",
+        (f"{PAGES}::test_a_range_of_arrival_whose_event_times_are_unknown_can_not_be_corrected",),
+    ),
+    Mutation(
+        "page: numbers that differ are shown with different digits",
+        "console/static/format.js",
+        "if (Number.isSafeInteger(value)) return whole.format(value);",
+        "return value.toPrecision(7);",
+        (f"{PAGES}::test_numbers_that_differ_are_shown_with_different_digits",),
+    ),
+    Mutation(
+        "page: corrections that were not looked for are not none",
+        "console/static/header.js",
+        "row.promise && !row.note",
+        "true",
+        (f"{PAGES}::test_what_is_not_known_of_a_stream_is_not_shown_as_none",),
+    ),
+    Mutation(
+        "page: a setting in force before the range is no change of K in it",
+        "console/static/parts/frontier.js",
+        "change.at > from && change.at <= to && ",
+        "",
+        (f"{PAGES}::test_changes_of_k_are_those_of_k_within_the_range",),
+    ),
+    Mutation(
+        "console: restarts of the last day",
+        "console/stream_rows.py",
+        "now_s - _DAY_S < at <= now_s",
+        "at > 0",
+        (f"{ROWS}::test_the_restarts_of_the_last_day_count",),
     ),
     Mutation(
         "page: the ill are counted by their promise, too",

@@ -378,20 +378,98 @@ def test_an_action_that_is_not_allowed_says_why_and_can_not_be_sent(site, window
     assert dialog.get_by_role("button").all_inner_texts() == ["Close"]
 
 
-def test_a_range_that_is_drawn_over_arrival_fills_the_correction_with_its_event_times(site, window):
-    at = [NOW + 1000 * step for step in range(11)]
-    series = {"at": at, "t_max": [ms - 500 for ms in at], "frontier": [ms - 900 for ms in at], "k_ms": [400] * 11}
-    delays = {"quantiles": [{"q": 1, "delay_ms": 2000}], "tuples": 9, "from": NOW, "to": NOW}
-    site.query("q", frontier={"from": NOW, "to": at[-1], "series": series, "delays": delays})
+ARRIVALS = [NOW + 1000 * step for step in range(11)]
+OVER_ARRIVAL = {
+    "from": NOW,
+    "to": ARRIVALS[-1],
+    "series": {
+        "at": ARRIVALS,
+        "t_max": [ms - 500 for ms in ARRIVALS],
+        "frontier": [ms - 900 for ms in ARRIVALS],
+        "late": [0] * 11,
+        "waiting": [1] * 11,
+    },
+}
+QUANTILES = {"quantiles": [{"q": 0.5, "delay_ms": 7}, {"q": 1, "delay_ms": 2000}], "tuples": 9, "from": NOW, "to": NOW}
+
+
+def drawn(window: Watched, site: Site, part: str, chart: str, key: str, **values: Any) -> Page:
+    """A page on whose chart a range of three points was drawn, from the end that the key goes to."""
+    site.query("q", **{part: OVER_ARRIVAL | values})
     site.answers["queries/q/actions"] = (200, {"actions": [correction()]})
-    page = shown(window, "queries/q")
+    page = shown(window, f"queries/q?part={part}")
     page.get_by_role("button", name="UTC").click()
-    page.get_by_role("img", name="Event time behind arrival").focus()
-    page.keyboard.press("Home")
+    expect(page.get_by_role("button", name="Correct …")).to_be_visible()
+    page.get_by_role("img", name=chart).focus()
+    page.keyboard.press(key)
     for _ in range(2):
-        page.keyboard.press("Shift+ArrowRight")
-    expect(page.get_by_role("group", name="Selected range")).to_contain_text("22:13:20 – 2023-11-14 22:13:22")
+        page.keyboard.press("Shift+ArrowRight" if key == "Home" else "Shift+ArrowLeft")
+    return page
+
+
+@pytest.mark.parametrize(
+    ("key", "delays", "start", "says"),
+    [
+        ("End", QUANTILES, "2023-11-14T22:13:24.5", "From is an estimate"),  # the t_max before, less the longest delay
+        ("Home", QUANTILES, "", "From is empty"),  # of what was before nothing is known
+        ("End", None, "", "From is empty"),
+        ("End", {"quantiles": [{"q": 1, "delay_ms": 0}]}, "", "From is empty"),
+    ],
+)
+def test_a_range_over_arrival_fills_the_correction_with_event_times_that_leave_no_window_out(
+    site, window, key, delays, start, says
+):
+    page = drawn(window, site, "frontier", "Event time behind arrival", key, delays=delays)
+    ends = "22:13:28 – 2023-11-14 22:13:30" if key == "End" else "22:13:20 – 2023-11-14 22:13:22"
+    expect(page.get_by_role("group", name="Selected range")).to_contain_text(ends)
     page.get_by_role("button", name="Correct this range …").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.locator("input[name=from]")).to_have_value("2023-11-14T22:13:17.5")  # t_max less the longest delay
-    expect(dialog.locator("input[name=to]")).to_have_value("2023-11-14T22:13:21.5")
+    expect(dialog).to_contain_text(says)
+    expect(dialog.locator("input[name=from]")).to_have_value(start)
+    last = "2023-11-14T22:13:29.5" if key == "End" else "2023-11-14T22:13:21.5"
+    expect(dialog.locator("input[name=to]")).to_have_value(last)
+
+
+def test_a_range_of_arrival_whose_event_times_are_unknown_can_not_be_corrected(site, window):
+    page = drawn(window, site, "late", "Late rows", "Home")
+    expect(page.get_by_role("group", name="Selected range")).to_contain_text("22:13:20 – 2023-11-14 22:13:22")
+    expect(page.get_by_role("button", name="Correct this range …")).to_have_count(0)
+
+
+def test_what_is_not_known_of_a_stream_is_not_shown_as_none(site, window):
+    site.query("q")
+    summary = site.answers["queries/q/summary"][1]
+    summary |= {"promise": None, "last_correction": None, "starts": 0, "has_late_tuples": True}
+    page = shown(window, "queries/q")
+
+    def figure(name: str) -> Any:
+        return page.locator("#summary .figures > div", has_text=name).locator("dd")
+
+    expect(figure("Promise")).to_have_text("unknown")
+    expect(figure("Last correction")).to_have_text("–")
+    expect(figure("Restarts lately")).to_have_text("0")
+    summary["promise"] = {"state": "kept", "detail": ""}
+    page.clock.fast_forward(6000)
+    expect(figure("Last correction")).to_have_text("none yet")
+    summary["note"] = "table late: a file is missing"
+    page.clock.fast_forward(6000)
+    expect(figure("Last correction")).to_have_text("–")
+
+
+def test_changes_of_k_are_those_of_k_within_the_range(site, window):
+    changes = [
+        {"at": at, "tick": at, "about": "settings", "version": version, "what": what, "evidence": ""}
+        for version, (at, what) in enumerate(
+            [
+                (NOW - 9, "K 100 ms → 200 ms"),
+                (None, "K 200 ms"),
+                (NOW + 1, "the streams were quiet: open windows closed"),
+                (NOW + 2, "error 0.1 → 0.2, K 200 ms → 350 ms"),
+                (NOW + 3, "risk 0.1 → 0.2"),
+            ]
+        )
+    ]
+    site.query("q", frontier={**OVER_ARRIVAL, "changes": changes})
+    page = shown(window, "queries/q")
+    expect(page.locator("#part .figures > div", has_text="Changes of K").locator("dd")).to_have_text("1")
+    expect(page.get_by_role("table", name="Settings of disorder").locator("tbody tr")).to_have_count(5)

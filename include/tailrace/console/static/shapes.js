@@ -29,8 +29,7 @@ const PROMISES = { kept: "good", broken: "bad", unknown: "idle" };
 export const promiseTone = (state) => PROMISES[state] ?? "idle";
 
 export function promiseBadge(promise) {
-  if (!promise?.state) return badge("none", "idle");
-  return badge(promise.state, promiseTone(promise.state));
+  return badge(promise?.state, promiseTone(promise?.state)); // null: the tables are not read yet, or can't be
 }
 
 // Test whether a stream is well but for its promise; the server's count of the ill goes by states alone.

@@ -58,7 +58,7 @@ function card(row) {
       row.rows_left ? h("span", null, `${plural(row.rows_left, "row")} unread`) : null,
       row.late_hour ? h("span", null, `${count(row.late_hour)} late in 1 h`) : null,
       row.quarantined_hour ? h("span", null, `${count(row.quarantined_hour)} quarantined in 1 h`) : null,
-      row.starts > 1 ? h("span", null, `${plural(row.starts, "start")} in 1 d`) : null,
+      row.starts ? h("span", null, `${plural(row.starts, "restart")} lately`) : null,
     ),
   );
 }
