@@ -10,6 +10,7 @@ FACTS = "tests/orchestration/test_console_facts.py"
 PAGES = "tests/unit/console/test_pages.py"
 ROWS = "tests/orchestration/test_console_rows.py"
 STATE = "tests/orchestration/test_console_state.py"
+BROKEN = "test_a_broken_promise_needs_attention_on_every_page_and_those_not_looked_at_are_counted"
 
 MUTATIONS = (
     Mutation(
@@ -272,11 +273,39 @@ MUTATIONS = (
         (f"{ROWS}::test_the_restarts_of_the_last_day_count",),
     ),
     Mutation(
-        "page: the ill are counted by their promise, too",
+        "console: a broken promise needs attention",
+        "console/streams_route.py",
+        'return "broken promise" if is_broken and row.state.tone != "bad" else row.state.tone',
+        "return row.state.tone",
+        (f"{ROUTES}::{BROKEN}",),
+    ),
+    Mutation(
+        "console: the tables of all queries are read behind",
+        "console/streams_route.py",
+        "    _FACTS.read_behind(layouts.values())\n",
+        "",
+        (f"{ROUTES}::{BROKEN}",),
+    ),
+    Mutation(
+        "console: tables are read behind one query at a time",
+        "console/table_facts.py",
+        "if kept.reading is not None and not kept.reading.done():\n                    break",
+        "if False:\n                    break",
+        (f"{FACTS}::test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_behind_them",),
+    ),
+    Mutation(
+        "page: promises that were not looked at are not kept",
         "console/static/stream_verdict.js",
-        "(worst.ill ?? ill.length - alone) + alone",
-        "worst.ill ?? ill.length",
-        (f"{PAGES}::test_the_ill_come_first_with_their_reasons_and_the_title_counts_them",),
+        "const unread = worst.unread ?",
+        "const unread = false ?",
+        (f"{PAGES}::test_the_server_counts_the_ill_and_says_how_many_promises_it_has_not_looked_at",),
+    ),
+    Mutation(
+        "page: a page beyond the last one is the first",
+        "console/static/streams.js",
+        "if (view.offset && rows?.total > 0 && !rows.queries?.length) {",
+        "if (false) {",
+        (f"{PAGES}::test_a_page_beyond_the_last_one_is_the_first",),
     ),
     Mutation(
         "page: answers of other settings are not shown when these fail",

@@ -135,6 +135,6 @@ def restarts_lately(layout: Layout, now_s: float) -> int | None:
     """
     try:
         restarts = json.loads(starts_file(layout.home).read_text())["restarts"]
-        return sum(now_s - _DAY_S < at <= now_s for at in restarts)
+        return len([at for at in restarts if now_s - _DAY_S < at <= now_s])
     except (OSError, ValueError, KeyError, TypeError):
         return None

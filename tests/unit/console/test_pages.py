@@ -39,12 +39,16 @@ def stream(name: str, tone: str = "good", **values: Any) -> dict[str, Any]:
 
 @dataclass
 class Site:
-    """A made-up server: its answers by path below `api/`, and what was sent to Airflow's API."""
+    """A made-up server: its answers by path below `api/`, and what was sent to Airflow's API.
+
+    Streams has no rows from the offset `beyond` on.
+    """
 
     answers: dict[str, Answer] = field(default_factory=dict)
     sent: list[tuple[str, str, Any]] = field(default_factory=list)
     sending: Answer = (200, {"dag_run_id": "manual__1"})
     is_away: bool = False
+    beyond: int = 1_000_000
 
     def route(self, route: Route) -> None:
         """Answer a request of the browser."""
@@ -61,6 +65,8 @@ class Site:
         else:
             assert request.method == "GET"
             status, body = self.answers.get(path.removeprefix("api/"), (404, {"detail": "Not Found"}))
+            if int(parse_qs(url.query).get("offset", ["0"])[0]) >= self.beyond:
+                body = body | {"queries": []}
             route.fulfill(status=status, json=body)
 
     def _file(self, route: Route, name: str) -> None:
@@ -84,7 +90,8 @@ class Site:
 
     def streams(self, *rows: dict[str, Any], **values: Any) -> None:
         """Have these streams."""
-        ill = sum(row["state"]["tone"] in ("bad", "warn") for row in rows)
+        broken = [row for row in rows if row.get("promise", {}).get("state") == "broken"]
+        ill = sum(row["state"]["tone"] in ("bad", "warn") or row in broken for row in rows)
         answer = {"now": NOW, "total": len(rows), "ill": ill, "queries": list(rows), "problems": []}
         self.answers["streams"] = (200, answer | values)
 
@@ -162,7 +169,9 @@ def test_shares_are_never_rounded_to_all_or_nothing(run_js):
 
 
 def test_numbers_that_differ_are_shown_with_different_digits(run_js):
-    numbers = "[12345678, 12345679, -9007199254740991, 5.25, 1234567.12345, 0.1 + 0.2, 1.23456789e-7, 0, 1e20].map(m.number)"
+    numbers = (
+        "[12345678, 12345679, -9007199254740991, 5.25, 1234567.12345, 0.1 + 0.2, 1.23456789e-7, 0, 1e20].map(m.number)"
+    )
     assert run_js("format.js", numbers) == [
         "12,345,678",
         "12,345,679",
@@ -212,6 +221,29 @@ def test_the_ill_come_first_with_their_reasons_and_the_title_counts_them(site, w
     assert "no such column" in " ".join(cards)
     assert "9 % measured" in " ".join(cards)
     assert "well" not in " ".join(cards)
+
+
+def test_the_server_counts_the_ill_and_says_how_many_promises_it_has_not_looked_at(site, window):
+    site.streams(stream("well"), total=200, ill=0, unread=150)
+    page = shown(window, "")
+    verdict = page.locator(".verdict")
+    expect(verdict).to_have_text(
+        "No state of 200 streams needs attention; the promises of 150 streams are not looked at yet."
+    )
+    site.streams(stream("well"), total=200, ill=3, unread=1)
+    page.clock.fast_forward(6000)
+    expect(verdict).to_have_text("3 of 200 streams need attention; the promises of 1 stream are not looked at yet.")
+    site.streams(stream("well"), total=200, ill=0, unread=0)
+    page.clock.fast_forward(6000)
+    expect(verdict).to_have_text("All well: 200 streams, none needs attention.")
+
+
+def test_a_page_beyond_the_last_one_is_the_first(site, window):
+    site.streams(stream("a"), stream("b"))
+    site.beyond = 2
+    page = shown(window, "?offset=100")
+    expect(page.locator("#rows tbody tr")).to_have_count(2)
+    assert urlsplit(page.url).query == ""
 
 
 def test_rows_keep_their_order_while_the_reader_points_at_them(site, window):
