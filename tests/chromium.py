@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,11 +16,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from filelock import FileLock
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
 INSTALL = "apt-get update && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core"
 WAIT_MS = 60_000
 """Longest wait for what a page must show: on a busy machine a page takes many times as long."""
+
+expect.set_options(timeout=WAIT_MS)
 
 _VIOLATIONS = """addEventListener('securitypolicyviolation', violation => console.error(
     `content policy: ${violation.effectiveDirective} ${violation.blockedURI} ${violation.sourceFile}`))"""
@@ -29,12 +33,20 @@ _INLINE = ("data:", "blob:", "about:")
 
 def program() -> Path:
     """The browser's program; installed where that is allowed, else the test is skipped."""
-    for _ in range(2):
-        if found := shutil.which("chromium", path=f"/usr/bin{os.pathsep}{os.environ.get('PATH', '')}"):
-            return Path(found)
-        if os.getuid() == 0 and shutil.which("apt-get"):
-            subprocess.run(["sh", "-c", INSTALL], check=False)
+    if found := _installed():
+        return found
+    if os.getuid() == 0 and shutil.which("apt-get"):
+        with FileLock(Path(tempfile.gettempdir()) / "tailrace-chromium.lock"):  # tests run in several processes
+            if not _installed():
+                subprocess.run(["sh", "-c", INSTALL], check=False)
+        if found := _installed():
+            return found
     pytest.skip(f"needs Chromium; type: sudo sh -c '{INSTALL}'")
+
+
+def _installed() -> Path | None:
+    found = shutil.which("chromium", path=f"/usr/bin{os.pathsep}{os.environ.get('PATH', '')}")
+    return Path(found) if found else None
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from late_tables import LateTables
+from processes import until
 from tailrace.console import table_facts
 from tailrace.console.table_facts import KeptFacts, TableFacts
 from tailrace.storage.layout import Layout
@@ -68,6 +69,20 @@ def test_the_number_of_queries_is_bounded(reads, layout, place, monkeypatch):
     for number in range(9):
         late(kept, Layout.of(place / "warehouse", f"q{number}"))
         assert len(kept._kept) <= 4
+
+
+def test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_behind_them(reads, layout, place):
+    kept, many = KeptFacts(), [Layout.of(place / "warehouse", f"q{number}") for number in range(9)]
+    reads["may"].clear()
+    kept.read_behind(many)
+    kept.read_behind(many)
+    assert list(kept._kept) == [many[0].home], "the others are no work of the readers yet"
+    assert kept.get([layout], 0.0) == [None]
+    reads["may"].set()
+    until(lambda: all(kept.known(each) is not None for each in (layout, *many)), seconds=LONG_S)
+    assert sorted(reads["reads"]) == sorted([layout.home.name, *(each.home.name for each in many)]), "each once"
+    kept.read_behind(many)
+    assert len(reads["reads"]) == 10, "for a minute"
 
 
 def test_the_last_hour_alone_counts(layout):

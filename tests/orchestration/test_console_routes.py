@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,9 +13,10 @@ from starlette.testclient import TestClient
 
 from fake_host import declare, write_status
 from late_tables import LateTables
+from processes import until
 from tailrace.console import actions_route, pages, rights, streams_route
 from tailrace.console.app import app
-from tailrace.console.table_facts import KeptFacts
+from tailrace.console.table_facts import KeptFacts, Promise, TableFacts
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
@@ -99,6 +101,31 @@ def test_streams_lists_what_is_declared_refused_and_begun_the_worst_first(client
     assert [row["kind"] for row in found["queries"]] == [None, None, "aggregate"]
     assert "wrong.yaml" in found["problems"][0]["where"]
     assert names(client, only_ill=True) == ["begun", "wrong"]
+
+
+def test_a_broken_promise_needs_attention_on_every_page_and_those_not_looked_at_are_counted(
+    client, place, host, layout, monkeypatch
+):
+    reading, names_read = threading.Event(), []
+
+    def read(layout):
+        names_read.append(layout.home.name)
+        reading.wait(60)
+        state = "broken" if layout.home.name == "z" else "kept"
+        return TableFacts(promise=Promise(state=state, detail="9 % measured"))
+
+    monkeypatch.setattr(TableFacts, "read", staticmethod(read))
+    monkeypatch.setattr(streams_route, "_FACTS", KeptFacts())
+    monkeypatch.setattr(streams_route, "_WAIT_S", 0.0)
+    declare(place / "queries", "z")
+    found = get(client, STREAMS, limit=1)
+    assert (found["total"], found["ill"], found["unread"]) == (2, 0, 2)
+    reading.set()
+    until(lambda: get(client, STREAMS, limit=1)["unread"] == 0, seconds=60)
+    found = get(client, STREAMS, limit=1)
+    assert (found["ill"], [row["name"] for row in found["queries"]]) == (1, ["z"]), "before the well"
+    assert names(client, only_ill=True) == ["z"]
+    assert sorted(names_read) == ["readings", "z"], "once a minute, however often the page asks"
 
 
 def test_streams_is_searched_sorted_and_paged_by_the_server(client, place, host):

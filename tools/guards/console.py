@@ -8,7 +8,9 @@ ROUTES = "tests/orchestration/test_console_routes.py"
 CACHE = "tests/orchestration/test_console_cache.py"
 FACTS = "tests/orchestration/test_console_facts.py"
 PAGES = "tests/unit/console/test_pages.py"
+ROWS = "tests/orchestration/test_console_rows.py"
 STATE = "tests/orchestration/test_console_state.py"
+BROKEN = "test_a_broken_promise_needs_attention_on_every_page_and_those_not_looked_at_are_counted"
 
 MUTATIONS = (
     Mutation(
@@ -294,16 +296,86 @@ MUTATIONS = (
     Mutation(
         "page: a range of arrival becomes one of event time",
         "console/static/parts/frontier.js",
-        "const start = longest ? series.t_max[first] - longest :",
-        "const start = longest ? series.t_max[first] :",
-        (f"{PAGES}::test_a_range_that_is_drawn_over_arrival_fills_the_correction_with_its_event_times",),
+        "Math.floor(before - longest)",
+        "Math.floor(before)",
+        (f"{PAGES}::test_a_range_over_arrival_fills_the_correction_with_event_times_that_leave_no_window_out",),
     ),
     Mutation(
-        "page: the ill are counted by their promise, too",
+        "page: where the delays are unknown a correction begins with the stream",
+        "console/static/parts/frontier.js",
+        "longest && before !== null ?",
+        "before !== null ?",
+        (f"{PAGES}::test_a_range_over_arrival_fills_the_correction_with_event_times_that_leave_no_window_out",),
+    ),
+    Mutation(
+        "page: a range whose event times are unknown can't be corrected",
+        "console/static/range.js",
+        "context.canCorrect && range_.events",
+        "context.canCorrect",
+        (f"{PAGES}::test_a_range_of_arrival_whose_event_times_are_unknown_can_not_be_corrected",),
+    ),
+    Mutation(
+        "page: numbers that differ are shown with different digits",
+        "console/static/format.js",
+        "if (Number.isSafeInteger(value)) return whole.format(value);",
+        "return value.toPrecision(7);",
+        (f"{PAGES}::test_numbers_that_differ_are_shown_with_different_digits",),
+    ),
+    Mutation(
+        "page: corrections that were not looked for are not none",
+        "console/static/header.js",
+        "row.promise && !row.note",
+        "true",
+        (f"{PAGES}::test_what_is_not_known_of_a_stream_is_not_shown_as_none",),
+    ),
+    Mutation(
+        "page: a setting in force before the range is no change of K in it",
+        "console/static/parts/frontier.js",
+        "change.at > from && change.at <= to && ",
+        "",
+        (f"{PAGES}::test_changes_of_k_are_those_of_k_within_the_range",),
+    ),
+    Mutation(
+        "console: restarts of the last day",
+        "console/stream_rows.py",
+        "now_s - _DAY_S < at <= now_s",
+        "at > 0",
+        (f"{ROWS}::test_the_restarts_of_the_last_day_count",),
+    ),
+    Mutation(
+        "console: a broken promise needs attention",
+        "console/streams_route.py",
+        'return "broken promise" if is_broken and row.state.tone != "bad" else row.state.tone',
+        "return row.state.tone",
+        (f"{ROUTES}::{BROKEN}",),
+    ),
+    Mutation(
+        "console: the tables of all queries are read behind",
+        "console/streams_route.py",
+        "    _FACTS.read_behind(layouts.values())\n",
+        "",
+        (f"{ROUTES}::{BROKEN}",),
+    ),
+    Mutation(
+        "console: tables are read behind one query at a time",
+        "console/table_facts.py",
+        "if kept.reading is not None and not kept.reading.done():\n                    break",
+        "if False:\n                    break",
+        (f"{FACTS}::test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_behind_them",),
+    ),
+    Mutation(
+        "page: promises that were not looked at are not kept",
         "console/static/stream_verdict.js",
-        "(worst.ill ?? ill.length - alone) + alone",
-        "worst.ill ?? ill.length",
-        (f"{PAGES}::test_the_ill_come_first_with_their_reasons_and_the_title_counts_them",),
+        "const unread = worst.unread ?",
+        "const unread = false ?",
+        (f"{PAGES}::test_the_server_counts_the_ill_and_says_how_many_promises_it_has_not_looked_at",),
+    ),
+    Mutation(
+        "page: a page beyond the last one is the first",
+        "console/static/streams.js",
+        "if (view.offset && rows?.total > 0 && !rows.queries?.length) {",
+        "if (false) {",
+        (f"{PAGES}::test_a_page_beyond_the_last_one_is_the_first",),
     ),
     Mutation(
         "page: answers of other settings are not shown when these fail",

@@ -105,7 +105,8 @@ def _actions(view: QueryView, query: Query | None, user: BaseUser) -> Iterator[A
         "correct",
         "Correct",
         f"Evaluates closed windows of {name} again, over all that has arrived, and gives those that late tuples missed "
-        "their next version. Without a range it does so for all of them.",
+        "their next version. Without a range it does so for all of them. A run over a range corrects its windows; the "
+        "ledger's gaps stay until the scheduled runs, or one without a range, have come.",
         [
             Field(
                 name="from", label="From", type="datetime", value=None, help="Windows that end after this event time."

@@ -34,7 +34,6 @@ _VIEWS = [
         "url_route": "streams",
         "nav_top_level": True,
         "icon": _address("static/icon.svg"),
-        "icon_dark_mode": _address("static/icon-dark.svg"),
     },
     {"name": "Stream", "href": _address("dags/{DAG_ID}"), "destination": "dag", "url_route": "stream"},
     {"name": "Stream", "href": _address("dags/{DAG_ID}"), "destination": "dag_run", "url_route": "run_stream"},

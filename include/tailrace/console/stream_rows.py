@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 
 _ASKED_AT_ONCE = 8  # drivers of the host
+_DAY_S = 86_400
 
 
 class State(Shown):
@@ -114,7 +116,7 @@ class Hosted:
             kind=known.kinds.get(view.name) or _deployed_kind(view),
             file=None if view.file is None else view.file.name,
             state=State(word=state.word, tone=state.tone, why=state.why),
-            starts=_starts(view.layout),
+            starts=restarts_lately(view.layout, time.time()),
             note=fault,
         )
         return row if reported is None else row.model_copy(update=_reported(reported))
@@ -153,9 +155,13 @@ def _deployed_kind(view: QueryView) -> str | None:
         return None
 
 
-def _starts(layout: Layout) -> int | None:
-    """Return how often the driver was started again lately, as its launcher counts it."""
+def restarts_lately(layout: Layout, now_s: float) -> int | None:
+    """Return how often the driver was started again in the last day, of what its launcher keeps: its newest restarts.
+
+    None where it has counted none, or its file can't be read.
+    """
     try:
-        return len(json.loads(starts_file(layout.home).read_text())["restarts"])
+        restarts = json.loads(starts_file(layout.home).read_text())["restarts"]
+        return len([at for at in restarts if now_s - _DAY_S < at <= now_s])
     except (OSError, ValueError, KeyError, TypeError):
         return None

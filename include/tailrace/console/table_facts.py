@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import islice
 
 import pyarrow.compute as pc
 
@@ -105,6 +106,7 @@ class KeptFacts:
         self._fresh_s = fresh_s
         self._lock, self._kept = threading.Lock(), dict[Location, _Kept]()
         self._readers = ThreadPoolExecutor(_READERS, "tables")
+        self._queue, self._is_reading = dict[Location, Layout](), False
 
     def get(self, layouts: Iterable[Layout], wait_s: float) -> list[TableFacts | None]:
         """Return the facts of some queries, and read in the background those that are older than a minute.
@@ -122,6 +124,33 @@ class KeptFacts:
             missing = [kept.reading for kept in wanted if kept.reading is not None and kept.is_missing(now_s)]
         wait(missing, wait_s)
         return [kept.facts for kept in wanted]
+
+    def known(self, layout: Layout) -> TableFacts | None:
+        """Return the facts of a query that were read last, however old; None where none were."""
+        kept = self._kept.get(layout.home)
+        return None if kept is None else kept.facts
+
+    def read_behind(self, layouts: Iterable[Layout]) -> None:
+        """Read the facts of many queries that are older than a minute, one query at a time.
+
+        So `get` waits for one of them at most.
+        """
+        with self._lock:
+            self._queue.update({layout.home: layout for layout in islice(layouts, _MOST_QUERIES)})
+            is_idle, self._is_reading = not self._is_reading, True
+        if is_idle:
+            self._read_next()
+
+    def _read_next(self, _: Future[None] | None = None) -> None:
+        with self._lock:
+            while self._queue:
+                kept = self._current(self._queue.pop(next(iter(self._queue))))
+                if kept.reading is not None and not kept.reading.done():
+                    break
+            else:
+                self._is_reading = False
+                return
+        kept.reading.add_done_callback(self._read_next)
 
     def _current(self, layout: Layout) -> _Kept:
         kept = self._kept.setdefault(layout.home, _Kept())

@@ -56,6 +56,7 @@ class AnswerId:
         try:
             padded = text + "=" * (-len(text) % 4)
             values = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True).decode())
+            json.dumps(values, ensure_ascii=False).encode()  # JSON can escape half a character, which no text has
         except (ValueError, RecursionError):
             raise no_id(text) from None
         if not isinstance(values, list) or len(values) != len(names):
@@ -81,7 +82,7 @@ class AnswerId:
         return None
 
     def _is_in(self, column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
-        """Test which values of a column are that of the id."""
+        """Test which values of a column equal the id's value."""
         if isinstance(value, list):
             is_long = pc.greater(pc.utf8_length(column), _LONGEST) if pa.types.is_string(column.type) else None
             if is_long is None:
@@ -93,7 +94,7 @@ class AnswerId:
             return pa.chunked_array([pa.array(same, pa.bool_())])
         try:
             return pc.is_in(column, pa.array([value]).cast(column.type))
-        except pa.ArrowInvalid:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise no_id(str(self)) from None
 
 

@@ -30,7 +30,7 @@ from tailrace.storage.log import Log
 from tailrace.storage.tables import within
 
 VALUE = "value: "
-"""What the names of a tuple's values begin with, before the source's column; no part of a tuple has such a name."""
+"""Prefix of the columns that hold a tuple's values; no other column begins with it."""
 
 _MOST_ROWS = 3_000_000  # of history, that are read to find the tuples of one answer
 

@@ -30,6 +30,9 @@ HORIZON = "horizon"
 _AT_ONCE = 500_000  # rows that are held while the newest among them are selected
 _MANY = 1_000_000  # rows of files
 
+MOST_SKIPPED = 1_000_000
+"""The answers of one horizon that a list can go through: they are read for each of its pages."""
+
 
 @dataclass(frozen=True)
 class Cursor:
@@ -59,6 +62,9 @@ class Cursor:
             cursor = Cursor(skipped=-1)
         if not (BEFORE_ALL < cursor.horizon <= AFTER_ALL and 0 <= cursor.skipped < AFTER_ALL):
             raise refuse(f"before {text[:40]}", "it is no place in the list of answers", "`next` of the list before")
+        if cursor.skipped > MOST_SKIPPED:
+            fault = f"more than {MOST_SKIPPED:,} answers with its time stand before it"
+            raise refuse(f"before {text[:40]}", fault, "the answers of a key, or of another range of event time")
         return cursor
 
     def behind(self, horizons: Ints) -> Cursor:
@@ -89,8 +95,7 @@ def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, least: int
     after : Cursor
         The place where the list begins.
     least, most : int
-        The number of answers: `most`, but from `least` on no further files are read where many rows have been. There
-        are fewer only where the part has no more.
+        Return up to `most` answers; once over 1 M rows were read, `least` are enough.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.right_answers import Right, read_right
 from tailrace.panels.series import POINTS, How, downsample
-from tailrace.storage.tables import within
+from tailrace.storage.tables import Tables, within
 
 NEVER_LATE = "a join with a table answers each tuple as it comes: none is late, and nothing is promised"
 NOT_MEASURED = "nothing is measured yet: a correction measures the errors of the streamed answers"
@@ -182,8 +183,14 @@ def _coverage(view: QueryView, request: PromiseRequest, ends: tuple[int, int] | 
     low = request.from_ if request.from_ is not None else min(to - HOUR_MS, ends[0] if ends else to)
     rows = read_metrics(view.tables, ["committed", "coverage", "threshold"], (low, to))
     series = downsample(rows, "committed", {"coverage": "min", "threshold": "max"})
-    now = next((share for share in reversed(series["threshold"]) if share is not None), None)
-    return Coverage(**series, threshold_now=now)
+    return Coverage(**series, threshold_now=_threshold_now(view.tables, newest))
+
+
+def _threshold_now(tables: Tables, committed: int) -> float | None:
+    """Return the threshold of the newest batch that recorded one, in the hour up to what is committed."""
+    rows = read_metrics(tables, ["batch", "threshold"], (committed - HOUR_MS, committed)).drop_null()
+    newest: float | None = rows.sort_by("batch")["threshold"][-1].as_py() if rows.num_rows else None
+    return None if newest is None or not math.isfinite(newest) else newest
 
 
 PANEL = Panel(

@@ -79,7 +79,7 @@ def _newest(buckets: pa.Table) -> tuple[int, int]:
 
 
 def _missing(view: QueryView, answers: pa.Table, uncorrected: pa.Table, low: int, high: int) -> int:
-    """Return the number of answers in a range that late tuples alone would give, and no version is there of yet."""
+    """Count the answers in a range that have no version yet, and will have one when their late tuples are corrected."""
     horizon = view.kind.answers.horizon(uncorrected)
     is_new = view.kind.answers.identity.find(uncorrected, answers) < 0
     return int((is_new & (horizon > low) & (horizon <= high)).sum())

@@ -84,9 +84,10 @@ def _is_latest(model: AnswerModel, versions: pa.Table, latest: pa.Table, values:
 def _given_at(
     model: AnswerModel, versions: pa.Table, answers: int, answer: Ints, is_streamed: NDArray[np.bool_]
 ) -> Ints:
-    """Return the arrival time from which on each of the answers counts, in ms; `answer` is that of each version.
+    """Return the arrival time (ms) from which each answer counts.
 
-    Of an answer that the stream missed, it is when the stream gave one that was due no earlier.
+    It is when the stream gave it; if it missed it, when the stream first gave one due at that time or later. `answer`
+    has the number of each version's answer.
     """
     as_of, horizon = versions["as_of"].to_numpy(), model.horizon(versions)
     first, streamed = (np.full(answers, AFTER_ALL) for _ in range(2))

@@ -21,7 +21,8 @@ def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int 
     """Return the rows as a series: the list `at`, strictly ascending, and a list of equal length for each column.
 
     Rows of equal time are one point. Where these are more than `points`, the rows of a bucket are: its time is the last
-    one among them. Unknown values (null, NaN, infinity) are left out, and a point that has no other is None.
+    one among them. Unknown values (null, NaN, infinity) are left out, and a point that has no other is None. One of
+    `min` or `max` is None, too, where a value is infinite: the extreme is no number.
 
     Parameters
     ----------
@@ -35,7 +36,12 @@ def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int 
     points : int
         The largest number of points, 2 or more.
     """
-    known = pa.table({"at": rows[at].cast(pa.int64())} | {f"of_{name}": _known(rows[name]) for name in columns})
+    limitless = {name: pc.is_inf(rows[name]) for name, how in columns.items() if _can_be_limitless(rows[name], how)}
+    known = pa.table(
+        {"at": rows[at].cast(pa.int64())}
+        | {f"of_{name}": _known(rows[name]) for name in columns}
+        | {f"limitless_{name}": each for name, each in limitless.items()}
+    )
     known = known.filter(pc.is_valid(known["at"]))
     known = known.take(pc.sort_indices(known["at"]))  # stable: a column's order among rows of equal time is kept
     times = known["at"]
@@ -44,8 +50,12 @@ def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int 
         times = pc.divide(times, _width(high - low, points))
     known = known.append_column("bucket", times)
     wanted = [("at", "max"), *((f"of_{name}", how) for name, how in columns.items())]
+    wanted += [(f"limitless_{name}", "any") for name in limitless]
     grouped = known.group_by("bucket", use_threads=False).aggregate(wanted).sort_by("bucket")
     named = {name: grouped[f"of_{name}_{how}"].to_pylist() for name, how in columns.items()}
+    for name in limitless:
+        is_limitless = grouped[f"limitless_{name}_any"].to_pylist()
+        named[name] = [None if is_ else value for value, is_ in zip(named[name], is_limitless, strict=True)]
     return {"at": grouped["at_max"].to_pylist()} | named
 
 
@@ -70,6 +80,12 @@ def _width(span: int, points: int) -> int:
             if length >= least:
                 return length
         power *= 10
+
+
+def _can_be_limitless(values: Any, how: How) -> bool:
+    """Test whether values have an infinite one, and their extreme is wanted."""
+    is_extreme = how in ("min", "max") and pa.types.is_floating(values.type)
+    return bool(is_extreme and pc.any(pc.is_inf(values)).as_py())
 
 
 def _known(values: Any) -> Any:

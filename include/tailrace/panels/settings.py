@@ -68,7 +68,7 @@ class SettingsAnswer(PanelAnswer):
     file : str or None
         The path of the query file.
     deployed, on_disk : str or None
-        The text that the driver runs, and the one that the file has now.
+        The text that was deployed, and the one that the file has now.
     fault : str or None
         Why the file on disk would be refused, or can't be read; then nothing is known of differences.
     explanation : list of Part
@@ -160,8 +160,8 @@ def _versions(view: QueryView) -> Versions:
 
 
 def _note(view: QueryView, deployed: DeployedQuery | None, answer: SettingsAnswer) -> str | None:
-    """Return the worst that is true of the settings; None where the driver runs the file, and all is shown."""
-    in_force = "nothing was deployed" if deployed is None else "the driver runs what was deployed"
+    """Return the worst that is true of the settings; None where the file is what was deployed, and all is shown."""
+    in_force = "nothing was deployed" if deployed is None else "its stream runs, or will go on with, what was deployed"
     if answer.fault is not None:
         return f"the file on disk would be refused: {answer.fault}; {in_force}"
     if view.file is None:
@@ -169,7 +169,7 @@ def _note(view: QueryView, deployed: DeployedQuery | None, answer: SettingsAnswe
     if deployed is None:
         return "nothing was deployed: no copy is on record, and the query is shown as its file declares it"
     if answer.differences:
-        return "the file on disk is not what the driver runs: it comes into force by a deployment"
+        return "the file on disk is not what was deployed: it comes into force by a deployment"
     if len(answer.facts) < answer.facts_total:
         return f"the newest {len(answer.facts):,} of {answer.facts_total:,} facts"
     return None

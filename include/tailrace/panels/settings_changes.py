@@ -63,7 +63,7 @@ def within_range(changes: Sequence[Change], low: int, high: int) -> list[Change]
 
 
 def describe(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
-    """Describe the difference of two settings of a policy; the first ones as they are."""
+    """Describe how settings of a policy changed; without earlier ones, list the settings."""
     if before is None:
         return ", ".join(f"{_NAME_OF.get(name, name)} {_text(value)}" for name, value in after.items() if value)
     names = dict.fromkeys(_NAME_OF.get(name, name) for name in (*before, *after))

@@ -19,9 +19,9 @@ class UnknownError(Exception):
 
 
 def read_uncorrected(view: QueryView, low: int, high: int) -> pa.Table | None:
-    """Return the identities of the answers that lack late tuples which no correction has taken in; None: there is none.
+    """Return the identity of each answer that lacks an uncorrected late tuple; a few may lie outside (low, high].
 
-    Each is there once, and some with a horizon outside (low, high], in ms, may be among them.
+    None where there is none. Each is there once; its horizon is in ms.
 
     Raises
     ------

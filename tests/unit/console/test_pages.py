@@ -24,6 +24,8 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
 PARTS = ["frontier", "promise", "answers", "answer", "late", "ledger", "quarantine", "kind", "settings"]
 NOW = 1_700_000_000_000
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages"), pytest.mark.timeout(900)]
+
 TURNED = "a\u202ecod.exe"
 
 Answer = tuple[int, Any]
@@ -37,12 +39,16 @@ def stream(name: str, tone: str = "good", **values: Any) -> dict[str, Any]:
 
 @dataclass
 class Site:
-    """A made-up server: its answers by path below `api/`, and what was sent to Airflow's API."""
+    """A made-up server: its answers by path below `api/`, and what was sent to Airflow's API.
+
+    Streams has no rows from the offset `beyond` on.
+    """
 
     answers: dict[str, Answer] = field(default_factory=dict)
     sent: list[tuple[str, str, Any]] = field(default_factory=list)
     sending: Answer = (200, {"dag_run_id": "manual__1"})
     is_away: bool = False
+    beyond: int = 1_000_000
 
     def route(self, route: Route) -> None:
         """Answer a request of the browser."""
@@ -59,6 +65,8 @@ class Site:
         else:
             assert request.method == "GET"
             status, body = self.answers.get(path.removeprefix("api/"), (404, {"detail": "Not Found"}))
+            if int(parse_qs(url.query).get("offset", ["0"])[0]) >= self.beyond:
+                body = body | {"queries": []}
             route.fulfill(status=status, json=body)
 
     def _file(self, route: Route, name: str) -> None:
@@ -82,7 +90,8 @@ class Site:
 
     def streams(self, *rows: dict[str, Any], **values: Any) -> None:
         """Have these streams."""
-        ill = sum(row["state"]["tone"] in ("bad", "warn") for row in rows)
+        broken = [row for row in rows if row.get("promise", {}).get("state") == "broken"]
+        ill = sum(row["state"]["tone"] in ("bad", "warn") or row in broken for row in rows)
         answer = {"now": NOW, "total": len(rows), "ill": ill, "queries": list(rows), "problems": []}
         self.answers["streams"] = (200, answer | values)
 
@@ -159,6 +168,23 @@ def test_shares_are_never_rounded_to_all_or_nothing(run_js):
     ]
 
 
+def test_numbers_that_differ_are_shown_with_different_digits(run_js):
+    numbers = (
+        "[12345678, 12345679, -9007199254740991, 5.25, 1234567.12345, 0.1 + 0.2, 1.23456789e-7, 0, 1e20].map(m.number)"
+    )
+    assert run_js("format.js", numbers) == [
+        "12,345,678",
+        "12,345,679",
+        "-9,007,199,254,740,991",
+        "5.25",
+        "1,234,567.12345",
+        "0.3",
+        "1.23456789e-7",
+        "0",
+        "1e+20",
+    ]
+
+
 def test_lines_that_differ_are_those_of_the_shortest_edit(run_js):
     edits = "m.lines('a\\nb\\nc\\nd', 'a\\nc\\nx\\nd').map(line => [line.kind, line.text, line.before, line.after])"
     assert run_js("diff.js", edits) == [
@@ -195,6 +221,29 @@ def test_the_ill_come_first_with_their_reasons_and_the_title_counts_them(site, w
     assert "no such column" in " ".join(cards)
     assert "9 % measured" in " ".join(cards)
     assert "well" not in " ".join(cards)
+
+
+def test_the_server_counts_the_ill_and_says_how_many_promises_it_has_not_looked_at(site, window):
+    site.streams(stream("well"), total=200, ill=0, unread=150)
+    page = shown(window, "")
+    verdict = page.locator(".verdict")
+    expect(verdict).to_have_text(
+        "No state of 200 streams needs attention; the promises of 150 streams are not looked at yet."
+    )
+    site.streams(stream("well"), total=200, ill=3, unread=1)
+    page.clock.fast_forward(6000)
+    expect(verdict).to_have_text("3 of 200 streams need attention; the promises of 1 stream are not looked at yet.")
+    site.streams(stream("well"), total=200, ill=0, unread=0)
+    page.clock.fast_forward(6000)
+    expect(verdict).to_have_text("All well: 200 streams, none needs attention.")
+
+
+def test_a_page_beyond_the_last_one_is_the_first(site, window):
+    site.streams(stream("a"), stream("b"))
+    site.beyond = 2
+    page = shown(window, "?offset=100")
+    expect(page.locator("#rows tbody tr")).to_have_count(2)
+    assert urlsplit(page.url).query == ""
 
 
 def test_rows_keep_their_order_while_the_reader_points_at_them(site, window):
@@ -361,20 +410,98 @@ def test_an_action_that_is_not_allowed_says_why_and_can_not_be_sent(site, window
     assert dialog.get_by_role("button").all_inner_texts() == ["Close"]
 
 
-def test_a_range_that_is_drawn_over_arrival_fills_the_correction_with_its_event_times(site, window):
-    at = [NOW + 1000 * step for step in range(11)]
-    series = {"at": at, "t_max": [ms - 500 for ms in at], "frontier": [ms - 900 for ms in at], "k_ms": [400] * 11}
-    delays = {"quantiles": [{"q": 1, "delay_ms": 2000}], "tuples": 9, "from": NOW, "to": NOW}
-    site.query("q", frontier={"from": NOW, "to": at[-1], "series": series, "delays": delays})
+ARRIVALS = [NOW + 1000 * step for step in range(11)]
+OVER_ARRIVAL = {
+    "from": NOW,
+    "to": ARRIVALS[-1],
+    "series": {
+        "at": ARRIVALS,
+        "t_max": [ms - 500 for ms in ARRIVALS],
+        "frontier": [ms - 900 for ms in ARRIVALS],
+        "late": [0] * 11,
+        "waiting": [1] * 11,
+    },
+}
+QUANTILES = {"quantiles": [{"q": 0.5, "delay_ms": 7}, {"q": 1, "delay_ms": 2000}], "tuples": 9, "from": NOW, "to": NOW}
+
+
+def drawn(window: Watched, site: Site, part: str, chart: str, key: str, **values: Any) -> Page:
+    """A page on whose chart a range of three points was drawn, from the end that the key goes to."""
+    site.query("q", **{part: OVER_ARRIVAL | values})
     site.answers["queries/q/actions"] = (200, {"actions": [correction()]})
-    page = shown(window, "queries/q")
+    page = shown(window, f"queries/q?part={part}")
     page.get_by_role("button", name="UTC").click()
-    page.get_by_role("img", name="Event time behind arrival").focus()
-    page.keyboard.press("Home")
+    expect(page.get_by_role("button", name="Correct …")).to_be_visible()
+    page.get_by_role("img", name=chart).focus()
+    page.keyboard.press(key)
     for _ in range(2):
-        page.keyboard.press("Shift+ArrowRight")
-    expect(page.get_by_role("group", name="Selected range")).to_contain_text("22:13:20 – 2023-11-14 22:13:22")
+        page.keyboard.press("Shift+ArrowRight" if key == "Home" else "Shift+ArrowLeft")
+    return page
+
+
+@pytest.mark.parametrize(
+    ("key", "delays", "start", "says"),
+    [
+        ("End", QUANTILES, "2023-11-14T22:13:24.5", "From is an estimate"),  # the t_max before, less the longest delay
+        ("Home", QUANTILES, "", "From is empty"),  # of what was before nothing is known
+        ("End", None, "", "From is empty"),
+        ("End", {"quantiles": [{"q": 1, "delay_ms": 0}]}, "", "From is empty"),
+    ],
+)
+def test_a_range_over_arrival_fills_the_correction_with_event_times_that_leave_no_window_out(
+    site, window, key, delays, start, says
+):
+    page = drawn(window, site, "frontier", "Event time behind arrival", key, delays=delays)
+    ends = "22:13:28 – 2023-11-14 22:13:30" if key == "End" else "22:13:20 – 2023-11-14 22:13:22"
+    expect(page.get_by_role("group", name="Selected range")).to_contain_text(ends)
     page.get_by_role("button", name="Correct this range …").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.locator("input[name=from]")).to_have_value("2023-11-14T22:13:17.5")  # t_max less the longest delay
-    expect(dialog.locator("input[name=to]")).to_have_value("2023-11-14T22:13:21.5")
+    expect(dialog).to_contain_text(says)
+    expect(dialog.locator("input[name=from]")).to_have_value(start)
+    last = "2023-11-14T22:13:29.5" if key == "End" else "2023-11-14T22:13:21.5"
+    expect(dialog.locator("input[name=to]")).to_have_value(last)
+
+
+def test_a_range_of_arrival_whose_event_times_are_unknown_can_not_be_corrected(site, window):
+    page = drawn(window, site, "late", "Late rows", "Home")
+    expect(page.get_by_role("group", name="Selected range")).to_contain_text("22:13:20 – 2023-11-14 22:13:22")
+    expect(page.get_by_role("button", name="Correct this range …")).to_have_count(0)
+
+
+def test_what_is_not_known_of_a_stream_is_not_shown_as_none(site, window):
+    site.query("q")
+    summary = site.answers["queries/q/summary"][1]
+    summary |= {"promise": None, "last_correction": None, "starts": 0, "has_late_tuples": True}
+    page = shown(window, "queries/q")
+
+    def figure(name: str) -> Any:
+        return page.locator("#summary .figures > div", has_text=name).locator("dd")
+
+    expect(figure("Promise")).to_have_text("unknown")
+    expect(figure("Last correction")).to_have_text("–")
+    expect(figure("Restarts lately")).to_have_text("0")
+    summary["promise"] = {"state": "kept", "detail": ""}
+    page.clock.fast_forward(6000)
+    expect(figure("Last correction")).to_have_text("none yet")
+    summary["note"] = "table late: a file is missing"
+    page.clock.fast_forward(6000)
+    expect(figure("Last correction")).to_have_text("–")
+
+
+def test_changes_of_k_are_those_of_k_within_the_range(site, window):
+    changes = [
+        {"at": at, "tick": at, "about": "settings", "version": version, "what": what, "evidence": ""}
+        for version, (at, what) in enumerate(
+            [
+                (NOW - 9, "K 100 ms → 200 ms"),
+                (None, "K 200 ms"),
+                (NOW + 1, "the streams were quiet: open windows closed"),
+                (NOW + 2, "error 0.1 → 0.2, K 200 ms → 350 ms"),
+                (NOW + 3, "risk 0.1 → 0.2"),
+            ]
+        )
+    ]
+    site.query("q", frontier={**OVER_ARRIVAL, "changes": changes})
+    page = shown(window, "queries/q")
+    expect(page.locator("#part .figures > div", has_text="Changes of K").locator("dd")).to_have_text("1")
+    expect(page.get_by_role("table", name="Settings of disorder").locator("tbody tr")).to_have_count(5)

@@ -100,7 +100,7 @@ def test_every_file_is_used_by_a_page():
         used.add(file)
         left += imports(file) if file.suffix == ".js" and file.parent.name != "uplot" else []
     unused = {name_of(path) for path in FILES} - {name_of(path) for path in used}
-    assert unused == {"uplot/LICENSE", "icon-dark.svg"}, "Airflow's navigation has the icons"
+    assert unused == {"uplot/LICENSE"}
 
 
 def test_files_have_at_most_250_lines_of_a_length_that_can_be_read():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 
 from json_stream import write_json
@@ -58,6 +61,13 @@ def test_a_long_key_is_cut_in_cells_and_no_choice(view):
 @pytest.mark.parametrize("key", ["<b>\u2028", LONG, "", "x" * 2_000_000])
 def test_a_key_is_found_whatever_the_log_knows_of_long_texts(view, key):
     assert [row.latest[3] for row in read_list(view, AnswersRequest(key=key)).rows] == [KEYS.index(key)]
+
+
+@pytest.mark.parametrize("value", ["\ud800", ["\ud800"]])
+def test_an_id_with_half_a_character_is_refused(view, value):
+    text = base64.urlsafe_b64encode(json.dumps([value, EPOCH, EPOCH + 1000]).encode()).decode().rstrip("=")
+    with pytest.raises(Refused, match="it is the id of no answer"):
+        read(view, AnswerRequest(id=text))
 
 
 def test_an_id_with_times_beyond_the_calendar_or_other_types_is_refused(view):

@@ -294,6 +294,10 @@ def test_a_place_a_range_and_a_key_that_are_none_are_refused(windows):
     for text in ("", "x", "1", "1.x", "1.-1", f"{1 << 62}.0", "1.2.3"):
         with pytest.raises(Refused, match="it is no place in the list of answers"):
             ask(windows, before=text)
+    most = newest_answers.MOST_SKIPPED
+    assert ask(windows, before=f"{EPOCH}.{most}").next is None
+    with pytest.raises(Refused, match=r"^before 1\S*: more than 1,000,000 answers with its time stand before it"):
+        ask(windows, before=f"{EPOCH}.{most + 1}")
     with pytest.raises(Refused, match=r"^from, to: .* is not after"):
         ask(windows, **{"from": EPOCH, "to": EPOCH})
     assert ask(windows, key="nobody").note == "There are no answers here."

@@ -36,6 +36,8 @@ aggregate: {function: sum, column: value}
 EDITED = TEXT.replace("size: 500 ms", "size: 1 s").replace("initial: 100 ms", "initial: 200 ms")
 K_MS = (700, 300)
 
+DEPLOYED = "its stream runs, or will go on with, what was deployed"
+
 
 @pytest.fixture(scope="module")
 def deployed(tmp_path_factory):
@@ -91,7 +93,7 @@ def test_a_file_that_would_be_refused_is_not_taken_for_the_same(view):
     answer = shown(PANEL, view)
     assert answer["differences"] == []
     assert answer["fault"].startswith(f"{view.file}:2: kind")
-    assert answer["note"] == f"the file on disk would be refused: {answer['fault']}; the driver runs what was deployed"
+    assert answer["note"] == f"the file on disk would be refused: {answer['fault']}; {DEPLOYED}"
     assert answer["on_disk"] == view.file.read_text()
 
 
@@ -103,7 +105,7 @@ def test_a_file_that_is_gone_or_is_no_text_is_said(view):
     assert (answer["on_disk"], answer["deployed"]) == (None, TEXT)
     assert "cannot be read" in answer["note"]
     answer = shown(PANEL, QueryView(view.layout, None))
-    assert answer["note"] == "the query file is gone; the driver runs what was deployed"
+    assert answer["note"] == f"the query file is gone; {DEPLOYED}"
     assert answer["explanation"]
 
 

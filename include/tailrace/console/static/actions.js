@@ -111,11 +111,14 @@ export class Actions {
           },
           h("h2", { id: "dialog-title" }, action.title),
           action.says ? h("p", null, longText(action.says, 1000)) : null,
-          range?.isArrival
+          range?.events?.isEstimate
             ? h(
                 "p",
                 { class: "hint" },
-                "You drew a range of arrival; a correction takes one of event time. The fields hold the event times of what arrived then.",
+                "You drew a range of arrival; a correction takes one of event time. The fields hold the event times of what arrived then. ",
+                range.events.from === null
+                  ? "From is empty, so it begins with the stream: how late those tuples came is not known."
+                  : "From is an estimate, by the longest delay on record: what came even later is not in it.",
               )
             : null,
           action.is_allowed

@@ -3,15 +3,17 @@
 export const NONE = "–";
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-const fine = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 7 });
+const fine = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 15 });
 
 export const count = (value) =>
   isNumber(value) ? whole.format(value) : value === null || value === undefined ? NONE : String(value);
 
+// Return a number with all digits that count: two answers must not look alike that differ.
 export function number(value) {
   if (!isNumber(value)) return value === null || value === undefined ? NONE : String(value);
+  if (Number.isSafeInteger(value)) return whole.format(value);
   const size = Math.abs(value);
-  return size !== 0 && (size < 1e-4 || size >= 1e15) ? value.toExponential(4) : fine.format(value);
+  return size !== 0 && (size < 1e-4 || size >= 1e15) ? value.toExponential() : fine.format(value);
 }
 
 // Return a share in percent. It never rounds up to 100 % or down to 0 %: "all" must be true.

@@ -48,9 +48,11 @@ export function header(name, row, context) {
                     ? h("span", { class: "hint" }, `${count(row.last_correction.late)} late tuples`)
                     : null,
                 ]
-              : "none yet",
+              : row.promise && !row.note
+                ? "none yet"
+                : "–",
           ],
-      ["Starts, last day", count(row.starts), "How often the driver started in the last day"],
+      ["Restarts lately", count(row.starts), "How often the driver was started again in the last day, as far as its launcher has them"],
     ]),
     dags.length
       ? h(

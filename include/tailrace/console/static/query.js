@@ -57,7 +57,7 @@ const context = {
       text,
     ),
   read: (path, params, signal) => get(`queries/${encodeURIComponent(name)}/${path}`, params, signal),
-  // Select a range; `range` says whether it is one of event time or of arrival, and what event times it covers.
+  // Select a range; `range` says what it is of, and what event times it covers.
   select(range) {
     page.selected = range;
     showPart();

@@ -107,19 +107,15 @@ export function chosen(context) {
       { type: "button", on: { click: () => context.set({ from: range_.from, to: range_.to, before: null }) } },
       "Show this range",
     ),
-    context.canCorrect
+    context.canCorrect && range_.events
       ? h("button", { type: "button", on: { click: () => context.correct(range_) } }, "Correct this range …")
       : null,
     h("button", { type: "button", class: "quiet", on: { click: () => context.select(null) } }, "Clear"),
   );
 }
 
-// Return the listener of a chart that selects a range; `toEvents` returns the event times of a range of arrival.
-export function selecting(context, what, toEvents = null) {
-  return (from, to) =>
-    context.select(
-      from === null
-        ? null
-        : { what, from, to, isArrival: Boolean(toEvents), events: toEvents ? toEvents(from, to) : { from, to } },
-    );
+// Return the listener of a chart that selects a range. `toEvents` returns its event times, null where they are unknown;
+// a correction takes those.
+export function selecting(context, what, toEvents) {
+  return (from, to) => context.select(from === null ? null : { what, from, to, events: toEvents(from, to) });
 }

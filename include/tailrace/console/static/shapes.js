@@ -29,14 +29,10 @@ const PROMISES = { kept: "good", broken: "bad", unknown: "idle" };
 export const promiseTone = (state) => PROMISES[state] ?? "idle";
 
 export function promiseBadge(promise) {
-  if (!promise?.state) return badge("none", "idle");
-  return badge(promise.state, promiseTone(promise.state));
+  return badge(promise?.state, promiseTone(promise?.state)); // null: the tables are not read yet, or can't be
 }
 
-// Test whether a stream is well but for its promise; the server's count of the ill goes by states alone.
-export const isBrokenAlone = (row) => row?.promise?.state === "broken" && !["bad", "warn"].includes(row?.state?.tone);
-
-export const isIll = (row) => isBrokenAlone(row) || row?.state?.tone === "bad" || row?.state?.tone === "warn";
+export const isIll = (row) => row?.promise?.state === "broken" || ["bad", "warn"].includes(row?.state?.tone);
 
 // Return the tone of a row of Streams: a broken promise is bad, also while the stream runs.
 export function toneOfRow(row) {

@@ -74,10 +74,10 @@ export const columns = [
     show: (row) => (row.last_correction ? time(row.last_correction.at, brief) : "–"),
   },
   {
-    title: "Starts, 1\u00a0d",
+    title: "Restarts lately",
     sort: "starts",
     number: true,
-    hint: "How often the driver started in the last day",
+    hint: "How often the driver was started again in the last day, as far as its launcher has them",
     show: (row) => count(row.starts),
   },
 ];

@@ -3,7 +3,7 @@
 import { queryAddress } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, plural } from "./format.js";
-import { badge, isBrokenAlone, isIll, toneOfRow, whyIll } from "./shapes.js";
+import { badge, isIll, toneOfRow, whyIll } from "./shapes.js";
 import { cut, longText } from "./ui.js";
 
 const CARDS = 6;
@@ -17,14 +17,16 @@ const illOf = (answer) =>
 export function verdict(worst, hasCards, showAll) {
   const ill = illOf(worst);
   const total = worst.total ?? worst.queries?.length ?? 0;
-  const alone = ill.filter(isBrokenAlone).length; // not in the server's count
-  const many = (worst.ill ?? ill.length - alone) + alone;
+  const many = Math.max(worst.ill ?? 0, ill.length);
   const some = count(many);
+  const unread = worst.unread ? `the promises of ${plural(worst.unread, "stream")} are not looked at yet` : "";
   const words = !total
     ? "No streams are declared yet."
-    : ill.length
-      ? `${some} of ${plural(total, "stream")} ${many === 1 ? "needs" : "need"} attention.`
-      : `All well: ${plural(total, "stream")}, none needs attention.`;
+    : many
+      ? `${some} of ${plural(total, "stream")} ${many === 1 ? "needs" : "need"} attention${unread ? `; ${unread}` : ""}.`
+      : unread
+        ? `No state of ${plural(total, "stream")} needs attention; ${unread}.`
+        : `All well: ${plural(total, "stream")}, none needs attention.`;
   const cards = hasCards ? ill.slice(0, CARDS).map(card) : [];
   const nodes = [
     h("p", { class: "verdict" }, words),
@@ -34,7 +36,7 @@ export function verdict(worst, hasCards, showAll) {
       ? h("p", { class: "pager" }, h("button", { type: "button", on: { click: showAll } }, `Show all ${some}`))
       : null,
   ];
-  return { words, nodes, some: ill.length ? some : null };
+  return { words, nodes, some: many ? some : null };
 }
 
 function card(row) {
@@ -58,7 +60,7 @@ function card(row) {
       row.rows_left ? h("span", null, `${plural(row.rows_left, "row")} unread`) : null,
       row.late_hour ? h("span", null, `${count(row.late_hour)} late in 1 h`) : null,
       row.quarantined_hour ? h("span", null, `${count(row.quarantined_hour)} quarantined in 1 h`) : null,
-      row.starts > 1 ? h("span", null, `${plural(row.starts, "start")} in 1 d`) : null,
+      row.starts ? h("span", null, `${plural(row.starts, "restart")} lately`) : null,
     ),
   );
 }

@@ -5,7 +5,7 @@ import { announce, h, isReading, render } from "./dom.js";
 import { count } from "./format.js";
 import { recall, remember } from "./memory.js";
 import { Poll, showFreshness } from "./poll.js";
-import { isBrokenAlone, isIll, toneOfRow } from "./shapes.js";
+import { toneOfRow } from "./shapes.js";
 import { columns } from "./stream_columns.js";
 import { showTools } from "./stream_tools.js";
 import { verdict } from "./stream_verdict.js";
@@ -65,6 +65,11 @@ async function read(signal) {
         ),
   ]);
   if (signal.aborted) return;
+  if (view.offset && rows?.total > 0 && !rows.queries?.length) {
+    view.offset = 0; // there are not so many any more
+    toAddress();
+    return read(signal);
+  }
   worst = first;
   const held = hold(rows ?? first);
   shown = held.answer;
@@ -118,25 +123,17 @@ function showVerdict() {
   render(place("verdict"), nodes);
 }
 
-// Return the streams that only their promise makes ill; the server's list of the ill does not have them.
-function brokenElsewhere(page) {
-  if (view.search || view.offset) return [];
-  const names = new Set(page.map((row) => row.name));
-  return (worst.queries ?? []).filter((row) => isBrokenAlone(row) && !names.has(row.name));
-}
-
 function showRows() {
   const isAttention = view.filter === "attention";
-  const page = shown.queries ?? [];
-  const rows = isAttention ? [...page.filter(isIll), ...brokenElsewhere(page)] : page;
-  const total = shown.total ?? page.length;
+  const rows = shown.queries ?? [];
+  const total = shown.total ?? rows.length;
   const none = view.search
     ? `No stream matches “${view.search}”.`
     : isAttention
       ? "No stream needs attention."
       : "No streams are declared yet. A query file in the directory of queries makes one: " +
         "it appears here as soon as Airflow has read it.";
-  const last = view.offset + page.length;
+  const last = view.offset + rows.length;
   render(
     place("rows"),
     rows.length

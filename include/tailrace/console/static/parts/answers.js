@@ -108,7 +108,7 @@ function keys(data, context) {
 function charts(data, context) {
   const at = data.chart?.at ?? [];
   const x = { values: at, name: "Event time" };
-  const select = { onRange: selecting(context, "Event time"), selected: context.selected };
+  const select = { onRange: selecting(context, "Event time", (from, to) => ({ from, to })), selected: context.selected };
   const list = (data.chart?.series ?? []).slice(0, 6).map((series) => {
     const values = columns({ at, streamed: series.streamed, latest: series.latest }, "at", ["streamed", "latest"]);
     return chart({

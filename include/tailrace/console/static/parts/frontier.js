@@ -13,17 +13,18 @@ const less = (at, values) => at.map((ms, index) => (values[index] === null ? nul
 const last = (values) => values.findLast((value) => value !== null) ?? null;
 const sum = (values) => values.reduce((total, value) => total + (value ?? 0), 0);
 
-// Return the event times of what arrived in a range: none is later than t_max, nor earlier than the longest delay before it.
+// Return the event times of what arrived in a range: none is later than t_max. Where they begin is estimated: at the t_max
+// before the range less the longest delay of which is known; null where none is.
 function eventsOf(series, delays) {
   return (from, to) => {
     const inside = series.at
       .map((_, index) => index)
       .filter((index) => series.at[index] >= from && series.at[index] <= to && series.t_max[index] !== null);
-    if (!inside.length) return { from, to };
+    if (!inside.length) return null;
     const longest = Math.max(0, ...(delays?.quantiles ?? []).map((each) => each.delay_ms).filter(Number.isFinite));
-    const first = inside[0];
-    const start = longest ? series.t_max[first] - longest : (series.frontier[first] ?? series.t_max[first]);
-    return { from: Math.floor(start), to: Math.ceil(series.t_max[inside.at(-1)]) };
+    const before = series.t_max.slice(0, inside[0]).findLast((ms) => ms !== null) ?? null;
+    const start = longest && before !== null ? Math.floor(before - longest) : null;
+    return { from: start, to: Math.ceil(series.t_max[inside.at(-1)]), isEstimate: true };
   };
 }
 
@@ -33,6 +34,10 @@ function ofK(series) {
   const greatest = { name: differs ? "greatest K" : "K", values: series.k_ms, style: "step" };
   return differs ? [greatest, { name: "least K", values: series.least_k_ms, style: "dash", tone: "soft" }] : [greatest];
 }
+
+// Count the changes of K in a range: those that it begins with, and those of other settings, are none.
+const changesOfK = (changes, from, to) =>
+  changes.filter((change) => change.at > from && change.at <= to && /(^|, )K /.test(change.what ?? "")).length;
 
 function show(data, context) {
   const series = columns(data.series, "at", NAMES);
@@ -58,7 +63,7 @@ function show(data, context) {
           ["K", duration(last(series.k_ms))],
           ["Rows in this range", count(sum(series.rows))],
           ["Late in this range", count(sum(series.late))],
-          ["Changes of K", count(changes.length)],
+          ["Changes of K", count(changesOfK(changes, data.from, data.to))],
         ])
       : empty("No batch was committed in this range. Choose another one, or see whether the stream runs."),
     series.at.length
@@ -125,7 +130,7 @@ function show(data, context) {
         )
       : null,
     section(
-      "Why K moved",
+      "Settings of disorder: why K moved",
       changes.length
         ? table(
             [
@@ -144,9 +149,9 @@ function show(data, context) {
               { title: "Version", number: true, show: (change) => number(change.version) },
             ],
             changes,
-            { key: (change) => `${change.about}-${change.version}-${change.tick}`, caption: "Changes of K" },
+            { key: (change) => `${change.about}-${change.version}-${change.tick}`, caption: "Settings of disorder" },
           )
-        : empty("No change of K is on record in this range."),
+        : empty("No change of the settings of disorder is on record in this range."),
     ),
     section("Delays", delays(data.delays, last(series.k_ms))),
   ];

@@ -19,7 +19,7 @@ function stateOf(partition) {
 function show(data, context) {
   const series = columns(data.series, "at", ["late", "waiting"]);
   const x = { values: series.at, name: "Arrival" };
-  const select = { onRange: selecting(context, "Arrival"), selected: context.selected, sync: "late", x };
+  const select = { onRange: selecting(context, "Arrival", () => null), selected: context.selected, sync: "late", x };
   const partitions = data.partitions ?? [];
   const files = data.files ?? [];
   const ahead = most(partitions, (each) => each.passed);
@@ -39,7 +39,11 @@ function show(data, context) {
     figures([
       ["Waiting rows", count(data.waiting_rows), "Read, and not yet in a closed window"],
       ["Late rows", count(data.late_rows)],
-      ["Not corrected yet", count(data.uncorrected_rows)],
+      [
+        "In gaps of the ledger",
+        count(data.uncorrected_rows),
+        "Late rows of any time whose arrival no correction covers; a correction of a drawn range covers none",
+      ],
     ]),
     h(
       "div",
