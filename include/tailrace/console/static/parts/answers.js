@@ -20,7 +20,7 @@ export function valueOf(value, type) {
 function changed(row, place, type) {
   const { streamed, latest } = row;
   const [was, now] = [streamed?.[place], latest?.[place]];
-  if (streamed && latest && JSON.stringify(was) !== JSON.stringify(now)) {
+  if (row.is_changed && streamed && latest && JSON.stringify(was) !== JSON.stringify(now)) {
     return [
       h("span", { class: "was" }, valueOf(was, type)),
       h("span", { "aria-label": "corrected to" }, " → "),
