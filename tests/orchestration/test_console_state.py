@@ -57,6 +57,14 @@ def test_a_stream_has_the_word_and_the_tone_of_the_worst_that_is_true(fields, wo
     assert (found.word, found.tone) == (word, tone)
 
 
+def test_a_problem_with_a_deadline_says_when_the_driver_ends():
+    assert state(problem="source: gone", gives_up_ms=NOW).why.splitlines() == [
+        "source: gone",
+        "unless that is over by 2027-01-15T08:00:00.000Z, its driver ends then",
+    ]
+    assert state(problem="source: gone").why == "source: gone"
+
+
 @pytest.mark.parametrize("tone", ["bad", "warn"])
 def test_what_needs_attention_says_why(tone):
     found = {

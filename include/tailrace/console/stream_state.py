@@ -81,8 +81,16 @@ def _alive(status: DriverStatus, reported: Status | None) -> StreamState:
         rows = counted(reported.busy_rows, "row")
         return StreamState("hung", "bad", f"its batch of {rows} has not ended for {format_duration(busy_ms)}")
     if reported.problem is not None:
-        return StreamState(*(("waiting", "warn") if reported.is_awaiting else ("broken", "bad")), why=reported.problem)
+        why = f"{reported.problem}{_end_of(reported)}"
+        return StreamState(*(("waiting", "warn") if reported.is_awaiting else ("broken", "bad")), why=why)
     return _at_work(reported)
+
+
+def _end_of(reported: Status) -> str:
+    """Return when the driver ends, as a further line; nothing where it tries as long as it takes."""
+    if reported.gives_up_ms is None:
+        return ""
+    return f"\nunless that is over by {format_time(reported.gives_up_ms)}, its driver ends then"
 
 
 def _at_work(reported: Status) -> StreamState:

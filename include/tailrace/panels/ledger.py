@@ -92,7 +92,7 @@ class Gap(Shown):
 
 
 class Totals(Shown):
-    """Over all corrections in the range: their number, the late tuples they took, the answers they gave and retracted."""
+    """Of all corrections in the range: their number, the late tuples taken, the answers given and those retracted."""
 
     corrections: int
     late: int

@@ -157,7 +157,7 @@ function show(data, context) {
     h(
       "div",
       { class: "row" },
-      range(context, { from: data.from, to: data.to }, { what: "Event time", newest }),
+      range(context, { from: data.chart?.at?.[0], to: chartEnd(data) }, { what: "Event time", newest }),
       keys(data, context),
     ),
     chosen(context),
