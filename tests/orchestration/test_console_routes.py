@@ -97,6 +97,7 @@ def test_streams_lists_what_is_declared_refused_and_begun_the_worst_first(client
         ("readings", "running", "good"),
     ]
     assert (found["total"], found["ill"]) == (3, 2)
+    assert [row["note"] for row in found["queries"]] == [None] * 3, "the state says why already"
     assert [row["file"] for row in found["queries"]] == [None, "wrong.yaml", "readings.yaml"]
     assert [row["kind"] for row in found["queries"]] == [None, None, "aggregate"]
     assert "wrong.yaml" in found["problems"][0]["where"]

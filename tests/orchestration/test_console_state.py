@@ -27,6 +27,8 @@ def state(driver="running", exit_code=None, detail="", begun=True, silent_ms=500
     [
         ({"rows": 5}, "running", "good"),
         ({"state": "waiting", "rows": 5}, "waiting", "good"),
+        ({"state": "waiting", "rows": 5, "committed_at_ms": NOW - 9_000}, "running", "good"),
+        ({"state": "waiting", "rows": 5, "committed_at_ms": NOW - 10_000}, "waiting", "good"),
         ({"state": "quiet", "rows": 5}, "quiet", "good"),
         ({"state": "starting"}, "starting", "warn"),
         ({"state": "starting", "problem": "disk: full"}, "starting", "bad"),
@@ -66,6 +68,14 @@ def state(driver="running", exit_code=None, detail="", begun=True, silent_ms=500
 def test_a_stream_has_the_word_and_the_tone_of_the_worst_that_is_true(fields, word, tone):
     found = state(**fields)
     assert (found.word, found.tone) == (word, tone)
+
+
+def test_a_problem_with_a_deadline_says_when_the_driver_ends():
+    assert state(problem="source: gone", gives_up_ms=NOW).why.splitlines() == [
+        "source: gone",
+        "unless that is over by 2027-01-15T08:00:00.000Z, its driver ends then",
+    ]
+    assert state(problem="source: gone").why == "source: gone"
 
 
 @pytest.mark.parametrize("tone", ["bad", "warn"])

@@ -52,6 +52,13 @@ MUTATIONS = (
         (f"{LEDGER}::test_a_join_with_a_table_has_nothing_to_correct",),
     ),
     Mutation(
+        "ledger: late tuples of all gaps, also of those that are not shown",
+        "panels/ledger.py",
+        "gaps_late=int(late.sum())",
+        "gaps_late=int(late[-MOST:].sum())",
+        (f"{LEDGER}::test_gaps_of_a_long_ledger_are_counted_each_by_itself",),
+    ),
+    Mutation(
         "ledger: a range of arrival has its runs alone",
         "panels/ledger.py",
         "pc.and_(pc.less(start, high), pc.greater(end, low))",

@@ -117,7 +117,7 @@ class Hosted:
             file=None if view.file is None else view.file.name,
             state=State(word=state.word, tone=state.tone, why=state.why),
             starts=restarts_lately(view.layout, time.time()),
-            note=fault,
+            note=None if fault == state.why else fault,
         )
         return row if reported is None else row.model_copy(update=_reported(reported))
 

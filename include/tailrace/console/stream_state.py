@@ -17,6 +17,7 @@ Tone = Literal["good", "warn", "bad", "idle"]
 
 _SILENT_MS = 60_000  # without a report, as long as a watch waits by default
 _AHEAD_MS = 60_000  # of a report before this clock: the clocks of two machines differ
+_BETWEEN_MS = 10_000  # after a commit: a stream that reads every few seconds does not wait in between
 _STOPPING_MS = 120_000  # longer than a drain waits for a batch
 
 
@@ -98,15 +99,25 @@ def _alive(status: DriverStatus, reported: Status) -> StreamState:
         rows = counted(reported.busy_rows, "row")
         return StreamState("hung", "bad", f"its batch of {rows} has not ended for {format_duration(busy_ms)}")
     if reported.problem is not None:
-        return StreamState(*(("waiting", "warn") if reported.is_awaiting else ("broken", "bad")), why=reported.problem)
+        why = f"{reported.problem}{_end_of(reported)}"
+        return StreamState(*(("waiting", "warn") if reported.is_awaiting else ("broken", "bad")), why=why)
     return _at_work(status, reported)
+
+
+def _end_of(reported: Status) -> str:
+    """Return when the driver ends, as a further line; nothing where it tries as long as it takes."""
+    if reported.gives_up_ms is None:
+        return ""
+    return f"\nunless that is over by {format_time(reported.gives_up_ms)}, its driver ends then"
 
 
 def _at_work(status: DriverStatus, reported: Status) -> StreamState:
     """Return the state of a stream without a problem of its own: its records may have some."""
-    word = {"streaming": "running"}.get(reported.state, reported.state)
+    age_ms = status.commit_age_ms
+    is_between = reported.state == "waiting" and age_ms is not None and age_ms < _BETWEEN_MS
+    word = "running" if reported.state == "streaming" or is_between else reported.state
     why = {"waiting": "there is nothing to read", "quiet": "nothing came for so long that its windows are closed"}
-    return next(_faults_of_records(status, reported, word), StreamState(word, "good", why.get(reported.state)))
+    return next(_faults_of_records(status, reported, word), StreamState(word, "good", why.get(word)))
 
 
 def _faults_of_records(status: DriverStatus, reported: Status, word: str) -> Iterator[StreamState]:

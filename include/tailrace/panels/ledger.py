@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pydantic import ConfigDict, Field
 
 from tailrace.correction.uncorrected import Interval, corrected_intervals, uncovered
+from tailrace.ground.columns import Ints
 from tailrace.ground.errors import Refused
 from tailrace.ground.ranges import coarsen_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
@@ -90,14 +91,28 @@ class Gap(Shown):
     late: int
 
 
+class Totals(Shown):
+    """Of all corrections in the range: their number, the late tuples taken, the answers given and those retracted."""
+
+    corrections: int
+    late: int
+    answers: int
+    retracted: int
+
+
 class LedgerAnswer(PanelAnswer):
-    """The runs, newest first, and the gaps between them, in order of arrival; `committed` is how far the stream is."""
+    """The runs, newest first, and the gaps between them, in order of arrival; `committed` is how far the stream is.
+
+    `runs_total`, `gaps_total`, `gaps_late` and `totals` count all in the range, also what is not shown.
+    """
 
     runs: list[Run]
     gaps: list[Gap]
     committed: int | None
     runs_total: int
     gaps_total: int
+    gaps_late: int
+    totals: Totals
 
 
 def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
@@ -111,15 +126,22 @@ def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
     gaps = list[Interval]()
     if committed is not None and _has_late_tuples(view):
         gaps = uncovered([(BEFORE_ALL, low), *corrected_intervals(tables)], min(high, committed))
-    runs = sum(rows.num_rows for rows in found)
+    runs, late = sum(rows.num_rows for rows in found), _late_of(tables, gaps)
     return LedgerAnswer(
         runs=[Run(**plain(row)) for row in newest[:MOST]],
-        gaps=_counted(tables, gaps[-MOST:]),
+        gaps=[_gap(*gap) for gap in zip(gaps[-MOST:], late[-MOST:].tolist(), strict=True)],
         committed=committed,
         runs_total=runs,
         gaps_total=len(gaps),
+        gaps_late=int(late.sum()),
+        totals=_totals(found[0]),
         note=_note(view, committed, runs, len(gaps)),
     )
+
+
+def _totals(corrections: pa.Table) -> Totals:
+    sums = {name: pc.sum(corrections[name]).as_py() or 0 for name in ("late", "answers", "retracted")}
+    return Totals(corrections=corrections.num_rows, **sums)
 
 
 def _corrections(tables: Tables) -> pa.Table:
@@ -151,7 +173,12 @@ def _has_late_tuples(view: QueryView) -> bool:
     return True
 
 
-def _counted(tables: Tables, gaps: list[Interval]) -> list[Gap]:
+def _gap(ends: Interval, late: int) -> Gap:
+    start, end = ends
+    return Gap(from_=None if start == BEFORE_ALL else start, to=end, late=late)
+
+
+def _late_of(tables: Tables, gaps: list[Interval]) -> Ints:
     """Count the late tuples of gaps, which are in order; of `late` some rows are in memory at a time."""
     counts = np.zeros(len(gaps), np.int64)
     if gaps and tables.has("late"):
@@ -163,10 +190,7 @@ def _counted(tables: Tables, gaps: list[Interval]) -> list[Gap]:
             lies_in = (arrived > low[of_gap]) & (arrived <= high[of_gap])
             tuples = np.asarray(rows.column("tuples"))
             counts += np.bincount(of_gap[lies_in], tuples[lies_in], len(gaps)).astype(np.int64)
-    return [
-        Gap(from_=None if start == BEFORE_ALL else start, to=end, late=int(count))
-        for (start, end), count in zip(gaps, counts, strict=True)
-    ]
+    return counts
 
 
 def _note(view: QueryView, committed: int | None, runs: int, gaps: int) -> str | None:

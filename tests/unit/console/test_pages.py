@@ -246,6 +246,107 @@ def test_a_page_beyond_the_last_one_is_the_first(site, window):
     assert urlsplit(page.url).query == ""
 
 
+def test_a_problem_of_several_lines_is_shown_in_lines(site, window):
+    row = stream("ill", "bad")
+    row["state"]["why"] = "source: no column v\n    right would be: one of a, b"
+    site.streams(row)
+    page = shown(window, "")
+    for text in page.locator(".why, .ill p").all_inner_texts():
+        assert "v right" not in text
+    assert "source: no column v\nright would be: one of a, b" in page.locator("#rows .why").first.inner_text()
+
+
+def test_the_switch_of_zones_has_two_names(browser, site):
+    watched = chromium.open_window(browser, SITE, timezone_id="UTC")
+    watched.context.route("**/*", site.route)
+    site.streams(stream("a"))
+    page = shown(watched, "")
+    assert page.locator("#zone button").all_inner_texts() == ["local", "UTC"]
+    watched.context.close()
+
+
+def test_of_many_tasks_the_most_loaded_are_drawn_and_that_is_said(run_js):
+    lists = [[number % 20, 0] for number in range(30)]
+    of_tasks = f"m.many([1, 2], {lists}, ['task', 'tasks'])"
+    names = run_js("parts/task_series.js", f"{of_tasks}.series.map(line => line.name)")
+    assert names == [f"task {number}" for number in (*range(10, 21), 30)]
+    assert run_js("parts/task_series.js", f"{of_tasks}.summary") == "The 12 most loaded of 30 tasks"
+    cuts = f"m.many([1, 2], {lists}, ['boundary', 'boundaries'])"
+    assert run_js("parts/task_series.js", f"{cuts}.summary") == "The first 12 of 30 boundaries"
+    assert run_js("parts/task_series.js", f"m.many([1, 2], {lists[:12]}, ['task', 'tasks']).summary") is None
+
+
+def test_focus_is_not_lost_where_a_control_is_replaced_or_goes(site, window):
+    row = {"id": "1", "streamed": [1], "latest": [2], "is_changed": True, "coverage": 1, "as_of": NOW}
+    site.query("q", answers={"columns": [{"name": "v", "type": "number"}], "rows": [row]})
+    site.answers["queries/q/summary"][1]["frontier"] = NOW
+    page = shown(window, "queries/q?part=answers")
+    expect(page.get_by_role("button", name="1 h", exact=True)).to_be_enabled()  # once the frontier is known
+    page.get_by_role("button", name="1 h", exact=True).press("Enter")
+    expect(page.get_by_role("button", name="1 h", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="1 h", exact=True)).to_be_focused()
+    page.get_by_role("link", name="Versions").press("Enter")
+    expect(page.get_by_role("heading", name="One answer")).to_be_visible()
+    expect(page.locator("#part")).to_be_focused()
+    page.get_by_role("link", name="← All answers").press("Enter")
+    expect(page.get_by_role("link", name="Versions")).to_be_visible()
+    expect(page.locator("#part")).to_be_focused()
+
+
+def test_a_link_of_the_time_line_keeps_the_focus_while_the_stream_goes_on(site, window):
+    def ledger(committed: int) -> dict[str, Any]:
+        run = {"kind": "correction", "arrived_from": NOW - 9000, "arrived_to": NOW - 5000, "run_url": "dags/d/runs/r"}
+        return {"runs": [run], "gaps": [], "committed": committed, "runs_total": 1, "gaps_total": 0}
+
+    site.query("q", ledger=ledger(NOW))
+    page = shown(window, "queries/q?part=ledger")
+    link = page.locator("svg.timeline a")
+    link.focus()
+    before = page.locator("svg.timeline rect").first.get_attribute("width")
+    site.answers["queries/q/ledger"] = (200, ledger(NOW + 60_000))
+    page.clock.fast_forward(6000)
+    expect(page.locator("svg.timeline rect").first).not_to_have_attribute("width", before)
+    expect(link).to_be_focused()
+
+
+def test_the_ledger_counts_the_late_tuples_of_gaps_that_it_does_not_show(site, window):
+    gap = {"from": NOW, "to": NOW + 1, "late": 0}
+    totals = {"corrections": 700, "late": 9000, "answers": 800, "retracted": 0}
+    late = {"gaps": [gap], "gaps_total": 600, "gaps_late": 5, "totals": totals, "committed": NOW + 1}
+    site.query("q", ledger=late)
+    page = shown(window, "queries/q?part=ledger")
+    figures = page.locator("#part .figures")
+    expect(figures).to_contain_text("600, with 5 late")
+    expect(figures).to_contain_text("9,000")
+
+
+@pytest.mark.parametrize(("is_changed", "number"), [(True, 1), (False, 0)])
+def test_values_that_differ_in_their_last_digits_are_not_shown_as_corrected(site, window, is_changed, number):
+    row = {"id": "1", "streamed": [5.3], "latest": [5.300000000000001], "is_changed": is_changed, "coverage": 1}
+    site.query("q", answers={"columns": [{"name": "v", "type": "number"}], "rows": [row]})
+    page = shown(window, "queries/q?part=answers")
+    expect(page.locator("[data-answers] tbody tr")).to_have_count(1)
+    expect(page.locator("[data-answers] .was")).to_have_count(number)
+
+
+def test_a_map_without_cells_leaves_the_word_to_the_note(site, window):
+    site.query("q", kind={"kind": "spatial_join", "cells": [], "note": "nothing was joined yet"})
+    page = shown(window, "queries/q?part=kind")
+    expect(page.locator("#part")).to_contain_text("nothing was joined yet")
+    expect(page.locator("#part")).not_to_contain_text("No cell has any yet")
+
+
+def test_a_directory_that_is_complete_is_read_and_behind_nothing(site, window):
+    both = {"stream": "s", "rows": 5, "is_idle": False, "is_holding": False, "late": 0}
+    new, old = both | {"partition": "new", "passed": NOW}, both | {"partition": "old", "passed": NOW - 86_400_000}
+    site.query("q", late={"partitions": [new, old]})
+    page = shown(window, "queries/q?part=late")
+    rows = page.get_by_role("table", name="Partitions").locator("tbody tr")
+    expect(rows.nth(1)).to_contain_text("read")
+    expect(rows.nth(1)).not_to_contain_text("1 d")
+    expect(rows.nth(0)).to_contain_text("0 ms")
+
+
 def test_rows_keep_their_order_while_the_reader_points_at_them(site, window):
     site.streams(stream("a"), stream("b"))
     page = shown(window, "")

@@ -63,6 +63,8 @@ def test_runs_are_the_rows_of_the_tables_newest_first(corrected):
     assert (calibration["k_ms"], calibration["late"]) == (proposal["k_ms"], None)
     assert [(run["arrived_from"], run["arrived_to"]) for run in found] == [LATER, (None, None), (FROM, TO)]
     assert (answer["runs_total"], answer["note"]) == (4, None)
+    sums = {name: sum(row[name] for row in runs) for name in ("late", "answers", "retracted")}
+    assert answer["totals"] == {"corrections": 3, **sums}
 
 
 def test_gaps_are_the_arrival_that_no_correction_covers_with_their_late_tuples(corrected):
@@ -111,6 +113,8 @@ def test_gaps_of_a_long_ledger_are_counted_each_by_itself(tmp_path, monkeypatch)
     assert answer["gaps"] == wanted[-30:]
     assert (len(answer["runs"]), answer["runs_total"], answer["gaps_total"]) == (30, 50, 51)
     assert answer["note"] == "the newest 30 of 50 runs, and 30 of 51 gaps"
+    assert answer["gaps_late"] == sum(gap["late"] for gap in wanted), "of those that are not shown, too"
+    assert answer["totals"]["corrections"] == 50
 
 
 def test_what_is_late_beyond_the_commit_is_no_gap_yet(tmp_path):

@@ -115,8 +115,22 @@ function updateChildren(old, now) {
 
 // Show `nodes` in `root`, in place of what it showed.
 export function render(root, ...nodes) {
+  const focus = document.activeElement;
   updateChildren(root, build(root.cloneNode(false), null, nodes));
   mount(root);
+  if (document.activeElement === document.body && focus !== document.body) refocus(root, focus);
+}
+
+const nameOf = (node) => node.getAttribute("name") ?? node.getAttribute("aria-label") ?? node.textContent;
+
+// Give the focus back that was lost by an update: to the node, else to one of the same name, else to the place itself.
+function refocus(root, lost) {
+  const name = nameOf(lost);
+  const same = lost.isConnected
+    ? lost
+    : [...root.querySelectorAll(lost.localName)].find((node) => nameOf(node) === name && !node.disabled);
+  if (same) same.focus({ preventScroll: true });
+  if (document.activeElement === document.body) root.focus({ preventScroll: true });
 }
 
 // Say a sentence to screen readers.

@@ -51,7 +51,8 @@ export function time(ms, write = moment) {
 export function zoneSwitch() {
   const choice = (value, text) =>
     h("button", { type: "button", "aria-pressed": String(zone === value), on: { click: () => setZone(value) } }, text);
-  const local = Intl.DateTimeFormat().resolvedOptions().timeZone || "Local";
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const local = !own || /^(Etc\/)?(UTC|GMT|Zulu|Universal)$/.test(own) ? "local" : own;
   return h(
     "div",
     { class: "switch", role: "group", "aria-label": "Time zone" },

@@ -1,6 +1,6 @@
 // A time line as SVG: things with a beginning and an end, in lanes; the table beside it says the same.
 
-import { h, s, widget } from "./dom.js";
+import { h, render, s, widget } from "./dom.js";
 import { DURATION_STEPS, timeLabels } from "./axes.js";
 import { moment } from "./time.js";
 
@@ -68,14 +68,14 @@ function block(item, scale, top) {
     s("title", null, item.title),
   );
   if (!item.href) return shape;
-  return s("a", { href: item.href, target: item.target, "aria-label": item.title, on: item.on }, shape);
+  return s("a", { key: item.href, href: item.href, target: item.target, "aria-label": item.title, on: item.on }, shape);
 }
 
 function create(host, first) {
   let spec = first;
   const area = h("div");
   host.append(h("div", { class: "chart" }, area));
-  const show = () => area.replaceChildren(drawing(spec, Math.max(280, area.clientWidth || 280)));
+  const show = () => render(area, drawing(spec, Math.max(280, area.clientWidth || 280)));
   show();
   let width = area.clientWidth;
   const sizes = new ResizeObserver(() => {

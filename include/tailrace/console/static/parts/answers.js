@@ -20,7 +20,7 @@ export function valueOf(value, type) {
 function changed(row, place, type) {
   const { streamed, latest } = row;
   const [was, now] = [streamed?.[place], latest?.[place]];
-  if (streamed && latest && JSON.stringify(was) !== JSON.stringify(now)) {
+  if (row.is_changed && streamed && latest && JSON.stringify(was) !== JSON.stringify(now)) {
     return [
       h("span", { class: "was" }, valueOf(was, type)),
       h("span", { "aria-label": "corrected to" }, " → "),
@@ -157,7 +157,7 @@ function show(data, context) {
     h(
       "div",
       { class: "row" },
-      range(context, { from: data.from, to: data.to }, { what: "Event time", newest }),
+      range(context, { from: data.chart?.at?.[0], to: chartEnd(data) }, { what: "Event time", newest }),
       keys(data, context),
     ),
     chosen(context),

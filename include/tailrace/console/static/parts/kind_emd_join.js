@@ -44,7 +44,7 @@ function show(data, context) {
         { class: "grid" },
         loadCharts(data.loads, { sync: "emd" }),
         chart({
-          ...many(data.boundaries?.at, data.boundaries?.cuts, "boundary", data.from, "step"),
+          ...many(data.boundaries?.at, data.boundaries?.cuts, ["boundary", "boundaries"], data.from, "step"),
           title: "Boundaries between tasks",
           sync: "emd",
           height: 220,

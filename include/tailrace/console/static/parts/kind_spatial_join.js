@@ -145,6 +145,7 @@ function show(data, context) {
   const cells = (data.cells ?? []).filter(isPlaced);
   const extent = Array.isArray(data.extent) ? data.extent.map((each) => number(each)).join(", ") : null;
   const hasMap = data.cells !== null && data.cells !== undefined;
+  const isBare = !cells.length && data.note; // the note, which stands above, says why there is no map
   const total = data.cells_total ?? cells.length;
   return [
     hasMap ? range(context, data) : null,
@@ -162,7 +163,7 @@ function show(data, context) {
           `The map has the ${count(cells.length)} cells with the most pairs, of ${count(total)}.`,
         )
       : null,
-    hasMap
+    hasMap && !isBare
       ? h(
           "div",
           { class: "grid" },

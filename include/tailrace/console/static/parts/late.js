@@ -13,7 +13,7 @@ const most = (list, read) => list.reduce((greatest, each) => Math.max(greatest, 
 
 function stateOf(partition) {
   if (partition.is_holding) return badge("holds back", "warn");
-  return partition.is_idle ? badge("idle", "idle") : badge(partition.is_idle === false ? "active" : "read", "good");
+  return partition.is_idle ? badge("idle", "idle") : badge("read", "good");
 }
 
 function show(data, context) {
@@ -24,6 +24,13 @@ function show(data, context) {
   const files = data.files ?? [];
   const ahead = most(partitions, (each) => each.passed);
   const worst = most(partitions, (each) => each.late);
+  const newestOf = (stream) =>
+    most(
+      partitions.filter((each) => each.stream === stream),
+      (each) => each.passed,
+    );
+  // A directory that is complete is behind nothing: of each stream the newest partition says how far it is.
+  const isNewest = (each) => Number.isFinite(each.passed) && each.passed === newestOf(each.stream);
   return [
     range(context, { from: series.at[0], to: series.at.at(-1), ...data }),
     chosen(context),
@@ -79,8 +86,8 @@ function show(data, context) {
               {
                 title: "Behind the first",
                 number: true,
-                show: (each) =>
-                  each.passed === null || each.passed === undefined ? "–" : duration(ahead - each.passed),
+                hint: "How far the newest partition of a stream is behind the furthest one of all streams",
+                show: (each) => (isNewest(each) ? duration(ahead - each.passed) : "–"),
               },
               { title: "Rows", number: true, show: (each) => count(each.rows) },
               {

@@ -129,23 +129,24 @@ function show(data, context) {
   const runs = data.runs ?? [];
   const gaps = (data.gaps ?? []).filter((gap) => isTime(gap?.to));
   const ends = endsOf(runs, gaps, data.committed);
-  const late = gaps.reduce((sum, gap) => sum + (gap.late ?? 0), 0);
-  const total = (name) => runs.reduce((sum, run) => sum + (Number(run[name]) || 0), 0);
+  const late = data.gaps_late;
+  const total = data.gaps_total ?? gaps.length;
+  const totals = data.totals ?? {};
   const known = data.committed !== null && data.committed !== undefined;
   const words = `${plural(runs.length, "run")} and ${plural(gaps.length, "gap")} over arrival time; the tables say the same`;
   const gapWord = late
-    ? badge(`${count(gaps.length)}, with ${count(late)} late`, "bad")
-    : gaps.length
-      ? badge(`${count(gaps.length)}, none late`, "idle")
+    ? badge(`${count(total)}, with ${count(late)} late`, "bad")
+    : total
+      ? badge(`${count(total)}, ${late === 0 ? "none late" : "late unknown"}`, "idle")
       : null;
   return [
     range(context, { from: ends?.[0], to: ends?.[1] }, { newest: data.committed ?? ends?.[1] }),
     figures([
       ["Committed up to", time(data.committed)],
-      ["Corrections", count(runs.filter((run) => run.kind === "correction").length)],
-      ["Late tuples taken", count(total("late"))],
-      ["Answers changed", count(total("answers"))],
-      ["Retracted", count(total("retracted"))],
+      ["Corrections", count(totals.corrections)],
+      ["Late tuples taken", count(totals.late)],
+      ["Answers changed", count(totals.answers)],
+      ["Retracted", count(totals.retracted)],
       ["Gaps", gapWord ?? (known ? badge("none", "good") : "–")],
     ]),
     ends ? timeline({ title: "Time line", range: ends, lanes: lanes(runs, gaps, ends), summary: words }) : null,

@@ -112,8 +112,8 @@ function show(data) {
     (data.explanation ?? []).length ? section("How the query is run", explanation(data.explanation)) : null,
     section(
       "Facts over time",
-      data.newesttotal > newest.length
-        ? h("p", { class: "hint" }, `${count(newest.length)} of ${count(data.newesttotal)}.`)
+      data.facts_total > newest.length
+        ? h("p", { class: "hint" }, `The newest ${count(newest.length)} of ${count(data.facts_total)}.`)
         : null,
       newest.length ? facts(newest) : empty("No fact is on record: no setting has changed since the stream began."),
     ),

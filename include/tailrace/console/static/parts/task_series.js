@@ -1,16 +1,30 @@
 // One line for each task or boundary of a join, and how unevenly its load is spread.
 
 import { chart, columns } from "../chart.js";
-import { rough, share } from "../format.js";
+import { count, rough, share } from "../format.js";
 
 const STYLES = ["line", "dash", "dot"];
 const TONES = ["ink", "soft"];
 const MOST = 12; // more lines can't be told apart
 
-// Return x and the lines; each of `lists` is as long as `at`. A time that is null is the beginning of the range.
-export function many(at, lists, title, start, path = undefined) {
-  const rows = Array.isArray(lists) ? lists.slice(0, MOST) : [];
-  const names = rows.map((_, place) => `${title} ${place + 1}`);
+const sum = (values) => (values ?? []).reduce((total, value) => total + (value ?? 0), 0);
+
+// Return the places of the lines that are drawn: those of the greatest sums, in their order.
+function greatest(lists) {
+  const sums = lists.map(sum);
+  const places = lists.map((_, place) => place).sort((one, other) => sums[other] - sums[one]);
+  return places.slice(0, MOST).sort((one, other) => one - other);
+}
+
+// Return x and the lines, and in words what is left out; each of `lists` is as long as `at`. A time that is null is the
+// beginning of the range.
+export function many(at, lists, [title, titles], start, path = undefined) {
+  const all = Array.isArray(lists) ? lists : [];
+  const isLoad = titles === "tasks";
+  const places = isLoad ? greatest(all) : all.map((_, place) => place).slice(0, MOST);
+  const rows = places.map((place) => all[place]);
+  const names = places.map((place) => `${title} ${place + 1}`);
+  const some = isLoad ? `The ${MOST} most loaded` : `The first ${MOST}`;
   const times = (at ?? []).map((ms) => ms ?? start);
   const series = columns(
     { at: times, ...Object.fromEntries(names.map((each, place) => [each, rows[place]])) },
@@ -24,7 +38,8 @@ export function many(at, lists, title, start, path = undefined) {
     style: STYLES[place % 3],
     tone: TONES[Math.floor(place / 3) % 2],
   }));
-  return { x: { values: series.at, name: "Arrival" }, series: lines };
+  const summary = all.length > MOST ? `${some} of ${count(all.length)} ${titles}` : undefined;
+  return { x: { values: series.at, name: "Arrival" }, series: lines, summary };
 }
 
 // Return the load of each task, and its imbalance, as charts.
@@ -32,7 +47,7 @@ export function loadCharts(loads, select) {
   const imbalance = columns(loads, "at", ["imbalance"]);
   return [
     chart({
-      ...many(loads?.at, loads?.tasks, "task"),
+      ...many(loads?.at, loads?.tasks, ["task", "tasks"]),
       ...select,
       title: "Load of each task",
       height: 220,
