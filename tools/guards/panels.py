@@ -32,9 +32,9 @@ MUTATIONS = (
     ),
     Mutation(
         "ledger: what is late between two gaps belongs to neither",
-        "panels/ledger.py",
-        "lies_in = (arrived > low[of_gap]) & (arrived <= high[of_gap])",
-        "lies_in = arrived > -1",
+        "panels/uncorrected_answers.py",
+        "place[place >= 0], tuples[place >= 0], len(gaps)",
+        "np.maximum(place, 0), tuples, len(gaps)",
         (f"{LEDGER}::test_gaps_of_a_long_ledger_are_counted_each_by_itself",),
     ),
     Mutation(
@@ -155,6 +155,13 @@ MUTATIONS = (
         "if not pa.types.is_floating(values.type):",
         "if True:",
         (SERIES,),
+    ),
+    Mutation(
+        "series: an infinite extreme is a gap",
+        "panels/series.py",
+        "named[name] = [None if is_ else value",
+        "named[name] = [value",
+        (f"{SERIES}::test_an_infinite_extreme_is_a_gap_and_not_the_next_smaller_one",),
     ),
     Mutation(
         "series: no more points than a chart has room for",
@@ -323,6 +330,27 @@ MUTATIONS = (
         "isinstance(value, str) and len(value) > _LONGEST",
         "False",
         IDS,
+    ),
+    Mutation(
+        "ids of answers: no half characters",
+        "panels/answer_ids.py",
+        "json.dumps(values, ensure_ascii=False).encode()",
+        "pass",
+        (f"{IDS[0]}::test_an_id_with_half_a_character_is_refused",),
+    ),
+    Mutation(
+        "answers: no place so far down the list that every file is read",
+        "panels/newest_answers.py",
+        "if cursor.skipped > MOST_SKIPPED:",
+        "if False:",
+        (f"{ANSWERS}::test_a_place_a_range_and_a_key_that_are_none_are_refused",),
+    ),
+    Mutation(
+        "promise: the threshold now is the newest one of all",
+        "panels/promise.py",
+        'rows.sort_by("batch")["threshold"][-1]',
+        'rows["threshold"][0]',
+        (f"{PROMISE}::test_the_threshold_now_is_the_newest_whatever_range_is_shown",),
     ),
     Mutation(
         "ids of answers: times within the calendar",
