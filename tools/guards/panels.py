@@ -425,6 +425,20 @@ MUTATIONS = (
         (f"{ANSWER}::test_no_segment_is_read_in_whose_ticks_no_late_tuple_came",),
     ),
     Mutation(
+        "quarantine: the newest rejected record is now, where nothing is committed any more",
+        "panels/quarantine.py",
+        "max(committed_until(view.layout) or 0, ",
+        "committed_until(view.layout) or max(0, ",
+        (f"{QUARANTINE}::test_the_last_hour_counts_while_every_record_is_rejected",),
+    ),
+    Mutation(
+        "quarantine: a record ahead of the wall clock is not now",
+        "panels/quarantine.py",
+        "arrival[arrival <= wall_ms()]",
+        "arrival",
+        (f"{QUARANTINE}::test_a_record_ahead_of_the_wall_clock_is_not_now",),
+    ),
+    Mutation(
         "quarantine: reasons without end are counted together",
         "panels/rejected_records.py",
         "len(self.named) < _MOST_REASONS",
