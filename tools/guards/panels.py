@@ -124,8 +124,8 @@ MUTATIONS = (
     Mutation(
         "plain values: an id of megabytes is cut",
         "panels/plain_values.py",
-        "if len(text) <= LONGEST else",
-        "if text else",
+        "return cut(str(value))",
+        "return str(value)",
         (PLAIN,),
     ),
     Mutation(
@@ -186,8 +186,8 @@ MUTATIONS = (
     ),
     Mutation(
         "panels: columns that an earlier release lacked are null",
-        "panels/arrival_range.py",
-        "[name for name in columns if name in there]",
+        "panels/known_columns.py",
+        "[column for column in columns if column in there]",
         "list(columns)",
         (RANGES,),
     ),
