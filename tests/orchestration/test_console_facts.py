@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 
+import pyarrow as pa
 import pytest
 
-from late_tables import LateTables
+from late_tables import SCHEMA, LateTables
 from processes import until
 from tailrace.console import table_facts
 from tailrace.console.table_facts import KeptFacts, TableFacts
+from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
 
@@ -93,6 +95,22 @@ def test_the_last_hour_alone_counts(layout):
     facts = TableFacts.read(layout)
     assert (facts.late_hour, facts.quarantined_hour, facts.promise.state) == (2, None, "unknown")
     assert facts.last_correction is not None
+
+
+def test_records_without_an_arrival_time_make_the_count_unknown(layout, monkeypatch):
+    tables = LateTables(layout).tables
+    tables.create(SCHEMA, ["quarantine"])
+    now = wall_ms()
+    rows = [dict.fromkeys(SCHEMA["quarantine"].names) | {"arrival_time": at} for at in (now - 1_000, now)]
+    tables.add("quarantine", with_times(pa.Table.from_pylist(rows), SCHEMA["quarantine"]))
+    assert TableFacts.read(layout).quarantined_hour == 2
+    rows[0]["arrival_time"] = None
+    tables.add("quarantine", with_times(pa.Table.from_pylist(rows), SCHEMA["quarantine"]))
+    facts = TableFacts.read(layout)
+    assert facts.quarantined_hour is None
+    assert facts.note == "quarantined in the last hour is not known: 1 record without a readable arrival time"
+    monkeypatch.setattr(table_facts, "wall_ms", lambda: now + 2 * table_facts.HOUR_MS)
+    assert (TableFacts.read(layout).quarantined_hour, TableFacts.read(layout).note) == (0, None)
 
 
 def test_a_damaged_table_becomes_a_note(layout):

@@ -154,6 +154,13 @@ MUTATIONS = (
         (f"{FACTS}::test_the_number_of_queries_is_bounded",),
     ),
     Mutation(
+        "console: records without an arrival time make the count unknown",
+        "console/table_facts.py",
+        "if without := _without_arrival(tables, since_ms):",
+        "if without := 0:",
+        (f"{FACTS}::test_records_without_an_arrival_time_make_the_count_unknown",),
+    ),
+    Mutation(
         "console: late tuples of the last hour",
         "console/table_facts.py",
         'tables.read("late", ["tuples"], within("arrived", since_ms, AFTER_ALL))',

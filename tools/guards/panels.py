@@ -32,9 +32,9 @@ MUTATIONS = (
     ),
     Mutation(
         "ledger: what is late between two gaps belongs to neither",
-        "panels/ledger.py",
-        "lies_in = (arrived > low[of_gap]) & (arrived <= high[of_gap])",
-        "lies_in = arrived > -1",
+        "panels/uncorrected_answers.py",
+        "place[place >= 0], tuples[place >= 0], len(gaps)",
+        "np.maximum(place, 0), tuples, len(gaps)",
         (f"{LEDGER}::test_gaps_of_a_long_ledger_are_counted_each_by_itself",),
     ),
     Mutation(
@@ -131,8 +131,8 @@ MUTATIONS = (
     Mutation(
         "plain values: an id of megabytes is cut",
         "panels/plain_values.py",
-        "if len(text) <= LONGEST else",
-        "if text else",
+        "return cut(str(value))",
+        "return str(value)",
         (PLAIN,),
     ),
     Mutation(
@@ -164,6 +164,13 @@ MUTATIONS = (
         (SERIES,),
     ),
     Mutation(
+        "series: an infinite extreme is a gap",
+        "panels/series.py",
+        "named[name] = [None if is_ else value",
+        "named[name] = [value",
+        (f"{SERIES}::test_an_infinite_extreme_is_a_gap_and_not_the_next_smaller_one",),
+    ),
+    Mutation(
         "series: no more points than a chart has room for",
         "panels/series.py",
         "if pc.count_distinct(times).as_py() > points:",
@@ -186,8 +193,8 @@ MUTATIONS = (
     ),
     Mutation(
         "panels: columns that an earlier release lacked are null",
-        "panels/arrival_range.py",
-        "[name for name in columns if name in there]",
+        "panels/known_columns.py",
+        "[column for column in columns if column in there]",
         "list(columns)",
         (RANGES,),
     ),
@@ -332,6 +339,27 @@ MUTATIONS = (
         IDS,
     ),
     Mutation(
+        "ids of answers: no half characters",
+        "panels/answer_ids.py",
+        "json.dumps(values, ensure_ascii=False).encode()",
+        "pass",
+        (f"{IDS[0]}::test_an_id_with_half_a_character_is_refused",),
+    ),
+    Mutation(
+        "answers: no place so far down the list that every file is read",
+        "panels/newest_answers.py",
+        "if cursor.skipped > MOST_SKIPPED:",
+        "if False:",
+        (f"{ANSWERS}::test_a_place_a_range_and_a_key_that_are_none_are_refused",),
+    ),
+    Mutation(
+        "promise: the threshold now is the newest one of all",
+        "panels/promise.py",
+        'rows.sort_by("batch")["threshold"][-1]',
+        'rows["threshold"][0]',
+        (f"{PROMISE}::test_the_threshold_now_is_the_newest_whatever_range_is_shown",),
+    ),
+    Mutation(
         "ids of answers: times within the calendar",
         "panels/answer_ids.py",
         "return low <= value <= high",
@@ -402,6 +430,20 @@ MUTATIONS = (
         "log.segments[overlap(before, np.append(before[1:], AFTER_ALL), ticks, ticks)]",
         "log.segments",
         (f"{ANSWER}::test_no_segment_is_read_in_whose_ticks_no_late_tuple_came",),
+    ),
+    Mutation(
+        "quarantine: the newest rejected record is now, where nothing is committed any more",
+        "panels/quarantine.py",
+        "max(committed_until(view.layout) or 0, ",
+        "committed_until(view.layout) or max(0, ",
+        (f"{QUARANTINE}::test_the_last_hour_counts_while_every_record_is_rejected",),
+    ),
+    Mutation(
+        "quarantine: a record ahead of the wall clock is not now",
+        "panels/quarantine.py",
+        "arrival[arrival <= wall_ms()]",
+        "arrival",
+        (f"{QUARANTINE}::test_a_record_ahead_of_the_wall_clock_is_not_now",),
     ),
     Mutation(
         "quarantine: reasons without end are counted together",

@@ -332,6 +332,13 @@ MUTATIONS = (
         (LOST,),
     ),
     Mutation(
+        "lost files: a column that a table lacks is no damage",
+        "storage/lost_files.py",
+        "(missing := _NO_COLUMN.search(str(error))) is not None",
+        "(missing := _NO_COLUMN.search(str(error))) is None",
+        (f"{LOST}::test_a_column_that_a_table_lacks_is_no_damage",),
+    ),
+    Mutation(
         "lost files: an error of a table is looked into",
         "storage/lost_files.py",
         "if (problem := _problem(layout, name, error)) is not None:",

@@ -12,11 +12,13 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.correction.promise_state import PromiseState
 from tailrace.ground.object_path import Location
 from tailrace.ground.time_limits import AFTER_ALL
+from tailrace.ground.words import counted
 from tailrace.panels.panel import Shown
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
@@ -49,7 +51,7 @@ class TableFacts(Shown):
     Attributes
     ----------
     note : str or None
-        Why the tables can't be read.
+        Why the tables can't be read, or a count is not known.
     """
 
     promise: Promise | None = None
@@ -69,12 +71,16 @@ class TableFacts(Shown):
 
 def _read(layout: Layout, since_ms: int) -> TableFacts:
     tables, promise = Tables(layout), PromiseState.read(layout)
-    late = quarantined = last = None
+    late = quarantined = last = note = None
     if tables.has("late"):
         late = pc.sum(tables.read("late", ["tuples"], within("arrived", since_ms, AFTER_ALL))["tuples"], min_count=0)
     if tables.has("quarantine"):
-        newest = within("arrival_time", since_ms, AFTER_ALL)
-        quarantined = tables.read("quarantine", ["arrival_time"], newest).num_rows
+        if without := _without_arrival(tables, since_ms):
+            records = counted(without, "record")
+            note = f"quarantined in the last hour is not known: {records} without a readable arrival time"
+        else:
+            newest = within("arrival_time", since_ms, AFTER_ALL)
+            quarantined = tables.read("quarantine", ["arrival_time"], newest).num_rows
     if tables.has("correction_runs"):
         runs = tables.read("correction_runs", ["started_at", "late"]).sort_by("started_at")
         last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
@@ -83,7 +89,20 @@ def _read(layout: Layout, since_ms: int) -> TableFacts:
         late_hour=None if late is None else late.as_py(),
         quarantined_hour=quarantined,
         last_correction=last and LastCorrection(at=last["started_at"], late=last["late"]),
+        note=note,
     )
+
+
+def _without_arrival(tables: Tables, since_ms: int) -> int:
+    """Count the rejected records without an arrival time in files that were written since a time, by their statistics.
+
+    A compaction writes older records again: then they count until it is as long ago.
+    """
+    files = pa.table(tables.open("quarantine").get_add_actions(flatten=True))
+    if "null_count.arrival_time" not in files.column_names:
+        return 0
+    files = files.filter(pc.greater(files["modification_time"].cast(pa.int64()), since_ms))
+    return int(pc.sum(files["null_count.arrival_time"], min_count=0).as_py())
 
 
 @dataclass

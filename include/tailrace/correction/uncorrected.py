@@ -11,14 +11,17 @@ import numpy as np
 import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
+from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from tailrace.storage.table_schemas import LATE_TIMES
-from tailrace.storage.tables import Tables, within
+from tailrace.storage.tables import Tables, within_any
 
 Interval = tuple[int, int]
 """(a, b] of `arrived`, the end of a tuple's tick, in ms: what arrived in [a, b), both multiples of the tick."""
+
+_MOST_RANGES = 16  # in one condition on a table; of more, the nearest are merged
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,11 @@ class Uncorrected:
         tables = Tables(layout)
         known = corrected_intervals(tables)
         (time,) = set(LATE_TIMES) & set(tables.schema("late").names)
-        late = tables.read("late", ["arrived", time], _in_any(uncovered(known, until)))
-        return Uncorrected(late["arrived"].to_numpy(), late[time].to_numpy(), tuple(known), until)
+        gaps = uncovered(known, until)
+        late = tables.read("late", ["arrived", time], near_gaps(gaps))
+        arrived, event_time = (late[name].to_numpy() for name in ("arrived", time))
+        is_uncorrected = gap_of(arrived, gaps) >= 0
+        return Uncorrected(arrived[is_uncorrected], event_time[is_uncorrected], tuple(known), until)
 
     def __len__(self) -> int:
         return len(self.arrived)
@@ -106,5 +112,24 @@ def uncovered(known: Iterable[Interval], until: int) -> list[Interval]:
     return [*gaps, (low, until)] if low < until else gaps
 
 
-def _in_any(intervals: Sequence[Interval]) -> ds.Expression:
-    return reduce(or_, (within("arrived", *interval) for interval in intervals), ds.scalar(False))
+def near_gaps(gaps: Sequence[Interval]) -> ds.Expression:
+    """Return the condition on rows of `late` that those in the gaps meet, which are in order, and some near them.
+
+    A condition with a part for each of many gaps would exhaust the stack of Arrow's threads: see `gap_of`.
+    """
+    low, high = coarsen_ranges(_ends(gaps), _MOST_RANGES)
+    return within_any("arrived", low.tolist(), high.tolist())
+
+
+def gap_of(arrived: Ints, gaps: Sequence[Interval]) -> Ints:
+    """Return the place of the gap that each arrival (ms) lies in, -1 where it lies in none; gaps are in order."""
+    if not gaps:
+        return np.full(len(arrived), -1)
+    low, high = _ends(gaps)
+    place = np.minimum(np.searchsorted(high, arrived), len(gaps) - 1)
+    return np.where((arrived > low[place]) & (arrived <= high[place]), place, -1)
+
+
+def _ends(gaps: Sequence[Interval]) -> Ranges:
+    low, high = np.array(gaps, np.int64).reshape(-1, 2).T
+    return low, high

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field, model_validator
 
 from tailrace.ground.fields import field_error
+from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import PanelAnswer, PanelRequest
 from tailrace.storage.tables import Tables, within
 
@@ -66,13 +67,9 @@ def greatest_ms(tables: Tables, name: str, column: str) -> int | None:
 
 
 def read_metrics(tables: Tables, columns: Sequence[str], ends: tuple[int, int] | None = None) -> pa.Table:
-    """Read columns of the table `metrics`, which must be there, of the batches that committed up to a time in a range.
+    """Read columns of the table `metrics` of the batches that committed up to a time in a range.
 
     Columns that it lacks, since an earlier release created it, are null. Without a range (from, to] all are read.
     """
-    there = tables.schema("metrics").names
-    rows = tables.read("metrics", [name for name in columns if name in there], ends and within("committed", *ends))
-    for name in columns:
-        if name not in there:
-            rows = rows.append_column(name, pa.nulls(rows.num_rows, pa.float64() if name in _FRACTIONS else pa.int64()))
-    return rows
+    types = {name: pa.float64() if name in _FRACTIONS else pa.int64() for name in columns}
+    return read_known(tables, "metrics", types, ends and within("committed", *ends))

@@ -14,8 +14,9 @@ from tailrace.panels.query_view import QueryView
 from tailrace.panels.series import downsample
 from tailrace.panels.source_progress import MOST_FILES, FileProgress, PartitionProgress, files_of, partitions_of
 from tailrace.panels.stream_progress import read_streams
+from tailrace.panels.uncorrected_answers import count_late
 from tailrace.panels.waiting_rows import COLUMNS, waiting_by_batch
-from tailrace.storage.tables import Tables, within_any
+from tailrace.storage.tables import Tables
 
 NEVER_LATE = "a join with a table answers each tuple as it comes: none is late, and none waits"
 
@@ -91,9 +92,7 @@ def _uncorrected(tables: Tables) -> int:
     gaps = uncovered(corrected_intervals(tables), LATEST_MS)
     if not gaps or not tables.has("late"):
         return 0
-    return (
-        pc.sum(tables.read("late", ["tuples"], within_any("arrived", *zip(*gaps, strict=True)))["tuples"]).as_py() or 0
-    )
+    return int(count_late(tables, gaps).sum())
 
 
 PANEL = Panel("late", ArrivalRequest, read, ("metrics", "segments", "late", "correction_runs"))

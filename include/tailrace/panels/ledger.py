@@ -5,28 +5,24 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import ConfigDict, Field
 
 from tailrace.correction.uncorrected import Interval, corrected_intervals, uncovered
-from tailrace.ground.columns import Ints
 from tailrace.ground.errors import Refused
-from tailrace.ground.ranges import coarsen_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.arrival_range import NOTHING_YET, TimesRequest
 from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.plain_values import plain
 from tailrace.panels.query_view import QueryView
+from tailrace.panels.uncorrected_answers import count_late
 from tailrace.storage.progress import committed_until
-from tailrace.storage.tables import Tables, within_any
+from tailrace.storage.tables import Tables
 
 MOST = 500
 """The largest number of runs, and of gaps, that are shown: the newest."""
-
-_RANGES = 16  # in one condition on a table; of more, the nearest are merged
 
 _INT, _TEXT, _REAL = pa.int64(), pa.string(), pa.float64()
 _COUNTS = ("late", "answers", "retracted", "repeats", "overflowed", "where_failed")
@@ -126,7 +122,7 @@ def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
     gaps = list[Interval]()
     if committed is not None and _has_late_tuples(view):
         gaps = uncovered([(BEFORE_ALL, low), *corrected_intervals(tables)], min(high, committed))
-    runs, late = sum(rows.num_rows for rows in found), _late_of(tables, gaps)
+    runs, late = sum(rows.num_rows for rows in found), count_late(tables, gaps)
     return LedgerAnswer(
         runs=[Run(**plain(row)) for row in newest[:MOST]],
         gaps=[_gap(*gap) for gap in zip(gaps[-MOST:], late[-MOST:].tolist(), strict=True)],
@@ -176,21 +172,6 @@ def _has_late_tuples(view: QueryView) -> bool:
 def _gap(ends: Interval, late: int) -> Gap:
     start, end = ends
     return Gap(from_=None if start == BEFORE_ALL else start, to=end, late=late)
-
-
-def _late_of(tables: Tables, gaps: list[Interval]) -> Ints:
-    """Count the late tuples of gaps, which are in order; of `late` some rows are in memory at a time."""
-    counts = np.zeros(len(gaps), np.int64)
-    if gaps and tables.has("late"):
-        low, high = (np.array(ends) for ends in zip(*gaps, strict=True))
-        near = within_any("arrived", *(ends.tolist() for ends in coarsen_ranges((low, high), _RANGES)))
-        for rows in tables.batches("late", ["arrived", "tuples"], near):
-            arrived = np.asarray(rows.column("arrived").cast(pa.timestamp("ms", "UTC"), safe=False).cast(_INT))
-            of_gap = np.minimum(np.searchsorted(high, arrived), len(gaps) - 1)
-            lies_in = (arrived > low[of_gap]) & (arrived <= high[of_gap])
-            tuples = np.asarray(rows.column("tuples"))
-            counts += np.bincount(of_gap[lies_in], tuples[lies_in], len(gaps)).astype(np.int64)
-    return counts
 
 
 def _note(view: QueryView, committed: int | None, runs: int, gaps: int) -> str | None:

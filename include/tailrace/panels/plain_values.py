@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-LONGEST = 2_000
-"""The characters of a text that a page gets; the rest is cut off, with a mark."""
+from tailrace.panels.cells import cut
 
 _LARGEST = 1 << 53  # JavaScript's numbers are doubles
 
@@ -28,8 +27,7 @@ def plain(value: Any) -> Any:
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    text = str(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters in all)"
+    return cut(str(value))
 
 
 def text_of(value: Any) -> str | None:

@@ -10,12 +10,14 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from tailrace.ground.columns import Ints
+from tailrace.ground.words import counted
 from tailrace.panels.cells import texts_of
 from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.reject_advice import QueryLine, RejectAdvice
 from tailrace.panels.rejected_records import OTHERS, RejectedFiles, RejectsByReason, groups_of
 from tailrace.storage.progress import committed_until
+from tailrace.storage.status import wall_ms
 
 _LOOKED_AT = 1_000_000  # of the newest records, which are counted by reason
 _HOUR_MS, _LONGEST_SERIES_MS, _POINTS = 3_600_000, 30 * 86_400_000, 120
@@ -70,13 +72,17 @@ class QuarantineShown(PanelAnswer):
     total : int
         Of all time.
     last_hour : int
-        Of those that arrived in the last hour before the newest of them, or before what the stream has committed.
+        Of those that arrived in the last hour before the newest of them, or before what the stream has committed, if
+        that is later; arrivals ahead of the wall clock are no newest ones.
+    without_arrival : int
+        Of those that were counted by reason; their arrival time could not be read, so that they are in no hour.
     records : list
         The newest first.
     """
 
     total: int = 0
     last_hour: int = 0
+    without_arrival: int = 0
     series: RejectSeries = RejectSeries(at=[], records=[])
     reasons: list[Reason] = Field(default=[])
     records: list[RejectedRecord] = Field(default=[])
@@ -93,10 +99,12 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
     for rows in files.newest(["stream", "reason", "arrival_time"], _LOOKED_AT):
         found.add(rows)
     arrival = found.arrival
-    now = committed_until(view.layout) or int(arrival.max(initial=0))
+    # Where every record is rejected, nothing is committed any more.
+    now = max(committed_until(view.layout) or 0, int(arrival[arrival <= wall_ms()].max(initial=0)))
     advice = RejectAdvice.of(view)
     return QuarantineShown(
         total=files.total,
+        without_arrival=found.records - len(arrival),
         last_hour=int(np.count_nonzero(np.abs(arrival - now) <= _HOUR_MS)),
         series=_series(arrival, now),
         reasons=[
@@ -109,10 +117,17 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
             for reason, each in found.most_frequent()
         ],
         records=list(_records(files, found, request)),
-        note=None
-        if found.records == files.total
-        else f"By reason, the newest {found.records:,} of {files.total:,} records are counted.",
+        note=_note(found, files.total),
     )
+
+
+def _note(found: RejectsByReason, total: int) -> str | None:
+    notes = []
+    if without := found.records - len(found.arrival):
+        notes.append(f"{counted(without, 'record')} without a readable arrival time: no hour and no chart counts them.")
+    if found.records < total:
+        notes.append(f"By reason, the newest {found.records:,} of {total:,} records are counted.")
+    return " ".join(notes) or None
 
 
 def _series(arrival: Ints, now: int) -> RejectSeries:

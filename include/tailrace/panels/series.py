@@ -49,7 +49,7 @@ def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int 
         low, high = times[0].as_py(), times[-1].as_py()
         times = pc.divide(times, _width(high - low, points))
     known = known.append_column("bucket", times)
-    wanted = [("at", "max"), *((f"of_{name}", how) for name, how in columns.items())]
+    wanted: list[tuple[str, str]] = [("at", "max"), *((f"of_{name}", how) for name, how in columns.items())]
     wanted += [(f"limitless_{name}", "any") for name in limitless]
     grouped = known.group_by("bucket", use_threads=False).aggregate(wanted).sort_by("bucket")
     named = {name: grouped[f"of_{name}_{how}"].to_pylist() for name, how in columns.items()}

@@ -6,6 +6,7 @@ on a table is looked into. A table that is whole has failed for another reason, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from tailrace.ground.errors import Damaged, Problem
+from tailrace.ground.errors import Damaged, Problem, refuse
 from tailrace.storage.layout import Layout
 from tailrace.storage.warehouses import moving_away, storage_options
 
@@ -30,13 +31,25 @@ _DAMAGED_LOG = (
 )
 """Texts by which Delta's library says that a table's log is lost in part, or damaged; others may be of a disk's."""
 
+_NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((.*?)\) in ")
+_OTHER_WRITER = (
+    "the query file, of the kind, with which the stream was deployed, and tables as this release writes them: "
+    "the table is whole, and another kind or an earlier release wrote it"
+)
+
 
 @contextmanager
 def naming_what_is_lost(layout: Layout, name: str) -> Iterator[None]:
-    """Raise `Damaged`, with the repair, where the block fails as the table's log or files are lost or damaged."""
+    """Raise `Damaged`, with the repair, where the block fails as the table's log or files are lost or damaged.
+
+    A column that the table lacks is no damage: it is `Refused`.
+    """
     try:
         yield
     except (OSError, DeltaError, pa.ArrowInvalid) as error:
+        if isinstance(error, pa.ArrowInvalid) and (missing := _NO_COLUMN.search(str(error))) is not None:
+            fault = f"the table has no column {missing[1]}"
+            raise refuse(str(layout.table(name)), fault, _OTHER_WRITER) from None
         if (problem := _problem(layout, name, error)) is not None:
             raise Damaged([problem]) from None
         raise

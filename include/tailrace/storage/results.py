@@ -99,7 +99,8 @@ class AnswerTables:
         if not self.model.can_lack_tuples or not answers.num_rows:
             return none
         where = None if part == ALL else part.late_condition(self.model, answers, self.tables.schema("late"))
-        late = self.model.explode_late(self.tables.read("late", where=where), "tuples", "arrived")
+        columns = ["key", self.model.late_time, "frontier", "tuples", "arrived"]
+        late = self.model.explode_late(self.tables.read("late", columns, where), "tuples", "arrived")
         if not late.num_rows:
             return none
         number, late_number = self.model.identity.number(answers, late)

@@ -92,6 +92,17 @@ def test_from_the_tables(tmp_path_factory, files, ledger, until):
         assert lies_in(row[0], [found.interval(TICK)])
 
 
+def test_a_ledger_of_many_gaps_is_read(there):
+    """A condition with a part for each of them would exhaust the stack of Arrow's threads."""
+    many = 30_000
+    there.late(*((arrived, 0) for arrived in range(0, 20 * many, 5_005)))
+    there._add("correction_runs", [{"arrived_from": 20 * n, "arrived_to": 20 * n + 10} for n in range(many)])
+    there.commit(20 * many)
+    found = Uncorrected.read(there.layout)
+    wanted = [arrived for arrived in range(0, 20 * many, 5_005) if arrived % 20 == 0 or arrived % 20 > 10]
+    assert sorted(found.arrived.tolist()) == wanted
+
+
 @pytest.fixture
 def there(tmp_path: Path) -> LateTables:
     return LateTables(Layout(tmp_path / "query"))

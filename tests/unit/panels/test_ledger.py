@@ -19,6 +19,7 @@ from tailrace.ground.errors import Damaged
 from tailrace.ground.times import TIME, with_times
 from tailrace.panels import ledger
 from tailrace.panels.ledger import PANEL
+from tailrace.panels.uncorrected_answers import count_late
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from warehouse import EPOCH, even, make_query, make_stream, write_files
@@ -115,6 +116,14 @@ def test_gaps_of_a_long_ledger_are_counted_each_by_itself(tmp_path, monkeypatch)
     assert answer["note"] == "the newest 30 of 50 runs, and 30 of 51 gaps"
     assert answer["gaps_late"] == sum(gap["late"] for gap in wanted), "of those that are not shown, too"
     assert answer["totals"]["corrections"] == 50
+
+
+def test_late_tuples_of_very_many_gaps_are_counted(tmp_path):
+    """A condition with a part for each of them would exhaust the stack of Arrow's threads."""
+    there, gaps = LateTables(Layout(tmp_path / "readings")), [(20 * n, 20 * n + 10) for n in range(30_000)]
+    there.late(*((arrived, 0) for arrived in range(0, 600_000, 5_005)))
+    wanted = sum(0 < arrived % 20 <= 10 for arrived in range(0, 600_000, 5_005))
+    assert count_late(there.tables, gaps).sum() == wanted > 0
 
 
 def test_what_is_late_beyond_the_commit_is_no_gap_yet(tmp_path):

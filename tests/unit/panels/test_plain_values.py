@@ -8,7 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from tailrace.panels.plain_values import LONGEST, plain, text_of
+from tailrace.panels.cells import LONGEST
+from tailrace.panels.plain_values import plain, text_of
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from local_driver import correct_here
 from panel_stream import PROMISE, SIZE, SLIDE, PanelStream, query_over, run_stream
 from tailrace.correction.promise_state import PromiseState
+from tailrace.ground.times import with_times
 from tailrace.panels import promise, right_answers, uncorrected_answers
 from tailrace.panels.promise import NOT_MEASURED, PromiseAnswer, PromiseRequest
 from warehouse import even, make_stream, write_files
@@ -145,6 +147,18 @@ def test_coverage_stands_beside_the_threshold_of_each_batch(stream, answer):
     assert answer.coverage.coverage == [row["coverage"] for row in rows]
     assert answer.coverage.threshold == [row["threshold"] for row in rows]
     assert answer.coverage.threshold_now == rows[-1]["threshold"] is not None
+
+
+def test_the_threshold_now_is_the_newest_whatever_range_is_shown(tmp_path):
+    small = _small(tmp_path, {"policy": "hybrid"} | PROMISE, corrects=False)
+    tables = small.view.tables
+    (newest,) = tables.read("metrics").sort_by([("batch", "descending"), ("task", "ascending")]).slice(0, 1).to_pylist()
+    schema, later = tables.schema("metrics"), newest["committed"] + 1
+    for batch, threshold in ((1, 0.5), (2, 0.25), (3, None)):
+        row = newest | {"batch": newest["batch"] + batch, "committed": later, "threshold": threshold}
+        tables.add("metrics", with_times(pa.Table.from_pylist([row]), schema))
+    for request in (PromiseRequest(), PromiseRequest(to=newest["committed"])):
+        assert promise.read(small.view, request).coverage.threshold_now == 0.25
 
 
 def test_the_threshold_of_a_count_is_that_of_its_promise(tmp_path):

@@ -19,6 +19,7 @@ from tailrace.panels.quarantine import QuarantineShown
 from tailrace.panels.query_view import QueryView
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
+from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
 from warehouse import EPOCH, TIME
 
@@ -52,7 +53,7 @@ BAD = {
 }
 
 
-def write(home: Path, rows: list[dict]) -> None:
+def write(home: Path, rows: list[dict], name: str = "a.parquet") -> None:
     (home / "in").mkdir(exist_ok=True)
     whole = [
         {"event_time": EPOCH, "arrival_time": EPOCH + n, "id": f"t{n}", "key": "k", "value": 1.0, "amount": 1} | row
@@ -60,7 +61,7 @@ def write(home: Path, rows: list[dict]) -> None:
     ]
     types = dict.fromkeys(("event_time", "arrival_time"), TIME) | dict.fromkeys(("id", "key"), pa.string())
     schema = pa.schema([*types.items(), ("value", pa.float64()), ("amount", pa.int64())])
-    pq.write_table(pa.Table.from_pylist(whole, schema), home / "in" / "a.parquet")
+    pq.write_table(pa.Table.from_pylist(whole, schema), home / "in" / name)
 
 
 def run(home: Path, text: str = QUERY, warehouse: str = "wh") -> QueryView:
@@ -217,6 +218,25 @@ def test_a_long_record_is_cut_with_a_mark(tmp_path):
     assert {each.record for each in shown.records} == {None, "é" * LONGEST + "… (5,000 characters in all)"}
     assert (shown.total, shown.last_hour, shown.reasons[0].last) == (2, 0, None)
     assert shown.reasons[0].line is None
+
+
+def test_the_last_hour_counts_while_every_record_is_rejected(tmp_path):
+    write(tmp_path, [{}, {}])
+    run(tmp_path)
+    rows = [{"arrival_time": EPOCH + 3 * DAY + n, "value": float("nan")} for n in range(5)]
+    write(tmp_path, [*rows, {"arrival_time": None}], "b.parquet")
+    view = run(tmp_path)
+    assert committed_until(view.layout) < EPOCH + DAY
+    shown = ask(view)
+    assert (shown.total, shown.last_hour, sum(shown.series.records), shown.without_arrival) == (6, 5, 5, 1)
+    assert shown.note == "1 record without a readable arrival time: no hour and no chart counts them."
+
+
+def test_a_record_ahead_of_the_wall_clock_is_not_now(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "wall_ms", lambda: EPOCH + DAY)
+    row = {"stream": "s", "position": "a#1", "reason": "no", "record": None}
+    view = quarantine(tmp_path, [row | {"arrival_time": (EPOCH + ms) * 1000} for ms in (0, 1, 2 * DAY)])
+    assert (ask(view).total, ask(view).last_hour) == (3, 2)
 
 
 def test_reasons_without_end_are_counted_together(tmp_path, monkeypatch):

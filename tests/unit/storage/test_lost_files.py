@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from json_stream import records_of, write_json
 from local_driver import Driver, no_spark
@@ -18,12 +19,13 @@ from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.correction.uncorrected import corrected_intervals
-from tailrace.ground.errors import Damaged
+from tailrace.ground.errors import Damaged, Refused
+from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage import checkpoint
 from tailrace.storage.layout import Layout
 from tailrace.storage.proposals import Proposals
-from tailrace.storage.results import read_answers
+from tailrace.storage.results import AnswerTables, read_answers
 from tailrace.storage.table_schemas import CORRECTION_TABLES, STREAM_TABLES
 from tailrace.storage.tables import Tables
 from warehouse import make_query, make_stream, propose, rows_of
@@ -138,6 +140,19 @@ def test_a_damaged_file_is_named_as_well(whole, layout, name):
     wrong = damage_file(layout.table(name))
     with pytest.raises(Damaged, match=wrong):
         readers(layout, query_over(whole))[name]()
+
+
+def test_a_column_that_a_table_lacks_is_no_damage(whole, layout):
+    tables = Tables(layout)
+    with pytest.raises(Refused, match=r"late: the table has no column rank\n.* the table is whole") as error:
+        tables.read("late", ["tuples", "rank"])
+    assert not isinstance(error.value, Damaged)
+    rows, path = tables.read("late").drop_columns(["frontier"]), layout.table("late")
+    shutil.rmtree(path)
+    write_deltalake(path, rows)
+    answers = AnswerTables(tables, build(query_over(whole)).answers)
+    with pytest.raises(Refused, match="late: the table has no column frontier"):
+        answers.with_coverage(answers.streamed())
 
 
 @pytest.mark.parametrize("name", CORRECTION_TABLES)
