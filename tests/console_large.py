@@ -88,7 +88,8 @@ class _Past:
         self.add("late", len(at), arrived=at, frontier=at - 3000, pane_start=at // 5000 * 5000 - MINUTE_MS,
                  tick=at // 100, key=self.keys(len(at)))  # fmt: skip
         at = np.arange(self.start // (10 * MINUTE_MS) * 10 * MINUTE_MS, self.end, 10 * MINUTE_MS)
-        self.add("quality", len(at), bucket_start=at, bucket_end=at + 10 * MINUTE_MS, off=np.arange(len(at)) % 30)
+        self.add("quality", len(at), bucket_start=at, bucket_end=at + 10 * MINUTE_MS, off=np.arange(len(at)) % 30,
+                 answers=np.full(len(at), 10 * MINUTE_MS // _STEP_MS * KEYS), corrected=np.full(len(at), 23))  # fmt: skip
         self.move_on("facts", 10_000, "version")
         self.add("facts", 10_000, version=np.arange(1, 10_001), from_tick=self.times(10_000) // 100)
         at = self.times(100_000)

@@ -33,7 +33,7 @@ from tailrace.panels.answer import AnswerRequest
 from tailrace.panels.panel import Panel
 from tailrace.panels.registry import PANELS
 
-STREAMS_S, PAINT_S, PANEL_S, MEMORY_MB = 1.0, 1.0, 2.0, 1500.0
+STREAMS_S, PAINT_S, PANEL_S, MEMORY_MB = 1.0, 1.0, 2.0, 1024.0
 REPEATS = 5
 ROOT = "/tailrace/"
 PAGES = {"Streams": ("", "#rows tbody tr"), "a query's page": (f"queries/{BIG}", "#part canvas")}
