@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast yarn mutations chaos outages steady screenshots lint format bench audit clean
+.PHONY: help setup demo test test-fast yarn mutations chaos outages steady screenshots console-load lint format bench audit clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -42,6 +42,9 @@ steady: setup ## A live stream for SECONDS=3600 at RATE=1000 rows a second, of K
 
 screenshots: setup ## Draw every page of the console, light and dark, laptop and phone, into OUTPUT=build/screenshots; ONLY=streams: those with this in their name
 	@PYTHONPATH=include:tests $(BIN)/python tools/screenshots.py --output $(or $(OUTPUT),build/screenshots) $(if $(ONLY),--only $(ONLY))
+
+console-load: setup ## Measure the console over 200 queries of 30 days, one with 10 M answers: pages, panels, memory, each beside its limit
+	@PYTHONPATH=include:tests $(BIN)/python tools/console_load.py
 
 lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .

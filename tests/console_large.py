@@ -1,0 +1,140 @@
+"""A large warehouse for the console: 200 queries of 30 days, one of which has ten million answers.
+
+That one has 100,000 rows of batches, and corrections, late tuples and rejected records to match; the others are copies
+of what it was before, with 30 files a table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import console_warehouse
+from console_warehouse import MINUTE_MS, Warehouse
+from tailrace.ground.times import with_times
+from tailrace.storage.tables import Tables
+
+QUERIES, DAYS, KEYS = 200, 30, 1000
+BIG = "speeds"
+"""The query with large tables."""
+HOUR_MS, DAY_MS = 60 * MINUTE_MS, 24 * 60 * MINUTE_MS
+_STEP_MS = 255_000  # from one window with answers to the next: ten million of them in all days
+_FILE_ROWS = 300_000
+
+
+class _Past:
+    """Adds the past to the tables of a query that ran for half an hour, whose batches and facts come after it."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self.tables = Tables(warehouse.layout(BIG))
+        self.end = warehouse.now_ms - HOUR_MS
+        self.start = self.end - DAYS * DAY_MS
+        self.draw = np.random.default_rng(1)
+
+    def times(self, rows: int) -> np.ndarray:
+        """Times of so many things, evenly over all days."""
+        return np.linspace(self.start, self.end, rows, endpoint=False).astype(np.int64)
+
+    def add(self, name: str, rows: int, **columns: Any) -> None:
+        """Append rows in files as a compaction leaves them; what is not given is as in the table's newest row."""
+        schema = self.tables.schema(name)
+        there = self.tables.read(name)
+        like = there.slice(there.num_rows - 1) if there.num_rows else pa.table({c: [None] for c in schema.names})
+        for first in range(0, rows, _FILE_ROWS):
+            part = slice(first, first + _FILE_ROWS)
+            table = like.take(np.zeros(min(_FILE_ROWS, rows - first), np.int64))
+            for column, values in columns.items():
+                table = table.set_column(table.schema.get_field_index(column), column, pa.array(values[part]))
+            self.tables.add(name, with_times(table, schema))
+
+    def move_on(self, name: str, by: int, *columns: str) -> None:
+        """Add to numbers of all rows, and leave each in a file with the rows that have the same first number."""
+        table, rows = self.tables.open(name), self.tables.read(name)
+        for column in columns:
+            rows = rows.set_column(rows.schema.get_field_index(column), column, pc.add(rows[column], by))
+        table.delete()
+        for number in pc.unique(rows[columns[0]]):
+            part = rows.filter(pc.equal(rows[columns[0]], number))
+            self.tables.add(name, with_times(part, self.tables.schema(name)))
+
+    def keys(self, rows: int) -> np.ndarray:
+        return np.array([f"s{key:04d}" for key in range(KEYS)])[self.draw.integers(0, KEYS, rows)]
+
+    def build(self) -> None:
+        """Write all of it."""
+        self._batches(100_000)
+        windows = np.arange(self.start // 5000 * 5000, self.end, _STEP_MS)
+        per_file = _FILE_ROWS // KEYS
+        names = np.array([f"s{key:04d}" for key in range(KEYS)])
+        for first in range(0, len(windows), per_file):
+            starts = np.repeat(windows[first : first + per_file], KEYS)
+            self._answers("results", starts, np.tile(names, len(starts) // KEYS), 3000)
+        starts = np.sort(self.draw.choice(windows, 100_000))
+        hours = (starts - starts[0]) // HOUR_MS
+        self._answers("corrections", starts, self.keys(len(starts)), 2 * HOUR_MS, interval=self._interval(hours))
+        at = np.arange(self.start, self.end, HOUR_MS)
+        runs = {"arrived_from": at, "arrived_to": at + HOUR_MS, "started_at": at + 2 * HOUR_MS}
+        self.add("correction_runs", len(at), interval=self._interval(np.arange(len(at))), as_of=at + HOUR_MS, **runs)
+        at = self.times(300_000)
+        self.add("late", len(at), arrived=at, frontier=at - 3000, pane_start=at // 5000 * 5000 - MINUTE_MS,
+                 tick=at // 100, key=self.keys(len(at)))  # fmt: skip
+        at = np.arange(self.start // (10 * MINUTE_MS) * 10 * MINUTE_MS, self.end, 10 * MINUTE_MS)
+        self.add("quality", len(at), bucket_start=at, bucket_end=at + 10 * MINUTE_MS, off=np.arange(len(at)) % 30,
+                 answers=np.full(len(at), 10 * MINUTE_MS // _STEP_MS * KEYS), corrected=np.full(len(at), 23))  # fmt: skip
+        self.move_on("facts", 10_000, "version")
+        self.add("facts", 10_000, version=np.arange(1, 10_001), from_tick=self.times(10_000) // 100)
+        at = self.times(100_000)
+        kinds = np.array([f"column value: not a number, but {word!r}" for word in "abcdefghij"])
+        self.add("quarantine", len(at), arrival_time=at, reason=kinds[np.arange(len(at)) % 10],
+                 stream=np.full(len(at), "readings"), position=np.arange(len(at)).astype(str),
+                 record=np.full(len(at), json.dumps({"value": "x" * 200})))  # fmt: skip
+
+    def _batches(self, rows: int) -> None:
+        at = self.times(rows // 2).repeat(2)
+        batch = np.arange(rows // 2).repeat(2)
+        self.move_on("metrics", rows // 2, "batch")
+        self.move_on("segments", rows // 2, "batch")
+        self.add("metrics", rows, batch=batch, task=np.arange(rows) % 2, committed=at, t_max=at - 500, newest_event=at,
+                 frontier=at - 4000, k_ms=self.draw.integers(2000, 8000, rows), newest_tick=at // 100,
+                 complete_tick=at // 100 - 1, coverage=self.draw.uniform(0.9, 1, rows),
+                 latency_ms=self.draw.uniform(2000, 9000, rows), late=self.draw.integers(0, 9, rows))  # fmt: skip
+        at = self.times(rows)
+        path = np.array([f"/data/part-{number:06d}.parquet" for number in range(rows)])
+        self.add("segments", rows, batch=batch, ordinal=np.arange(rows) % 2, path=path, ingested_ms=at,
+                 before_tick=at // 100, min_event=at - 60_000, max_event=at)  # fmt: skip
+
+    def _answers(self, name: str, starts: np.ndarray, keys: np.ndarray, after_ms: int, **columns: Any) -> None:
+        at = starts + 20_000 + after_ms
+        self.add(name, len(starts), key=keys, window_start=starts, window_end=starts + 20_000, as_of=at, emitted_at=at,
+                 value=self.draw.normal(250, 40, len(starts)), tuples=self.draw.integers(80, 120, len(starts)),
+                 k_ms=self.draw.integers(2000, 8000, len(starts)), **columns)  # fmt: skip
+
+    def _interval(self, hours: np.ndarray) -> np.ndarray:
+        bounds = [datetime.fromtimestamp(self.start // 1000 + 3600 * hour, UTC).isoformat() for hour in range(2000)]
+        return np.array([f"arrival [{bounds[hour]}, {bounds[hour + 1]})" for hour in hours])
+
+
+def build(home: Path) -> Warehouse:
+    """Write the whole warehouse."""
+    warehouse = Warehouse(home, int(time.time()) * 1000)
+    console_warehouse.speeds(warehouse)
+    for number in range(1, QUERIES):
+        name = f"copy{number:03d}"
+        shutil.copytree(warehouse.layout(BIG).home, warehouse.layout(name).home, copy_function=os.link)
+        for file in (warehouse.layout(name).manifest_file, warehouse.layout(name).deployed):
+            text = file.read_text()
+            file.unlink()  # it is the other query's too
+            file.write_text(text.replace(f'"{BIG}"', f'"{name}"').replace(f"name: {BIG}", f"name: {name}"))
+        declared = (warehouse.queries / f"{BIG}.yaml").read_text()
+        (warehouse.queries / f"{name}.yaml").write_text(declared.replace(f"name: {BIG}", f"name: {name}"))
+    _Past(warehouse).build()
+    return warehouse
