@@ -356,7 +356,7 @@ MUTATIONS = (
         "promise: the threshold now is the newest one of all",
         "panels/promise.py",
         'rows.sort_by("batch")["threshold"][-1]',
-        'rows["threshold"][0]',
+        'rows.sort_by("batch")["threshold"][0]',
         (f"{PROMISE}::test_the_threshold_now_is_the_newest_whatever_range_is_shown",),
     ),
     Mutation(
