@@ -85,38 +85,89 @@ class _Past:
         runs = {"arrived_from": at, "arrived_to": at + HOUR_MS, "started_at": at + 2 * HOUR_MS}
         self.add("correction_runs", len(at), interval=self._interval(np.arange(len(at))), as_of=at + HOUR_MS, **runs)
         at = self.times(300_000)
-        self.add("late", len(at), arrived=at, frontier=at - 3000, pane_start=at // 5000 * 5000 - MINUTE_MS,
-                 tick=at // 100, key=self.keys(len(at)))  # fmt: skip
+        self.add(
+            "late",
+            len(at),
+            arrived=at,
+            frontier=at - 3000,
+            pane_start=at // 5000 * 5000 - MINUTE_MS,
+            tick=at // 100,
+            key=self.keys(len(at)),
+        )
         at = np.arange(self.start // (10 * MINUTE_MS) * 10 * MINUTE_MS, self.end, 10 * MINUTE_MS)
-        self.add("quality", len(at), bucket_start=at, bucket_end=at + 10 * MINUTE_MS, off=np.arange(len(at)) % 30,
-                 answers=np.full(len(at), 10 * MINUTE_MS // _STEP_MS * KEYS), corrected=np.full(len(at), 23))  # fmt: skip
+        self.add(
+            "quality",
+            len(at),
+            bucket_start=at,
+            bucket_end=at + 10 * MINUTE_MS,
+            off=np.arange(len(at)) % 30,
+            answers=np.full(len(at), 10 * MINUTE_MS // _STEP_MS * KEYS),
+            corrected=np.full(len(at), 23),
+        )
         self.move_on("facts", 10_000, "version")
         self.add("facts", 10_000, version=np.arange(1, 10_001), from_tick=self.times(10_000) // 100)
         at = self.times(100_000)
         kinds = np.array([f"column value: not a number, but {word!r}" for word in "abcdefghij"])
-        self.add("quarantine", len(at), arrival_time=at, reason=kinds[np.arange(len(at)) % 10],
-                 stream=np.full(len(at), "readings"), position=np.arange(len(at)).astype(str),
-                 record=np.full(len(at), json.dumps({"value": "x" * 200})))  # fmt: skip
+        self.add(
+            "quarantine",
+            len(at),
+            arrival_time=at,
+            reason=kinds[np.arange(len(at)) % 10],
+            stream=np.full(len(at), "readings"),
+            position=np.arange(len(at)).astype(str),
+            record=np.full(len(at), json.dumps({"value": "x" * 200})),
+        )
 
     def _batches(self, rows: int) -> None:
         at = self.times(rows // 2).repeat(2)
         batch = np.arange(rows // 2).repeat(2)
         self.move_on("metrics", rows // 2, "batch")
         self.move_on("segments", rows // 2, "batch")
-        self.add("metrics", rows, batch=batch, task=np.arange(rows) % 2, committed=at, t_max=at - 500, newest_event=at,
-                 frontier=at - 4000, k_ms=self.draw.integers(2000, 8000, rows), newest_tick=at // 100,
-                 complete_tick=at // 100 - 1, coverage=self.draw.uniform(0.9, 1, rows),
-                 latency_ms=self.draw.uniform(2000, 9000, rows), late=self.draw.integers(0, 9, rows))  # fmt: skip
+        self.add(
+            "metrics",
+            rows,
+            batch=batch,
+            task=np.arange(rows) % 2,
+            committed=at,
+            t_max=at - 500,
+            newest_event=at,
+            frontier=at - 4000,
+            k_ms=self.draw.integers(2000, 8000, rows),
+            newest_tick=at // 100,
+            complete_tick=at // 100 - 1,
+            coverage=self.draw.uniform(0.9, 1, rows),
+            latency_ms=self.draw.uniform(2000, 9000, rows),
+            late=self.draw.integers(0, 9, rows),
+        )
         at = self.times(rows)
         path = np.array([f"/data/part-{number:06d}.parquet" for number in range(rows)])
-        self.add("segments", rows, batch=batch, ordinal=np.arange(rows) % 2, path=path, ingested_ms=at,
-                 before_tick=at // 100, min_event=at - 60_000, max_event=at)  # fmt: skip
+        self.add(
+            "segments",
+            rows,
+            batch=batch,
+            ordinal=np.arange(rows) % 2,
+            path=path,
+            ingested_ms=at,
+            before_tick=at // 100,
+            min_event=at - 60_000,
+            max_event=at,
+        )
 
     def _answers(self, name: str, starts: np.ndarray, keys: np.ndarray, after_ms: int, **columns: Any) -> None:
         at = starts + 20_000 + after_ms
-        self.add(name, len(starts), key=keys, window_start=starts, window_end=starts + 20_000, as_of=at, emitted_at=at,
-                 value=self.draw.normal(250, 40, len(starts)), tuples=self.draw.integers(80, 120, len(starts)),
-                 k_ms=self.draw.integers(2000, 8000, len(starts)), **columns)  # fmt: skip
+        self.add(
+            name,
+            len(starts),
+            key=keys,
+            window_start=starts,
+            window_end=starts + 20_000,
+            as_of=at,
+            emitted_at=at,
+            value=self.draw.normal(250, 40, len(starts)),
+            tuples=self.draw.integers(80, 120, len(starts)),
+            k_ms=self.draw.integers(2000, 8000, len(starts)),
+            **columns,
+        )
 
     def _interval(self, hours: np.ndarray) -> np.ndarray:
         bounds = [datetime.fromtimestamp(self.start // 1000 + 3600 * hour, UTC).isoformat() for hour in range(2000)]
