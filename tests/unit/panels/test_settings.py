@@ -38,12 +38,6 @@ K_MS = (700, 300)
 
 DEPLOYED = "its stream runs, or will go on with, what was deployed"
 
-DEPLOYED = "its stream runs, or will go on with, what was deployed"
-
-DEPLOYED = "its stream runs, or will go on with, what was deployed"
-
-DEPLOYED = "its stream runs, or will go on with, what was deployed"
-
 
 @pytest.fixture(scope="module")
 def deployed(tmp_path_factory):
