@@ -21,7 +21,7 @@ from pathlib import Path
 from guards import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[1]
-_PARTS = ("include", "tests", "samples", "spark_apps", "dags", "pyproject.toml", "README.md")
+_PARTS = ("include", "tests", "samples", "spark_apps", "dags", "plugins", "pyproject.toml", "README.md")
 _TIMEOUT_S = 600  # more than a broker may take to start
 _FAILED = 1  # pytest's exit code for tests that ran and failed; others tell of errors of the call
 
