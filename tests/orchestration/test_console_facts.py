@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
@@ -30,9 +31,14 @@ def reads(monkeypatch):
         return TableFacts(late_hour=len(reads))
 
     monkeypatch.setattr(TableFacts, "read", staticmethod(read))
-    reads_may = {"reads": reads, "may": may}
-    yield reads_may
+    pools = []
+    monkeypatch.setattr(
+        table_facts, "ThreadPoolExecutor", lambda *each: pools.append(ThreadPoolExecutor(*each)) or pools[-1]
+    )
+    yield {"reads": reads, "may": may}
     may.set()
+    for pool in pools:
+        pool.shutdown()  # what one test has begun to read, the next one would count
 
 
 def late(kept, layout, wait_s=LONG_S):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailrace.cli.explanation import explanation
+from tailrace.panels.explanation import explanation
 from tailrace.query.loading import parse
 from unit.query.test_promise_names import HEAD, SHORT, query_of
 

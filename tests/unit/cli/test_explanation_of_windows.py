@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.cli.explanation import explanation
+from tailrace.panels.explanation import explanation
 from tailrace.query.loading import load
 from unit.query.test_loading import GOOD, write
 
