@@ -1,4 +1,4 @@
-"""What `tailrace explain` prints beside the explanation of a query: its two forms, and a sample of its source."""
+"""The two forms of a query and a sample of its source, which `tailrace explain` prints beside the explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the picture of a query shows: the answers of four panels of its page."""
+"""The data of a query's picture: the answers of four panels of its page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user can do with a query: requests to Airflow's own API, which the page sends as this user.
+"""The actions of a user on a query: requests to Airflow's own API, which the page sends as this user.
 
 So Airflow decides who may, keeps its record of who did, and refuses requests that another site forges: a cookie that
 such a site sends along (SameSite=Lax) comes with no JSON. No route of the console changes anything.

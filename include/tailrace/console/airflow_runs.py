@@ -1,4 +1,4 @@
-"""What Airflow has on record of runs, asked of its database, as its own routes do."""
+"""Reads the states of runs from Airflow's database, as its own routes do."""
 
 from __future__ import annotations
 

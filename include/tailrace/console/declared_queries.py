@@ -1,4 +1,4 @@
-"""The queries that the console knows: declared ones, those with a stream in the warehouse, those on the driver host."""
+"""The queries that the console knows: declared ones, refused ones, and ones with a stream in the warehouse."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ QUERIES = DeclaredQueries()
 
 @dataclass(frozen=True)
 class Known:
-    """All queries by name, those included whose files are refused; and what is wrong with these.
+    """The queries by name, also the ones whose files are refused, with the faults of these.
 
     A refused file counts as the one of the query that it is called after.
 

@@ -1,4 +1,4 @@
-"""What a route answers where it can't answer: the problems as JSON, and whether they may pass."""
+"""The answers of routes that fail: the problems as JSON, and whether they may pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may see what: a query's pages take the rights to its stream's DAG, by Airflow's auth manager."""
+"""The rights that pages need: a query's page takes the right to its stream's DAG, by Airflow's auth manager."""
 
 from __future__ import annotations
 

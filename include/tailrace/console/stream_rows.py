@@ -36,7 +36,7 @@ class State(Shown):
 
 
 class StreamRow(Shown):
-    """What Streams says of a query."""
+    """A row of the page Streams."""
 
     name: str
     kind: str | None

@@ -1,4 +1,4 @@
-"""What a query's tables say for its row of Streams: kept for a minute, and read in the background when it is older.
+"""The facts of a query's tables for its row of Streams: kept for a minute, and read in the background when older.
 
 So the page comes at once, however many queries there are and whatever their tables cost to open.
 """
@@ -39,14 +39,14 @@ class Promise(Shown):
 
 
 class LastCorrection(Shown):
-    """When a correction last ran, in ms, and how many late tuples it took."""
+    """The time of the last correction, in ms, and the number of late tuples that it took."""
 
     at: int | None
     late: int | None
 
 
 class TableFacts(Shown):
-    """What the tables of a query say; a count is null where there is no such table yet.
+    """The facts of a query's tables; a count is null where there is no such table yet.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def _without_arrival(tables: Tables, since_ms: int) -> int:
 
 @dataclass
 class _Kept:
-    """What was last read of a query, when, and the reading under way."""
+    """The newest facts of a query, the time of their reading, and the reading under way."""
 
     facts: TableFacts | None = None
     read_s: float = 0.0
@@ -124,7 +124,7 @@ class KeptFacts:
     def __init__(self, fresh_s: float = _FRESH_S) -> None:
         self._fresh_s = fresh_s
         self._lock, self._kept = threading.Lock(), dict[Location, _Kept]()
-        self._readers = ThreadPoolExecutor(_READERS, "tables")
+        self._readers, self._behind = ThreadPoolExecutor(_READERS, "tables"), ThreadPoolExecutor(1, "queue")
         self._queue, self._is_reading = dict[Location, Layout](), False
 
     def get(self, layouts: Iterable[Layout], wait_s: float) -> list[TableFacts | None]:
@@ -158,18 +158,18 @@ class KeptFacts:
             self._queue.update({layout.home: layout for layout in islice(layouts, _MOST_QUERIES)})
             is_idle, self._is_reading = not self._is_reading, True
         if is_idle:
-            self._read_next()
+            self._behind.submit(self._read_queue)
 
-    def _read_next(self, _: Future[None] | None = None) -> None:
-        with self._lock:
-            while self._queue:
+    def _read_queue(self) -> None:
+        """Read what is queued, one query after the other, until nothing is."""
+        while True:
+            with self._lock:
+                if not self._queue:
+                    self._is_reading = False
+                    return
                 kept = self._current(self._queue.pop(next(iter(self._queue))))
-                if kept.reading is not None and not kept.reading.done():
-                    break
-            else:
-                self._is_reading = False
-                return
-        kept.reading.add_done_callback(self._read_next)
+            if kept.reading is not None:
+                wait([kept.reading])
 
     def _current(self, layout: Layout) -> _Kept:
         kept = self._kept.setdefault(layout.home, _Kept())

@@ -1,4 +1,4 @@
-"""What is true of a query now: how far it is, its coverage, its promise; also from a process of its own.
+"""Reads the progress, the coverage and the promise of a query; also from a process of its own.
 
     python -m tailrace.correction.query_facts WAREHOUSE/QUERY
 

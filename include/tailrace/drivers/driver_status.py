@@ -56,7 +56,7 @@ class DriverStatus:
 
     @property
     def problems(self) -> dict[str, str]:
-        """What is wrong by the driver's last report, by names that stay; lines after the first are indented."""
+        """The problems in the driver's last report, by names that stay; lines after the first are indented."""
         if self.reported is None:
             return {}
         found = {text.partition("\n")[0]: f"{text}{self._outcome}" for text in self.reported.problems}
@@ -64,7 +64,7 @@ class DriverStatus:
 
     @property
     def _outcome(self) -> str:
-        """What becomes of a driver with a problem, as a further line; nothing where it is over already."""
+        """The outcome of a problem for its driver, as a further line; nothing where the driver is over already."""
         if self.reported is None or not self.driver.alive:
             return ""
         if self.reported.gives_up_ms is not None:

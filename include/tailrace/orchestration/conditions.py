@@ -1,4 +1,4 @@
-"""What is wrong with a stream: each thing is warned of once when it begins, and reported once when it is over."""
+"""Warns of each problem of a stream once when it begins, and reports once that it is over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Line(NamedTuple):
 
 
 class Conditions:
-    """What is wrong at present, by name."""
+    """The present problems, by name."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What the events of a query's assets hold, where Airflow shows it: the promise, the coverage, the progress."""
+"""Adds the promise, the coverage and the progress of a query to the events of its assets, where Airflow shows them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the pages and plots of a query show, read from its tables as plain data. No Spark, no Airflow."""
+"""The data of a query's pages and plots, read from its tables as plain values. No Spark, no Airflow."""

@@ -115,7 +115,7 @@ def read(view: QueryView, request: AnswerRequest) -> OneAnswer:
     Raises
     ------
     Refused
-        When the id is that of no answer.
+        When no answer has the id.
     """
     if not view.tables.has("results"):
         return OneAnswer(note="There are no answers yet: the stream has not begun.")

@@ -1,4 +1,4 @@
-"""Why an answer is as it is now, in plain words: what the stream gave, and what each correction made of it."""
+"""Explains one answer in plain words: what the stream gave, and what each correction made of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All versions of some answers, and the stream's beside the latest one, row by row."""
+"""Reads all versions of some answers, and pairs the stream's with the latest one, row by row."""
 
 from __future__ import annotations
 

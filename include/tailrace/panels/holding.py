@@ -1,4 +1,4 @@
-"""What holds the ticks, or the frontier, of a query back."""
+"""Finds the stream that holds the ticks, or the frontier, of a query back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tailrace.ground.duration import format_duration, format_time
 
 
 class StreamState(NamedTuple):
-    """How far a stream has come.
+    """The progress of one stream.
 
     Attributes
     ----------

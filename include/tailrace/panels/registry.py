@@ -16,4 +16,4 @@ PANELS: tuple[Panel, ...] = (
     kind.PANEL,
     settings.PANEL,
 )
-"""All panels. Their addresses, their rights and their tests follow from this."""
+"""The panels, from which addresses, rights and tests follow."""

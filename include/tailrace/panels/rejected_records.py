@@ -19,7 +19,7 @@ from tailrace.storage.rejections import without_values
 from tailrace.storage.tables import Tables
 
 OTHERS = "other reasons"
-"""What stands for all reasons beyond the first hundred."""
+"""The name that stands for all reasons beyond the first hundred."""
 
 _MOST_REASONS = 100
 _AT_ONCE = 16_384  # records

@@ -14,7 +14,7 @@ POINTS = 600
 """The largest number of points of a series: a chart has hardly more pixels."""
 
 How = Literal["sum", "min", "max", "mean", "first", "last"]
-"""What a point has of its bucket. Where the smallest or the greatest value is the worst, it is the one to take."""
+"""The value that a point takes from its bucket: the smallest or the greatest where that is the worst."""
 
 
 def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int = POINTS) -> dict[str, list[Any]]:

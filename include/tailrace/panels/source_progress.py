@@ -1,4 +1,4 @@
-"""How far each partition of a stream's source, and each of its newest files, was read."""
+"""Reads how far each partition of a stream's source, and each of its newest files, was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far each stream of a query has come, with its late tuples by segment, and which one holds the others back."""
+"""Reads the progress of each stream of a query, its late tuples by segment, and which stream holds the others back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When answers were emitted, by the wall clock: how far a stream was behind over time."""
+"""Reads when answers were emitted, by the wall clock: how far a stream was behind over time."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tailrace.ground.object_path import Location
 
 Commit = tuple[int, object]
-"""A commit of a table: its version, and a stamp of its file, which tells a table from one that was begun again."""
+"""A commit of a table: its version, and a stamp of its file, which differs once a table was begun again."""
 
 
 def newest_commit(path: Location) -> Commit | None:

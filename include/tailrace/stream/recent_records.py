@@ -1,4 +1,4 @@
-"""How many of the newest records were accepted and rejected: totals over a stream's life hide what goes wrong now."""
+"""Counts the newest records, accepted and rejected: totals over a stream's life hide what goes wrong now."""
 
 from __future__ import annotations
 

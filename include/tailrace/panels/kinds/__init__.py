@@ -1,1 +1,1 @@
-"""What the panel `kind` shows of each of the four kinds: a file for each."""
+"""The panel `kind`, with a file for each of the four kinds."""

@@ -1,4 +1,4 @@
-"""What the panel `kind` shows of an aggregate: each column of its answers."""
+"""The panel `kind` of an aggregate: each column of its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the panel `kind` shows of an EMD join: the load of its tasks, the boundaries of their spans, and its filters."""
+"""The panel `kind` of an EMD join: the load of its tasks, the boundaries of their spans, and its filters."""
 
 from __future__ import annotations
 

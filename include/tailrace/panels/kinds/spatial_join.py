@@ -1,4 +1,4 @@
-"""What the panel `kind` shows of a spatial join: a map of the pairs found by cell, and the dimension table."""
+"""The panel `kind` of a spatial join: a map of the pairs found by cell, and the dimension table."""
 
 from __future__ import annotations
 

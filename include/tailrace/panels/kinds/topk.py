@@ -1,4 +1,4 @@
-"""What the panel `kind` shows of a top-k query: its newest rankings, as corrected beside as streamed."""
+"""The panel `kind` of a top-k query: its newest rankings, as corrected beside as streamed."""
 
 from __future__ import annotations
 
