@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast yarn mutations chaos outages steady screenshots console-load lint format bench audit clean
+.PHONY: help setup demo test test-fast timed clusters mutations chaos outages steady screenshots console-load docs lint format bench audit wheel clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -15,18 +15,20 @@ help: ## Say what there is
 setup: ## Bring what is missing: the locked environment in .venv, and Java
 	@PYTHON=$(PYTHON) sh tools/setup.sh
 
-demo: setup ## Start Airflow, stream flights, correct them, check every answer; BOUNDED=1 ends then, GAME2=1, TOPK=1, EMD=1 and SPATIAL=1 add streams; CLUSTER=1 runs on a Spark cluster; START_S=900: so long may Airflow take to start
-	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
+demo: setup ## Start Airflow, stream flights, correct them, check every answer; BOUNDED=1 ends then, GAME2=1, TOPK=1, EMD=1, SPATIAL=1 and KAFKA=1 add streams; CLUSTER=1 runs on a Spark cluster; START_S=900: so long may Airflow take to start
+	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(KAFKA),--kafka) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
 
-test: setup lint ## All tests (with Spark), the linters and the type checker
-	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder -m "not alone and not yarn"
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m alone  # these measure how soon things are back
+test: setup lint ## All tests (with Spark) except `make clusters`, the linters and the type checker; EXAMPLES=4 draws eight times as many examples of the costly properties
+	$(if $(EXAMPLES),TAILRACE_EXAMPLES=$(EXAMPLES)) $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder -m "not clusters"
 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not spark and not slow" tests/unit
 
-yarn: setup ## A driver in cluster mode on a real YARN of this machine: killed, started again, stopped, and held against the oracle; minutes
-	$(BIN)/python -m pytest tests/yarn
+timed: setup ## The end-to-end tests with their limits of a minute, for a quiet machine: a driver is back, an alert comes, late tuples are corrected
+	TAILRACE_TIMED=1 $(BIN)/python -m pytest -m timed tests/e2e
+
+clusters: setup ## What starts clusters of several servers, for minutes: Spark's own master and workers, the services of docker-compose.yaml as processes, a YARN
+	$(BIN)/python -m pytest -m clusters tests/spark/test_cluster.py tests/e2e/test_compose.py tests/yarn
 
 mutations: setup ## Take each guard out of a copy of the tree, and see a quick test go red without it
 	$(BIN)/python tools/mutations.py
@@ -34,8 +36,8 @@ mutations: setup ## Take each guard out of a copy of the tree, and see a quick t
 chaos: setup ## Random kills of a live stream for SECONDS=150, by SEED=1, of KIND=aggregate (topk, emd_join, spatial_join); then an oracle counts what is lost, doubled or wrong
 	@PYTHONPATH=include:tests $(BIN)/python tools/chaos --seconds $(or $(SECONDS),150) --seed $(or $(SEED),1) --kind $(or $(KIND),aggregate)
 
-outages: setup ## PARTS=postgres,kafka,… of the platform are away for SECONDS=120 each, HOW=stop,kill, beside a live stream of SEED=1; then an oracle counts what is lost, doubled or wrong
-	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/outages.py --seconds $(or $(SECONDS),120) $(if $(PARTS),--parts $(PARTS)) $(if $(HOW),--how $(HOW)) --seed $(or $(SEED),1)
+outages: setup ## PARTS=postgres,kafka,… of the platform are away for SECONDS=120 each, HOW=stop,kill, beside a live stream of SEED=1; then an oracle counts what is lost, doubled or wrong; PLACES=postgres,kafka,current: the places of a stream's answers instead, which readers poll all the time
+	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/$(if $(PLACES),place_outages.py --places $(PLACES),outages.py $(if $(PARTS),--parts $(PARTS))) --seconds $(or $(SECONDS),120) $(if $(HOW),--how $(HOW)) --seed $(or $(SEED),1)
 
 steady: setup ## A live stream for SECONDS=3600 at RATE=1000 rows a second, of KIND=aggregate; how memory, state and lag grow; how soon answers come; BURST=10, HOT=0.9 and BATCH_ROWS=2000 load it unevenly; EVERY=0.1 s comes a file; ENGINE=local; PLOT=file.png draws them
 	@PYTHONPATH=include:tests $(BIN)/python tools/chaos/steady.py --seconds $(or $(SECONDS),3600) --rate $(or $(RATE),1000) --kind $(or $(KIND),aggregate) $(if $(BURST),--burst $(BURST)) $(if $(HOT),--hot $(HOT)) $(if $(BATCH_ROWS),--batch-rows $(BATCH_ROWS)) $(if $(EVERY),--every $(EVERY)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PLOT),--plot $(PLOT))
@@ -45,6 +47,11 @@ screenshots: setup ## Draw every page of the console, light and dark, laptop and
 
 console-load: setup ## Measure the console over 200 queries of 30 days, one with 10 M answers: pages, panels, memory, each beside its limit
 	@PYTHONPATH=include:tests $(BIN)/python tools/console_load.py
+
+docs: setup ## Build the documentation with warnings as errors, and serve it on this machine at PORT=8000 until Ctrl-C; BUILD=1 only builds it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file tools/docs_site/mkdocs.yml
+	@echo "the documentation stands in build/site; begin with build/site/index.html"
+	@$(if $(BUILD),:,echo "http://127.0.0.1:$(or $(PORT),8000)/ until Ctrl-C"; exec $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site $(or $(PORT),8000))
 
 lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .
@@ -64,6 +71,9 @@ bench: setup ## Measure `aggregate` and `topk` beside Spark's own windows, and t
 
 audit: setup ## Ask PyPI's advisories about every package of the lock; needs the network, and ends with 1 if one is known
 	@sh tools/audit.sh
+
+wheel: setup ## Build the wheel into build/wheel, check it, install it alone, and run an example there; needs the network
+	@sh tools/wheel.sh
 
 clean: ## Remove what was made here: environment, caches, builds; tables in warehouse/ stay
 	rm -rf .venv .hypothesis .pytest_cache .mypy_cache .ruff_cache build include/*.egg-info

@@ -17,7 +17,7 @@ from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.planning import single
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.windows.panes import Rows
+from tailrace.windows.panes import KeyedRows
 from tailrace.windows.windows import Windows
 
 NUMBERS = ("sum", "count", "avg", "min", "max", "median", "quantile")
@@ -57,14 +57,14 @@ def summary_of(function: str, q: float | None = None) -> AmendedAggregates:
     return AmendedAggregates((NamedAggregate("value", function, values, parameters, True),))
 
 
-def accumulated(summary: Aggregates, rows: Rows) -> Rows:
+def accumulated(summary: Aggregates, rows: KeyedRows) -> KeyedRows:
     """Rows with `tuples` and `total`, of which no value is null, with the accumulators of a summary in their place."""
     counts, total = rows.columns["tuples"], rows.columns["total"]
     columns = {name: total if dtype == pa.float64() else counts for name, dtype in summary.types.items()}
-    return Rows(rows.key, rows.time, columns)
+    return KeyedRows(rows.key, rows.time, columns)
 
 
-def answered(summary: Aggregates, windows: Rows) -> list[tuple[int, int, int, Any]]:
+def answered(summary: Aggregates, windows: KeyedRows) -> list[tuple[int, int, int, Any]]:
     """Key, end, tuples and answer of windows, sorted."""
     batch = pa.RecordBatch.from_pydict(windows.columns)
     values = summary.finish(batch)["value"].to_pylist()

@@ -60,19 +60,20 @@ def window_pairs(home: Path) -> Query:
     )
 
 
-def table_pairs(home: Path) -> Query:
+def table_pairs(home: Path, on_no_match: str = "drop") -> Query:
+    """A join with a zone in which every third tuple lies."""
     (home / "table.geojson").write_text(TABLE)
     for number in range(PARTS):
         times = [EPOCH + 1000 * number + 20 * row for row in range(30)]
         records = [
-            {"event_time": at, "arrival_time": at, "id": f"t{number}-{row}", "value": "POINT (1 1)"}
+            {"event_time": at, "arrival_time": at, "id": f"t{number}-{row}", "value": f"POINT (1 {1 + row % 3})"}
             for row, at in enumerate(times)
         ]
         (home / "in").mkdir(exist_ok=True)
         write_json(records, home / "in", number)
     stream = {"source": {"format": "json", "path": str(home / "in")}, "id": "id"}
     section = {"join": "table", "geometry": {"left": {"wkt": "value"}}, "crs": "planar", "relation": "within"}
-    section |= {"table": {"path": str(home / "table.geojson"), "id": "id"}}
+    section |= {"table": {"path": str(home / "table.geojson"), "id": "id", "on_no_match": on_no_match}}
     return declared_query(
         {
             "name": "readings",
@@ -90,4 +91,5 @@ MAKERS = {
     "interval": lambda home: pairs(home, "spatial_join"),
     "window pairs": window_pairs,
     "table": table_pairs,
+    "table with unmatched tuples": lambda home: table_pairs(home, "null"),
 }

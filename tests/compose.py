@@ -15,7 +15,7 @@ import psutil
 import yaml
 
 from tailrace.drivers import fence
-from tailrace.drivers.embedded import free_port
+from tailrace.drivers.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docker-compose.yaml"

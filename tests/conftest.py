@@ -1,4 +1,4 @@
-"""What holds in all tests: commands in the tests' own process end by `SystemExit`, and no example has a deadline.
+"""What holds in all tests: a command ends by `SystemExit`, its interruption ends with the test, no example is timed.
 
 Several processes are given the longest tests first (`balance.py`).
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from balance import hand_out, read_durations, record_durations, unit_of
+from group_fixtures import GroupFixtures
 from tailrace.cli import leaving
+from tailrace.ground.interruptions import forget_interruptions
 
 settings.register_profile("busy", deadline=None)  # a busy machine makes no test red
 settings.load_profile("busy")
@@ -23,11 +26,20 @@ def command_ends_by_system_exit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaving, "leave", lambda code, waits=True: sys.exit(code))
 
 
+@pytest.fixture(autouse=True)
+def interruption_ends_with_its_test() -> Iterator[None]:
+    """Forget a signal that a test sent to a command in this process: else a later test that retries would end by it."""
+    yield
+    forget_interruptions()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-durations", action="store_true", help="write how long tests took to durations.json")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(GroupFixtures())
     if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(DurationRecorder())
 

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from console_warehouse import Warehouse
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.orchestration import driver_lifecycle
 from tailrace.orchestration.airflow_api import Api
-from tailrace.orchestration.airflow_parts import KEPT_HOST
 from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
+from tailrace.orchestration.platform_environment import environment_variables
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.status import Status
 
@@ -98,23 +98,15 @@ class Bed:
 
 def environment(warehouse: Warehouse, hosting: EmbeddedHost) -> dict[str, str]:
     """The environment of Airflow: users, what is declared, and the connections."""
-    access = hosting.access
-    address = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
-    connection = {"conn_type": "tailrace_driver_host", **address}
-    connection["extra"] = {"programs": str(hosting.directory / "programs")}
     return {
         **LOCAL,
-        KEPT_HOST: str(hosting.directory),
+        **environment_variables(hosting, warehouse.queries, warehouse.tables),
         "AIRFLOW__CORE__AUTH_MANAGER": "console_rights.RightsByUser",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in ROLES.items()),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",  # all queries are declared before it starts
         "PYTHONPATH": f"{ROOT / 'include'}:{ROOT / 'tests'}",
-        "TAILRACE_QUERIES": str(warehouse.queries),
-        "TAILRACE_WAREHOUSE": str(warehouse.tables),
         "TAILRACE_SPARK_APPS": str(ROOT / "spark_apps"),
-        "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
-        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps(connection),
     }
 
 
@@ -125,10 +117,13 @@ def running_bed(home: Path) -> Iterator[Bed]:
     for builder in console_poison.BUILDERS:
         builder(warehouse)
     # What spark-submit starts runs in its own process, without a Spark context: drivers by the DAGs start as fast.
-    with patch.dict(os.environ, LOCAL), EmbeddedHost(home / "drivers") as hosting:
+    with ExitStack() as stack:
+        with patch.dict(os.environ, LOCAL):  # no longer: the process has other tests while the bed runs
+            hosting = stack.enter_context(EmbeddedHost(home / "drivers"))
         airflow = EmbeddedAirflow(home / "airflow", ROOT / "dags", environment(warehouse, hosting))
         with airflow:
             passwords = json.loads((airflow.directory / "passwords.json").read_text())
             bed = Bed(warehouse, hosting, airflow, passwords)
-            bed.await_dags("stream_speeds", "correct_speeds", "stream_orders", "correct_orders")
+            kinds = ("stream", "correct", "calibrate", "rebuild")  # a file each, which Airflow reads one by one
+            bed.await_dags("stream_orders", "correct_orders", *(f"{kind}_speeds" for kind in kinds))
             yield bed

@@ -1,7 +1,7 @@
 """A large warehouse for the console: 200 queries of 30 days, one of which has ten million answers.
 
 That one has 100,000 rows of batches, and corrections, late tuples and rejected records to match; the others are copies
-of what it was before, with 30 files a table.
+of what it was before, with 30 files a table. Rankings and joins (`console_large_kinds`) come beside them.
 """
 
 from __future__ import annotations
@@ -15,56 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+import console_large_kinds
 import console_warehouse
+from console_past import FILE_ROWS, HOUR_MS, Past
 from console_warehouse import MINUTE_MS, Warehouse
-from tailrace.ground.times import with_times
-from tailrace.storage.tables import Tables
 
-QUERIES, DAYS, KEYS = 200, 30, 1000
+QUERIES, KEYS = 200, 1000
 BIG = "speeds"
 """The query with large tables."""
-HOUR_MS, DAY_MS = 60 * MINUTE_MS, 24 * 60 * MINUTE_MS
 _STEP_MS = 255_000  # from one window with answers to the next: ten million of them in all days
-_FILE_ROWS = 300_000
 
 
-class _Past:
-    """Adds the past to the tables of a query that ran for half an hour, whose batches and facts come after it."""
-
-    def __init__(self, warehouse: Warehouse) -> None:
-        self.tables = Tables(warehouse.layout(BIG))
-        self.end = warehouse.now_ms - HOUR_MS
-        self.start = self.end - DAYS * DAY_MS
-        self.draw = np.random.default_rng(1)
-
-    def times(self, rows: int) -> np.ndarray:
-        """Times of so many things, evenly over all days."""
-        return np.linspace(self.start, self.end, rows, endpoint=False).astype(np.int64)
-
-    def add(self, name: str, rows: int, **columns: Any) -> None:
-        """Append rows in files as a compaction leaves them; what is not given is as in the table's newest row."""
-        schema = self.tables.schema(name)
-        there = self.tables.read(name)
-        like = there.slice(there.num_rows - 1) if there.num_rows else pa.table({c: [None] for c in schema.names})
-        for first in range(0, rows, _FILE_ROWS):
-            part = slice(first, first + _FILE_ROWS)
-            table = like.take(np.zeros(min(_FILE_ROWS, rows - first), np.int64))
-            for column, values in columns.items():
-                table = table.set_column(table.schema.get_field_index(column), column, pa.array(values[part]))
-            self.tables.add(name, with_times(table, schema))
-
-    def move_on(self, name: str, by: int, *columns: str) -> None:
-        """Add to numbers of all rows, and leave each in a file with the rows that have the same first number."""
-        table, rows = self.tables.open(name), self.tables.read(name)
-        for column in columns:
-            rows = rows.set_column(rows.schema.get_field_index(column), column, pc.add(rows[column], by))
-        table.delete()
-        for number in pc.unique(rows[columns[0]]):
-            part = rows.filter(pc.equal(rows[columns[0]], number))
-            self.tables.add(name, with_times(part, self.tables.schema(name)))
+class _Speeds(Past):
+    """The past of the query with ten million answers."""
 
     def keys(self, rows: int) -> np.ndarray:
         return np.array([f"s{key:04d}" for key in range(KEYS)])[self.draw.integers(0, KEYS, rows)]
@@ -73,7 +37,7 @@ class _Past:
         """Write all of it."""
         self._batches(100_000)
         windows = np.arange(self.start // 5000 * 5000, self.end, _STEP_MS)
-        per_file = _FILE_ROWS // KEYS
+        per_file = FILE_ROWS // KEYS
         names = np.array([f"s{key:04d}" for key in range(KEYS)])
         for first in range(0, len(windows), per_file):
             starts = np.repeat(windows[first : first + per_file], KEYS)
@@ -123,22 +87,7 @@ class _Past:
         batch = np.arange(rows // 2).repeat(2)
         self.move_on("metrics", rows // 2, "batch")
         self.move_on("segments", rows // 2, "batch")
-        self.add(
-            "metrics",
-            rows,
-            batch=batch,
-            task=np.arange(rows) % 2,
-            committed=at,
-            t_max=at - 500,
-            newest_event=at,
-            frontier=at - 4000,
-            k_ms=self.draw.integers(2000, 8000, rows),
-            newest_tick=at // 100,
-            complete_tick=at // 100 - 1,
-            coverage=self.draw.uniform(0.9, 1, rows),
-            latency_ms=self.draw.uniform(2000, 9000, rows),
-            late=self.draw.integers(0, 9, rows),
-        )
+        self.add_metrics(batch, at)
         at = self.times(rows)
         path = np.array([f"/data/part-{number:06d}.parquet" for number in range(rows)])
         self.add(
@@ -187,5 +136,6 @@ def build(home: Path) -> Warehouse:
             file.write_text(text.replace(f'"{BIG}"', f'"{name}"').replace(f"name: {BIG}", f"name: {name}"))
         declared = (warehouse.queries / f"{BIG}.yaml").read_text()
         (warehouse.queries / f"{name}.yaml").write_text(declared.replace(f"name: {BIG}", f"name: {name}"))
-    _Past(warehouse).build()
+    _Speeds(warehouse, BIG).build()
+    console_large_kinds.build(warehouse)
     return warehouse

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from console_bed import PAGES, Bed
+
+LONG_MS = 600_000
+"""Longest wait for what a run of a DAG brings about."""
 
 
 def await_page(page: Page) -> None:
@@ -20,3 +23,16 @@ def parts_of(bed: Bed, query: str) -> list[str]:
     with bed.client("admin") as client:
         found: list[str] = client.get(f"{PAGES}api/queries/{query}/summary").json()["parts"]
         return found
+
+
+def act(page: Page, title: str, **fields: str) -> None:
+    """Open an action's dialog, fill it in, send it, and follow no link."""
+    button = page.get_by_role("button", name=f"{title} …", exact=True)
+    expect(button).not_to_have_attribute("aria-disabled", "true", timeout=LONG_MS)
+    button.click()
+    dialog = page.get_by_role("dialog")
+    for label, value in fields.items():
+        dialog.get_by_label(re.compile(f"^{label}")).fill(value)
+    dialog.get_by_role("button", name=title, exact=True).click()
+    expect(dialog).to_have_count(0)
+    expect(page.locator("#actions .outcome")).to_contain_text(f"{title}: sent to Airflow")

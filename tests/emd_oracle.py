@@ -79,6 +79,12 @@ def check_counts(found, filters, times, reach_ms):
     assert found.solved_by_query.sum() == counts["exact"] + counts["queries"]
     assert found.solved_by_target.sum() == counts["exact"] + counts["queries"]
     assert [len(found.solved_by_query), len(found.solved_by_target)] == [len(side) for side in times]
+    costs = (found.cost_by_query, found.solved_by_query), (found.cost_by_target, found.solved_by_target)
+    for cost, solved in costs:
+        assert cost.shape == (len(solved), 2)
+        assert (cost >= 0).all()
+        assert not cost[solved == 0, 1].any(), "a row without an exact distance has no cost of one"
+    assert found.cost_by_query[:, 1].sum() == pytest.approx(found.cost_by_target[:, 1].sum())
 
 
 def agree(answers, wanted, exact, on_the_edge=()):

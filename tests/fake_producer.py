@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError
@@ -13,16 +13,26 @@ class FakeProducer:
 
     def __init__(self, most_waiting: int = 1000, fails_at: int | None = None) -> None:
         self.most_waiting, self.fails_at = most_waiting, fails_at
-        self.sent = list[tuple[bytes, bytes | None, int | None]]()
+        self.sent = list[tuple[bytes | None, bytes | None, int | None]]()
+        self.headers = list[dict[str, bytes]]()
         self.times_s = list[float]()
         self.waiting = list[tuple[int, Callable[..., Any]]]()
         self.now_s, self.purged = 0.0, False
 
-    def produce(self, topic: str, value: bytes, key: bytes | None, on_delivery, partition: int | None = None) -> None:
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        on_delivery: Callable[..., Any],
+        partition: int | None = None,
+        headers: Sequence[tuple[str, bytes]] = (),
+    ) -> None:
         if len(self.waiting) >= self.most_waiting:
             raise BufferError
         self.waiting.append((len(self.sent), on_delivery))
         self.sent.append((value, key, partition))
+        self.headers.append(dict(headers))
         self.times_s.append(self.now_s)
 
     def poll(self, seconds: float) -> int:

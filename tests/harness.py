@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import rankings
 from aggregates import kind_of
-from tailrace.disorder.clock import Clock
+from tailrace.disorder.clock import StreamClock
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat
@@ -58,15 +58,15 @@ def policy_json(policy) -> str:
     return policy_of_oracle(policy).model_dump_json()
 
 
-def again(clock: Clock) -> Clock:
+def again(clock: StreamClock) -> StreamClock:
     """The clock after a restart: all that it keeps goes through bytes."""
     batches, values = clock.pack()
-    restored = Clock.unpack(*wire.unpack(wire.pack(batches, **values)))
+    restored = StreamClock.unpack(*wire.unpack(wire.pack(batches, **values)))
     restored.facts = clock.facts  # they come with each batch
     return restored
 
 
-def stamp_settings(clock: Clock, settings: str, newest: int) -> Fact:
+def stamp_settings(clock: StreamClock, settings: str, newest: int) -> Fact:
     """Let settings (JSON) hold from the tick after the newest one on, as the driver stamps them."""
     clock.facts = stamp(clock.facts, "settings", json.loads(settings), max(newest + 1, 0), "declared")
     return clock.facts[-1]

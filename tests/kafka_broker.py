@@ -14,7 +14,7 @@ from cryptography.x509 import DNSName
 
 from processes import until
 from tailrace.bench.kafka.broker import LocalBroker
-from tailrace.drivers.embedded import free_port
+from tailrace.drivers.ports import free_port
 from tls import ELSEWHERE, Authority, loopback_names
 
 _PROPERTIES = """
@@ -81,15 +81,21 @@ class Broker(LocalBroker):
 
     def records(self, topic: str) -> list[tuple[int, Any, Any]]:
         """Partition, key and value of all records of a topic; keys and values are read as JSON, or else as text."""
+        return [(part, _read(key), value) for part, key, value, _ in self.messages(topic)]
+
+    def messages(self, topic: str) -> list[tuple[int, Any, Any, dict[str, bytes]]]:
+        """Partition, key in bytes, value and headers of all records of a topic."""
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "test", "log_level": 0})
-        found = list[tuple[int, Any, Any]]()
+        found = list[tuple[int, Any, Any, dict[str, bytes]]]()
         try:
             for part in self.admin.list_topics(timeout=5).topics[topic].partitions:
                 low, high = consumer.get_watermark_offsets(TopicPartition(topic, part), 5)
                 consumer.assign([TopicPartition(topic, part, low)])
                 messages = consumer.consume(high - low, 30) if high > low else []
                 assert len(messages) == high - low
-                found += [(part, _read(message.key()), _read(message.value())) for message in messages]
+                found += [
+                    (part, message.key(), _read(message.value()), dict(message.headers() or ())) for message in messages
+                ]
         finally:
             consumer.close()
         return found

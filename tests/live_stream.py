@@ -55,7 +55,7 @@ def live(query, warehouse: Path, act, plan: RunOptions = LIVE, run=on_spark) -> 
     beside.layout.status.unlink(missing_ok=True)
     beside.start()
     run(query, warehouse, plan)
-    beside.join(10)
+    beside.join(240)
     if beside.failed:
         raise beside.failed
 

@@ -17,6 +17,8 @@ import pytest
 
 from tailrace.correction.correct import CorrectionReport, correct
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.delivery.answer_topic import AnswerTopic
+from tailrace.delivery.topic_answers import begin_topic
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.executor import Executor
 from tailrace.engine.feedback import Feedback
@@ -32,7 +34,7 @@ from tailrace.storage.tables import Tables
 from tailrace.stream.app import OpenExecutor
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.entry_writer import EntryWriter
-from tailrace.stream.opening import OpenSources, create_checkpoint, open_table, pipeline_of
+from tailrace.stream.opening import OpenSources, create_checkpoint, open_tables, pipeline_of
 from tailrace.stream.rebuild import rebuild
 from tailrace.stream.run import StreamRun
 from tailrace.stream.run_options import RunOptions
@@ -40,6 +42,7 @@ from tailrace.stream.sink import Sink
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.steady_clock import SteadyClock
 from tailrace.stream.stream_tables import StreamTables
+from tailrace.stream.task_number import TaskNumber
 
 NOW = 1_800_000_000_000
 FILE = Path("readings.yaml")
@@ -91,9 +94,11 @@ class Driver:
         with layout.lock("stream"):
             manifest = checkpoint.resumable(layout, self.query)
             options = RunOptions(batch_rows, live=False, flush=flush)
-            table = open_table(self.query, layout, manifest, is_live=False)
+            tables_read = open_tables(self.query, layout, manifest, is_live=False)
             sources = OpenSources.of(self.query, layout, manifest, is_live=False, on_progress=lambda: None)
-            manifest = manifest or create_checkpoint(self.query, layout, sources.feeds, table)
+            if not manifest and not sources.have_types:  # a query upstream has no answers yet
+                return 0
+            manifest = manifest or create_checkpoint(self.query, layout, sources.feeds, tables_read)
             pipeline = pipeline_of(self.query, layout, manifest)
             planner = BatchPlanner(
                 EntryWriter(Journal(layout.journal)),
@@ -106,11 +111,14 @@ class Driver:
                 Feedback(pipeline.kind, pipeline.tasks, manifest.plans_from),
                 options,
                 partial(SteadyClock, wall=lambda: self.now, steady_s=lambda: self.now / 1000),
-                table=table,
+                tables=tables_read,
+                task_number=TaskNumber.of(self.query, layout, manifest, lambda: None, live=False),
             )
             tables = StreamTables.of(layout, pipeline, manifest.id)
             tables.create()
-            sink, done = Sink(tables, compact_every=self.compact_every), checkpoint.committed_batches(layout)
+            begin_topic(layout, self.query, pipeline.kind, manifest.id)
+            topic = AnswerTopic.of(self.query, pipeline.kind.answers.row_identity, layout)
+            sink, done = Sink(tables, topic, compact_every=self.compact_every), checkpoint.committed_batches(layout)
             with (open_executor or one_by_one)(pipeline, TaskStates(layout.states)) as executor:
                 StreamRun(layout, planner, StatusReporter(layout), sink, executor, done).run()
             return planner.batches - done

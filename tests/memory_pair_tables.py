@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -83,7 +82,7 @@ class MemoryPairTables:
 
     def revise(self, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
         """The next versions of these pairs, which take the place of those of the same interval."""
-        rows = as_corrections(revise(self.past(before), self, affected, before, interval))
+        rows = as_corrections(revise(self.past(before), self, affected, before, interval).rows)
         self.given = [*(part for part in self.given if interval not in part["interval"].to_pylist()), rows]
         return rows
 
@@ -150,7 +149,7 @@ class MemoryPairTables:
             common = {"stream": SIDES[one.side], "tick": tick, "tuples": 1, "arrived": one.end}
             yield common | {"frontier": frontier, "id": id_, "event_time": one.item.event_time}
 
-    def _segments(self, reader: StreamReader) -> pd.DataFrame:
+    def _segments(self, reader: StreamReader) -> pa.Table:
         """The table `segments` of a stream, as it is read from Delta Lake."""
         newest, rows = (BEFORE_ALL, BEFORE_ALL), []
         for segment in reader.format.segments(reader.name):
@@ -159,7 +158,7 @@ class MemoryPairTables:
             about = {"before_tick": newest[0], "before_end": newest[1], "accepted": content.tuples.num_rows}
             rows.append(segment.to_json() | about | {"quarantined": 0, "filtered": 0} | content.ranges(as_text=text))
             newest = max(newest, (int(content.ticks.tick[-1]), int(content.ticks.end[-1])))
-        return self._table("segments", rows).to_pandas()
+        return self._table("segments", rows)
 
     def _table(self, name: str, rows: list[dict]) -> pa.Table:
         schema = schemas(self.kind)[name]

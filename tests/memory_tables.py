@@ -46,7 +46,7 @@ class MemoryTables:
         self.pipeline: Pipeline = make_pipeline(query, keyed=keyed, kind=how.get("kind"), tables=files, keys=keys)
         self.schemas = schemas(self.pipeline.kind)
         self.results, self.late_rows = (self.table(name, rows.get(name, [])) for name in ("results", "late"))
-        self.segments = self.table("segments", rows.get("segments", [])).to_pandas()
+        self.segments = self.table("segments", rows.get("segments", []))
         self.given = [as_streamed(self.results)]
 
     def table(self, name: str, rows: list[dict]) -> pa.Table:
@@ -81,7 +81,7 @@ class MemoryTables:
 
     def revise(self, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
         """The next versions of these windows, which take the place of those of the same interval."""
-        rows = as_corrections(revise(self.past(before), self, affected, before, interval))
+        rows = as_corrections(revise(self.past(before), self, affected, before, interval).rows)
         others = [part for part in self.given if interval not in part["interval"].to_pylist()]
         self.given = [*others, rows]
         return rows

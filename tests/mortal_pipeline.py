@@ -16,8 +16,8 @@ class MortalPipeline(Pipeline):
 
     armed: Path = Path()
 
-    def task(self, index):
+    def task(self, index, change=None):
         if self.armed.exists():
             self.armed.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().task(index)
+        return super().task(index, change)

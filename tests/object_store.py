@@ -17,7 +17,7 @@ from filelock import FileLock
 from obstore.store import S3Store
 
 from processes import until
-from tailrace.drivers.embedded import free_port
+from tailrace.drivers.ports import free_port
 
 _MODULE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 BUCKET, LOGIN, PASSWORD = "lake", "tailrace", "a secret of the tests"

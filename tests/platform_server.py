@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from simulated_platform import SimulatedPlatform
-from tailrace.drivers.platform_http import Answer
+from tailrace.drivers.platform_http import HttpResponse
 
 # It writes down its call and what it reads of its files, then submits, and does what the server's answer says.
 STAND_IN = f"""#!{sys.executable}
@@ -62,16 +62,16 @@ class PlatformServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
-    def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> Answer:
+    def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> HttpResponse:
         if request.path == "/submit":
             done = self.platform.submit(json.loads(body))
-            return Answer(200, json.dumps(self.submitted if done else {"code": 1}).encode())
+            return HttpResponse(200, json.dumps(self.submitted if done else {"code": 1}).encode())
         self.authorizations.append(request.headers.get("Authorization"))
         speak = self.platform.kubernetes if request.path.startswith("/api/v1/") else self.platform.yarn
         try:
             return speak(request.command, f"{self.url}{request.path}", dict(request.headers), body)
         except OSError:
-            return Answer(502, b"")
+            return HttpResponse(502, b"")
 
 
 @contextmanager

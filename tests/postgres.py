@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -32,10 +34,16 @@ class Server:
     """A server with its files in a directory of its own; it can be killed and started again.
 
     Its superuser is `airflow`, and so is the database that `create_database` makes.
+
+    Attributes
+    ----------
+    arguments : list of str
+        More arguments of the next start.
     """
 
     def __init__(self, port: str, password: str, initdb_arguments: str) -> None:
         self.port, self.password = port, password
+        self.arguments: list[str] = []
         self.owner = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
         self.home = Path(tempfile.mkdtemp(prefix="postgres-"))  # pytest's own directories are for one user alone
         password_file = self.home / "password"
@@ -57,7 +65,11 @@ class Server:
         command = [str(programs() / "postgres"), "-D", str(self.home / "data"), "-h", "127.0.0.1", "-p", self.port]
         with open(self.home / "log", "ab") as log:
             self.process = subprocess.Popen(
-                [*command, "-k", str(self.home)], stdout=log, stderr=log, start_new_session=True, **self._options
+                [*command, "-k", str(self.home), *self.arguments],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **self._options,
             )
         check = [str(programs() / "pg_isready"), "--host=127.0.0.1", f"--port={self.port}", "--timeout=60"]
         for _ in range(100):
@@ -65,6 +77,28 @@ class Server:
                 break
             time.sleep(0.2)
         return self.process
+
+    def stop(self) -> None:
+        """Stop the server at once, as a crash does; its files stay."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait(60)
+
+    def use_tls(self, key: str, certificate: str) -> None:
+        """Take sessions by TLS, too, from the next start on."""
+        for name, text in (("server.key", key), ("server.crt", certificate)):
+            file = self.home / name
+            file.write_text(text)
+            file.chmod(0o600)
+            if self.owner:
+                shutil.chown(file, "postgres", "postgres")
+            option = "ssl_key_file" if name.endswith("key") else "ssl_cert_file"
+            self.arguments += ["-c", f"{option}={file}"]
+        self.arguments += ["-c", "ssl=on"]
+
+    def connection(self, **fields: Any) -> str:
+        """Return Airflow's connection to the database in JSON."""
+        login = {"login": "airflow", "password": self.password, "schema": "airflow"}
+        return json.dumps({"conn_type": "postgres", "host": "127.0.0.1", "port": int(self.port), **login, **fields})
 
     def create_database(self) -> None:
         import psycopg2

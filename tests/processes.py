@@ -11,7 +11,7 @@ import psutil
 from tailrace.drivers.fence import dead
 
 
-def until(condition, seconds=20.0):
+def until(condition, seconds=240.0):
     """Poll a condition until it holds; return its value."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

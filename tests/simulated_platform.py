@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tailrace.drivers.platform_http import Answer
+from tailrace.drivers.platform_http import HttpResponse
 
 OUTCOMES = ("done", "done", "done", "request lost", "reply lost", "unavailable")
-_NOT_FOUND = Answer(404, json.dumps({"RemoteException": {"exception": "NotFoundException"}, "kind": "Status"}).encode())
+_NOT_FOUND = HttpResponse(
+    404, json.dumps({"RemoteException": {"exception": "NotFoundException"}, "kind": "Status"}).encode()
+)
 
 
 @dataclass(eq=False)
@@ -65,20 +67,20 @@ class SimulatedPlatform:
         if self.unique and application.reported != "running":  # what is left of a pod that has ended is removed
             application.reported = "gone"
 
-    def _requested(self, method: str, url: str, answer: Callable[[], Answer]) -> Answer:
+    def _requested(self, method: str, url: str, answer: Callable[[], HttpResponse]) -> HttpResponse:
         self.before()
         self.requests.append(f"{method} {url}")
         outcome = self.outcome()
         if outcome == "request lost":
             raise OSError("connection refused")
         if outcome == "unavailable":
-            return Answer(503, b"try again")
+            return HttpResponse(503, b"try again")
         result = answer()
         if outcome == "reply lost":
             raise OSError("connection reset")
         return result
 
-    def yarn(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    def yarn(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
         """Answer as a ResourceManager's REST API."""
         split = urlsplit(url)
         if method == "PUT":
@@ -87,43 +89,43 @@ class SimulatedPlatform:
         tag = parse_qs(split.query)["applicationTags"][0]
         return self._requested(method, url, lambda: self._list_applications(tag))
 
-    def _put_state(self, number: int, body: dict[str, str]) -> Answer:
+    def _put_state(self, number: int, body: dict[str, str]) -> HttpResponse:
         assert body == {"state": "KILLED"}
         application = self.applications[number]
         if application.reported == "gone":
             return _NOT_FOUND
         self._request_end(application)
-        return Answer(202, b'{"state": "RUNNING"}')
+        return HttpResponse(202, b'{"state": "RUNNING"}')
 
-    def _list_applications(self, tag: str) -> Answer:
+    def _list_applications(self, tag: str) -> HttpResponse:
         found = [one for one in self.applications if one.reported != "gone"]
         tagged = [_yarn_entry(one) for one in found if tag in one.settings["spark.yarn.tags"].split(",")]
-        return Answer(200, json.dumps({"apps": {"app": tagged} if tagged else None}).encode())
+        return HttpResponse(200, json.dumps({"apps": {"app": tagged} if tagged else None}).encode())
 
-    def kubernetes(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    def kubernetes(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
         """Answer as an API server, about the pods of one namespace."""
         split = urlsplit(url)
         if method == "DELETE":
             wanted = json.loads(body or b"{}")["preconditions"]["uid"]
             return self._requested(method, url, lambda: self._delete_pod(wanted))
         if split.path.endswith("/log"):
-            return self._requested(method, url, lambda: Answer(200, b"its last words\n"))
+            return self._requested(method, url, lambda: HttpResponse(200, b"its last words\n"))
         label = parse_qs(split.query)["labelSelector"][0].partition("=")[2]
         return self._requested(method, url, lambda: self._list_pods(label))
 
-    def _delete_pod(self, uid: str) -> Answer:
+    def _delete_pod(self, uid: str) -> HttpResponse:
         there = {f"uid-{one.number}": one for one in self.applications if one.reported != "gone"}
         if not there:
             return _NOT_FOUND
         if uid not in there:
-            return Answer(409, b"{}")
+            return HttpResponse(409, b"{}")
         self._request_end(there[uid])
-        return Answer(200, b"{}")
+        return HttpResponse(200, b"{}")
 
-    def _list_pods(self, label: str) -> Answer:
+    def _list_pods(self, label: str) -> HttpResponse:
         name = "spark.kubernetes.driver.label.tailrace-query"
         found = [one for one in self.applications if one.reported != "gone" and one.settings[name] == label]
-        return Answer(200, json.dumps({"items": [_pod(one) for one in found]}).encode())
+        return HttpResponse(200, json.dumps({"items": [_pod(one) for one in found]}).encode())
 
 
 def _yarn_entry(application: SimulatedApplication) -> dict[str, Any]:

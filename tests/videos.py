@@ -25,12 +25,17 @@ def write_video(
     rate: int | Fraction = 25,
     times_ms: Sequence[int] | None = None,
     codec: str = "ffv1",
+    key_every: int = 1,
 ) -> Path:
-    """Encode frames, without loss by FFV1, in the container that the file's ending names."""
+    """Encode frames, without loss by FFV1, in the container that the file's ending names.
+
+    Of `key_every` frames the first is a key frame.
+    """
     source, codec_format = ("gray", "gray") if frames[0].ndim == 2 else ("rgb24", "bgr0")
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=rate)
         stream.width, stream.height, stream.pix_fmt = 16, 12, codec_format if codec == "ffv1" else "yuvj420p"
+        stream.codec_context.gop_size = key_every
         if times_ms is not None:
             stream.codec_context.time_base = Fraction(1, 1000)
         for number, pixels in enumerate(frames):

@@ -67,17 +67,23 @@ def window_of(settings: Settings) -> dict[str, str]:
     return {"size": f"{settings.size} ms", "slide": f"{settings.slide} ms", "offset": f"{settings.offset} ms"}
 
 
-def make_query(
+def make_query(path: Path, settings: Settings, *more: object, **others: object) -> Query:
+    """The oracle's settings as a query over files, see `query_fields`."""
+    return declared_query(query_fields(path, settings, *more, **others))
+
+
+def query_fields(
     path: Path,
     settings: Settings,
     parallelism: int = 2,
     source: str = "parquet",
     idle: str = "1 min",
-    calibrated: bool = False,
+    calibrated: bool | str = False,
     topk: dict | None = None,
     **stream: object,
-) -> Query:
-    """The oracle's settings as a query over files; `calibrated`: its k_slack is the policy cache_duration.
+) -> dict[str, object]:
+    """The fields of a query file with the oracle's settings; `calibrated`: its k_slack is the policy
+    cache_duration, with a method if it is a text.
 
     `topk`: that in the place of the oracle's function.
     """
@@ -86,19 +92,17 @@ def make_query(
     kind = {"kind": "aggregate", "aggregate": aggregate} if topk is None else {"kind": "topk", "topk": topk}
     name, *k = settings.policy if isinstance(settings.policy, tuple) else (settings.policy,)
     disorder = {"tick": f"{settings.tick} ms", "idle": idle, "policy": "cache_duration" if calibrated else name}
+    disorder |= {"method": calibrated} if isinstance(calibrated, str) else {}
     disorder |= {"initial" if calibrated else "k": f"{k[0]} ms"} if k else {}
     rate = {"rate": 100} if source == "replay" else {}
     columns = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"} | stream
-    return declared_query(
-        {
-            "name": "readings",
-            "streams": {"readings": {"source": {"format": source, "path": str(path)} | rate} | columns},
-            "window": window_of(settings),
-            "disorder": disorder,
-            "parallelism": parallelism,
-        }
-        | kind
-    )
+    return {
+        "name": "readings",
+        "streams": {"readings": {"source": {"format": source, "path": str(path)} | rate} | columns},
+        "window": window_of(settings),
+        "disorder": disorder,
+        "parallelism": parallelism,
+    } | kind
 
 
 def propose(query: Query, warehouse: Path, k_ms: int) -> None:

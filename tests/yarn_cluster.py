@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from processes import until
 from tailrace.bench.maven import Artifact, fetch, find_pyspark_jars, java
-from tailrace.drivers.embedded import free_port
+from tailrace.drivers.ports import free_port
 
 _PARTS = {  # Hadoop's version is that of PySpark's client; the others are what its shaded jars leave out
     "org.apache.hadoop": ("hadoop-client-minicluster", "3.5.0"),

@@ -2,7 +2,7 @@
 
     python tools/console_load.py
 
-The warehouse is that of `tests/console_large.py`. `tests/console_alone.py` serves it
+The warehouse is that of `tests/console_large.py`, with rankings and joins. `tests/console_alone.py` serves it
 in a process of its own. It prints each figure beside its limit; the exit code is 1 where one is missed.
 """
 
@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,9 @@ import httpx
 import psutil
 
 import chromium
-from console_large import BIG, DAY_MS, DAYS, build
+from console_large import BIG, build
+from console_large_kinds import KINDS
+from console_past import DAY_MS, DAYS
 from console_warehouse import Warehouse
 from tailrace.panels.answer import AnswerRequest
 from tailrace.panels.panel import Panel
@@ -36,6 +38,10 @@ from tailrace.panels.registry import PANELS
 STREAMS_S, PAINT_S, PANEL_S, MEMORY_MB = 1.0, 1.0, 2.0, 1024.0
 REPEATS = 5
 ROOT = "/tailrace/"
+OF_KIND = ("kind", "answers", "answer")
+"""The panels whose work depends on the kind of the query."""
+KEYED = (BIG, "trades")
+"""The queries whose answers have keys."""
 PAGES = {"Streams": ("", "#rows tbody tr"), "a query's page": (f"queries/{BIG}", "#part canvas")}
 """Pages, and what stands on them once the first data are there."""
 
@@ -89,6 +95,7 @@ class Load:
     client: httpx.Client
     now_ms: int
     report: Report
+    query: str = BIG
 
     def seconds(self, path: str, **values: Any) -> float:
         """Ask for something below the console, and return how long its answer took."""
@@ -103,10 +110,12 @@ class Load:
 
     def panel(self, panel: Panel) -> None:
         """Measure a panel with its default request, and over all days; no answer that was kept serves again."""
-        path = f"queries/{BIG}/{panel.name}"
+        path, label = f"queries/{self.query}/{panel.name}", panel.name
+        if self.query != BIG:
+            label = f"{self.query}: {label}"
         if panel.request is AnswerRequest:
             ids = [self._id(DAYS * DAY_MS * number // (REPEATS + 1)) for number in range(REPEATS + 1)]
-            self.measure(panel.name, PANEL_S, lambda number: self.seconds(path, id=ids[number]))
+            self.measure(label, PANEL_S, lambda number: self.seconds(path, id=ids[number]))
             return
         other = {"limit": 100} if "limit" in panel.request.model_fields else {}
         has_times = "end" in panel.request.model_fields or "to" in panel.request.model_fields
@@ -118,16 +127,17 @@ class Load:
                 values["to"] = self.now_ms - 1000 * number
             return self.seconds(path, **values)
 
-        self.measure(panel.name, PANEL_S, ask)
+        self.measure(label, PANEL_S, ask)
         if has_times:
             days = {"from": self.now_ms - (DAYS + 1) * DAY_MS}
-            self.measure(f"{panel.name}, {DAYS} days", PANEL_S, lambda n: ask(n, **days, to=self.now_ms - 1000 * n))
-        if "key" in panel.request.model_fields:
-            self.measure(f"{panel.name}, one key", PANEL_S, lambda number: ask(number, key=f"s{number + 500:04d}"))
+            self.measure(f"{label}, {DAYS} days", PANEL_S, lambda n: ask(n, **days, to=self.now_ms - 1000 * n))
+        if "key" in panel.request.model_fields and self.query in KEYED:
+            self.measure(f"{label}, one key", PANEL_S, lambda number: ask(number, key=f"s{number + 500:04d}"))
 
     def _id(self, age_ms: int) -> str:
-        answers = self.client.get(f"{ROOT}api/queries/{BIG}/answers", params={"to": self.now_ms - age_ms, "limit": 1})
-        found: str = answers.json()["rows"][0]["id"]
+        answers = self.client.get(f"{ROOT}api/queries/{self.query}/answers", params={"to": self.now_ms - age_ms})
+        rows = answers.json()["rows"]
+        found: str = next((row for row in rows if row["streamed"] is None), rows[0])["id"]
         return found
 
 
@@ -153,6 +163,10 @@ def measure(warehouse: Warehouse) -> list[str]:
         measure_pages(str(client.base_url).rstrip("/"), report)
         for panel in PANELS:
             load.panel(panel)
+        for query in KINDS:
+            for panel in PANELS:
+                if panel.name in OF_KIND:
+                    replace(load, query=query).panel(panel)
         report.add("resident memory of the server", server.memory_info().rss / 2**20, MEMORY_MB, "MB")
     return report.missed
 

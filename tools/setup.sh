@@ -33,7 +33,9 @@ if ! java_fits "$java"; then
     fi
 fi
 
+worked=
 say() {
+    worked=yes
     echo "setup: $*" >&2
 }
 
@@ -59,7 +61,6 @@ if [ ! -e "$stamp" ] || [ uv.lock -nt "$stamp" ] || [ pyproject.toml -nt "$stamp
     fi
     "$uv" sync --locked --quiet --inexact --all-extras --compile-bytecode --python "$(command -v "$python")"
     : >"$stamp"
-    say "done"
 fi
 
 # A JVM uses only an archive of its own version, which the stamp holds.
@@ -86,3 +87,5 @@ if [ ! -e "$kernels" ] || [ "$stamp" -nt "$kernels" ] || [ -n "$(changed)" ]; th
     }
     : >"$kernels"
 fi
+
+[ -z "$worked" ] || say "done; '. .venv/bin/activate' puts tailrace and airflow on the path of this shell"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tailrace.cli.commands import main
+from tailrace.cli.start import main
 
 main()

@@ -1,34 +1,33 @@
-"""The registry of the query kinds: a new kind is a room beside `aggregate`, and a line here."""
+"""The registry of the query kinds: a new kind is a room beside `aggregate`, and a line here.
+
+A query loads the room of its own kind alone: the other rooms take as long to import as all the rest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tailrace.aggregate.planning import aggregate_of
-from tailrace.emd_join.kind import EmdJoin
-from tailrace.emd_join.planning import plan_of
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.protocol import Kind
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery, TopKQuery
-from tailrace.spatial_join.interval_join import SpatialIntervalJoin
-from tailrace.spatial_join.planning import explanation_of, input_of, stream_join_of, table_lookup_of
-from tailrace.spatial_join.table_join import SpatialTableJoin
-from tailrace.spatial_join.window_join import SpatialWindowJoin
-from tailrace.topk.kind import TopK
-from tailrace.topk.selected import PREFIX
 from tailrace.windows.sliding import Sliding
 
 
 def _aggregate(query: Query, types: Sequence[ColumnTypes]) -> Kind:
+    from tailrace.aggregate.planning import aggregate_of
+
     assert isinstance(query, AggregateQuery)
     return aggregate_of(query.window.windows, query.aggregate, types[0], types[0].of_keys(query.key_names))
 
 
 def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
+    from tailrace.topk.kind import TopK
+    from tailrace.topk.selected import PREFIX
+
     assert isinstance(query, TopKQuery)
     section = query.topk
     descending, columns = section.order == "descending", {"score": section.score}
@@ -39,6 +38,9 @@ def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
 
 
 def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
+    from tailrace.emd_join.kind import EmdJoin
+    from tailrace.emd_join.planning import plan_of
+
     assert isinstance(query, EmdJoinQuery)
     section, (left, right) = query.emd_join, types
     search_plan, bins = plan_of(section), len(section.costs)
@@ -57,6 +59,11 @@ def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
 
 
 def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
+    from tailrace.spatial_join.interval_join import SpatialIntervalJoin
+    from tailrace.spatial_join.planning import explanation_of, input_of, stream_join_of, table_lookup_of
+    from tailrace.spatial_join.table_join import SpatialTableJoin
+    from tailrace.spatial_join.window_join import SpatialWindowJoin
+
     assert isinstance(query, SpatialJoinQuery)
     section, (left, right) = query.spatial_join, types
     condition = PairCondition.of(section.where, types, "spatial_join.where")
@@ -68,6 +75,7 @@ def _spatial_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:
             explanation=explanation_of(section),
             selection=section.selection,
             condition=condition,
+            answers_unmatched=section.table is not None and section.table.on_no_match == "null",
         )
     parts: dict[str, Any] = {"join": stream_join_of(section), "explanation": explanation_of(section)}
     parts |= {"selection": section.selection, "condition": condition}
@@ -83,6 +91,6 @@ KINDS = {"aggregate": _aggregate, "topk": _topk, "emd_join": _emd_join, "spatial
 
 
 def build(query: Query, types: Sequence[ColumnTypes] | None = None) -> Kind:
-    """Build the kind of a declared query, given the types of the columns of each of its streams and its table."""
+    """Build the kind of a declared query, given the column types of each of its streams and its table."""
     inputs = len(query.streams) + (query.table is not None)
     return KINDS[query.kind](query, types or [ColumnTypes()] * inputs)

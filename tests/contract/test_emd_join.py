@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from emd_oracle import emd
+from examples import share_of
 from pair_oracle import Join, joined
 from pair_runs import (
     CARRIED,
@@ -32,7 +33,7 @@ from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
 
-SOME = settings(max_examples=25, deadline=None, phases=[Phase.generate])
+SOME = settings(max_examples=share_of(25), deadline=None, phases=[Phase.generate])
 THRESHOLD = 0.5
 
 BINS = 8

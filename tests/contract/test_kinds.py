@@ -32,6 +32,7 @@ from kind_samples import (
 from oracle import Settings, Tuple
 from streams import cuts, disordered
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
+from tailrace.engine.moved_states import moved
 from tailrace.engine.pipeline import Pipeline
 from tailrace.kind.capabilities import IncrementallyCorrectable
 from tailrace.kind.protocol import Kind
@@ -69,20 +70,22 @@ def ran(
     segments: Sequence[int] = (),
     restarts: bool = False,
     quiet: Sequence[bool] = (),
-    tasks: int = 1,
+    tasks: int | Sequence[int] = 1,
 ) -> tuple[dict[tuple, dict], list[dict]]:
     """Answers and late rows of a bounded run.
 
     Batches begin at these positions, each at the start of a tick, and segments also at others. `quiet` tells after
-    which batches the stream falls quiet.
+    which batches the stream falls quiet. `tasks`: their number, or that of each batch.
     """
     pipeline, memory = source_of(name, case)
-    engine, policy = LocalEngine(replace(pipeline, tasks=tasks), restarts), policy_of_oracle(case[1].policy)
+    of_batches = [tasks] * (len(batches) + 1) if isinstance(tasks, int) else tasks
+    engine, policy = LocalEngine(replace(pipeline, tasks=of_batches[0]), restarts), policy_of_oracle(case[1].policy)
     log = memory.segments("readings", [*batches, *segments])
     batch_of = np.searchsorted(batches, [segment.position for segment in log], side="right")
     closed, late = [], []
     for batch in range(len(batches) + 1):
         last = batch == len(batches)
+        rescale(engine, of_batches[batch])
         closes = last or (batch < len(quiet) and quiet[batch])
         in_batch = [segment for segment, index in zip(log, batch_of, strict=True) if index == batch]
         rows = engine.batch(policy, in_batch, complete=not closes, closes=closes, ends=last)
@@ -91,6 +94,14 @@ def ran(
         closed += rows["results"].to_pylist() if "results" in rows else []
         late += rows["late"].to_pylist() if "late" in rows else []
     return by_answer(closed), sorted(late, key=lambda row: (row["tick"], row["pane_start"], str(row["key"])))
+
+
+def rescale(engine: LocalEngine, tasks: int) -> None:
+    """Spread the state over another number of tasks."""
+    if tasks != engine.pipeline.tasks:
+        engine.pipeline = replace(engine.pipeline, tasks=tasks)
+        engine.tasks = [engine.pipeline.task(index) for index in range(tasks)]
+        engine.states = [moved(task, engine.states) for task in engine.tasks]
 
 
 def assert_decided_by_the_frontier(engine: LocalEngine) -> None:
@@ -130,6 +141,17 @@ def test_step_with_nothing_late_is_evaluate(name: str, case) -> None:
 def test_cut_and_restored_between_any_ticks_the_answers_are_the_same(name: str, data, case, tasks: int) -> None:
     found = ran(name, case, drawn_batches(name, data, case), restarts=True, tasks=tasks)
     whole = ran(name, case)
+    assert_same(found[0], whole[0], magnitude(case[0]))
+    assert_same_late(found[1], whole[1], magnitude(case[0]))
+
+
+@every
+@SOME
+@given(data=st.data(), case=disordered(min_tuples=2), restarts=st.booleans())
+def test_with_another_number_of_tasks_in_any_batch_the_answers_are_the_same(name, data, case, restarts) -> None:
+    batches = drawn_batches(name, data, case)
+    tasks = data.draw(st.lists(st.integers(1, 4), min_size=len(batches) + 1, max_size=len(batches) + 1), label="tasks")
+    found, whole = ran(name, case, batches, restarts=restarts, tasks=tasks), ran(name, case)
     assert_same(found[0], whole[0], magnitude(case[0]))
     assert_same_late(found[1], whole[1], magnitude(case[0]))
 

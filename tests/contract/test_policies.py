@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import aggregates
+from examples import share_of
 from harness import again, stamp_settings
 from policy_ticks import Arrival, model_of, slacks, statistics_of
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
-from tailrace.disorder.clock import Clock
+from tailrace.disorder.clock import StreamClock
 from tailrace.disorder.error_model import Promises
 from tailrace.disorder.policies import POLICIES, policy_from_json
 from tailrace.disorder.policy import SlackPolicy
@@ -133,7 +134,7 @@ def contents_of(ticks: Ticks, function: str, promises: Promises = (None,)) -> Ti
 
 def slack(name: str, ticks: Ticks, cuts: list[int], quiet: bool = False, function: str = "sum") -> list[int]:
     """K at each tick; at the cuts the clock is serialised and, with `quiet`, the open windows close."""
-    clock, slack_ms = Clock(), []
+    clock, slack_ms = StreamClock(), []
     declared = policy(name, answers_of(name) if function == "several" else None)
     stamp_settings(clock, declared.model_dump_json(), BEFORE_ALL)
     for a, b in zip([0, *cuts], [*cuts, len(ticks)], strict=True):
@@ -150,7 +151,7 @@ def test_every_policy_has_a_sample() -> None:
 
 
 @every_policy
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=share_of(30), deadline=None)
 @given(rows=TICKS)
 def test_k_is_a_non_negative_integer(name: str, rows: list[tuple[int, int, int, int]]) -> None:
     slack_ms = slack(name, ticks_of(rows), [])
@@ -159,7 +160,7 @@ def test_k_is_a_non_negative_integer(name: str, rows: list[tuple[int, int, int, 
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 @given(rows=TICKS, function=st.sampled_from(["several", *sorted(aggregates.NUMBERS)]), data=st.data())
 def test_k_does_not_depend_on_how_ticks_are_cut_into_calls(name: str, rows: list, function: str, data) -> None:
     ticks = ticks_of(rows)
@@ -214,7 +215,7 @@ def test_k_does_not_depend_on_where_segments_end_while_keys_drift(name: str, fun
     ends = sorted(np.random.default_rng(3).choice(6000, 80, replace=False).tolist())
     runs = []
     for segments, calls in (([], []), (ends, [40, 41, 150, 222])):
-        contents, clock, k_ms = in_segments(kind, rows, segments, [of]), Clock(), []
+        contents, clock, k_ms = in_segments(kind, rows, segments, [of]), StreamClock(), []
         stamp_settings(clock, policy(name, of).model_dump_json(), BEFORE_ALL)
         for a, b in itertools.pairwise([0, *calls, len(ticks)]):
             k_ms += clock.advance(ticks[a:b], of_ticks(contents, ticks[a:b])).k_ms.tolist()
@@ -225,7 +226,7 @@ def test_k_does_not_depend_on_where_segments_end_while_keys_drift(name: str, fun
 
 
 @every_policy
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=share_of(30), deadline=None)
 @given(rows=TICKS, data=st.data())
 def test_windows_closed_by_silence_do_not_change_k(name: str, rows: list, data) -> None:
     ticks = ticks_of(rows)
@@ -251,19 +252,19 @@ def test_unknown_settings_are_refused(name: str) -> None:
 
 
 @given(TICKS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=share_of(20), deadline=None)
 def test_none_has_slack_zero(rows: list) -> None:
     assert set(slack("none", ticks_of(rows), [])) <= {0}
 
 
 @given(TICKS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=share_of(20), deadline=None)
 def test_k_slack_has_its_constant_k(rows: list) -> None:
     assert set(slack("k_slack", ticks_of(rows), [])) <= {250}
 
 
 @given(TICKS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=share_of(30), deadline=None)
 def test_mp_k_slack_has_the_largest_delay_so_far(rows: list) -> None:
     ticks = ticks_of(rows)
     expected, t_max, largest = [], None, 0

@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyproj import Geod
 
+from examples import share_of
 from pair_oracle import LEFT, RIGHT, InWindow, Item, Join, Pair, in_windows, joined
 from pair_runs import (
     CARRIED,
@@ -33,7 +34,7 @@ from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
 
-SOME = settings(max_examples=25, deadline=None, phases=[Phase.generate])
+SOME = settings(max_examples=share_of(25), deadline=None, phases=[Phase.generate])
 GEOD = Geod(ellps="WGS84")
 NEAR_M = 1000.0
 

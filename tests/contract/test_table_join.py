@@ -20,16 +20,17 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyproj import Geod
 
+from examples import share_of
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.ground.times import in_ms
 from tailrace.query.declared import declared_query
+from tailrace.query.disorder_section import Disorder
 from tailrace.query.query import Query
-from tailrace.query.sections import Disorder
 from tailrace.storage.table_schemas import schemas
 
-SOME = settings(max_examples=25, deadline=None, phases=[Phase.generate])
+SOME = settings(max_examples=share_of(25), deadline=None, phases=[Phase.generate])
 GEOD = Geod(ellps="WGS84")
 START = 1_700_000_000_000
 

@@ -18,10 +18,11 @@ from tailrace.drivers import fence
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.orchestration import driver_lifecycle
 from tailrace.orchestration.airflow_api import Api
-from tailrace.orchestration.airflow_parts import KEPT_HOST
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
+from tailrace.orchestration.platform_environment import environment_variables
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
+from time_limits import HANG_S
 
 ROOT = Path(__file__).parents[2]
 QUERY = (ROOT / "include" / "queries" / "flights.yaml").read_text()
@@ -66,7 +67,7 @@ class Platform:
 
     def unpause(self, dag: str) -> None:
         """Let a DAG run, once Airflow has found it."""
-        self.until(lambda: dag in [found["dag_id"] for found in self.api.call("GET", "dags", limit=100)["dags"]], 180)
+        self.until(lambda: dag in [found["dag_id"] for found in self.api.call("GET", "dags", limit=100)["dags"]])
         self.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
 
     def trigger(self, dag: str, **conf: Any) -> str:
@@ -98,7 +99,7 @@ class Platform:
         status = Status.read(self.layout)
         return status.batches if status and status.committed_at_ms else 0
 
-    def until(self, condition: Callable[[], Any], seconds: float = 90) -> Any:
+    def until(self, condition: Callable[[], Any], seconds: float = HANG_S) -> Any:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             answer = condition()
@@ -124,22 +125,11 @@ def platform(tmp_path_factory) -> Iterator[Platform]:
     (home / "dags" / "publications.py").write_text(PUBLICATIONS)
     live_query(home / "queries")
     with EmbeddedHost(home / "drivers") as hosting:
-        access = hosting.access
-        connection = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
-        extra = {"programs": str(hosting.directory / "programs")}
-        environment = {
-            KEPT_HOST: str(hosting.directory),
-            "TAILRACE_QUERIES": str(home / "queries"),
-            "TAILRACE_WAREHOUSE": str(home / "tables"),
-            "TAILRACE_SPARK_APPS": str(ROOT / "spark_apps"),
-            "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": "local[*]"}),
-            "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps(
-                {"conn_type": "tailrace_driver_host", **connection, "extra": extra}
-            ),
-        }
+        environment = environment_variables(hosting, home / "queries", home / "tables")
+        environment["TAILRACE_SPARK_APPS"] = str(ROOT / "spark_apps")
         airflow = EmbeddedAirflow(home / "airflow", home / "dags", environment)
         running_platform = Platform(home, hosting, airflow, Api("", ""))
-        running_platform.declare(150)
+        running_platform.declare(10)  # so it ends in no test before `test_corrections_that_waited…`, on no machine
         with airflow:
             running_platform.api = airflow.api()
             for dag in ACTIVE:

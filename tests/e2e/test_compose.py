@@ -24,7 +24,7 @@ from compose_run import AIRFLOW, CLUSTER, PASSWORD, all_services, client_setting
 from postgres import Server
 from processes import beyond_loopback, command, listening
 from tailrace.demo.truth import share_right, truth
-from tailrace.drivers.embedded import free_port
+from tailrace.drivers.ports import free_port
 from tailrace.drivers.spark_daemon import page
 from tailrace.orchestration.airflow_api import Api
 from tailrace.query.loading import load
@@ -32,7 +32,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.status import Status
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("compose"), pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.spark, pytest.mark.clusters, pytest.mark.xdist_group("compose"), pytest.mark.timeout(1500)]
 
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
 SAMPLE = ROOT / "samples" / "flights"

@@ -26,16 +26,20 @@ from tailrace.storage.progress import committed_until
 from tailrace.storage.results import read_answers
 from tailrace.storage.status import Status
 from tailrace.storage.tables import Tables
+from time_limits import limit_s
 
-pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.xdist_group("platform"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.timed, pytest.mark.xdist_group("platform"), pytest.mark.timeout(3600)]
 
 STREAM, CORRECT = "stream_flights", "correct_flights"
-GONE_S = 60
+GONE_S = limit_s(60)
 PAST_INTERVALS = ("--from-date", "2013-01-01T05:00:00+00:00", "--to-date", "2013-02-15T05:00:00+00:00")
 
 
 def is_deferred(platform, run):
     return lambda: platform.states(STREAM, run)["supervise"] == "deferred"
+
+
+_SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
 
 def run_state(platform, run):
@@ -44,15 +48,15 @@ def run_state(platform, run):
 
 def test_of_two_runs_one_is_skipped_and_the_others_driver_survives_clears_restarts_and_a_kill(platform):
     both = [platform.trigger(STREAM), platform.trigger(STREAM)]
-    run = platform.until(lambda: next((each for each in both if is_deferred(platform, each)()), None), 300)
+    run = platform.until(lambda: next((each for each in both if is_deferred(platform, each)()), None))
     [second] = set(both) - {run}
     platform.until(lambda: run_state(platform, second) == "success")
     assert set(platform.states(STREAM, second).values()) == {"skipped"}
     assert f"run {run} watches the stream of flights already" in platform.log(STREAM, second, "check")
     assert platform.streams()
     first_pid = platform.driver()
-    submits = [process for process in platform.processes() if "org.apache.spark.deploy.SparkSubmit" in command(process)]
-    assert [process.pid for process in submits] == [first_pid]
+    # A child of the JVM has its command until it becomes another program.
+    platform.until(lambda: [each.pid for each in platform.processes() if _SUBMIT in command(each)] == [first_pid])
     assert platform.api.call("GET", "pools/default_pool")["running_slots"] == 0  # no worker slot is held
 
     # Clearing `supervise` resumes the watch over the same driver.
@@ -81,11 +85,11 @@ def test_of_two_runs_one_is_skipped_and_the_others_driver_survives_clears_restar
 
     # A killed driver is restarted within a minute.
     os.kill(first_pid, signal.SIGKILL)
-    platform.until(lambda: platform.driver() not in (None, first_pid), 60)
+    platform.until(lambda: platform.driver() not in (None, first_pid), limit_s(60))
     start_s = time.monotonic()
-    platform.until(lambda: Status.read(platform.layout).committed_at_ms is None, 60)
-    platform.until(platform.batches, 60)
-    assert time.monotonic() - start_s < 60
+    platform.until(lambda: Status.read(platform.layout).committed_at_ms is None)
+    platform.until(platform.batches)
+    assert time.monotonic() - start_s < limit_s(60)
 
     # Marking the run as failed drains the driver within a minute.
     platform.mark(run, "failed")
@@ -106,7 +110,7 @@ def test_a_crash_loop_fails_the_task_with_the_last_lines(platform):
     text = newest.read_text()
     newest.write_text("{ damaged")
     run = platform.trigger(STREAM, restarts=1)
-    platform.until(lambda: platform.states(STREAM, run)["supervise"] == "failed", 150)
+    platform.until(lambda: platform.states(STREAM, run)["supervise"] == "failed")
     log = platform.log(STREAM, run, "supervise")
     assert "crash loop" in log
     assert "its newest entry is damaged" in log
@@ -124,7 +128,7 @@ def test_a_suspended_driver_is_replaced_and_each_batch_is_committed_exactly_once
         process.suspend()
     deployment = shell(platform, "deploy", "flights")  # idempotent also for a suspended driver
     assert "found the driver" in deployment.stdout, deployment.stderr
-    platform.until(lambda: platform.driver() not in (None, old_pid), 90)
+    platform.until(lambda: platform.driver() not in (None, old_pid), limit_s(90))
     for process in processes_before:
         if process.is_running():
             process.resume()
@@ -173,9 +177,9 @@ def test_corrections_that_waited_for_a_driver_run_once_it_is_back(platform):
     """Their intervals are then corrected completely, and the stream's answers are those of an undisturbed run."""
     platform.declare(20_000)
     run = platform.trigger(STREAM)
-    platform.until(lambda: Status.read(platform.layout).state == "quiet", 120)
+    platform.until(lambda: Status.read(platform.layout).state == "quiet")
     assert assert_one_lineage(platform) == 50_173
-    platform.until(lambda: set(corrections(platform).values()) == {"success"}, 300)
+    platform.until(lambda: set(corrections(platform).values()) == {"success"})
     platform.mark(run, "success")
     platform.until(lambda: platform.driver() is None, GONE_S)
     assert_batch_answers(platform)
@@ -225,11 +229,11 @@ def test_corrections_are_idempotent_also_backwards_and_with_a_killed_run(platfor
     def correction_processes() -> list:
         return [p for p in platform.airflow.processes() if any("correct.py" in word for word in command(p))]
 
-    for process in platform.until(correction_processes, 120):
+    for process in platform.until(correction_processes):
         with suppress(psutil.NoSuchProcess):  # it may have ended with its parent
             process.kill()
-    platform.until(lambda: "success" in set(corrections(platform).values()), 300)
-    platform.until(lambda: set(corrections(platform).values()) == {"success"}, 300)
+    platform.until(lambda: "success" in set(corrections(platform).values()))
+    platform.until(lambda: set(corrections(platform).values()) == {"success"})
     pd.testing.assert_frame_equal(assert_batch_answers(platform), answers_before)
 
 
@@ -255,7 +259,7 @@ def test_the_commands_do_what_the_dags_do(platform):
     starts_file(platform.layout.home).unlink(missing_ok=True)
     platform.declare(20_000)
     assert "made a driver" in shell(platform, "deploy", "flights").stdout
-    platform.until(lambda: platform.driver() and is_quiet(platform), 600)
+    platform.until(lambda: platform.driver() and is_quiet(platform))
     assert_private_to_the_user(platform)
     result = shell(platform, "status", "flights")
     assert "running" in result.stdout

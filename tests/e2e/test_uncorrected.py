@@ -20,10 +20,11 @@ from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
+from time_limits import HANG_S, limit_s
 
-pytestmark = [pytest.mark.spark, pytest.mark.alone, pytest.mark.xdist_group("live"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.timed, pytest.mark.xdist_group("live"), pytest.mark.timeout(3600)]
 
-DAG, ASSET, CORRECTED_S = "correct_sums", "sums.uncorrected", 60
+DAG, ASSET, CORRECTED_S = "correct_sums", "sums.uncorrected", limit_s(60)
 START_MS = 1_767_225_600_000
 
 
@@ -36,7 +37,7 @@ def table() -> pa.Table:
 @pytest.fixture(scope="module")
 def query(platform, table) -> Path:
     platform.unpause(DAG)
-    platform.until(lambda: is_watched(platform), 90)  # Airflow starts the trigger at its next look at the DAG's file
+    platform.until(lambda: is_watched(platform))  # Airflow starts the trigger at its next look at the DAG's file
     write(table, platform.home / "parts", 2)
     (platform.home / "sums").mkdir()
     return platform.home / "queries" / "sums.yaml"
@@ -57,7 +58,7 @@ def stream_part(platform, query: Path, part: int) -> float:
         env=os.environ | platform.airflow.environment,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=HANG_S,
         check=False,
     )
     assert result.returncode == 0, result.stderr
@@ -87,7 +88,7 @@ def test_late_tuples_are_corrected_within_a_minute_and_once_for_each_advance_by_
     for part in (0, 1):
         committed_at_s = stream_part(platform, query, part)
         arrived_tuples = without_newest_tick(table.slice(0, table.num_rows // 2 * (part + 1)))
-        platform.until(lambda arrived_tuples=arrived_tuples: is_corrected(platform, query, arrived_tuples), 120)
+        platform.until(lambda arrived_tuples=arrived_tuples: is_corrected(platform, query, arrived_tuples))
         assert time.time() - committed_at_s < CORRECTED_S
         platform.until(lambda part=part: tables.read("correction_runs").num_rows > part)
         assert tables.read("correction_runs").num_rows == part + 1

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
+from answers_page import write_example
+from fake_topic import FakeTopic
+from tailrace.delivery.answer_topic import AnswerTopic
+from tailrace.ground.times import TIME
 from tailrace.sources import kafka_producer
 from tailrace.sources.kafka_servers import Servers
-from tailrace.stream.answer_topic import AnswerTopic
 from tailrace.stream.failures import Failure
+from topic_records import Record
 
 KEYS = ("left_id", "right_id")
 ROWS = pa.table(
-    {"left_id": [f"l{n % 5}" for n in range(100)], "right_id": [n % 2 for n in range(100)], "n": range(100)}
+    {
+        "left_id": [f"l{n % 5}" for n in range(100)],
+        "right_id": [n % 2 for n in range(100)],
+        "n": range(100),
+        "as_of": pa.array(range(100), TIME),
+    }
 )
 
 
@@ -45,3 +56,20 @@ def test_a_topic_that_is_deleted_fails_for_now(broker, monkeypatch):
     broker.delete_topic(topic)
     with pytest.raises(ConnectionError, match=f"topic {topic}: "):
         answers.send(ROWS)
+
+
+def test_a_consumer_that_compares_headers_shows_what_readers_get(broker, tmp_path, tailrace):
+    """The example of docs/answers-kafka.md, with corrections, on a topic with partitions."""
+    topic = broker.make_topic(3)
+    file, warehouse = write_example(tmp_path, broker.servers, topic), ["--warehouse", tmp_path / "wh"]
+    tailrace("run", file, *warehouse, "--bounded", "--engine", "local")
+    streamed = len(broker.records(topic))
+    tailrace("correct", file, *warehouse, "--engine", "local")
+    shown = FakeTopic()
+    for _, key, value, headers in broker.messages(topic):
+        shown.records.append(Record(key, value, (int(headers["generation"]), int(headers["as_of"]))))
+    assert len(shown.records) > streamed > 0
+    shown.require_no_older_version()
+    lines = tailrace("results", file, *warehouse, "--format", "jsonl").stdout.splitlines()
+    expected = {(row["key"], row["window_end"]): row["value"] for row in map(json.loads, lines)}
+    assert {(row["key"], row["window_end"]): row["value"] for row in shown.shown()} == expected

@@ -10,7 +10,7 @@ import pytest
 
 from kafka.test_source import readings, topic_query
 from local_driver import Driver
-from tailrace.drivers.embedded import free_port
+from tailrace.drivers.ports import free_port
 from tailrace.generators.delays import epoch_ms
 
 ARGUMENTS = ("replay", "--model", "game2", "--seed", 5)

@@ -10,14 +10,13 @@ import pytest
 from kafka.test_source import answers, query_on, readings, topic_query
 from kafka_broker import PASSWORD, USER
 from local_driver import Driver
-from tailrace.query.answers_section import Answers
+from tailrace.query.answers_section import AnswersSection
 from tailrace.sources.kafka_client import Topic
 from tailrace.sources.kafka_producer import TopicWriter
 from tailrace.sources.kafka_records import KafkaRecords
 from tailrace.sources.kafka_servers import Servers
 from tailrace.sources.kafka_topic import KafkaTopic
 from tailrace.sources.segments import Segment
-from tailrace.stream.answer_topic import AnswerTopic
 from tailrace.stream.failures import Failure
 from tls import Authority
 
@@ -51,12 +50,11 @@ def test_a_query_reads_and_answers_by_tls(broker, tmp_path, monkeypatch, listene
     broker.send(topic, 1, *readings(100, seed=2))
     place = {"connection": "secured"}  # which has the brokers
     query = query_on({"format": "kafka", "topic": topic} | place)
-    query = query.model_copy(update={"answers": Answers(kafka=KafkaTopic(topic=target, **place))})
+    query = query.model_copy(update={"answers": AnswersSection(kafka=KafkaTopic(topic=target, **place))})
     app, plain = Driver(query, tmp_path / "secured"), Driver(topic_query(broker, topic), tmp_path / "plain")
     for each in (app, plain):
         each.run(batch_rows=70, flush=True)
     assert answers(app) == answers(plain) != []
-    AnswerTopic.of(query, app.pipeline.kind.answers).send(app.tables.read("results"))
     assert sorted(value["value"] for _, _, value in broker.records(target)) == sorted(row[4] for row in answers(app))
 
 

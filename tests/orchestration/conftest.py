@@ -54,6 +54,7 @@ def host(place: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHost:
 
 
 # Stand-in for spark-submit: writes down its call, and behaves as the warehouse's file `told` says.
+# What it accepts is in its note, as that file goes with the task.
 STAND_IN = f"""#!{sys.executable}
 import json, os, pathlib, signal, subprocess, sys
 told = pathlib.Path(os.environ["TAILRACE_WAREHOUSE"], "told")
@@ -61,7 +62,12 @@ do = json.loads(told.read_text()) if told.exists() else {{}}
 child = subprocess.Popen(["sleep", "600"], start_new_session=True) if do.get("stays") else None
 note = told.with_name("called")
 where = os.environ.get("SPARK_LOCAL_IP")
-note.with_suffix(".new").write_text(json.dumps([os.getpid(), child and child.pid, sys.argv[1:], where]))
+accepted = [pathlib.Path(path).read_text() for option, path in zip(sys.argv, sys.argv[1:]) if option == "--accept"]
+reports = [pathlib.Path(path) for option, path in zip(sys.argv, sys.argv[1:]) if option == "--report"]
+for report in reports if "report" in do else ():
+    report.write_text(json.dumps(do["report"]))
+words = [os.getpid(), child and child.pid, sys.argv[1:], where, *accepted]
+note.with_suffix(".new").write_text(json.dumps(words))
 note.with_suffix(".new").rename(note)
 print("its last words", flush=True)
 while child:
@@ -72,7 +78,7 @@ sys.exit(do.get("code", 0))
 
 @pytest.fixture
 def called(place, monkeypatch):
-    """Reads the last call of spark-submit: its pid, its child's pid, its arguments, its SPARK_LOCAL_IP."""
+    """Reads the last call of spark-submit: its pid, its child's, its arguments, its SPARK_LOCAL_IP, what it accepts."""
     from tailrace.orchestration import settings
 
     program = place / "bin" / "spark-submit"

@@ -13,7 +13,7 @@ import pytest
 from processes import is_dead, until
 from tailrace.drivers.embedded import AIRFLOW_MARK, EmbeddedHost
 from tailrace.ground.files import write_atomically
-from tailrace.orchestration.airflow_parts import KEPT_HOST, PARTS
+from tailrace.orchestration.airflow_parts import EVENTS, KEPT_HOST, PARTS
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 
 # Stand-in for `airflow`: writes down its arguments, and exits once a file `<part>.ends` has its exit code; with a file
@@ -48,7 +48,7 @@ def start(tmp_path):
     processes = []
 
     def start_parts() -> subprocess.Popen[bytes]:
-        processes.append(subprocess.Popen([sys.executable, "-c", RUN_PARTS, STAND_IN, str(tmp_path)]))
+        processes.append(subprocess.Popen([sys.executable, "-c", RUN_PARTS, STAND_IN, str(tmp_path)], cwd=tmp_path))
         return processes[-1]
 
     yield start_parts
@@ -105,6 +105,7 @@ def test_a_part_that_ends_is_started_again_and_the_others_go_on(start, tmp_path)
     assert is_dead(int(before.pop("scheduler").split()[0]))
     assert {name: (tmp_path / name).read_text() for name in before} == before
     assert process.poll() is None
+    assert (tmp_path / EVENTS).read_text() == "Airflow's scheduler ended with exit code 1: it is started again\n"
     process.send_signal(signal.SIGINT)
     assert process.wait(WAIT_S) == 0
     assert all(map(is_dead, pids(tmp_path)))

@@ -14,7 +14,7 @@ from fake_host import QUERY, declare
 from late_tables import SCHEMA
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
-from tailrace.drivers.liveness import Verdict
+from tailrace.drivers.liveness import LivenessVerdict
 from tailrace.ground.errors import Refused
 from tailrace.ground.times import with_times
 from tailrace.orchestration import alert_watch, notifiers
@@ -189,14 +189,14 @@ def test_supervise_tells_of_the_end_that_it_fails_with(file, host, layout, webho
     host.is_now("failed", exit_code)
     operator = SuperviseOperator(task_id="supervise", query="readings", file=str(file))
     with pytest.raises(AirflowFailException):
-        operator.resume({}, Verdict("failed", "ended").as_event(), [], "")
+        operator.resume({}, LivenessVerdict("failed", "ended").as_event(), [], "")
     assert told(webhook) == [(condition, "firing")]
 
 
 def test_a_driver_that_was_drained_is_no_incident(file, host, layout, webhook):
     host.is_now("ended", 0)
     operator = SuperviseOperator(task_id="supervise", query="readings", file=str(file))
-    operator.resume({}, Verdict("ended", "drained").as_event(), [], "")
+    operator.resume({}, LivenessVerdict("ended", "drained").as_event(), [], "")
     assert told(webhook) == []
 
 

@@ -11,7 +11,7 @@ from simulated_platform import SimulatedPlatform
 from tailrace.drivers.applications import end_applications, platform_file, platform_of, tag_of, write_platform
 from tailrace.drivers.cluster_platform import PlatformDown
 from tailrace.drivers.kubernetes import Kubernetes
-from tailrace.drivers.platform_http import Answer, Credentials
+from tailrace.drivers.platform_http import Credentials, HttpResponse
 from tailrace.drivers.submission import platform_named
 from tailrace.drivers.yarn import Yarn
 from tailrace.ground.errors import Refused
@@ -54,7 +54,13 @@ def test_an_applications_start_and_state_are_read(kind):
 
 
 @pytest.mark.parametrize(
-    "answer", [Answer(200, b"This is standby RM"), Answer(404, b"{}"), Answer(503, b"{}"), Answer(307, b"")]
+    "answer",
+    [
+        HttpResponse(200, b"This is standby RM"),
+        HttpResponse(404, b"{}"),
+        HttpResponse(503, b"{}"),
+        HttpResponse(307, b""),
+    ],
 )
 def test_an_answer_that_says_nothing_is_no_list_without_applications(answer):
     for client in clients(answer):
@@ -64,7 +70,7 @@ def test_an_answer_that_says_nothing_is_no_list_without_applications(answer):
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_who_is_not_let_in_is_refused_with_what_would_be_right(status):
-    for client in clients(Answer(status, b"")):
+    for client in clients(HttpResponse(status, b"")):
         with pytest.raises(Refused, match=r"(?s)answers 40\d.*right would be: a user or credentials"):
             client.applications()
 
@@ -73,7 +79,7 @@ def test_a_standby_resource_manager_is_passed_over():
     platform = SimulatedPlatform()
 
     def send(method, url, headers, body):
-        return Answer(200, b"This is standby RM") if "//a" in url else platform.yarn(method, url, headers, body)
+        return HttpResponse(200, b"This is standby RM") if "//a" in url else platform.yarn(method, url, headers, body)
 
     client = yarn(send, "http://a", "http://b")
     application = submitted(client, platform)
@@ -191,7 +197,7 @@ def test_a_request_has_the_form_that_its_api_wants():
 
     def send(method, url, headers, body):
         sent.append((method, url, headers, json.loads(body) if body else None))
-        return Answer(200, b'{"apps": null, "items": [], "state": "KILLED"}')
+        return HttpResponse(200, b'{"apps": null, "items": [], "state": "KILLED"}')
 
     platform = SimulatedPlatform()
     application = submitted(yarn(platform), platform)

@@ -15,7 +15,7 @@ from platform_server import serving, write_stand_in
 from processes import until
 from simulated_platform import SimulatedPlatform
 from tailrace.drivers.applications import platform_file, tag_of
-from tailrace.drivers.embedded import free_port
+from tailrace.drivers.ports import free_port
 from tailrace.ground.passed_variables import NAME, VARIABLE, restore
 from tailrace.spark import package_archive
 

@@ -10,7 +10,7 @@ import pytest
 
 from late_tables import LateTables
 from tailrace.console import panel_cache
-from tailrace.console.panel_cache import PanelCache, versions
+from tailrace.console.panel_cache import LackingAnswer, PanelCache, versions
 from tailrace.ground.errors import Damaged, Problem
 
 
@@ -42,6 +42,28 @@ def test_a_read_that_a_compaction_has_overtaken_is_tried_again():
             now[0] = 2
             raise Damaged([Problem("late", "a file is gone", "a backup")])
         return b"whole"
+
+    assert PanelCache().get(("a",), lambda: tuple(now), read) == b"whole"
+    assert tries == [1, 2]
+
+
+def test_an_answer_that_lacks_something_is_not_kept():
+    answers = [LackingAnswer(b"late is damaged"), b"whole"]
+    cache = PanelCache()
+    assert [cache.get(("a",), lambda: (1,), lambda: answers.pop(0)) for _ in range(3)] == [
+        b"late is damaged",
+        b"whole",
+        b"whole",
+    ]
+
+
+def test_an_answer_that_lacks_something_is_read_again_where_a_version_has_changed_meanwhile():
+    now, tries = [1], []
+
+    def read():
+        tries.append(now[0])
+        now[0] = 2
+        return LackingAnswer(b"late is damaged") if tries == [1] else b"whole"
 
     assert PanelCache().get(("a",), lambda: tuple(now), read) == b"whole"
     assert tries == [1, 2]

@@ -134,7 +134,17 @@ def test_facts_that_fail_in_any_way_become_a_note(layout, monkeypatch):
     monkeypatch.setattr(table_facts, "_read", failing)
     facts = TableFacts.read(layout)
     assert "bucket_start" in facts.note
-    assert facts.promise is None
+    assert facts.is_unreadable
+    assert facts.promise.state == "unknown"
+
+
+def test_a_promise_that_can_not_be_read_is_unknown(layout, monkeypatch):
+    def failing(*_):
+        raise KeyError("bucket_start")
+
+    monkeypatch.setattr(table_facts.PromiseState, "read", failing)
+    facts = TableFacts.read(layout)
+    assert (facts.promise.state, facts.promise.detail) == ("unknown", "'bucket_start'")
 
 
 def test_facts_of_last_night_are_waited_for(reads, layout, monkeypatch):

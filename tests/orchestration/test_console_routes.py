@@ -14,10 +14,11 @@ from starlette.testclient import TestClient
 from fake_host import declare, write_status
 from late_tables import LateTables
 from processes import until
-from tailrace.console import actions_route, pages, rights, streams_route
+from tailrace.console import actions_route, dry_runs, pages, rights, streams_route, table_facts
 from tailrace.console.app import app
-from tailrace.console.table_facts import KeptFacts, Promise, TableFacts
+from tailrace.console.table_facts import KeptFacts, LastCorrection, ShownPromise, TableFacts
 from tailrace.drivers.driver_host import DriverHostDown
+from tailrace.drivers.launch import CRASH_LOOP
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 
@@ -48,8 +49,8 @@ def auth(monkeypatch):
 def dags(monkeypatch):
     """The DAGs that Airflow has, by id."""
     dags = {
-        f"{kind}_readings": SimpleNamespace(is_paused=False, is_stale=False)
-        for kind in ("stream", "correct", "calibrate", "publish")
+        f"{kind}_readings": SimpleNamespace(is_paused=False, is_stale=False, timetable_summary="0 * * * *")
+        for kind in ("stream", "correct", "calibrate", "publish", "rebuild")
     }
     monkeypatch.setattr(DagModel, "get_team_name", lambda dag_id: None)
     monkeypatch.setattr(DagModel, "get_dag_id_to_team_name_mapping", lambda ids: {})
@@ -69,6 +70,7 @@ def supervise(monkeypatch):
 def client(place, host, dags, auth, supervise, monkeypatch):
     monkeypatch.setattr(streams_route, "_FACTS", KeptFacts(fresh_s=0.0))
     monkeypatch.setattr(streams_route, "_WAIT_S", 60.0)
+    monkeypatch.setattr(dry_runs, "_newest_stored", lambda dag_id, task_id: None)
     return TestClient(app, raise_server_exceptions=False)
 
 
@@ -78,8 +80,30 @@ def get(client, path, **query):
     return answer.json()
 
 
+def settled(client, **query):
+    """The page Streams once the tables of all queries are read."""
+    until(lambda: get(client, STREAMS)["unread"] == 0, seconds=60)
+    return get(client, STREAMS, **query)
+
+
 def names(client, **query):
     return [row["name"] for row in get(client, STREAMS, **query)["queries"]]
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """What the tables of each query say; a query that is not there is not read while the test runs."""
+    facts, over = {}, threading.Event()
+
+    def read(layout):
+        if layout.home.name not in facts:
+            over.wait(60)
+        return facts.get(layout.home.name, TableFacts())
+
+    monkeypatch.setattr(TableFacts, "read", staticmethod(read))
+    monkeypatch.setattr(streams_route, "_FACTS", KeptFacts())
+    yield facts
+    over.set()
 
 
 def test_streams_lists_what_is_declared_refused_and_begun_the_worst_first(client, place, host, layout):
@@ -113,11 +137,10 @@ def test_a_broken_promise_needs_attention_on_every_page_and_those_not_looked_at_
         names_read.append(layout.home.name)
         reading.wait(60)
         state = "broken" if layout.home.name == "z" else "kept"
-        return TableFacts(promise=Promise(state=state, detail="9 % measured"))
+        return TableFacts(promise=ShownPromise(state=state, detail="9 % measured"))
 
     monkeypatch.setattr(TableFacts, "read", staticmethod(read))
     monkeypatch.setattr(streams_route, "_FACTS", KeptFacts())
-    monkeypatch.setattr(streams_route, "_WAIT_S", 0.0)
     declare(place / "queries", "z")
     found = get(client, STREAMS, limit=1)
     assert (found["total"], found["ill"], found["unread"]) == (2, 0, 2)
@@ -141,6 +164,207 @@ def test_streams_is_searched_sorted_and_paged_by_the_server(client, place, host)
     assert names(client, search="other", sort="answers") == ["other_2", "other_0", "other_1"], "unknown ones are last"
     assert names(client, sort="name", offset=1, limit=2) == ["other_1", "other_2"]
     assert get(client, STREAMS, offset=1, limit=2)["total"] == 4
+
+
+def facts(promise, late=None, quarantined=None, corrected=None):
+    last = None if corrected is None else LastCorrection(at=corrected, late=1)
+    said = promise and ShownPromise(state=promise, detail="")
+    return TableFacts(promise=said, late_hour=late, quarantined_hour=quarantined, last_correction=last)
+
+
+@pytest.fixture
+def four(client, place, tables):
+    """Queries whose tables say different things; those of `unread` are not read, those of `readings` say nothing."""
+    said = {
+        "a": facts("kept", 7, 0, 1_000),
+        "b": facts("broken", 0, 9, 3_000),
+        "c": facts("unknown", 70, None, 2_000),
+        "readings": facts(None),
+    }
+    for name in ("a", "b", "c"):
+        declare(place / "queries", name)
+    tables.update(said)
+    until(lambda: get(client, STREAMS)["unread"] == 0, seconds=60)
+    declare(place / "queries", "aa_unread")
+    return said
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("promise", ["b", "c", "a", "readings"]),
+        ("-promise", ["a", "c", "b", "readings"]),
+        ("late_hour", ["b", "a", "c", "readings"]),
+        ("-late_hour", ["c", "a", "b", "readings"]),
+        ("quarantined_hour", ["a", "b", "c", "readings"]),
+        ("-quarantined_hour", ["b", "a", "c", "readings"]),
+        ("last_correction", ["a", "c", "b", "readings"]),
+        ("-last_correction", ["b", "c", "a", "readings"]),
+    ],
+)
+def test_streams_is_sorted_by_what_tables_say_and_unread_ones_are_last(client, four, sort, order):
+    found = get(client, STREAMS, sort=sort)
+    assert [row["name"] for row in found["queries"]] == [*order, "aa_unread"]
+    assert [row["is_unread"] for row in found["queries"]] == [False] * 4 + [True]
+    assert found["unread"] == 1
+    assert names(client, sort=sort, offset=1, limit=2) == order[1:3]
+
+
+def test_streams_is_filtered_by_state_kind_and_promise(client, place, four):
+    declare(place / "queries", "wrong", "name: wrong\n")
+    assert names(client, state="refused") == ["wrong"]
+    assert names(client, state="refuse") == []
+    assert names(client, kind="aggregate", promise="broken") == ["b"]
+    assert names(client, kind="topk") == []
+    found = get(client, STREAMS, promise="kept")
+    assert ([row["name"] for row in found["queries"]], found["total"], found["ill"]) == (["a"], 1, 0)
+    assert found["unread"] == 2, "that may be kept, too"
+    assert get(client, STREAMS, promise="kept", state="not deployed")["unread"] == 1
+    assert (found["states"], found["kinds"]) == (["not deployed", "refused"], ["aggregate"])
+    assert client.get(STREAMS, params={"promise": "nonsense"}).status_code == 409
+
+
+def test_a_stream_whose_tables_can_not_be_read_needs_attention(client, place, tables):
+    tables["readings"] = TableFacts(
+        promise=ShownPromise(state="unknown", detail="late: the table is lost"), note="lost", is_unreadable=True
+    )
+    found = settled(client)
+    assert found["ill"] == 1
+    assert names(client, promise="unknown") == ["readings"]
+    assert names(client, only_ill=True) == ["readings"]
+
+
+def test_files_of_the_driver_host_that_can_not_be_read_hide_no_stream(client, host, monkeypatch):
+    def homes(query):
+        raise PermissionError(13, "Permission denied", "/drivers/other.conf")
+
+    monkeypatch.setattr(host, "names", lambda: ["other"])
+    monkeypatch.setattr(host, "homes", homes)
+    found = get(client, STREAMS)
+    assert [row["name"] for row in found["queries"]] == ["readings"]
+    assert "Permission denied" in found["problems"][0]["fault"]
+
+
+def test_the_first_answer_waits_for_no_table_and_says_which_rows_are_unread(client, tables, monkeypatch):
+    waits, kept_get = [], KeptFacts.get
+
+    def get_at_once(kept, layouts, wait_s):
+        waits.append(wait_s)
+        return kept_get(kept, layouts, 0.0)
+
+    monkeypatch.setattr(KeptFacts, "get", get_at_once)
+    (row,) = get(client, STREAMS)["queries"]
+    assert (row["is_unread"], row["promise"], row["late_hour"]) == (True, None, None), "it is not read to this end"
+    assert waits == [0.0]
+
+
+def test_facts_of_last_night_are_no_facts_of_now(client, tables, monkeypatch):
+    tables["readings"] = facts("kept", 5)
+    (row,) = settled(client)["queries"]
+    assert row["late_hour"] == 5
+    monkeypatch.setattr(table_facts, "_OLD_S", 0.0)
+    (row,) = get(client, STREAMS)["queries"]
+    assert (row["is_unread"], row["promise"], row["late_hour"]) == (True, None, None)
+
+
+@pytest.fixture
+def alone(host, place):
+    """A driver on the host whose query has no file, and no stream in the warehouse; and another warehouse's."""
+    host.driver = replace(host.driver, name="alone.1", state="running", pid=5)
+    host.known_homes = {"alone.1": str(place / "warehouse" / "alone"), "other.1": "/elsewhere/other"}
+    host.names = lambda: list(host.known_homes)
+    inspect, absent = type(host).inspect, replace(host.driver, state="absent", pid=None)
+    host.inspect = lambda name: inspect(host, name) if name == "alone.1" else absent
+    return host
+
+
+def test_a_driver_without_a_file_and_a_stream_is_seen(client, alone):
+    found = get(client, STREAMS)
+    assert [row["name"] for row in found["queries"]] == ["alone", "readings"], "and no other warehouse's"
+    row = found["queries"][0]
+    assert (row["state"]["word"], row["state"]["tone"], row["has_page"]) == ("broken", "bad", False)
+    assert "the warehouse has no stream of it" in row["state"]["why"]
+    assert "tailrace drain alone, or stop, ends it" in row["note"]
+    assert found["queries"][1]["has_page"]
+    alone.is_now("ended", 0)
+    row = get(client, STREAMS, search="alone")["queries"][0]
+    assert (row["state"]["word"], row["state"]["tone"], row["note"]) == ("stopped", "idle", None)
+
+
+def test_a_driver_alone_is_for_those_who_may_list_dags_and_read_its_own(client, auth, alone):
+    auth.denied = {"stream_alone"}
+    assert names(client) == ["readings"]
+    auth.denied = {None}  # the right to DAGs as a whole
+    assert names(client) == ["readings"]
+
+
+def test_a_driver_without_a_file_says_what_ends_it(client, place, host, alone):
+    write_status(Layout.of(place / "warehouse", "alone"), wall_ms())
+    row = get(client, STREAMS, search="alone")["queries"][0]
+    assert (row["state"]["word"], row["file"], row["has_page"]) == ("running", None, True)
+    assert "tailrace drain alone" in row["note"]
+
+
+def test_a_host_that_is_down_is_not_asked_for_each_query(client, host, monkeypatch):
+    asked = []
+
+    def fails(*_):
+        asked.append(1)
+        raise DriverHostDown("no answer")
+
+    host.names = host.inspect = fails
+    found = get(client, STREAMS)
+    assert found["problems"][0]["fault"] == "no answer"
+    assert len(asked) == 1
+
+
+def test_a_driver_in_a_crash_loop_shows_as_such_with_what_it_reported_last(client, host, layout):
+    layout.stream.mkdir(parents=True)
+    Status("streaming", 1, 0, wall_ms(), 3, problem="source: column value is missing").write(layout)
+    host.is_now("failed", CRASH_LOOP, "5 restarts in 10 min")
+    (row,) = get(client, STREAMS)["queries"]
+    assert (row["state"]["word"], row["state"]["tone"]) == ("crash loop", "bad")
+    assert "5 restarts in 10 min; source: column value is missing" in row["state"]["why"]
+
+
+def test_a_drained_stream_keeps_its_numbers_and_needs_no_attention(client, layout):
+    layout.stream.mkdir(parents=True)
+    now = wall_ms()
+    Status("drained", 1, 0, now - 900_000, 3, rows=9, committed=now - 900_000, k_ms=50, coverage=0.5).write(layout)
+    found = get(client, STREAMS)
+    (row,) = found["queries"]
+    assert (row["state"]["word"], row["state"]["tone"], found["ill"]) == ("drained", "idle", 0)
+    assert (row["k_ms"], row["coverage"], row["rows"]) == (50, 0.5, 9)
+    assert row["behind_ms"] >= 900_000, "what came since is unread"
+
+
+@pytest.mark.parametrize(
+    ("rows_left", "days", "ends"), [(0, 31, True), (0, 29, False), (5, 31, False), (None, 31, False)]
+)
+def test_a_replay_that_is_read_says_at_which_time_its_data_end(client, layout, rows_left, days, ends):
+    layout.stream.mkdir(parents=True)
+    now = wall_ms()
+    committed = now - days * 86_400_000
+    Status("streaming", 1, 0, now, 3, rows=9, committed=committed, rows_left=rows_left).write(layout)
+    (row,) = get(client, STREAMS)["queries"]
+    assert row["data_ends"] == (committed if ends else None)
+
+
+def test_arrival_times_ahead_of_this_clock_are_not_behind(client, layout):
+    layout.stream.mkdir(parents=True)
+    now = wall_ms()
+    Status("streaming", 1, 0, now + 600_000, 3, rows=9, committed=now + 600_000).write(layout)
+    (row,) = get(client, STREAMS)["queries"]
+    assert row["behind_ms"] == 0
+    assert row["state"]["tone"] == "warn"
+    assert "the clock of its driver is" in row["state"]["why"]
+
+
+def test_a_query_that_never_ran_has_no_numbers(client):
+    (row,) = settled(client)["queries"]
+    assert (row["state"]["word"], row["promise"]["state"], row["note"]) == ("not deployed", "unknown", None)
+    numbers = ("behind_ms", "rows_left", "committed", "frontier", "k_ms", "coverage", "rows", "answers", "late_hour")
+    assert {row[name] for name in (*numbers, "quarantined_hour", "last_correction", "starts")} == {None}
 
 
 def test_a_query_that_the_user_may_not_read_is_not_there(client, place, auth):
@@ -243,7 +467,7 @@ def test_a_row_has_what_the_tables_say_of_the_last_hour(client, layout):
     tables = LateTables(layout)
     tables.late((now - 1_000, 5), (now - 7_200_000, 5))
     write_status(layout, now)
-    (row,) = get(client, STREAMS)["queries"]
+    (row,) = settled(client)["queries"]
     assert row["late_hour"] == 1
     assert row["promise"]["state"] == "unknown"
 
@@ -253,19 +477,21 @@ def test_a_damaged_table_is_said_in_the_row(client, layout):
     for file in layout.table("late").glob("*.parquet"):
         file.unlink()
     write_status(layout, wall_ms())
-    assert "late" in get(client, STREAMS)["queries"][0]["note"]
+    assert "late" in settled(client)["queries"][0]["note"]
 
 
-@pytest.mark.parametrize("sort", ["promise", "nonsense", "__class__"])
+@pytest.mark.parametrize("sort", ["nonsense", "__class__", "-"])
 def test_an_order_that_there_is_not_is_refused(client, sort):
     answer = client.get(STREAMS, params={"sort": sort})
     assert answer.status_code == 409
-    assert answer.json()["problems"][0]["remedy"] == "state or name"
+    assert answer.json()["problems"][0]["remedy"].startswith("a column")
 
 
 def test_the_head_of_a_page_names_its_dags_and_parts(client):
     found = get(client, f"{QUERY}/summary")
-    assert found["dags"] == {kind: f"{kind}_readings" for kind in ("stream", "correct", "calibrate", "publish")}
+    assert found["dags"] == {
+        kind: f"{kind}_readings" for kind in ("stream", "correct", "calibrate", "publish", "rebuild")
+    }
     assert found["name"] == "readings"
     assert found["has_late_tuples"]
 
@@ -276,7 +502,7 @@ def actions(client):
 
 def test_actions_are_requests_to_airflows_own_api(client):
     found = actions(client)
-    assert list(found) == ["deploy", "drain", "correct", "calibrate"]
+    assert list(found) == ["deploy", "drain", "correct", "calibrate", "rebuild"]
     assert found["deploy"]["requests"] == [
         {"method": "POST", "path": "dags/stream_readings/dagRuns", "body": {"logical_date": None, "conf": {}}}
     ]
@@ -290,7 +516,22 @@ def test_a_paused_dag_is_unpaused_first_and_that_is_said(client, dags):
     correct = actions(client)["correct"]
     assert [request["method"] for request in correct["requests"]] == ["PATCH", "POST"]
     assert correct["requests"][0]["body"] == {"is_paused": False}
-    assert "unpauses" in correct["says"]
+    assert "this unpauses it, so its schedule runs, too." in correct["says"]
+
+
+def test_a_paused_dag_without_a_schedule_is_not_said_to_have_one(client, dags):
+    dags["rebuild_readings"].is_paused = True
+    dags["rebuild_readings"].timetable_summary = "None"
+    says = actions(client)["rebuild"]["says"]
+    assert "is paused: this unpauses it." in says
+    assert "schedule" not in says
+
+
+def test_a_rebuild_of_a_warehouse_in_an_object_store_is_not_offered(client, monkeypatch):
+    monkeypatch.setattr(Layout, "is_remote", True)
+    rebuild = actions(client)["rebuild"]
+    assert not rebuild["is_allowed"]
+    assert "object store" in rebuild["why_not"]
 
 
 def test_the_run_that_watches_is_marked_to_drain(client, layout):
@@ -313,6 +554,18 @@ def test_a_watch_that_is_over_is_none_to_drain(client, layout, supervise, state)
     assert "no run of Airflow's watches" in drain["why_not"]
 
 
+def test_a_rebuild_is_a_dry_run_unless_the_form_says_otherwise_and_nothing_else_beside_a_watch(client, layout):
+    rebuild = actions(client)["rebuild"]
+    assert [(field["name"], field["value"]) for field in rebuild["fields"]] == [("dry_run", True)]
+    layout.stream.mkdir(parents=True)
+    layout.watched_by.write_text(f"manual__1\n{layout.home}")
+    rebuild = actions(client)["rebuild"]
+    assert rebuild["is_allowed"]
+    assert rebuild["fields"] == []
+    assert rebuild["requests"][-1]["body"]["conf"] == {"dry_run": True}
+    assert "drain it first" in rebuild["says"]
+
+
 def test_a_run_id_is_quoted_in_addresses(client, layout):
     layout.stream.mkdir(parents=True)
     layout.watched_by.write_text(f"manual__2026-01-01T00:00:00+00:00/x\n{layout.home}")
@@ -323,7 +576,7 @@ def test_a_run_id_is_quoted_in_addresses(client, layout):
 @pytest.mark.parametrize(
     ("denied", "refused"),
     [
-        ({("POST", "RUN")}, {"deploy", "correct", "calibrate"}),
+        ({("POST", "RUN")}, {"deploy", "correct", "calibrate", "rebuild"}),
         ({("PUT", "RUN")}, {"drain"}),
         ({("PUT", None)}, set()),
     ],
@@ -379,6 +632,21 @@ def test_a_file_beside_the_static_ones_is_none_of_them(client, place, monkeypatc
     monkeypatch.setattr(pages, "_STATIC", place / "static")
     assert client.get("/static/ours.css").status_code == 200
     assert client.get("/static/..%2fsecret.css").status_code == 404
+
+
+def test_a_file_that_the_browser_has_is_not_sent_again_until_it_changes(client, place, monkeypatch):
+    file = place / "static" / "ours.css"
+    file.parent.mkdir()
+    file.write_text("one")
+    monkeypatch.setattr(pages, "_STATIC", file.parent)
+    first = client.get("/static/ours.css")
+    assert (first.text, first.headers["cache-control"]) == ("one", "no-cache")
+    had = {"If-None-Match": first.headers["etag"]}
+    again = client.get("/static/ours.css", headers=had)
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    file.write_text("two")
+    changed = client.get("/static/ours.css", headers=had)
+    assert (changed.status_code, changed.text) == (200, "two")
 
 
 @pytest.mark.parametrize("path", ["/static/uplot/uPlot.esm.js", STREAMS, "/nothing", f"{QUERY}/summary"])

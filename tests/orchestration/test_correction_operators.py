@@ -285,7 +285,7 @@ def test_a_failed_correction_is_retried(correct_task, called, place):
 
 def running_processes(called):
     """Wait until spark-submit runs; return its process and its child's."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         try:
             return [psutil.Process(pid) for pid in called()[:2]]
@@ -325,7 +325,7 @@ def test_a_new_correction_kills_the_processes_of_a_killed_worker(correct_task, c
     try:
         set_behaviour(place)
         correct_task.execute(context())
-        assert orphan.wait(10) == -signal.SIGKILL
+        assert orphan.wait(240) == -signal.SIGKILL
         assert dead(child)
     finally:
         orphan.kill()

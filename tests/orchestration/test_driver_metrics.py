@@ -39,6 +39,7 @@ REPORTED = Status(
     repeats=1,
     quarantined=5,
     filtered=6,
+    unmatched=2,
 )
 VALUES = {
     "alive": 1,
@@ -57,6 +58,7 @@ VALUES = {
     "repeats": 1,
     "quarantined": 5,
     "filtered": 6,
+    "unmatched": 2,
     "answers": 4,
     HOST_ANSWERS: 1,
 }
@@ -152,10 +154,10 @@ def test_the_watch_of_a_driver_sends_them(server, place, host, layout):
     assert (found["airflow.tailrace.readings.alive"], found["airflow.tailrace.readings.lag_rows"]) == (0, 7)
 
 
-def test_the_readme_lists_every_gauge_with_its_unit():
-    section = (ROOT / "README.md").read_text().partition("### Metrics and logs")[2].partition("\n## ")[0]
+def test_the_page_lists_every_gauge_with_its_unit():
+    section = (ROOT / "docs" / "metrics.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE))
-    assert {name: f"{gauge.tells} | {gauge.unit}" for name, gauge in GAUGES.items()}.items() <= rows.items()
+    assert {name: f"{gauge.description} | {gauge.unit}" for name, gauge in GAUGES.items()}.items() <= rows.items()
 
 
 def test_the_dashboard_draws_gauges_that_there_are():

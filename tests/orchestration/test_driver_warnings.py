@@ -101,7 +101,7 @@ def test_newly_rejected_records_are_warned_of_with_reason_and_example_but_no_val
     [warning] = watch.observe(status(quarantined=3, rows=5), 0)
     assert warning == (
         "readings: 3 records rejected, the newest: event_time out of bounds (2); value is no number: … (1); "
-        "such as in/file0.csv#0"
+        "such as file0.csv, record 1"
     )
 
 
@@ -233,7 +233,7 @@ def test_the_newest_rejects_are_those_of_the_last_batch(layout):
     assert newest_rejects(layout) is None
     reject(layout, ["old"] * 3)
     reject(layout, ["new"], batch=1)
-    assert str(newest_rejects(layout)) == "new (1); such as in/file1.csv#0"
+    assert str(newest_rejects(layout)) == "new (1); such as file1.csv, record 1"
 
 
 def test_rejected_records_are_warned_of_though_their_table_is_away(watch, layout):

@@ -26,7 +26,7 @@ def run_command(monkeypatch, tmp_path):
         monkeypatch.setattr(airflow_command.subprocess, "run", lambda *_, **__: results.pop(0))
         monkeypatch.setattr(airflow_command, "pause_s", lambda tries: tries / 1000)
         run.told = []
-        final = EmbeddedAirflow(tmp_path, Path("dags"), {}, tell=run.told.append).command("backfill", "create")
+        final = EmbeddedAirflow(tmp_path, Path("dags"), {}, echo=run.told.append).command("backfill", "create")
         return len(errors) - len(results), final.returncode
 
     return run
@@ -86,7 +86,7 @@ def start_airflow(monkeypatch, tmp_path):
 
         child = SimpleNamespace(pid=0, poll=lambda: exit_code)
         messages = list[str]()
-        airflow = EmbeddedAirflow(tmp_path, Path("dags"), {}, start_s, messages.append, look_again_s=0, tell_s=-1)
+        airflow = EmbeddedAirflow(tmp_path, Path("dags"), {}, start_s, messages.append, look_again_s=0, echo_s=-1)
         monkeypatch.setattr(airflow, "api", lambda patient: None)
         monkeypatch.setattr(airflow, "kill", lambda: messages.append("killed"))
         monkeypatch.setattr(module.subprocess, "Popen", lambda *_, **__: child)

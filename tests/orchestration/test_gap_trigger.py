@@ -193,8 +193,8 @@ def test_a_trigger_survives_errors(late_tables, make_trigger, wait_for_looks, lo
     monkeypatch.setattr(gap_trigger, "TELL_S", 0.0)
     monkeypatch.setattr(Uncorrected, "read", staticmethod(fail))
     assert run(make_trigger(), wait_for_looks(5)) == [EXPECTED_RANGE]
-    assert log_lines[0] == "what of readings is uncorrected can't be told: [Errno 5] the disk is away"
-    assert log_lines[1].endswith("can't be told: half a log")
+    assert log_lines[0] == "the uncorrected late tuples of readings are unknown: [Errno 5] the disk is away"
+    assert log_lines[1].endswith("are unknown: half a log")
     assert "a correction is asked for, of what arrived in [1970-01-01T00:01:40.000Z" in log_lines[2]
 
 

@@ -17,8 +17,10 @@ from fake_host import QUERY, declare
 from local_driver import Driver
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.delivery.current import refresh
 from tailrace.orchestration import lineage
 from tailrace.orchestration.calibration_operators import CalibrateOperator
+from tailrace.orchestration.rebuild_operator import RebuildOperator
 from tailrace.orchestration.stream_operators import SuperviseOperator
 from tailrace.query.loading import load
 from warehouse import even, make_stream, write_files
@@ -77,6 +79,36 @@ def test_a_stream_that_answers_to_a_topic_writes_that_too(place):
     assert names(found.outputs)[1:] == [("kafka://broker:9092", "sums")]
 
 
+def test_what_delivers_answers_names_all_places(streamed, place, layout, monkeypatch):
+    connection = {"host": "db", "port": 5433, "schema": "reports", "login": "l", "password": "secret"}
+    monkeypatch.setenv("AIRFLOW_CONN_DB", json.dumps({"conn_type": "postgres", **connection}))
+    answers = "answers: {{kafka: {{servers: 'broker:9092', topic: sums}}, postgres: {{connection: db, table: sums}}}}\n"
+    places = [
+        ("file", str(layout.table("current"))),
+        ("kafka://broker:9092", "sums"),
+        ("postgres://db:5433", "reports.public.sums"),
+    ]
+    refresh(layout, load(streamed), Driver(load(streamed), place / "warehouse").pipeline.kind)
+    query = load(declare(place / "queries", "readings", SMALL + answers))
+    for found in (
+        lineage.of_stream(query, layout, None),
+        lineage.of_correction(query, layout, None),
+        lineage.of_rebuild(query, layout, None, rebuilds=True),
+    ):
+        assert names(found.outputs)[-3:] == places
+        assert all("columnLineage" in each.facets for each in found.outputs[-3:])
+    assert lineage.of_rebuild(query, layout, None).outputs == []
+
+
+def test_a_chained_query_reads_the_results_of_the_one_before_it(place, layout):
+    source = "{{format: tailrace, query: raw}}\n    event_time: window_start\n"
+    text = f"{QUERY.partition('{{format')[0]}{source}window: 2 h\ndisorder: {{{{deduplicate: true}}}}\n"
+    query = load(declare(place / "queries", "readings", f"{text}aggregate: {{{{function: sum, column: value}}}}\n"))
+    assert names(lineage.of_stream(query, layout, None).inputs) == [
+        ("file", str(layout.home.parent / "raw" / "results"))
+    ]
+
+
 DERIVED = "    id: id\n    columns: {{net: value / 2}}\n    where: value > 1 or key is not null\n    key: key"
 NAMED = SMALL.replace(
     "aggregate: {{function: sum, column: value}}",
@@ -125,6 +157,16 @@ def test_a_calibration_writes_only_what_it_has_proposed(streamed):
     found = operator.get_openlineage_facets_on_complete(SimpleNamespace(start_date=BEGINNING))
     assert [name.rpartition("/")[2] for _, name in names(found.inputs)] == ["readings", "metrics"]
     assert found.outputs == []
+
+
+def test_a_rebuild_writes_the_tables_of_the_stream_and_a_dry_run_none(streamed):
+    operator = RebuildOperator(task_id="rebuild", query="readings", file=str(streamed))
+    dry = operator.get_openlineage_facets_on_complete(SimpleNamespace(start_date=BEGINNING))
+    assert [name.rpartition("/")[2] for _, name in names(dry.inputs)] == ["readings"]
+    assert dry.outputs == []
+    operator.rebuilds = True
+    done = operator.get_openlineage_facets_on_complete(SimpleNamespace(start_date=BEGINNING))
+    assert {"results", "late", "metrics"} <= {output.name.rpartition("/")[2] for output in done.outputs}
 
 
 def test_a_correction_tells_its_rows_once_it_has_come_to_its_end(streamed, place, layout):
@@ -189,7 +231,7 @@ def test_airflow_sends_the_events_of_a_correction_by_the_provider(streamed, plac
     complete = own["COMPLETE"]
     assert complete["job"]["namespace"] == "tests"
     tables = {dataset["name"].rpartition("/")[2]: dataset for dataset in complete["inputs"] + complete["outputs"]}
-    assert list(tables) == ["late", "results", "readings", "corrections", "quality"]
+    assert list(tables) == ["late", "results", "readings", "corrections", "quality", "current"]
     given = DeltaTable(layout.table("corrections")).to_pyarrow_table()
     assert given.num_rows > 0
     facets = tables["corrections"]["outputFacets"]

@@ -8,6 +8,7 @@ from fake_host import QUERY, declare
 from tailrace.orchestration.calibration_dags import calibration_dags
 from tailrace.orchestration.correction_dags import correction_dags
 from tailrace.orchestration.publish_dags import publish_dags
+from tailrace.orchestration.rebuild_dags import rebuild_dags
 from tailrace.orchestration.stream_dags import stream_dags
 
 PARTS = {
@@ -15,6 +16,7 @@ PARTS = {
     "correct_readings": "ledger",
     "calibrate_readings": "ledger",
     "publish_readings": "answers",
+    "rebuild_readings": "settings",
 }
 """The part of the query's page to which the tasks of each DAG lead."""
 
@@ -29,7 +31,7 @@ def base_url(request, monkeypatch):
 def dags(place, base_url):
     learning = QUERY.replace("{{tick: 1 min}}", "{{policy: cache_duration, tick: 1 min}}")
     declare(place / "queries", "readings", f"{learning}correction: {{{{gap: 5 s}}}}\n")
-    found = stream_dags() | correction_dags() | calibration_dags() | publish_dags()
+    found = stream_dags() | correction_dags() | calibration_dags() | publish_dags() | rebuild_dags()
     assert set(found) == set(PARTS)
     return found
 

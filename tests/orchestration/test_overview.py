@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
+import tailrace as package
 from fake_host import declare, write_status
 from tailrace.cli import driver_commands as commands
+from tailrace.cli.warehouse_status import print_status
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Refused
 from tailrace.orchestration.overview import overview
@@ -28,7 +33,9 @@ def gone(place, host, layout):
     inspect = type(host).inspect
     absent = host.driver.__class__("", "absent", None, None, "unknown")
     host.known_homes = {"readings": str(layout.home)}
-    host.inspect = lambda name: inspect(host, name) if name.partition(".")[0] == "readings" else absent
+    host.inspect = lambda name: (
+        inspect(host, name) if name.partition(".")[0] == "readings" else replace(absent, name=name)
+    )
     return host
 
 
@@ -36,7 +43,7 @@ def test_all_queries_and_drivers_are_listed(gone):
     columns, rows, problems = overview()
     at = columns.index
     assert [row[0] for row in rows] == ["begun", "declared", "readings"]
-    assert [row[at("driver")] for row in rows] == ["absent", "absent", "running"]
+    assert [row[at("driver")] for row in rows] == ["absent", "not started", "running"]
     assert [row[at("file")] for row in rows] == ["none", "declared.yaml", "none"]
     assert [row[at("batches")] for row in rows] == ["3", "–", "3"]
     assert problems == [
@@ -113,6 +120,59 @@ def test_a_driver_whose_query_file_is_gone_is_stopped(gone, layout):
 def test_a_driver_whose_query_file_is_gone_is_drained(gone, layout):
     commands.drain("readings", deadline=0.05, wait=1.0)
     assert gone.stopped == [1.0]
+
+
+def test_a_query_without_a_driver_yet_is_not_alarming(gone, capsys):
+    """As just after a trigger of its DAG."""
+    commands.status("declared")
+    assert capsys.readouterr().out.splitlines() == [
+        "declared: no driver has started yet",
+        "a run of the DAG stream_declared starts its driver, after a check; so does tailrace deploy declared",
+    ]
+    commands.status("begun")
+    assert capsys.readouterr().out.startswith("begun: it has no driver\nstreaming, ")
+
+
+@pytest.fixture
+def uncorrected(place, host):
+    """The running stream of `readings`, with a late tuple that waits for its correction; returns the query's file."""
+    file = place / "queries" / "readings.yaml"
+    hours = pa.array([0, 9, 0], pa.int64())
+    at = pc.add(pa.scalar(1_700_006_400_000), pc.multiply(hours, 3_600_000)).cast(pa.timestamp("ms", "UTC"))
+    came = pa.array([1_700_100_000_000 + 60_000 * minute for minute in range(3)], pa.timestamp("ms", "UTC"))
+    rows = {"event_time": at, "arrival_time": came, "id": ["a", "b", "c"], "value": [1.0, 2.0, 3.0]}
+    (place / "queries" / "readings").mkdir()
+    pq.write_table(pa.table(rows), place / "queries" / "readings" / "1.parquet")
+    package.load(file).run(place / "warehouse", engine="local")
+    host.is_now("running")
+    return file
+
+
+def test_a_status_says_what_there_is_to_correct_with_a_driver_host_as_without_one(place, layout, uncorrected, capsys):
+    commands.status("readings")
+    with_host = capsys.readouterr().out.splitlines()[-1]
+    print_status(place / "warehouse", "readings", wide=False)
+    without = capsys.readouterr().out.splitlines()[-1]
+    assert without == f"1 late tuple to correct: tailrace correct {uncorrected} --warehouse {place / 'warehouse'}"
+    assert with_host == f"{without}; or the DAG, unpaused: airflow dags trigger correct_readings"
+    columns, (row,), _ = overview()
+    assert row[columns.index("to correct")] == "1"
+    package.load(uncorrected).at(place / "warehouse").correct(engine="local")
+    assert overview()[1][0][columns.index("to correct")] == "0"
+    commands.status("readings")
+    assert "to correct" not in capsys.readouterr().out
+
+
+def test_a_status_is_shown_though_the_tables_are_damaged(layout, uncorrected, capsys):
+    for commit in (layout.home / "metrics" / "_delta_log").iterdir():
+        commit.write_text("no commit")
+    commands.status("readings")
+    out = capsys.readouterr().out
+    assert out.startswith("readings: running, pid 100\n")
+    assert "\nwhat there is to correct can't be read: " in out
+    columns, (row,), problems = overview()
+    assert row[columns.index("to correct")] == "–"
+    assert problems[0].startswith("readings: what there is to correct can't be read: ")
 
 
 @pytest.mark.parametrize("name", ["nobody", "../readings", "Readings"])

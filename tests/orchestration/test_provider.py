@@ -15,6 +15,7 @@ from airflow.providers_manager import ProvidersManager
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_home import HOME
+from tailrace import __version__
 from tailrace.drivers import embedded as embedded_module
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.embedded_configuration import CONFIGURATION
@@ -56,9 +57,9 @@ def connect(embedded, monkeypatch):
 @pytest.fixture
 def airflow(tmp_path):
     """Runs `airflow …` where this package is installed: its metadata have the entry points of pyproject.toml."""
-    metadata = tmp_path / f"tailrace-{PROJECT['version']}.dist-info"
+    metadata = tmp_path / f"tailrace-{__version__}.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tailrace\nVersion: {PROJECT['version']}\n")
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tailrace\nVersion: {__version__}\n")
     lines = [
         f"[{group}]\n{name} = {target}\n"
         for group, points in PROJECT["entry-points"].items()
@@ -83,7 +84,7 @@ def airflow(tmp_path):
 
 def test_airflow_lists_the_provider_and_its_hook(airflow):
     providers = json.loads(airflow("providers", "list", "-o", "json").stdout)
-    assert [each["version"] for each in providers if each["package_name"] == "tailrace"] == [PROJECT["version"]]
+    assert [each["version"] for each in providers if each["package_name"] == "tailrace"] == [__version__]
     hooks = json.loads(airflow("providers", "hooks", "-o", "json").stdout)
     [hook] = [each for each in hooks if each["connection_type"] == "tailrace_driver_host"]
     assert hook["class"] == "tailrace.orchestration.driver_host_hook.DriverHostHook"

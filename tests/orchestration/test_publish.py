@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
+from chained_queries import chain
 from fake_host import write_status
 from late_tables import SCHEMA
 from tailrace.ground.times import with_times
@@ -202,3 +203,11 @@ def fired_at_once(trigger):
 
     asyncio.run(run())
     return looks
+
+
+def test_a_chain_reads_the_asset_that_its_upstream_query_publishes(tmp_path):
+    first, second, _ = chain(tmp_path)
+    (read,), published = assets.sources(second), assets.published(first)[0]
+    assert read == published
+    assert (read.name, read.uri) == ("revenue.results", "tailrace://revenue/results")
+    assert second.streams["minutes"].uri == read.uri

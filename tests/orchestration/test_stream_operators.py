@@ -130,7 +130,6 @@ def files(directory: Path) -> dict[Path, bytes]:
     ("field", "old", "new"),
     [
         ("window.size", ("window: {{size: 2 h", "'2 h'"), ("window: {{size: 3 h", "'3 h'")),
-        ("parallelism", ("kind: aggregate\n", "2"), ("kind: aggregate\nparallelism: 4\n", "4")),
         ("disorder.tick", ("tick: 1 min", "60000"), ("tick: 2 min", "120000")),
     ],
 )

@@ -166,7 +166,7 @@ def test_concurrent_deployments_get_one_driver(embedded, host, name, stand_in, s
     for process in deployers:
         process.stdin.write("go\n")
         process.stdin.flush()
-    pids = {process.communicate(timeout=60)[0] for process in deployers}
+    pids = {process.communicate(timeout=240)[0] for process in deployers}
     [(pid, [variant], _)] = until(starts)
     assert pids == {f"{pid}\n"}
     assert f"'{variant}'\n" in host._file(name).read_text(), "the configuration is another one than what runs"
@@ -569,7 +569,7 @@ def test_an_unreachable_host_is_reported_without_the_password(tmp_path):
     for operation in operations(host):
         with pytest.raises(DriverHostDown, match=rf"http://127.0.0.1:{port}: .*refused") as failure:
             operation()
-        assert "right would be: a supervisord that runs there" in str(failure.value)
+        assert "right would be: a driver host that runs there" in str(failure.value)
         assert "s3cret" not in visible_text(failure.value)
     assert isinstance(failure.value, OSError)
     assert "s3cret" not in repr(host) + repr(vars(host)) + repr(vars(host.rpc)["url"])

@@ -46,7 +46,9 @@ if mode == "daemon":  # as PySpark's: in a process group of its own, and stopped
     if not daemon:
         os.setpgid(0, 0)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which comes with the end of its parent
-        (layout.home.parent / "daemon").write_text(str(os.getpid()))
+        written = layout.home.parent / "daemon.new"
+        written.write_text(str(os.getpid()))
+        written.rename(layout.home.parent / "daemon")  # who sees the file reads all of it
         os.kill(os.getpid(), signal.SIGSTOP)
         time.sleep(600)
 while True:

@@ -21,8 +21,9 @@ def bed(tmp_path_factory) -> Iterator[Bed]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """A browser of one file's tests: a second one beside it, and asyncio, are refused by Playwright while it runs."""
     with chromium.running_browser() as running:
         yield running
 

@@ -13,7 +13,7 @@ from console_bed import PAGES, Bed
 
 pytestmark = [pytest.mark.xdist_group("console"), pytest.mark.timeout(900)]
 
-QUERY, KINDS = "trades", {"deploy", "drain", "correct", "calibrate"}
+QUERY, KINDS = "trades", {"deploy", "drain", "correct", "calibrate", "rebuild"}
 
 # A simple request, which browsers send with cookies and without a question; a body without a type is the hardest case.
 FORGED = """async ([url, method, body, type]) => {

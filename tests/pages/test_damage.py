@@ -39,6 +39,24 @@ def test_a_part_whose_table_is_damaged_says_so_and_what_to_do_and_the_others_wor
     assert {"late", "quarantine", "ledger", "settings"} & damaged == set()
 
 
+def test_a_damaged_results_costs_the_frontier_its_wall_clock_alone(bed, window):
+    """The page names the table and the repair, and draws the rest: no request is refused, so nothing is provoked."""
+    page = window().page(f"{PAGES}queries/damaged?part=frontier")
+    await_page(page)
+    damaged = page.get_by_role("group", name="Damaged")
+    expect(damaged).to_contain_text(str(bed.warehouse.layout("damaged").table("results")))
+    expect(damaged).to_contain_text("a part of its log is lost or damaged")
+    expect(damaged).to_contain_text("Do: ")
+    expect(page.get_by_role("group", name="Problem")).to_have_count(0)
+    expect(page.locator("#part figure.chart canvas").first).to_be_visible()
+    with bed.client("admin") as client:
+        answer = client.get(f"{PAGES}api/queries/damaged/frontier").json()
+        whole = client.get(f"{PAGES}api/queries/levels/frontier").json()
+    assert [each["fields"] for each in answer["damaged"]] == [["wall"]]
+    assert answer["series"] == whole["series"], "of the table metrics, which is as it was"
+    assert answer["series"]["at"]
+
+
 def test_a_refused_query_and_one_without_its_file_are_listed_and_say_why(bed, window):
     page = window().page(PAGES)
     await_page(page)

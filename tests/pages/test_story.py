@@ -15,7 +15,7 @@ import chromium
 from chromium import Watched
 from console_bed import PAGES
 from console_feed import Feed
-from console_pages import await_page
+from console_pages import LONG_MS, act, await_page
 from console_warehouse import MINUTE_MS, spoil
 from tailrace.generators.delays import delay_model
 from tailrace.ground.duration import format_time
@@ -24,9 +24,6 @@ from tailrace.storage.tables import Tables
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("console"), pytest.mark.timeout(1800)]
 
 QUERY = "orders"
-LONG_MS = 600_000
-"""Longest wait for what a run of a DAG brings about."""
-
 LATE, VALUE = 40, 1000.0
 MINUTE_S = 60
 
@@ -59,19 +56,6 @@ def figure(page: Page, name: str) -> Locator:
     return (
         page.locator("#summary dl > div").filter(has=page.locator("dt", has_text=re.compile(f"^{name}$"))).locator("dd")
     )
-
-
-def act(page: Page, title: str, **fields: str) -> None:
-    """Open an action's dialog, fill it in, send it, and follow no link."""
-    button = page.get_by_role("button", name=f"{title} …", exact=True)
-    expect(button).not_to_have_attribute("aria-disabled", "true", timeout=LONG_MS)
-    button.click()
-    dialog = page.get_by_role("dialog")
-    for label, value in fields.items():
-        dialog.get_by_label(re.compile(f"^{label}")).fill(value)
-    dialog.get_by_role("button", name=title, exact=True).click()
-    expect(dialog).to_have_count(0)
-    expect(page.locator("#actions").get_by_role("status")).to_contain_text(f"{title}: sent to Airflow")
 
 
 def field_of(time_ms: int) -> str:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 import oracle
+from examples import share_of
 from harness import run
 from memory_tables import MemoryTables
 from oracle import Truth, batch, latest, stream
@@ -29,7 +30,7 @@ from tailrace.aggregate.section import AggregateSection
 from tailrace.calibration.measure import measure
 from unit.calibration.test_measure import NO_DELAYS, accuracy, columns, kind_of
 
-SOME = settings(max_examples=60, deadline=None)
+SOME = settings(max_examples=share_of(60), deadline=None)
 
 
 def bind_range(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:

@@ -6,13 +6,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import share_of
 from memory_tables import MemoryTables
 from oracle import batch, in_order, missed, stream
 from oracle_assertions import assert_close
 from streams import cuts, disordered
 from tailrace.correction.correction_range import CorrectionRange
 
-SOME = settings(max_examples=100, deadline=None)
+SOME = settings(max_examples=share_of(100), deadline=None)
 FAR = 1 << 60
 
 

@@ -17,10 +17,11 @@ from hypothesis.stateful import rule
 import rankings
 from oracle import Outcome, Passed, Settings, Tuple, Window, batch, distinct, latest, stream
 from oracle_assertions import ANSWER, assert_close, assert_late, assert_streamed
-from query_life import DELAYS, TICK, QueryLife, settings_of
+from query_life import DELAYS, FEW, TICK, QueryLife, settings_of
 from rankings import Ranking, contents, ranked, rankings_of, streamed
 from tailrace.query.query import Query
 from tailrace.storage.progress import held_back
+from tailrace.storage.tasks_in_force import request_tasks
 from warehouse import EPOCH, make_query, rows_of, tables_of, write_files
 
 DAY = 86_400_000
@@ -83,6 +84,13 @@ class WindowLife(QueryLife):
         """A bounded run closes all windows; what comes for them in the next run is late."""
         self.driver.run(rows, flush=True)
         self.check()
+
+    @rule(tasks=st.integers(1, 4), dies=FEW)
+    def rescale(self, tasks: int, dies: int | None) -> None:
+        """The next driver takes it up; `dies`: after so few writes."""
+        request_tasks(self.driver.layout, self.query, tasks)
+        with self.deaths.after(dies):
+            self.driver.run(5)
 
     def closings(self) -> list[Passed]:
         """The ends of bounded runs so far, each after so many accepted tuples."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from examples import share_of
 from pair_runs import JOINS, SIDES, TOY, Batch, logs, pipeline_of, policy_of_k
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.local_engine import LocalEngine
@@ -17,7 +18,7 @@ from tailrace.sources.segments import Segment
 from tailrace.storage.journal import BatchRecord, LogPosition
 from tailrace.storage.replay import Replay, merged, replay_of
 
-MANY = settings(max_examples=50, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+MANY = settings(max_examples=share_of(50), deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 @dataclass

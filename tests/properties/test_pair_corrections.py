@@ -8,11 +8,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import share_of
 from memory_pair_tables import MemoryPairTables
 from pair_oracle import Item, Join, Read, batch_pairs
 from tailrace.correction.correction_range import CorrectionRange
 
-SOME = settings(max_examples=60, deadline=None)
+SOME = settings(max_examples=share_of(60), deadline=None)
 BASE = 10_000
 
 

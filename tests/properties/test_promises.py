@@ -7,7 +7,16 @@ import pytest
 
 from tailrace.aggregate import simulation
 from tailrace.aggregate.population import Population
-from tailrace.aggregate.simulation import ANSWERS, DISTRIBUTIONS, PROMISES, TUPLES, Q, Windows, missing, simulate
+from tailrace.aggregate.simulation import (
+    ANSWERS,
+    DISTRIBUTIONS,
+    PROMISES,
+    TUPLES,
+    Q,
+    SimulatedWindows,
+    missing,
+    simulate,
+)
 from tailrace.aggregate.simulation import threshold_of as threshold
 
 pytestmark = pytest.mark.xdist_group("promises")
@@ -66,7 +75,7 @@ def test_the_table_is_deterministic_by_its_seed(monkeypatch):
 )
 @pytest.mark.parametrize("name", ["exponential", "lognormal(σ 0.8)"])
 def test_the_promise_breaks_at_a_lower_coverage(function, times, name):
-    windows = Windows.draw(DISTRIBUTIONS[name], 500, WINDOWS, np.random.default_rng(3))
+    windows = SimulatedWindows.draw(DISTRIBUTIONS[name], 500, WINDOWS, np.random.default_rng(3))
     lack = missing(threshold(function, 0.05, 0.05, windows.population, Q), 500)
     assert 0 < lack * times < 500
     assert windows.off(function, 0.05, int(np.ceil(lack * times))) > 0.05 + 4 * noise(0.05, WINDOWS)
@@ -78,11 +87,12 @@ def test_the_promise_holds_for_windows_of_any_coverage_above_the_threshold(funct
     # Each tuple is missing independently with 1 − λ_thr; the half of the windows below λ_thr is not counted.
     rng = np.random.default_rng(8)
     tuples, error, risk = 500, 0.05, 0.05
-    windows = Windows.draw(DISTRIBUTIONS[name], tuples, 2 * WINDOWS, rng)
+    windows = SimulatedWindows.draw(DISTRIBUTIONS[name], tuples, 2 * WINDOWS, rng)
     share = threshold(function, error, risk, windows.population, Q)
     lack = rng.binomial(tuples, 1 - share, 2 * WINDOWS)
     off = [
-        Windows(windows.values[lack == count], windows.population).off(function, error, count) * np.sum(lack == count)
+        SimulatedWindows(windows.values[lack == count], windows.population).off(function, error, count)
+        * np.sum(lack == count)
         for count in np.unique(lack[lack <= missing(share, tuples)])
     ]
     window_count = np.sum(lack <= missing(share, tuples))
@@ -110,5 +120,5 @@ def test_without_a_sample_nothing_is_assumed_of_the_values(function, error, risk
     off = []
     for values in samples:
         rows = rng.permuted(np.tile(values, (200, 1)), axis=1)
-        off.append(Windows(rows, population).off(function, error, missing(share, len(values))))
+        off.append(SimulatedWindows(rows, population).off(function, error, missing(share, len(values))))
     assert np.mean(off) <= risk

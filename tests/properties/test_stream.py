@@ -5,12 +5,13 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import share_of
 from harness import run
 from oracle import stream
 from oracle_assertions import assert_streamed
 from streams import cuts, disordered
 
-MANY = settings(max_examples=300, deadline=None)
+MANY = settings(max_examples=share_of(300), deadline=None)
 
 
 @MANY

@@ -1,4 +1,4 @@
-"""Spark with Delta Lake's own jar reads a table that deltalake wrote: run as a process, prints rows and the sum."""
+"""Spark SQL with Delta Lake's own jar reads tables that deltalake wrote: run as a process, prints rows and sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ builder = (
     .config("spark.databricks.delta.snapshotPartitions", "2")
 )
 spark = configure_spark_with_delta_pip(builder).getOrCreate()
-row = spark.read.format("delta").load(sys.argv[1]).selectExpr("count(*) as n", "sum(tuples) as t").first()
-assert row is not None
-print(f"rows {row['n']} tuples {row['t']}")
+for path in sys.argv[1:]:
+    row = spark.sql(f"SELECT count(*) AS n, sum(tuples) AS t FROM delta.`{path}`").first()
+    assert row is not None
+    print(f"rows {row['n']} tuples {row['t']}")
 spark.stop()

@@ -82,11 +82,11 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark,
         if (first.isdigit() and int(first) >= batches) or (not batches and "WARNING" in line):
             break
     os.killpg(running.pid, signal.SIGINT)
-    _, stderr = running.communicate(timeout=60)
+    _, stderr = running.communicate(timeout=240)
     assert running.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert "Exception" not in stderr
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 240
     while group(running.pid) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not group(running.pid)
@@ -99,13 +99,13 @@ def test_ctrl_c_while_correcting_and_the_same_command_goes_on(tmp_path):
     running = command(*line)
     until((tmp_path / "wh" / "flights" / ".correction.lock").exists, 120)
     os.killpg(running.pid, signal.SIGINT)
-    _, stderr = running.communicate(timeout=60)
+    _, stderr = running.communicate(timeout=240)
     assert running.returncode == 130, stderr
     assert "interrupted" in stderr
     again = command(*line)
     _, stderr = again.communicate(timeout=120)
     assert again.returncode == 0, stderr
-    assert "corrected event time" in stderr
+    assert "corrected all event times" in stderr
 
 
 def test_the_commands_end_to_end(tmp_path):
@@ -113,17 +113,17 @@ def test_the_commands_end_to_end(tmp_path):
     _, stderr = run.communicate(timeout=120)
     assert run.returncode == 0, stderr
     assert "coverage" in stderr
-    assert "corrected event time" in stderr
+    assert "corrected all event times" in stderr
     given = command("results", FLIGHTS, "--warehouse", tmp_path / "wh", "--format", "csv")
-    rows = list(csv.DictReader(given.communicate(timeout=60)[0].splitlines()))
+    rows = list(csv.DictReader(given.communicate(timeout=240)[0].splitlines()))
     assert rows
     assert all(float(row["coverage"]) == 1 for row in rows)
     assert rows[0]["window_start"] == "2013-01-01T05:00:00.000Z"
     for form, read in (("parquet", pq.read_table), ("jsonl", lambda path: [*map(json.loads, path.open())])):
         out = tmp_path / f"answers.{form}"
         done = command("results", FLIGHTS, "--warehouse", tmp_path / "wh", "--format", form, "--output", out)
-        assert done.wait(60) == 0
+        assert done.wait(240) == 0
         assert len(read(out)) == len(rows)
     streamed = command("results", FLIGHTS, "--warehouse", tmp_path / "wh", "--as-of", "stream", "--format", "csv")
-    text = streamed.communicate(timeout=60)[0]
+    text = streamed.communicate(timeout=240)[0]
     assert any(float(row["coverage"]) < 1 for row in csv.DictReader(text.splitlines()))

@@ -27,8 +27,9 @@ def test_runs_by_threshold_are_measured(monkeypatch):
     monkeypatch.setattr(spark_speed, "_SECONDS", 20)
     told: list[str] = []
     rows = spark_speed.by_threshold(10_000, 1, told.append)
-    assert [row["θ"] for row in rows] == list(speed.THRESHOLDS)
+    assert [row["θ levels"] for row in rows] == [each.threshold for each in spark_speed.SETTINGS]
     assert all(row["R-tuples/s"] > 0 for row in rows)
+    assert rows[0]["pairs a tuple"] < rows[1]["pairs a tuple"], "more pairs are near by the greater θ"
     assert len(told) == 2 * len(rows), "one more round than counts"
 
 

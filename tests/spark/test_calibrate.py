@@ -10,7 +10,7 @@ import pytest
 from oracle import Settings, stream
 from oracle_assertions import assert_streamed
 from tailrace.calibration.calibrate import calibrate
-from tailrace.query.sections import Disorder
+from tailrace.query.disorder_section import Disorder
 from tailrace.spark.app import run
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, tables_of, write_files

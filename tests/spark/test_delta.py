@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from local_driver import correct_here
 from oracle import Settings
+from tailrace.delivery.current import CURRENT
 from tailrace.spark.app import run
+from tailrace.storage.results import read_answers
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, tables_of, write_files
 
@@ -19,17 +22,22 @@ pytestmark = pytest.mark.spark
 def test_spark_with_delta_reads_what_the_stream_wrote(tmp_path, spark):
     tuples = make_stream(200, seed=8)
     write_files(tuples, tmp_path / "in", even(200, 4))
-    run(make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "mp_k_slack")), tmp_path / "wh", RunOptions(60))
-    results = tables_of(tmp_path / "wh").read("results")
+    query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "mp_k_slack"))
+    run(query, tmp_path / "wh", RunOptions(60))
+    correct_here(query, tmp_path / "wh")
+    tables = tables_of(tmp_path / "wh")
     read = subprocess.run(
         [
             sys.executable,
             str(Path(__file__).parent / "delta_reader.py"),
-            str(tables_of(tmp_path / "wh").layout.table("results")),
+            *(str(tables.layout.table(name)) for name in ("results", CURRENT)),
         ],
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
     )
-    assert f"rows {results.num_rows} tuples {sum(results['tuples'].to_pylist())}" in read.stdout, read.stderr[-3000:]
+    streamed, current = tables.read("results"), read_answers(query, tmp_path / "wh", streamed=False)[0]
+    expected = [f"rows {rows.num_rows} tuples {sum(rows['tuples'].to_pylist())}" for rows in (streamed, current)]
+    assert expected[0] != expected[1]
+    assert [line for line in read.stdout.splitlines() if line.startswith("rows ")] == expected, read.stderr[-3000:]

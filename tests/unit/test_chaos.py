@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from place_readers import PlaceReader
 from planner_driver import LIVE, Driver, Log, segments
 from processes import until
 from tailrace.ground.errors import Busy, InUse
@@ -192,6 +194,34 @@ def test_an_unknown_part_or_way_of_an_outage_is_refused(chaos, capsys, option, w
         chaos("outages").main([option, wrong])
     assert end.value.code == 2
     assert f"{option}: {wrong.rpartition(',')[2]} is none of " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "wrong"), [("--places", "postgres,kafak"), ("--how", "kil")])
+def test_an_unknown_place_or_way_of_an_outage_is_refused(chaos, capsys, option, wrong):
+    with pytest.raises(SystemExit) as end:
+        chaos("place_outages").main([option, wrong])
+    assert end.value.code == 2
+    assert f"{option}: {wrong.rpartition(',')[2]} is none of " in capsys.readouterr().err
+
+
+def test_a_reader_of_a_place_reports_an_older_version_once_and_passes_over_an_outage(chaos):
+    away, versions = chaos("answer_place").Away, [{"a": (1,)}, {"a": (2,)}, None, {"a": (1,)}, {"a": (1,)}, {}]
+
+    def poll():
+        if (there := versions.pop(0)) is None:
+            raise away
+        return "table", there
+
+    reader = PlaceReader(poll)
+    place = SimpleNamespace(reader=reader, newest_ms=lambda: max(version for (version,) in reader.seen.values()))
+    watch, violations = chaos("place_watch").PlaceWatch(place), []
+    while versions:
+        watch.look()
+        violations.append(len(watch.violations))
+    assert violations == [0, 0, 0, 1, 1, 1]
+    assert reader.versions == 2
+    assert watch.has(2)
+    assert not watch.has(3)
 
 
 def test_latencies_are_from_plan_and_file_to_the_commit_of_results_and_heed_no_other_commit(chaos, tmp_path):

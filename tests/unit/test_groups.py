@@ -1,9 +1,13 @@
-"""Tests of one `xdist_group` run in one process: else each process makes their costly fixtures for itself."""
+"""Tests of one `xdist_group` run in one process, which makes their servers once, and ends them with the group."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
 
 GROUPED = """
 import os, pytest
@@ -26,3 +30,56 @@ def test_the_tests_of_a_group_run_in_one_process(tmp_path):
     workers = (tmp_path / "where").read_text().split()
     assert len(workers) == 8
     assert len(set(workers)) == 1
+
+
+SHARED = """
+import pytest
+from group_fixtures import GroupFixtures
+
+def pytest_configure(config):
+    config.pluginmanager.register(GroupFixtures())
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(item.path.stem))
+"""
+SERVERS = """
+import pytest
+
+def note(what):
+    with open("notes", "a") as file:
+        print(what, file=file)
+
+@pytest.fixture(scope="session")
+def authority():
+    yield note("authority begins")
+    note("authority ends")
+
+@pytest.fixture(scope="session")
+def server(authority, tmp_path_factory):
+    yield note("server begins")
+    note("server ends")
+"""
+USERS = """
+from pathlib import Path
+from in_a_directory.conftest import note
+
+def test_one(server, tmp_path_factory): note("one")
+def test_two(server): note("two")
+"""
+
+
+def test_the_servers_of_a_group_end_with_it_and_begin_anew_for_another(tmp_path):
+    directory = tmp_path / "in_a_directory"
+    directory.mkdir()
+    (tmp_path / "conftest.py").write_text(SHARED)
+    (directory / "conftest.py").write_text(SERVERS)
+    for name in ("test_a.py", "test_c.py"):
+        (directory / name).write_text(USERS)
+    (directory / "test_b.py").write_text("from in_a_directory.conftest import note\ndef test_three(): note('three')\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
+    environment = {**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{tmp_path}"}
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+    assert run.returncode == 0, run.stdout
+    group = ["authority begins", "server begins", "one", "two", "server ends", "authority ends"]
+    assert (tmp_path / "notes").read_text().splitlines() == [*group, "three", *group]

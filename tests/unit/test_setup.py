@@ -52,9 +52,9 @@ def test_setup_reports_an_installation_and_is_silent_while_it_is_up_to_date(setu
     python(tmp_path, "exit 0")
     first, second, third, last = setup().splitlines()
     assert "installing the packages" in first
-    assert second == "setup: done"
-    assert "archiving" in third
-    assert "compiling" in last
+    assert "archiving" in second
+    assert "compiling" in third
+    assert last.startswith("setup: done")
     assert setup() == ""
     os.utime(tmp_path / "uv.lock", (2**32, 2**32))  # a newer lock
     assert "installing the packages" in setup()

@@ -44,6 +44,19 @@ def kill_driver(driver: LiveDriver, draw: random.Random) -> Fault:
     return Fault("kill -9 of the driver", 1, time.monotonic() - struck)
 
 
+def kill_amid_change(driver: LiveDriver, draw: random.Random) -> Fault:
+    """Ask for another number of tasks, and kill the driver when the batch that changes it is begun."""
+    before, tasks = driver.tasks, draw.choice([number for number in range(1, 5) if number != driver.tasks])
+    request = driver.begin("rescale", str(tasks))
+    said, _ = request.communicate()
+    if request.returncode:
+        return Fault("a request for tasks", 0, None, f"a request for {tasks} tasks failed: {said[-300:]}")
+    await_(lambda: driver.tasks == tasks, MOST_S)
+    fault = kill_driver(driver, draw)
+    wrong = None if driver.tasks == tasks else f"{driver.tasks} tasks after a change from {before} to {tasks}"
+    return fault._replace(what=f"{fault.what} at a change from {before} to {tasks} tasks", wrong=wrong)
+
+
 def kill_worker(driver: LiveDriver, draw: random.Random) -> Fault:
     """Kill a Python worker of Spark's that works on a batch which is begun and not committed."""
     worker = _working(driver)
@@ -167,5 +180,5 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
     return []
 
 
-FAULTS = {kill_driver: 10, kill_worker: 8, kill_correction: 5, stop_and_continue: 2}
+FAULTS = {kill_driver: 10, kill_worker: 8, kill_correction: 5, kill_amid_change: 4, stop_and_continue: 2}
 """The faults, by how often each is drawn."""

@@ -12,9 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-from workloads import NAME
+from workloads import NAME, TASKS
 
 from tailrace.drivers.supervisor import SupervisorHost
+from tailrace.engine.task_change import tasks_after
 from tailrace.storage.journal import Journal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,6 +111,12 @@ class LiveDriver:
     def begun(self) -> int:
         """The number of batches that were begun: those that the journal has."""
         return Journal(self.home / "_stream" / "journal").count
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks of the newest batch that was begun."""
+        newest = Journal(self.home / "_stream" / "journal").last()
+        return TASKS if newest is None else tasks_after(newest.header.facts, TASKS, 0)
 
     def processes(self) -> list[psutil.Process]:
         """The driver, its JVM and their Python workers."""

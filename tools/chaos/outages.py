@@ -15,12 +15,12 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 import psutil
+from choices import chosen
 from comparison import Tally
 from faults import correct
 from judgement import judge
@@ -31,7 +31,6 @@ from workloads import NAME
 
 from tailrace.cli.leaving import leave
 
-T = TypeVar("T")
 HOWS = ("stop", "kill")
 _LONGEST_PAUSE_S = 60.0
 """The longest time without a commit of a stream that goes on: a busy machine may take long for a batch."""
@@ -49,14 +48,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--how", default=",".join(HOWS), help="stop, kill or both")
     parser.add_argument("--seed", type=int, default=1, help="decides the rows")
     options = parser.parse_args(arguments)
-    hows = _chosen(parser, "--how", options.how, {how: how for how in HOWS})
-    chosen = _chosen(parser, "--parts", options.parts, {part.service: part for part in PARTS})
+    hows = chosen(parser, "--how", options.how, {how: how for how in HOWS})
+    parts = chosen(parser, "--parts", options.parts, {part.service: part for part in PARTS})
     told = f"SECONDS={options.seconds:g} PARTS={options.parts} HOW={options.how} SEED={options.seed}"
     print(f"outages: {told}", flush=True)
     directory, tally = Path(tempfile.mkdtemp(prefix="outages-")), Tally()
     try:
         with platform(directory, options.seed) as found:
-            _live(found, chosen, hows, options.seconds, tally)
+            _live(found, parts, hows, options.seconds, tally)
     except TooLong as error:
         tally.blame(f"it did not recover: {error}")
     for example in tally.examples:
@@ -67,13 +66,6 @@ def main(arguments: list[str]) -> int:
         return 1
     shutil.rmtree(directory)
     return 0
-
-
-def _chosen(parser: argparse.ArgumentParser, option: str, text: str, known: Mapping[str, T]) -> list[T]:
-    """The values of a comma-separated option; an unknown name is a usage error (exit code 2)."""
-    if unknown := [name for name in text.split(",") if name not in known]:
-        parser.error(f"{option}: {', '.join(unknown)} is none of {', '.join(known)}")
-    return [known[name] for name in text.split(",")]
 
 
 def _live(found: Platform, parts: list[Part], hows: list[str], seconds: float, tally: Tally) -> None:

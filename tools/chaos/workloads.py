@@ -18,6 +18,7 @@ EPOCH = 1_577_836_800_000
 NAME = "readings"
 TICK_MS, K_MS, SIZE_MS, SLIDE_MS, REACH_MS = 500, 500, 2000, 1000, 300
 GAP_MS = 50
+TASKS = 2
 BEST = 3
 """The number of tuples in a ranking."""
 
@@ -118,7 +119,7 @@ class Workload(NamedTuple):
         }
         disorder = {"policy": "k_slack", "k": f"{K_MS} ms", "tick": f"{TICK_MS} ms", "idle": "10 min"}
         disorder |= {"deduplicate": True} if self.is_join else {}
-        return {"name": NAME, "streams": streams, "disorder": disorder, "parallelism": 2, **self.declared}
+        return {"name": NAME, "streams": streams, "disorder": disorder, "parallelism": TASKS, **self.declared}
 
     @property
     def is_join(self) -> bool:

@@ -6,6 +6,55 @@ from guards.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "estimates: an answer stays raw where its interval holds it",
+        "aggregate/estimates.py",
+        "np.abs(value - total) > reach",
+        "np.abs(value - total) > 0",
+        ("tests/unit/aggregate/test_estimates.py",),
+    ),
+    Mutation(
+        "estimates: one that its type may not hold stays raw",
+        "aggregate/estimates.py",
+        "scaled.is_scaled & fits(aggregate.result, scaled.value)",
+        "scaled.is_scaled",
+        ("tests/unit/aggregate/test_estimates.py",),
+    ),
+    Mutation(
+        "estimates: a correction replaces one where nothing came late",
+        "aggregate/kind.py",
+        "step = with_open_corrections(self.windows, self._estimated, step, frontier)",
+        "pass",
+        ("tests/properties/test_estimates.py",),
+    ),
+    Mutation(
+        "estimates: late tuples are added to the raw answer",
+        "aggregate/kind.py",
+        "raw |= {each.name: answers.column(raw_name(each))",
+        "raw |= {each.name: answers.column(each.name)",
+        ("tests/properties/test_estimates.py",),
+    ),
+    Mutation(
+        "estimates: an interval is no part of an answer's error",
+        "aggregate/kind.py",
+        "if name not in further}",
+        "if True}",
+        ("tests/unit/aggregate/test_estimates.py",),
+    ),
+    Mutation(
+        "estimates: a column of an interval is no other answer's",
+        "aggregate/named_section.py",
+        "if column in self.each:",
+        "if False:",
+        ("tests/unit/aggregate/test_named_section.py",),
+    ),
+    Mutation(
+        "estimates: of sums and counts alone",
+        "aggregate/function_section.py",
+        "if self.estimate and function not in ESTIMATED:",
+        "if False:",
+        ("tests/unit/aggregate/test_named_section.py",),
+    ),
+    Mutation(
         "promises: a function without a coverage threshold",
         "aggregate/promise.py",
         "if known.threshold is None:",
@@ -71,7 +120,7 @@ MUTATIONS = (
     Mutation(
         "errors: a missing answer is no null that is right",
         "aggregate/accuracy.py",
-        ") & (place >= 0)",
+        ") & (index >= 0)",
         ")",
         ("tests/unit/correction/test_quality_by_answer.py",),
     ),

@@ -33,4 +33,22 @@ MUTATIONS = (
         "self.missed_by(late)",
         ("tests/properties/test_pair_corrections.py",),
     ),
+    Mutation(
+        "newest lookups: answers of which nothing is known appear",
+        "answers/window_revision.py",
+        " or revision.repeats_lookups):",
+        "):",
+        (
+            "tests/unit/stream/test_newest_lookups.py::test_a_window_all_of_whose_records_were_left_out_appears_when_a_newer_version_keeps_them",
+        ),
+    ),
+    Mutation(
+        "corrections: what a later cut-off gave is not retracted",
+        "answers/window_revision.py",
+        "select(versions, ~is_later)",
+        "versions",
+        (
+            "tests/unit/stream/test_newest_lookups.py::test_an_interval_recomputes_all_keys_of_its_windows_with_the_version_that_its_end_knows",
+        ),
+    ),
 )

@@ -5,7 +5,23 @@ from __future__ import annotations
 from guards.mutation import Mutation
 from guards.shared_tests import WAREHOUSE
 
+OUTLYING = "tests/unit/cli/test_outlying_times.py"
+
 MUTATIONS = (
+    Mutation(
+        "ledger: what is late between two gaps belongs to neither",
+        "correction/uncorrected.py",
+        "index[index >= 0], tuples[index >= 0], len(gaps)",
+        "np.maximum(index, 0), tuples, len(gaps)",
+        ("tests/unit/panels/test_ledger.py::test_gaps_of_a_long_ledger_are_counted_each_by_itself",),
+    ),
+    Mutation(
+        "repeats of ids: too many to read are said, and not read",
+        "correction/repeated_ids.py",
+        "> AT_ONCE // pipeline.kind.row_weight",
+        "> float('inf')",
+        ("tests/unit/cli/test_repeated_ids.py::test_of_too_many_records_to_read_this_is_said",),
+    ),
     Mutation(
         "measured errors are read again in a new version of their table",
         "correction/promise_state.py",
@@ -99,5 +115,51 @@ MUTATIONS = (
         "near.pieces(ranges), log.reader()",
         "near.pieces(ranges), near.reader()",
         ("tests/unit/correction/test_correct.py",),
+    ),
+    Mutation(
+        "newest lookups: a correction of late tuples recomputes all keys of their windows",
+        "correction/given_answers.py",
+        "repeats_lookups = any(reader.records is not None for reader in history.pipeline.readers)",
+        "repeats_lookups = False",
+        (
+            "tests/unit/stream/test_newest_lookups.py::test_an_interval_recomputes_all_keys_of_its_windows_with_the_version_that_its_end_knows",
+        ),
+    ),
+    Mutation(
+        "newest lookups: late tuples are not all that changes in an answer",
+        "correction/versions.py",
+        "replaces = repeats_lookups or any(",
+        "replaces = any(",
+        (
+            "tests/unit/stream/test_newest_lookups.py::test_a_correction_of_everything_gives_the_join_with_the_newest_version[null-parquet]",
+        ),
+    ),
+    Mutation(
+        "implausible times: nothing is read where all are near",
+        "correction/outlying_events.py",
+        "if not len(mine) or newest[mine].max() - oldest[mine].min() <= LEAST_MS:",
+        "if not len(mine):",
+        (f"{OUTLYING}::test_nothing_is_read_where_no_time_is_far_away",),
+    ),
+    Mutation(
+        "implausible times: those of this run",
+        "correction/outlying_events.py",
+        'mine = np.flatnonzero(log.segments["position"].to_numpy() >= first)',
+        "mine = np.arange(len(oldest))",
+        (f"{OUTLYING}::test_a_run_looks_at_what_it_has_read_alone",),
+    ),
+    Mutation(
+        "implausible times: not among too many records",
+        "correction/outlying_events.py",
+        " or sum(piece.rows for piece in pieces) > _MOST_ROWS:",
+        ":",
+        (f"{OUTLYING}::test_of_too_many_records_nothing_is_said",),
+    ),
+    Mutation(
+        "an error behind the rows of a correction says that they are written",
+        "correction/correct.py",
+        "        behind.enter_context(noting(lambda _: _WRITTEN))\n",
+        "",
+        ("tests/unit/cli/test_written_answers.py",),
     ),
 )

@@ -11,6 +11,41 @@ LEVELS = (
 
 MUTATIONS = (
     Mutation(
+        "estimates: at the end of a run nothing is expected to be missing",
+        "disorder/clock.py",
+        "curves=frontier.curves.until(len(frontier))",
+        "curves=frontier.curves",
+        ("tests/properties/test_estimates.py",),
+    ),
+    Mutation(
+        "estimates: none before enough windows are complete",
+        "disorder/expected_coverage.py",
+        "if complete.sum() >= _FEWEST:",
+        "if complete.sum() >= 1:",
+        ("tests/unit/disorder/test_expected_coverage.py",),
+    ),
+    Mutation(
+        "estimates: windows count when they are complete",
+        "disorder/expected_coverage.py",
+        "complete = ages >= curves.completion_age",
+        "complete = ages >= 0",
+        ("tests/unit/disorder/test_expected_coverage.py",),
+    ),
+    Mutation(
+        "estimates: sums of parts of tuples do not depend on batches",
+        "disorder/arrival_curves.py",
+        "np.rint(share * UNIT).astype(np.int64)",
+        "(share * UNIT)",
+        ("tests/unit/disorder/test_expected_coverage.py",),
+    ),
+    Mutation(
+        "estimates: a promise judges scaled answers",
+        "disorder/quantile/policy.py",
+        "if self.promised.is_estimated:",
+        "if False:",
+        ("tests/properties/test_estimates.py::test_policy_quantile_waits_as_long_as_scaled_answers_need",),
+    ),
+    Mutation(
         "t_max: what is ahead of it has no negative delay",
         "disorder/aq_k_slack.py",
         "np.maximum(stats.t_max - stats.ticks.min_event, 0)",

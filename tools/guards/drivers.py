@@ -36,8 +36,8 @@ MUTATIONS = (
     Mutation(
         "a copy of an embedded host's directory runs none of the original's drivers",
         "drivers/embedded.py",
-        'not in ("", str(self.directory))',
-        "is None",
+        "any(directory != str(self.directory) for directory in records)",
+        "False",
         (f"{EMBEDDED}::test_a_copy_of_a_hosts_directory_neither_stops_the_original_nor_runs_its_drivers",),
     ),
     Mutation(
@@ -50,7 +50,7 @@ MUTATIONS = (
     Mutation(
         "no two warehouses share a program's name",
         "drivers/homes.py",
-        "sha256(place.encode(errors='surrogateescape'))",
+        "sha256(location.encode(errors='surrogateescape'))",
         "sha256(b'')",
         ("tests/orchestration/test_homes.py::test_no_query_or_warehouse_shares_a_programs_name",),
     ),
@@ -165,5 +165,29 @@ MUTATIONS = (
         "supervisor.rpcinterface_factory=tailrace.drivers.rpc_only:make_interface",
         "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
         (NO_PAGES,),
+    ),
+    Mutation(
+        "a port whose connections have just ended is free",
+        "drivers/ports.py",
+        "        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n",
+        "",
+        ("tests/orchestration/test_served_folder.py",),
+    ),
+    Mutation(
+        "a driver in a crash loop stays down through a stop of its platform",
+        "drivers/launch.py",
+        "if _exists(file) and not _read(file)[1]:",
+        "if _exists(file):",
+        ("tests/orchestration/test_serve.py",),
+    ),
+    Mutation(
+        "a copy of a host that was stopped with its programs runs none of them",
+        "drivers/embedded.py",
+        "            if keeps_programs and self._wanted.exists():\n",
+        "            if False:\n",
+        (
+            "tests/orchestration/test_embedded.py::"
+            "test_a_stop_that_keeps_programs_leaves_no_process_and_the_next_start_starts_them",
+        ),
     ),
 )

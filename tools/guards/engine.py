@@ -7,6 +7,23 @@ from guards.shared_tests import COST, WAREHOUSE
 
 MUTATIONS = (
     Mutation(
+        "chains: a retraction counts nothing",
+        "engine/repeats.py",
+        "is_dropped = is_retraction & (until > before)",
+        "is_dropped = is_retraction & False",
+        (
+            "tests/unit/engine/test_repeats.py",
+            "tests/unit/delivery/test_answer_log.py::test_a_retraction_of_a_version_that_went_to_quarantine_counts_nothing",
+        ),
+    ),
+    Mutation(
+        "chains: a retraction that is late is registered",
+        "engine/repeats.py",
+        "is_dropped = is_retraction & (until > before)",
+        "is_dropped = is_retraction",
+        ("tests/unit/engine/test_repeats.py",),
+    ),
+    Mutation(
         "where of a join with a table: pairs for which it fails are counted",
         "engine/answer_files.py",
         "all_counts.update(counts)",
@@ -23,7 +40,7 @@ MUTATIONS = (
     Mutation(
         "columns: a derived column that its part of a tuple can't come from",
         "engine/derived_columns.py",
-        'require_fit(f"streams.{stream}.columns.{name}", part, derived[name], columns)',
+        'require_fit(f"streams.{stream}.{giving[name]}", part, added[name], columns)',
         "pass",
         ("tests/unit/cli/test_expressions.py",),
     ),
@@ -82,5 +99,55 @@ MUTATIONS = (
         "self._file(owner, batch - 2).unlink",
         "self._file(owner, batch - 1).unlink",
         (WAREHOUSE,),
+    ),
+    Mutation(
+        "lookups: a correction reads what was seen",
+        "engine/stream_reader.py",
+        "source.is_history(columns) and not columns.lookups else",
+        "source.is_history(columns) else",
+        (
+            "tests/unit/stream/test_lookups.py::test_ten_versions_are_seen_alike_by_corrections_and_rebuilds_when_their_source_is_gone[csv]",
+        ),
+    ),
+    Mutation(
+        "lookups: keys of types that never meet",
+        "engine/lookup_types.py",
+        "if dtype is not None and not meets(dtype, other):",
+        "if False:",
+        (
+            "tests/unit/stream/test_lookups.py::test_a_key_that_can_meet_none_of_the_table_is_refused_before_anything_is_written",
+        ),
+    ),
+    Mutation(
+        "newest lookups: segments are found by their records",
+        "engine/stream_reader.py",
+        "pc.min_max(self.stored.column(column))",
+        "pc.min_max(self.tuples.column(column))",
+        (
+            "tests/unit/stream/test_newest_lookups.py::test_a_window_all_of_whose_records_were_left_out_appears_when_a_newer_version_keeps_them",
+        ),
+    ),
+    Mutation(
+        "newest lookups: columns that history does not hold",
+        "engine/stream_records.py",
+        "if dtype is None:",
+        "if False:",
+        (
+            "tests/unit/stream/test_newest_lookups.py::test_a_column_that_history_cannot_hold_is_refused_before_anything_is_written",
+        ),
+    ),
+    Mutation(
+        "implausible times: a tail of late tuples is plausible",
+        "engine/outlying_times.py",
+        "max(_SPANS * (high - low), LEAST_MS)",
+        "_SPANS * (high - low)",
+        ("tests/unit/engine/test_outlying_times.py",),
+    ),
+    Mutation(
+        "implausible times: a few of them do not make the middle",
+        "engine/outlying_times.py",
+        "tail = max(1, n // _TAIL)",
+        "tail = 0",
+        ("tests/unit/engine/test_outlying_times.py",),
     ),
 )

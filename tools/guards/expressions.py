@@ -194,4 +194,11 @@ MUTATIONS = (
         "set()",
         (READER,),
     ),
+    Mutation(
+        "expressions without their libraries are refused where they are declared",
+        "expressions/expression.py",
+        "    require_libraries()\n    from tailrace.expressions.parse",
+        "    from tailrace.expressions.parse",
+        ("tests/unit/cli/test_core_alone.py",),
+    ),
 )

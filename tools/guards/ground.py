@@ -71,4 +71,25 @@ MUTATIONS = (
         "refused",
         ("tests/unit/sources/test_file_feed.py",),
     ),
+    Mutation(
+        "one process in a directory at a time",
+        "ground/held_directory.py",
+        "            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
+        "            pass\n",
+        ("tests/unit/ground/test_held_directory.py",),
+    ),
+    Mutation(
+        "a refusal in other words keeps its notes",
+        "ground/errors.py",
+        "            other.add_note(note)",
+        "            pass",
+        ("tests/unit/cli/test_written_answers.py::test_a_refusal_in_the_words_of_python_keeps_its_notes",),
+    ),
+    Mutation(
+        "a note that can't be made leaves the error as it is",
+        "ground/notes.py",
+        "with suppress(Exception):",
+        "with suppress(BlockingIOError):",
+        ("tests/unit/cli/test_written_answers.py::test_a_note_says_what_the_warehouse_does",),
+    ),
 )

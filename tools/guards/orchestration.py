@@ -5,6 +5,8 @@ from __future__ import annotations
 from guards.mutation import Mutation
 from guards.shared_tests import EDITS
 
+REBUILD = "tests/orchestration/test_rebuild_operator.py"
+CALIBRATE = "tests/orchestration/test_calibration_operators.py"
 WATCH = "tests/orchestration/test_stream_operators.py"
 WARNINGS = "tests/orchestration/test_driver_warnings.py"
 
@@ -24,6 +26,27 @@ MUTATIONS = (
         ("tests/orchestration/test_stream_operators.py",),
     ),
     Mutation(
+        "a rebuild is refused while the query has a driver",
+        "orchestration/rebuild_operator.py",
+        "if driver.alive:",
+        "if False:",
+        (f"{REBUILD}::test_a_rebuild_beside_a_driver_fails_at_once_and_says_what_to_do",),
+    ),
+    Mutation(
+        "a run that left no report of a dry run is not accepted",
+        "orchestration/calibration_operators.py",
+        "if report is None:",
+        "if False:",
+        (f"{CALIBRATE}::test_a_run_that_left_no_report_can_not_be_accepted",),
+    ),
+    Mutation(
+        "lineage: a dry run of a rebuild writes nothing",
+        "orchestration/lineage.py",
+        "of_stream(query, layout, since).outputs if rebuilds else []",
+        "of_stream(query, layout, since).outputs",
+        ("tests/orchestration/test_lineage.py::test_a_rebuild_writes_the_tables_of_the_stream_and_a_dry_run_none",),
+    ),
+    Mutation(
         "lineage: rows of a correction that has not ended",
         "orchestration/lineage.py",
         "any(ms >= since.timestamp() * 1000 for ms in",
@@ -33,15 +56,15 @@ MUTATIONS = (
     Mutation(
         "a thing that is wrong is warned of once",
         "orchestration/conditions.py",
-        "for name, text in found.items() if name not in self._texts]",
-        "for name, text in found.items()]",
+        "for name, text in problems.items() if name not in self._texts]",
+        "for name, text in problems.items()]",
         (WARNINGS,),
     ),
     Mutation(
         "what can't be looked for is not said to be over",
         "orchestration/conditions.py",
-        "if may_end and name not in found}",
-        "if name not in found}",
+        "if may_end and name not in problems}",
+        "if name not in problems}",
         (f"{WARNINGS}::test_a_driver_that_dies_or_starts_again_ends_no_problem",),
     ),
     Mutation(
@@ -204,5 +227,19 @@ MUTATIONS = (
         'if str(connection.extra_dejson.get(MARK)).lower() != "true":',
         "if False:",
         ("tests/orchestration/test_alerts.py",),
+    ),
+    Mutation(
+        "a status of a driver is shown though the tables are damaged",
+        "orchestration/stream_notes.py",
+        "except Exception as error:",
+        "except ZeroDivisionError as error:",
+        ("tests/orchestration/test_overview.py::test_a_status_is_shown_though_the_tables_are_damaged",),
+    ),
+    Mutation(
+        "a status of all drivers is shown though the tables of one are damaged",
+        "orchestration/overview.py",
+        "except Exception as error:",
+        "except ZeroDivisionError as error:",
+        ("tests/orchestration/test_overview.py::test_a_status_is_shown_though_the_tables_are_damaged",),
     ),
 )

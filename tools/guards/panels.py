@@ -1,76 +1,22 @@
-"""Guards of the room `panels`."""
+"""Guards of the room `panels`: the frontier, the promise, the settings and what they are read from."""
 
 from __future__ import annotations
 
 from guards.mutation import Mutation
 
-LEDGER = "tests/unit/panels/test_ledger.py"
 FACTS = "tests/unit/panels/test_stamped_facts.py"
-PLAIN = "tests/unit/panels/test_plain_values.py"
-EMD_JOIN, SPATIAL_JOIN, TOPK = (
-    f"tests/unit/panels/kinds/test_{name}.py" for name in ("emd_join", "spatial_join", "topk")
-)
-SERIES, RANGES = "tests/unit/panels/test_series.py", "tests/unit/panels/test_arrival_range.py"
+EMD_JOIN = "tests/unit/panels/kinds/test_emd_join.py"
+SERIES = "tests/unit/panels/test_series.py"
 FRONTIER, CHANGES = "tests/unit/panels/test_frontier.py", "tests/unit/panels/test_settings_changes.py"
-PROMISE, LATE, HOLDING = (f"tests/unit/panels/test_{name}.py" for name in ("promise", "late", "holding"))
-ANSWER = "tests/unit/panels/test_answer.py"
-ANSWERS = "tests/unit/panels/test_answers.py"
-CELLS = ("tests/unit/panels/test_cells.py",)
-IDS = ("tests/unit/panels/test_answer_ids.py",)
-QUARANTINE = "tests/unit/panels/test_quarantine.py"
+PROMISE, LATE = (f"tests/unit/panels/test_{name}.py" for name in ("promise", "late"))
 
 MUTATIONS = (
     Mutation(
-        "times are no numbers of a chart",
-        "panels/answer_chart.py",
-        "[name for name in compared if name not in TIMES]",
-        "list(compared)",
-        (
-            "tests/unit/cli/test_picture.py::"
-            "test_answers_are_those_of_a_key_as_streamed_and_as_corrected_else_the_share_that_was_right",
-        ),
-    ),
-    Mutation(
-        "ledger: what is late between two gaps belongs to neither",
-        "panels/uncorrected_answers.py",
-        "place[place >= 0], tuples[place >= 0], len(gaps)",
-        "np.maximum(place, 0), tuples, len(gaps)",
-        (f"{LEDGER}::test_gaps_of_a_long_ledger_are_counted_each_by_itself",),
-    ),
-    Mutation(
-        "ledger: a gap ends where the stream has committed",
-        "panels/ledger.py",
-        "min(high, committed)",
-        "high",
-        (f"{LEDGER}::test_what_is_late_beyond_the_commit_is_no_gap_yet",),
-    ),
-    Mutation(
-        "ledger: a join with a table has no gaps",
-        "panels/ledger.py",
-        "committed is not None and _has_late_tuples(view)",
-        "committed is not None",
-        (f"{LEDGER}::test_a_join_with_a_table_has_nothing_to_correct",),
-    ),
-    Mutation(
-        "ledger: late tuples of all gaps, also of those that are not shown",
-        "panels/ledger.py",
-        "gaps_late=int(late.sum())",
-        "gaps_late=int(late[-MOST:].sum())",
-        (f"{LEDGER}::test_gaps_of_a_long_ledger_are_counted_each_by_itself",),
-    ),
-    Mutation(
-        "ledger: a range of arrival has its runs alone",
-        "panels/ledger.py",
-        "pc.and_(pc.less(start, high), pc.greater(end, low))",
-        "pc.is_valid(end)",
-        (f"{LEDGER}::test_a_range_of_arrival_has_its_runs_and_the_parts_of_gaps_in_it",),
-    ),
-    Mutation(
-        "panels: a column that an earlier release did not write is null",
-        "panels/known_columns.py",
-        "columns.keys() - there",
-        "()",
-        (f"{LEDGER}::test_counts_that_an_earlier_release_did_not_have_are_unknown",),
+        "one request reads each table at one version",
+        "panels/query_view.py",
+        "OpenedTables(self.layout) if self.is_of_request else Tables(self.layout)",
+        "Tables(self.layout)",
+        ("tests/unit/panels/test_query_view.py::test_a_request_opens_each_table_once",),
     ),
     Mutation(
         "settings: a file that would be refused is not taken for the deployed one",
@@ -89,7 +35,7 @@ MUTATIONS = (
     Mutation(
         "facts: what holds for a segment to come is not of the beginning",
         "panels/stamped_facts.py",
-        "dict.fromkeys(to_come, committed_until(tables.layout)) if to_come else {}",
+        "dict.fromkeys(to_come, committed_until(tables.layout, tables)) if to_come else {}",
         "{}",
         (f"{FACTS}::test_a_plan_holds_from_the_arrival_of_its_first_segment",),
     ),
@@ -113,48 +59,6 @@ MUTATIONS = (
         "if len(since) > most:",
         "if False:",
         (f"{EMD_JOIN}::test_many_plans_are_thinned_out",),
-    ),
-    Mutation(
-        "plain values: no NaN and no infinity",
-        "panels/plain_values.py",
-        "value if math.isfinite(value) else None",
-        "value",
-        (PLAIN,),
-    ),
-    Mutation(
-        "plain values: integers that JavaScript would round are text",
-        "panels/plain_values.py",
-        "if abs(value) <= _LARGEST else str(value)",
-        "",
-        (PLAIN,),
-    ),
-    Mutation(
-        "plain values: an id of megabytes is cut",
-        "panels/plain_values.py",
-        "return cut(str(value))",
-        "return str(value)",
-        (PLAIN,),
-    ),
-    Mutation(
-        "rankings: what a correction moved beyond the rows that are shown is not gone",
-        "panels/kinds/topk.py",
-        'pc.or_(pc.less_equal(rows["rank"], MOST_ROWS), pc.is_in(rows["id"], best))',
-        'pc.less_equal(rows["rank"], MOST_ROWS)',
-        (TOPK,),
-    ),
-    Mutation(
-        "joins: counts are of the range that is shown",
-        "panels/kinds/emd_join.py",
-        'within("committed", *ends)',
-        "None",
-        (f"{EMD_JOIN}::test_a_range_has_its_batches_and_the_plan_in_force_at_its_beginning",),
-    ),
-    Mutation(
-        "spatial joins: of many cells the most loaded are shown",
-        "panels/kinds/spatial_join.py",
-        "np.argsort(-load",
-        "np.argsort(load",
-        (f"{SPATIAL_JOIN}::test_of_many_cells_the_most_loaded_are_shown",),
     ),
     Mutation(
         "series: values that are no finite numbers are unknown",
@@ -190,13 +94,6 @@ MUTATIONS = (
         "self.from_ >= self.to:",
         "False:",
         (FRONTIER,),
-    ),
-    Mutation(
-        "panels: columns that an earlier release lacked are null",
-        "panels/known_columns.py",
-        "[column for column in columns if column in there]",
-        "list(columns)",
-        (RANGES,),
     ),
     Mutation(
         "frontier: history that is damaged is said to be",
@@ -236,8 +133,8 @@ MUTATIONS = (
     Mutation(
         "delays: of a large file the last tuples are read",
         "panels/delays.py",
-        'np.maximum(mine["rows"] - MOST_TUPLES, 0)',
-        '0 * mine["rows"]',
+        'np.maximum(mine["rows"].to_numpy() - MOST_TUPLES, 0)',
+        '0 * mine["rows"].to_numpy()',
         (FRONTIER,),
     ),
     Mutation(
@@ -248,52 +145,10 @@ MUTATIONS = (
         (FRONTIER,),
     ),
     Mutation(
-        "promise: an answer that lacks a late tuple is not right",
-        "panels/right_answers.py",
-        "(is_right & is_whole).sum()",
-        "is_right.sum()",
-        (PROMISE,),
-    ),
-    Mutation(
-        "promise: late tuples that a correction has taken in are no longer lacking",
-        "panels/uncorrected_answers.py",
-        "uncovered(corrected_intervals(tables), until)",
-        "uncovered([], until)",
-        (PROMISE,),
-    ),
-    Mutation(
-        "promise: of too many late tuples the answers are not known",
-        "panels/uncorrected_answers.py",
-        "if count > MOST_ROWS:",
-        "if False:",
-        (PROMISE,),
-    ),
-    Mutation(
-        "promise: no more answers are compared than are read in time",
-        "panels/right_answers.py",
-        "np.searchsorted(np.cumsum(counts), MOST_ANSWERS",
-        "np.searchsorted(np.cumsum(counts), counts.sum()",
-        (PROMISE,),
-    ),
-    Mutation(
-        "late: a tick of two files is of neither",
-        "panels/read_segments.py",
-        " & (file[low] == file[high])",
-        "",
-        (LATE,),
-    ),
-    Mutation(
         "late: no more late rows are counted by file than are read in time",
         "panels/stream_progress.py",
         "if count > MOST_ROWS:",
         "if False:",
-        (LATE,),
-    ),
-    Mutation(
-        "late: a batch that is being written does not count",
-        "panels/waiting_rows.py",
-        'ds.field("batch") < batches)',
-        'ds.field("batch") >= 0)',
         (LATE,),
     ),
     Mutation(
@@ -304,159 +159,10 @@ MUTATIONS = (
         (LATE,),
     ),
     Mutation(
-        "late: an idle stream holds nothing back",
-        "panels/holding.py",
-        "if not state.is_idle}",
-        "}",
-        (HOLDING,),
-    ),
-    Mutation(
-        "cells: an integer that JavaScript rounds is a text",
-        "panels/cells.py",
-        "_EXACT = 1 << 53",
-        "_EXACT = 1 << 63",
-        CELLS,
-    ),
-    Mutation(
-        "cells: no NaN and no infinity in JSON",
-        "panels/cells.py",
-        "None if value is None or not math.isfinite(value) else value",
-        "value",
-        CELLS,
-    ),
-    Mutation(
-        "cells: a long text is cut, with a mark",
-        "panels/cells.py",
-        "return text if length <= LONGEST else",
-        "return text if True else",
-        CELLS,
-    ),
-    Mutation(
-        "ids of answers: a long key by its digest",
-        "panels/answer_ids.py",
-        "isinstance(value, str) and len(value) > _LONGEST",
-        "False",
-        IDS,
-    ),
-    Mutation(
-        "ids of answers: no half characters",
-        "panels/answer_ids.py",
-        "json.dumps(values, ensure_ascii=False).encode()",
-        "pass",
-        (f"{IDS[0]}::test_an_id_with_half_a_character_is_refused",),
-    ),
-    Mutation(
-        "answers: no place so far down the list that every file is read",
-        "panels/newest_answers.py",
-        "if cursor.skipped > MOST_SKIPPED:",
-        "if False:",
-        (f"{ANSWERS}::test_a_place_a_range_and_a_key_that_are_none_are_refused",),
-    ),
-    Mutation(
         "promise: the threshold now is the newest one of all",
         "panels/promise.py",
         'rows.sort_by("batch")["threshold"][-1]',
         'rows.sort_by("batch")["threshold"][0]',
         (f"{PROMISE}::test_the_threshold_now_is_the_newest_whatever_range_is_shown",),
-    ),
-    Mutation(
-        "ids of answers: times within the calendar",
-        "panels/answer_ids.py",
-        "return low <= value <= high",
-        "return True",
-        IDS,
-    ),
-    Mutation(
-        "answers: a pair that a repeat brought again stands once, at its newest",
-        "panels/answers.py",
-        "newest <= found[HORIZON].to_numpy()",
-        "newest <= newest",
-        (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[emd_join]",),
-    ),
-    Mutation(
-        "answers: a place in the list does not depend on where the list begins",
-        "panels/newest_answers.py",
-        "[*model.identity.determining, HORIZON]",
-        "[*model.identity.determining]",
-        (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[emd_join]",),
-    ),
-    Mutation(
-        "answers: ids are not looked for in the log of files that workers wrote",
-        "panels/answer_versions.py",
-        "view.tables.batches(name, schema.names, where)",
-        'view.tables.batches(name, schema.names, __import__("pyarrow.dataset").dataset.field(column).isin(names))',
-        (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[table]",),
-    ),
-    Mutation(
-        "answers: older files are not read",
-        "panels/newest_answers.py",
-        "low = max(min(files[index].high, high) if index < len(files) else BEFORE_ALL, floor)",
-        "low = floor",
-        (f"{ANSWERS}::test_no_file_of_older_answers_is_read",),
-    ),
-    Mutation(
-        "answers: there are more where not all files were read",
-        "panels/answers.py",
-        "next=None if is_all and until == found.num_rows else",
-        "next=None if until == found.num_rows else",
-        (f"{ANSWERS}::test_what_lies_beyond_those_looked_at_is_said_and_follows",),
-    ),
-    Mutation(
-        "right: what lacks late tuples is not known to be",
-        "panels/right_share.py",
-        " & (missing[place] == 0)",
-        "",
-        (
-            f"{ANSWERS}::test_the_share_that_was_right_is_that_of_the_answers_in_force_that_no_correction_changes[windows]",
-        ),
-    ),
-    Mutation(
-        "one answer: a source file that is gone leaves its versions",
-        "panels/late_tuples.py",
-        "except SourceChanged as changed:",
-        "except ZeroDivisionError as changed:",
-        (f"{ANSWER}::test_a_source_file_that_is_gone_leaves_the_versions",),
-    ),
-    Mutation(
-        "one answer: history is not read without end",
-        "panels/late_tuples.py",
-        "> _MOST_ROWS:",
-        "> AFTER_ALL:",
-        (f"{ANSWER}::test_history_that_would_take_long_is_not_read",),
-    ),
-    Mutation(
-        "one answer: the segments of its late tuples alone",
-        "panels/late_tuples.py",
-        "log.segments[overlap(before, np.append(before[1:], AFTER_ALL), ticks, ticks)]",
-        "log.segments",
-        (f"{ANSWER}::test_no_segment_is_read_in_whose_ticks_no_late_tuple_came",),
-    ),
-    Mutation(
-        "quarantine: the newest rejected record is now, where nothing is committed any more",
-        "panels/quarantine.py",
-        "max(committed_until(view.layout) or 0, ",
-        "committed_until(view.layout) or max(0, ",
-        (f"{QUARANTINE}::test_the_last_hour_counts_while_every_record_is_rejected",),
-    ),
-    Mutation(
-        "quarantine: a record ahead of the wall clock is not now",
-        "panels/quarantine.py",
-        "arrival[arrival <= wall_ms()]",
-        "arrival",
-        (f"{QUARANTINE}::test_a_record_ahead_of_the_wall_clock_is_not_now",),
-    ),
-    Mutation(
-        "quarantine: reasons without end are counted together",
-        "panels/rejected_records.py",
-        "len(self.named) < _MOST_REASONS",
-        "True",
-        (f"{QUARANTINE}::test_reasons_without_end_are_counted_together",),
-    ),
-    Mutation(
-        "quarantine: a long table is not read in whole",
-        "panels/rejected_records.py",
-        "            if left <= 0:\n                return\n",
-        "",
-        (f"{QUARANTINE}::test_reasons_without_end_are_counted_together",),
     ),
 )

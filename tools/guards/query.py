@@ -1,12 +1,10 @@
-"""Guards of the room `query`."""
+"""Guards of the room `query`: how a query file is read, checked as a whole and compared."""
 
 from __future__ import annotations
 
 from guards.mutation import Mutation
 
 LOADING = "tests/unit/query/test_loading.py"
-WINDOW = "tests/unit/query/test_window_section.py"
-PROMISES = "tests/unit/query/test_promise_names.py"
 SQL_FORM = "tests/unit/query/test_sql_form.py"
 
 MUTATIONS = (
@@ -18,46 +16,11 @@ MUTATIONS = (
         ("tests/unit/query/test_loading.py",),
     ),
     Mutation(
-        "query file: a join does not select the identity of its answers",
-        "query/joins.py",
-        "if column in columns_of_side(selection, side).values():",
-        "if False:",
-        ("tests/contract/test_conditions_of_pairs.py::test_the_identity_is_not_selected_and_a_condition_is_explained",),
-    ),
-    Mutation(
         "columns: their order is structure",
-        "query/query.py",
-        "if len(stream.columns) > 1:",
+        "query/structure.py",
+        "if len(named) > 1:",
         "if False:",
         ("tests/unit/engine/test_stream_expressions.py",),
-    ),
-    Mutation(
-        "a random schedule is refused",
-        "query/correction_section.py",
-        "if any(_RANDOM.match(field) for field in schedule.split()):",
-        "if False:",
-        ("tests/unit/query/test_manners.py",),
-    ),
-    Mutation(
-        "promises: a name of no answer",
-        "query/promise_names.py",
-        "if name not in section.each:",
-        "if False:",
-        (PROMISES,),
-    ),
-    Mutation(
-        "promises: the short form has no names",
-        "query/promise_names.py",
-        "if policy.of is not None:",
-        "if False:",
-        (PROMISES,),
-    ),
-    Mutation(
-        "promises: an answer without a coverage threshold",
-        "query/promise_names.py",
-        "if reasons[name] is not None:",
-        "if False:",
-        (PROMISES,),
     ),
     Mutation(
         "windows beyond reason",
@@ -67,60 +30,11 @@ MUTATIONS = (
         ("tests/unit/query/test_loading.py",),
     ),
     Mutation(
-        "aggregates: their order is structure",
-        "query/windowed.py",
-        "if len(names) > 1 else {}",
-        "if False else {}",
-        ("tests/unit/query/test_edits.py",),
-    ),
-    Mutation(
         "edits: names in another order are one",
         "query/differences.py",
         "if before.keys() == now.keys() and [*before] != [*now]:",
         "if False:",
         ("tests/unit/query/test_edits.py",),
-    ),
-    Mutation(
-        "lineage: through derived columns to the source's",
-        "query/column_lineage.py",
-        "for source in self._sources.get(each, (each,)))",
-        "for source in (each,))",
-        ("tests/unit/query/test_column_lineage.py",),
-    ),
-    Mutation(
-        "lineage: a condition is no value",
-        "query/column_lineage.py",
-        "origins += stream.in_expression(section.where, FILTER)",
-        "origins += stream.in_expression(section.where, AGGREGATION)",
-        ("tests/unit/query/test_column_lineage.py",),
-    ),
-    Mutation(
-        "weeks and months need a time zone",
-        "query/window_section.py",
-        "if unit is not None:",
-        "if False:",
-        (WINDOW,),
-    ),
-    Mutation(
-        "windows of a time zone are its days, weeks or months",
-        "query/window_section.py",
-        "if self.timezone is not None and self.size not in _UNITS:",
-        "if False:",
-        (WINDOW,),
-    ),
-    Mutation(
-        "an offset is less than a slide",
-        "query/window_section.py",
-        "if abs(self.offset) >= self.slide:",
-        "if False:",
-        (WINDOW,),
-    ),
-    Mutation(
-        "no key is called as another column of answers",
-        "query/key_section.py",
-        "if name.lower() in taken:",
-        "if False:",
-        ("tests/unit/query/test_key_section.py",),
     ),
     Mutation(
         "a checkpoint fixes how far event times may be ahead",
@@ -216,10 +130,40 @@ MUTATIONS = (
         (LOADING,),
     ),
     Mutation(
-        "query file: a join with a table takes no disorder",
-        "query/joins.py",
-        'if "disorder" in self.model_fields_set:',
+        "newest lookups: kinds of windows alone",
+        "query/later_versions.py",
+        'if section.corrections == "newest":',
         "if False:",
-        ("tests/unit/query/test_table_joins.py",),
+        ("tests/unit/stream/test_newest_lookups.py::test_a_join_takes_no_newer_version_for_its_corrections",),
+    ),
+    Mutation(
+        "newest lookups: checkpoints of earlier versions stay",
+        "query/structure.py",
+        'if section["corrections"] == "seen":',
+        "if False:",
+        (
+            "tests/unit/stream/test_newest_lookups.py::test_the_setting_is_part_of_what_a_checkpoint_is_bound_to_and_its_default_is_not",
+        ),
+    ),
+    Mutation(
+        "refusals: the field of a source's place",
+        "query/loading.py",
+        "            with suppress(Refused):  # the file may have changed since\n                problems =",
+        "            with suppress(Refused):  # the file may have changed since\n                _ =",
+        ("tests/unit/cli/test_place_fields.py",),
+    ),
+    Mutation(
+        "refusals: a query file that is refused by now leaves the first refusal",
+        "query/loading.py",
+        "with suppress(Refused):  # the file",
+        "with suppress(ZeroDivisionError):  # the file",
+        ("tests/unit/cli/test_place_fields.py::test_a_file_that_is_no_query_any_more_leaves_the_refusal",),
+    ),
+    Mutation(
+        "refusals: a query file below a source's place is named by its own line",
+        "query/place_fields.py",
+        "if not above or _LINE.search(where):",
+        "if not above:",
+        ("tests/unit/cli/test_place_fields.py",),
     ),
 )

@@ -8,6 +8,13 @@ MASTERS = "tests/unit/spark/test_masters.py"
 
 MUTATIONS = (
     Mutation(
+        "rescale: a task of a job has its keys by the number of tasks in the batch",
+        "spark/batch_job.py",
+        "self.pipeline.task(index, change)",
+        "self.pipeline.task(index)",
+        ("tests/unit/stream/test_rescale.py::test_the_groups_of_a_job_of_spark_move_the_state",),
+    ),
+    Mutation(
         "a job that is run again does not take the clock of the job before it",
         "spark/batch_job.py",
         "_CLOCKS.get(self.id)",

@@ -6,25 +6,11 @@ from guards.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
-        "a column that the dimension table lacks is refused by its field",
-        "spatial_join/table_lookup.py",
-        "field = dict(self.fields).get(wrong.name)",
-        "field = None",
-        ("tests/contract/test_conditions_of_pairs.py",),
-    ),
-    Mutation(
         "table join: a pair that where does not keep is no pair",
         "spatial_join/table_join.py",
         "if self.condition is None or not len(pairs.left):",
         "if True:",
         ("tests/contract/test_conditions_of_pairs.py::test_a_condition_reads_the_table_and_its_id",),
-    ),
-    Mutation(
-        "texts of a dimension table that are no UTF-8",
-        "spatial_join/table_file.py",
-        "if (faulty := not_utf_8(column)) is not None:",
-        "if False:",
-        ("tests/unit/spatial_join/test_dimension_table.py",),
     ),
     Mutation(
         "window join: candidates share a window",
@@ -74,5 +60,88 @@ MUTATIONS = (
         "RuntimeError, GEOSException, pa.ArrowException)",
         "pa.ArrowException)",
         ("tests/unit/stream/test_table_versions.py",),
+    ),
+    Mutation(
+        "table join: a row that is not valid at the event time is no match",
+        "spatial_join/table_join.py",
+        "    if table.validity is None:",
+        "    if True:",
+        ("tests/unit/spatial_join/test_valid_times.py::test_answers_are_those_of_the_join_by_sql",),
+    ),
+    Mutation(
+        "table join: a tuple without a match is answered",
+        "spatial_join/table_join.py",
+        "        if self.answers_unmatched:",
+        "        if False:",
+        ("tests/unit/spatial_join/test_valid_times.py::test_answers_are_those_of_the_join_by_sql",),
+    ),
+    Mutation(
+        "dimension table: a stored version is read by its own format",
+        "spatial_join/table_lookup.py",
+        "*of_invalid, self.valid, suffix, checks_srid",
+        "*of_invalid, self.valid, self.place.suffix, checks_srid",
+        (
+            "tests/unit/stream/test_table_versions.py::test_a_stored_version_is_read_by_its_own_format_whatever_the_query_declares_today",
+        ),
+    ),
+    Mutation(
+        "postgres table: coordinates that are no degrees by their SRID",
+        "spatial_join/srids.py",
+        "if degrees and (",
+        "if not degrees and (",
+        (
+            "tests/answers_postgres/test_dimension_tables.py::test_a_broken_version_leaves_the_one_in_force_and_is_refused_without_one",
+        ),
+    ),
+    Mutation(
+        "postgres table: two planes in one table",
+        "spatial_join/srids.py",
+        "if len(present) > 1 and not degrees:",
+        "if False:",
+        ("tests/answers_postgres/test_dimension_tables.py::test_in_a_plane_one_srid_is_taken_and_two_are_refused",),
+    ),
+    Mutation(
+        "tables: a later version with a value that the first type has not",
+        "spatial_join/table_lookup.py",
+        "if first is not None:",
+        "if False:",
+        (
+            "tests/unit/spatial_join/test_table_lookup.py::test_a_later_integer_that_a_double_has_not_is_refused_before_it_is_a_version",
+        ),
+    ),
+    Mutation(
+        "spatial_join without its libraries is refused where it is declared",
+        "spatial_join/section.py",
+        '        validate_extra("spatial")\n',
+        "",
+        ("tests/unit/cli/test_core_alone.py",),
+    ),
+    Mutation(
+        "shapes in polygons: the condition is tested where an edge is near",
+        "spatial_join/shape_search.py",
+        "inside[~is_near], inside[is_near]",
+        "inside, inside[:0]",
+        ("tests/unit/spatial_join/test_shape_search.py::test_short_lines_and_small_polygons",),
+    ),
+    Mutation(
+        "shapes near polygons: vertices accept no pair beyond the limit",
+        "spatial_join/shape_search.py",
+        "<= sure * sure])",
+        "<= 2 * sure * sure])",
+        ("tests/unit/spatial_join/test_shape_search.py::test_the_bounds_on_distances_enclose_them",),
+    ),
+    Mutation(
+        "shapes near polygons: edges are sought in boxes widened by the limit",
+        "spatial_join/shape_search.py",
+        "candidates(Queries(left, self.condition), swapped=False)",
+        "candidates(Queries(left, Condition('intersects', None, self.condition.metric)), swapped=False)",
+        ("tests/unit/spatial_join/test_shape_search.py::test_the_bounds_on_distances_enclose_them",),
+    ),
+    Mutation(
+        "rescale of a window join: a waiting pair goes to one task",
+        "spatial_join/window_join.py",
+        'mine = [rows.filter(pa.array(task_of(rows.column("left_id"), slot.tasks) == slot.task)) for rows in waiting]',
+        "mine = waiting",
+        ("tests/unit/stream/test_rescale_pairs.py",),
     ),
 )

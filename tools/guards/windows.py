@@ -10,7 +10,7 @@ MUTATIONS = (
     Mutation(
         "calendar: a day without a midnight begins when clocks first show its date",
         "windows/calendar.py",
-        "if first <= second:  # it comes once, or twice",
+        "if first <= second:  # the local time occurs once or twice",
         "if True:",
         (CALENDAR,),
     ),

@@ -1,7 +1,7 @@
-"""Accumulators, the columns that stand for the values of some tuples and can be merged in any order.
+"""Accumulators: columns that summarise the values of tuples and can be merged in any order.
 
-One object an accumulator of one column. Functions of the same column share them: `sum`, `avg` and `count` have one
-count. Each has the same four members, and so a new one is a class here.
+Each object is an accumulator of one column. Functions of the same column share them: `sum`, `avg` and `count` use one
+count. To add an accumulator, add a class with the same four members.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Accumulator(Protocol):
 
     @property
     def column(self) -> str:
-        """The column of the tuples whose values it takes."""
+        """The tuples' column whose values it accumulates."""
 
     @property
     def types(self) -> dict[str, pa.DataType]:
         """The types of its columns, by name."""
 
     def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
-        """Return its columns for single tuples, shape (n,), given the values in its column."""
+        """Return the accumulator's columns for single tuples, shape (n,), given the values of its column."""
 
     def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
         """Merge the rows of each group: columns of shape (n,) become columns of shape (m,)."""
@@ -83,7 +83,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Squares:
-    """The sum of the squares of values, in doubles: of the sample alone, as digits get lost (else `Moments`)."""
+    """The sum of the squares of values, in doubles: only for samples, as digits get lost (otherwise use `Moments`)."""
 
     column: str
 
@@ -112,7 +112,7 @@ class ExactTotal:
 
     @property
     def names(self) -> list[str]:
-        return [f"{self.column}:digit{place}" for place in range(2 if is_of_64_bits(self.dtype) else 4)]
+        return [f"{self.column}:digit{index}" for index in range(2 if is_of_64_bits(self.dtype) else 4)]
 
     @property
     def types(self) -> dict[str, pa.DataType]:
@@ -122,7 +122,7 @@ class ExactTotal:
         return dict(zip(self.names, values.limbs, strict=True))
 
     def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
-        """Add digit by digit, and carry: a digit is below 2³², so that 2³¹ rows may be added."""
+        """Add digit by digit with a carry; a digit is below 2³², so up to 2³¹ rows may be added."""
         sums, carry = {}, np.zeros(len(rows), np.int64)
         *lower, last = self.names
         for name in lower:
@@ -131,7 +131,7 @@ class ExactTotal:
         return sums | {last: rows.fold(columns[last], "sum") + carry}
 
     def words(self, columns: Columns) -> tuple[Ints, Ints]:
-        """Return the low and the high word of the sums in 128 bits, shape (m,); None of them needs more."""
+        """Return the low and the high word of the sums in 128 bits, shape (m,); None where one needs more."""
         low, high, *more = (columns[name] for name in self.names)
         if not more:
             return low | (high << 32), high >> 32
@@ -152,7 +152,7 @@ class ExactTotal:
 
 @dataclass(frozen=True)
 class Extreme:
-    """The least or the greatest value of a type that is stored as a number."""
+    """The least or the greatest value, of a type that is stored as a number."""
 
     column: str
     dtype: pa.DataType
@@ -181,8 +181,8 @@ class Extreme:
 class Moments:
     """The number, the mean and the sum of squared deviations of values, in doubles.
 
-    They merge as in Chan, Golub & LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances,
-    1979: no digit is lost where the mean is far greater than the deviations.
+    They are merged as in Chan, Golub & LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample
+    Variances, 1979: no digit is lost where the mean is far greater than the deviations.
     """
 
     column: str
@@ -203,7 +203,7 @@ class Moments:
         number, mean, squares = (columns[name] for name in self.names)
         with np.errstate(over="ignore", invalid="ignore"):
             count = rows.fold(number, "sum")
-            # Means are added as differences from one mean of the group, so that like values give it to the last bit.
+            # Means are added as differences from one mean of the group, so that equal values give exactly that value.
             base = rows.fold(np.where(number > 0, mean, -np.inf), "max")
             base = np.where(count > 0, base, 0.0)
             offset = np.where(number > 0, mean - base[rows.group], 0.0)

@@ -15,20 +15,20 @@ from tailrace.ground.number_types import is_number
 
 
 def share_right(error: pa.Array) -> float:
-    """Return 1 − the mean error; errors above 1, which a missing answer has, count as 1. Without an answer it is 1."""
+    """Return 1 − the mean error, where errors above 1 (missing answers) count as 1; 1 without any answer."""
     return float(1 - np.minimum(np.asarray(error), 1.0).mean()) if len(error) else 1.0
 
 
 def errors_by_column(
     identity: Identity, values: Mapping[str, pa.DataType], approximate: pa.Table, exact: pa.Table
 ) -> pa.RecordBatch:
-    """Return the identity of each exact answer and, by the name of each column of values, the error of that column.
+    """Return the identity of each exact answer, and the error of each column of values under its name.
 
-    Errors of numbers are relative, absolute where the true value is 0; of other values, and where one of two is null, 0
-    or 1. That of a missing answer is 1.
+    Errors of numbers are relative, or absolute where the true value is 0. For other values, and where one of the two is
+    null, the error is 0 or 1. A missing answer has the error 1.
     """
-    place = identity.find(exact, approximate)
-    near_row = pa.array(place, pa.int64(), mask=place < 0)
+    index = identity.find(exact, approximate)
+    near_row = pa.array(index, pa.int64(), mask=index < 0)
     rows = exact.select(identity.columns)
     for name, dtype in values.items():
         near, true = approximate[name].combine_chunks().take(near_row), exact[name].combine_chunks()
@@ -38,20 +38,20 @@ def errors_by_column(
             error = np.where(np.asarray(near.is_null()) != np.asarray(true.is_null()), 1.0, error)
         else:
             error = np.where(np.asarray(pc.equal(near, true).fill_null(False)), 0.0, 1.0)
-        both_null = np.asarray(pc.and_(near.is_null(), true.is_null())) & (place >= 0)
+        both_null = np.asarray(pc.and_(near.is_null(), true.is_null())) & (index >= 0)
         rows = rows.append_column(name, pa.array(np.where(both_null, 0.0, error)))
     return single_batch(rows)
 
 
 def greatest_errors(identity: Identity, by_column: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the identity, and the greatest error among the columns of each answer (`error`)."""
+    """Return the identity, and `error`, the greatest error among the columns of each answer."""
     columns = [np.asarray(by_column.column(name)) for name in by_column.schema.names if name not in identity.columns]
     rows = pa.Table.from_batches([by_column.select(list(identity.columns))])
     return single_batch(rows.append_column("error", pa.array(np.max(columns, axis=0))))
 
 
 def relative(value: Floats, true: Floats) -> Floats:
-    """Return relative errors, shape (n,): absolute where the true value is 0, and 1 where the error is not a number."""
+    """Return relative errors, shape (n,): absolute where the true value is 0, and 1 where the error is NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.abs(value - true) / np.where(true == 0, 1.0, np.abs(true))
     return np.where(value == true, 0.0, np.where(np.isnan(error), 1.0, error))

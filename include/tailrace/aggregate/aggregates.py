@@ -1,4 +1,4 @@
-"""Several named aggregates over the same windows: one summary of a pane, whose accumulators they share."""
+"""Several named aggregates over the same windows: one summary of a pane with shared accumulators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate.accumulators import Accumulator
+from tailrace.aggregate.accumulators import Accumulator, Squares
 from tailrace.aggregate.bindings import BINDINGS, BoundFunction, Values
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.value_column import Ints
@@ -29,11 +29,13 @@ class NamedAggregate:
     function : str
         In `functions.FUNCTIONS`.
     values : Values or None
-        None: it counts tuples.
+        The values that it aggregates; None where it counts tuples.
     parameters : dict
-        Those that the function takes, as q.
+        The function's parameters, such as q.
     in_doubles : bool
-        Whether answers are cast to doubles, as those of an aggregate without a name.
+        Whether answers are cast to doubles, as for an unnamed aggregate.
+    is_estimated : bool
+        Whether early answers are scaled by the expected coverage of their windows, see `estimates`.
     """
 
     name: str
@@ -41,17 +43,25 @@ class NamedAggregate:
     values: Values | None
     parameters: Mapping[str, Any]
     in_doubles: bool = False
+    is_estimated: bool = False
 
     @cached_property
     def bound(self) -> BoundFunction | None:
-        """The function, bound to its column; None: it counts tuples."""
+        """The function, bound to its column; None where it counts tuples."""
         if self.values is None:
             return None
         return BINDINGS[self.function](self.values, self.parameters)
 
     @property
+    def squares(self) -> Squares | None:
+        """The sum of squares that an estimated sum needs; None where nothing is estimated, and for a count."""
+        if not self.is_estimated or self.bound is None or self.function != "sum":
+            return None
+        return Squares(self.bound.accumulators[0].column)
+
+    @property
     def description(self) -> str:
-        """What it is, in words."""
+        """The aggregate in words."""
         return self.function if self.in_doubles else f"{self.function} as {self.name}"
 
     @property
@@ -64,18 +74,20 @@ class NamedAggregate:
 
 @dataclass(frozen=True)
 class Aggregates:
-    """The summary of a pane for several aggregates (`windows.panes.Summary`): `tuples`, and their accumulators.
+    """The summary of a pane for several aggregates (`windows.panes.Summary`): `tuples` and accumulators.
 
-    Where an aggregate keeps values, a pane has one row for each tuple, and accumulators are merged for windows alone.
+    Where an aggregate keeps values, a pane has one row for each tuple, and accumulators are merged only for windows.
     """
 
     aggregates: tuple[NamedAggregate, ...]
 
     @cached_property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Each accumulator once."""
+        """The distinct accumulators."""
         bound = (aggregate.bound for aggregate in self.aggregates)
-        return tuple(dict.fromkeys(each for one in bound if one is not None for each in one.accumulators))
+        own = [each for one in bound if one is not None for each in one.accumulators]
+        squares = [aggregate.squares for aggregate in self.aggregates if aggregate.squares is not None]
+        return tuple(dict.fromkeys([*own, *squares]))
 
     @cached_property
     def keeps(self) -> bool:
@@ -99,7 +111,7 @@ class Aggregates:
         return columns
 
     def merge_rows(self, rows: GroupedRows, columns: Columns) -> Columns:
-        """Merge the accumulators of the rows of each group; those that keep values have none for a group."""
+        """Merge the accumulators of the rows of each group, except those that keep values."""
         merged: Columns = {}
         for accumulator in self.accumulators:
             if not isinstance(accumulator, Kept):
@@ -113,7 +125,7 @@ class Aggregates:
         return codes, {"tuples": rows.fold(columns["tuples"], "sum")} | self.merge_rows(rows, columns)
 
     def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """Merge the rows of each window; `finish` makes its answers of these."""
+        """Merge the rows of each window, for `finish`."""
         codes, rows = GroupedRows.of(group_id)
         columns = {name: column[row] for name, column in columns.items()}
         merged = {"tuples": rows.fold(columns["tuples"], "sum")} | self.merge_rows(rows, columns)
@@ -124,7 +136,7 @@ class Aggregates:
         return codes, merged
 
     def finish(self, windows: pa.RecordBatch) -> dict[str, pa.Array]:
-        """Return the answers of windows by the names of the aggregates, given what `answer` returned."""
+        """Return the answers of windows by aggregate, from the result of `answer`."""
         columns = {
             name: column.to_numpy(zero_copy_only=False)
             for name, column in zip(windows.schema.names, windows.columns, strict=True)
@@ -141,7 +153,7 @@ class Aggregates:
         return {each.name: answers[each.name].cast(each.result) for each in self.aggregates}
 
     def overflows(self, windows: pa.RecordBatch, answers: Mapping[str, pa.Array]) -> Ints:
-        """Count the answers of each window that are null as their type does not hold them, shape (n,)."""
+        """Count the answers of each window that are null because they exceed their type, shape (n,)."""
         count = np.zeros(windows.num_rows, np.int64)
         for aggregate in self.aggregates:
             if aggregate.bound is not None and aggregate.bound.count is not None:
@@ -151,7 +163,7 @@ class Aggregates:
 
     @property
     def may_overflow(self) -> bool:
-        """Whether the type of an aggregate may not hold an answer."""
+        """Whether an answer of an aggregate may exceed its type."""
         return any(aggregate.bound is not None and aggregate.bound.count is not None for aggregate in self.aggregates)
 
     @property

@@ -1,4 +1,4 @@
-"""The correction of answers by the late tuples alone: the answers over the streamed and the late part merge."""
+"""The correction of answers by late tuples alone: it merges the streamed answer with the late tuples' answer."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tailrace.windows.panes import Columns
 _IDENTITY = ("key", "window_end", "tuples")
 
 AMOUNTS, TOTAL = "values", "total"
-"""The columns by which late rows amend answers, over the tuples of each row.
+"""The columns of late rows with which answers are amended, over the tuples of each row.
 
-`AMOUNTS` is a struct with a field for each aggregate. `TOTAL` stands in its place for one aggregate without a name.
+`AMOUNTS` is a struct with a field for each aggregate. A single unnamed aggregate has `TOTAL` instead.
 """
 
 
 def amounts_of(aggregates: Sequence[NamedAggregate]) -> dict[str, pa.DataType]:
-    """Return the columns that late rows have for amending.
+    """Return the columns of late rows with which answers are amended.
 
-    With names there is none if one of the aggregates can't be amended. Without a name there is always `TOTAL`, null
-    where its answers are evaluated again.
+    Named aggregates have none if one of them can't be amended. An unnamed one always has `TOTAL`, null where its
+    answers are evaluated from history.
     """
     if _in_doubles(aggregates):
         return {TOTAL: pa.float64()}
@@ -41,7 +41,7 @@ def amounts_of(aggregates: Sequence[NamedAggregate]) -> dict[str, pa.DataType]:
 
 @dataclass(frozen=True)
 class AmendedAggregates(Aggregates):
-    """The aggregates of a query, with late rows by which its answers can be amended, if all its functions allow it."""
+    """The aggregates of a query, with amounts in late rows if all its functions can be amended."""
 
     def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
         codes, rows = GroupedRows.of(group_id)
@@ -67,13 +67,14 @@ def amend(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Tabl
     answers : Table
         `key`, `window_end`, `tuples` and the aggregates: each window at most once.
     late : Table
-        `key`, `window_end`, `tuples` and the columns of `amounts_of`: any number of rows a window.
+        `key`, `window_end`, `tuples` and the columns of `amounts_of`: any number of rows per window.
 
     Returns
     -------
     RecordBatch or None
-        `key`, `time` (the window's end), the aggregates and `tuples`, without windows of which an aggregate is not
-        known from these: its streamed sum is null, or the new one overflows. None where a function can't be amended.
+        `key`, `time` (the window's end), the aggregates and `tuples`, without windows of which an aggregate can't be
+        computed from these (its streamed sum is null, or the new one overflows). None where a function can't be
+        amended.
     """
     if not _are_amended(aggregates):
         return None
@@ -103,7 +104,7 @@ def amend(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Tabl
     for each in aggregates:
         value, is_fit = _narrowed(finished[each.name], each)
         is_known &= is_fit
-        if each.function == "sum":  # a streamed sum is null where it had no values, or where it overflowed
+        if each.function == "sum":  # a streamed sum is null without values, or on overflow
             is_null = streamed & np.asarray(both.column(each.name).combine_chunks().is_null())
             is_known &= rows.fold(is_null.astype(np.int64), "max") == 0
         columns[each.name] = value
@@ -122,9 +123,9 @@ def _are_amended(aggregates: Sequence[NamedAggregate]) -> bool:
 
 
 def _is_amended(aggregate: NamedAggregate) -> bool:
-    """Test whether an aggregate's answers can be amended; a sum whose part could overflow can't.
+    """Test whether an aggregate's answers can be amended; a sum can't where a part of it could overflow.
 
-    In doubles only sums can, and the number of tuples: late rows of earlier versions have sums alone.
+    Of aggregates in doubles, only sums and the number of tuples can: late rows of earlier versions contain only sums.
     """
     if FUNCTIONS[aggregate.function].amended_as is None:
         return False
@@ -143,7 +144,7 @@ def _fields(aggregates: Sequence[NamedAggregate]) -> list[pa.Field]:
 
 
 def _part(aggregate: NamedAggregate) -> NamedAggregate:
-    """Return the aggregate over a part of a window, whose sums of integers are held however large they are."""
+    """Return the aggregate over a part of a window, whose integer sums can be arbitrarily large."""
     return replace(aggregate, parameters={"wide": True}) if aggregate.function == "sum" else aggregate
 
 
@@ -163,7 +164,7 @@ def _amounts(aggregates: Sequence[NamedAggregate], late: pa.Table) -> dict[str, 
 
 
 def _narrowed(merged: pa.Array, aggregate: NamedAggregate) -> tuple[pa.Array, NDArray[np.bool_]]:
-    """Return merged answers in the aggregate's type, and which are known: finite, and held by the type."""
+    """Return merged answers in the aggregate's type, and a mask of those that are finite and fit the type."""
     result = aggregate.result
     if aggregate.function == "count":
         merged = merged.fill_null(0)
@@ -173,5 +174,5 @@ def _narrowed(merged: pa.Array, aggregate: NamedAggregate) -> tuple[pa.Array, ND
         return merged, np.ones(len(merged), bool)
     bound = Decimal(1 << 63) if pa.types.is_integer(result) else Decimal(10) ** (result.precision - result.scale)
     limit = pa.scalar(bound, merged.type)
-    fits = pc.less(pc.abs(merged), limit)  # of −2⁶³, too, the answer is computed again
+    fits = pc.less(pc.abs(merged), limit)  # −2⁶³ is also computed again
     return pc.if_else(fits, merged, pa.scalar(None, merged.type)).cast(result), np.asarray(fits.fill_null(True))

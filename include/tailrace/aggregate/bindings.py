@@ -1,4 +1,4 @@
-"""An aggregate function of a column of a known type, with Spark SQL's result type and its nulls."""
+"""Aggregate functions bound to a column of a known type, with Spark SQL's result types and nulls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tailrace.aggregate.distinct_sketch import DistinctSketch
 
 MOST_DIGITS, _MORE_DIGITS = 38, 10
-"""The digits of the longest decimal, and how many more a sum has than its values."""
+"""The digits of the longest decimal, and how many more digits a sum has than its values."""
 
 
 class Values(NamedTuple):
@@ -34,13 +34,13 @@ class Values(NamedTuple):
     Attributes
     ----------
     source : str or None
-        The column of the tuples; None: the condition itself, null where it does not hold.
+        The column of the tuples; None: the condition itself, null where it is not true.
     dtype : DataType
         Its type.
     id_type : DataType
         The type of the tuples' ids.
     condition : str or None
-        A boolean column of the tuples: where it does not hold, the value is null.
+        A boolean column of the tuples; where it is not true, the value is null.
     """
 
     source: str | None
@@ -50,7 +50,7 @@ class Values(NamedTuple):
 
     @property
     def column(self) -> str:
-        """The name of these values; no others of the query have it."""
+        """The name of these values, unique within the query."""
         return (self.source or "") if self.condition is None else f"{self.condition}:{self.source or ''}"
 
     def of(self, tuples: pa.RecordBatch) -> ValueColumn:
@@ -71,13 +71,13 @@ class BoundFunction:
     result : DataType
         The type of its answers.
     accumulators : tuple of Accumulator
-        What it needs of the tuples of a window.
+        The accumulators that it needs of a window's tuples.
     finish : callable
-        Returns the answers of m windows from the columns of the accumulators, and those that `measure` gives.
+        Returns the answers of m windows from the columns of the accumulators and of `measure`.
     measure : callable or None
-        Gives columns of m windows from the rows of each, by names of its own; of functions that keep values.
+        Returns further columns of m windows from the rows of each; only for functions that keep values.
     count : Count or None
-        Set if the result type can overflow: a null answer of a window with values is then an overflow.
+        Set if the result type can overflow; then a null answer of a window with values is an overflow.
     """
 
     result: pa.DataType
@@ -88,13 +88,13 @@ class BoundFunction:
 
 
 def bind_count(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
-    """Bind `count`: of the values that are not null."""
+    """Bind `count`, the number of values that are not null."""
     count = Count(values.column)
     return BoundFunction(pa.int64(), (count,), partial(_integers, count.name))
 
 
 def bind_sum(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
-    """Bind `sum`: exact for integers and decimals; with `wide`, a type that holds every sum of integers."""
+    """Bind `sum`: exact for integers and decimals; with `wide`, in a type that holds every sum of integers."""
     count, dtype = Count(values.column), values.dtype
     if not is_exact(dtype):
         total = Total(values.column)
@@ -107,7 +107,7 @@ def bind_sum(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
 
 
 def bind_avg(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
-    """Bind `avg`: the exact sum of integers and decimals as a double, through the number of values."""
+    """Bind `avg`: the exact sum of integers or decimals as a double, divided by the number of values."""
     count = Count(values.column)
     total = ExactTotal(values.column, values.dtype) if is_exact(values.dtype) else Total(values.column)
     scale = values.dtype.scale if pa.types.is_decimal(values.dtype) else 0
@@ -131,20 +131,20 @@ def bind_choice(values: Values, parameters: Mapping[str, Any], choice: Choice) -
 
 
 def bind_spread(values: Values, parameters: Mapping[str, Any], is_root: bool, freedom: int) -> BoundFunction:
-    """Bind a variance or its root, by the number of values less `freedom`."""
+    """Bind a variance or its root, with the divisor number of values − `freedom`."""
     moments = Moments(values.column)
     return BoundFunction(pa.float64(), (moments,), partial(_spread, moments, is_root, freedom))
 
 
 def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None = None) -> BoundFunction:
-    """Bind a quantile, by linear interpolation as `quantiles.quantiles`."""
+    """Bind a quantile, by linear interpolation as in `quantiles.quantiles`."""
     kept = Kept(values.column, values.dtype, in_doubles=True)
     measure = partial(_quantile, kept, parameters["q"] if q is None else q)
     return BoundFunction(pa.float64(), (kept,), partial(_doubles, "count", "quantile"), measure)
 
 
 def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
-    """Bind the number of distinct values: exact, or with `approximate` the estimate of a sketch."""
+    """Bind the number of distinct values: exact, or a sketch's estimate with `approximate`."""
     if parameters.get("approximate"):
         from tailrace.aggregate.distinct_sketch import DistinctSketch
 
@@ -167,7 +167,7 @@ def _stored(count: str, name: str, dtype: pa.DataType, columns: Columns) -> pa.A
 
 
 def _exact(count: str, total: ExactTotal, result: pa.DataType, columns: Columns) -> pa.Array:
-    """Return sums in their result type; null where it does not hold them."""
+    """Return sums in their result type, null where they exceed it."""
     low, high = total.words(columns)
     is_null = columns[count] == 0
     if pa.types.is_decimal(result):
@@ -177,7 +177,7 @@ def _exact(count: str, total: ExactTotal, result: pa.DataType, columns: Columns)
 
 
 def _has_digits(low: np.ndarray, high: np.ndarray, digits: int) -> np.ndarray:
-    """Test whether integers of 128 bits have at most so many decimal digits."""
+    """Test whether integers of 128 bits have at most `digits` decimal digits."""
     bound = 10**digits
     top, rest = bound >> 64, np.uint64(bound & (2**64 - 1))
     negative = high < 0
@@ -231,7 +231,7 @@ BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], BoundFunction]] = {
     "first": partial(bind_choice, choice="first"),
     "last": partial(bind_choice, choice="last"),
 }
-"""What binds each function of `functions.FUNCTIONS` to the values of a column, with its parameters."""
+"""Binds each function of `functions.FUNCTIONS` to the values of a column, with its parameters."""
 
 
 def takes(function: str, dtype: pa.DataType) -> bool:

@@ -1,4 +1,4 @@
-"""The accumulator of functions that choose one of the values: by an order of the tuples, or of the values."""
+"""The accumulator of functions that choose one of the values, by an order of the tuples or of the values."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tailrace.windows.panes import Columns
 Choice = Literal["first", "last", "min", "max"]
 
 ORDER = ("event_time", "arrival_time", "id")
-"""The columns of a tuple that order the tuples of a window: `first` and `last` follow them."""
+"""The columns of a tuple that define the order for `first` and `last`."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """One value of a column, and what it was chosen by.
+    """One value of a column, and the values by which it was chosen.
 
     Attributes
     ----------
     choice : str
-        `first` and `last` of the values that are not null, by `ORDER`; `min` and `max` by the values themselves.
+        `first` and `last` choose among values that are not null by `ORDER`, `min` and `max` by value.
     """
 
     column: str
@@ -43,7 +43,7 @@ class Chosen:
 
     @property
     def _order(self) -> dict[str, pa.DataType]:
-        """The columns that it is chosen by, the most important one first."""
+        """The columns by which the value is chosen, the most important one first."""
         if self.choice in ("min", "max"):
             return {self.name: stored_type(self.dtype)}
         return dict(zip((f"{self.name}:{part}" for part in ORDER), (pa.int64(), pa.int64(), self.id_type), strict=True))
@@ -62,10 +62,10 @@ class Chosen:
     def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
         is_value = np.flatnonzero(columns[self._has])
         group = rows.group[is_value]
-        order_types = self._order | {self.name: stored_type(self.dtype)}  # of like tuples the least value is first
+        order_types = self._order | {self.name: stored_type(self.dtype)}  # of equal tuples the least value is first
         keys = [ranks(columns[name][is_value], dtype) for name, dtype in order_types.items()]
         order = np.lexsort([*reversed(keys), group])
-        group, place = group[order], is_value[order]
+        group, index = group[order], is_value[order]
         if self.choice in ("first", "min"):
             is_chosen = np.diff(group, prepend=-1) != 0
         else:
@@ -74,5 +74,5 @@ class Chosen:
         for name in self.types:
             column = columns[name]
             merged[name] = np.full(len(rows), None if column.dtype == object else 0, column.dtype)
-            merged[name][group[is_chosen]] = column[place[is_chosen]]
+            merged[name][group[is_chosen]] = column[index[is_chosen]]
         return merged

@@ -1,4 +1,4 @@
-"""The aggregates of windows whose answers have a further column: how many sums of the window left their type."""
+"""The aggregates of windows whose answers have a further column: how many sums of the window overflowed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tailrace.kind.overflows import OVERFLOWED
 
 
 class CountedOverflows(AmendedAggregates):
-    """Several aggregates, and the number of those that are null in a window as their type does not hold them."""
+    """Several aggregates, and the number of them that are null in a window because they exceed their type."""
 
     def finish(self, windows: pa.RecordBatch) -> dict[str, pa.Array]:
         answers = super().finish(windows)

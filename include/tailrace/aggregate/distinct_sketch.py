@@ -1,4 +1,4 @@
-"""The accumulator of approximate distinct counts: theta sketches, whose bytes depend on the set of values alone."""
+"""The accumulator of approximate distinct counts: theta sketches, whose bytes depend only on the set of values."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tailrace.partition.by_key import hash_of
 from tailrace.windows.panes import Columns
 
 _LG_K = 12
-"""A sketch holds the 2¹² least hashes: up to so many values the count is exact, beyond it is off by 1.6 % (1/√2¹²)."""
+"""A sketch holds the 2¹² least hashes. Up to 2¹² values the count is exact; beyond, it is off by 1.6 % (1/√2¹²)."""
 
 
 @dataclass(frozen=True)
 class DistinctSketch:
     """A sketch of the distinct values: a theta sketch of Apache DataSketches, trimmed to its least hashes.
 
-    Those of a union are the least of both (Bar-Yossef et al., Counting Distinct Elements in a Data Stream, 2002), so
-    the order and the grouping of values do not show. A row is a single value's hash, or a sketch.
+    The sketch of a union has the least hashes of both (Bar-Yossef et al., Counting Distinct Elements in a Data Stream,
+    2002), so the order and grouping of values do not matter. A row is a single value's hash, or a sketch.
     """
 
     column: str
@@ -80,7 +80,7 @@ class DistinctSketch:
 
 
 def _hashes(values: ValueColumn) -> Ints:
-    """Return hashes of 64 bits, shape (n,); of equal values equal ones, −0.0 and 0.0 among them."""
+    """Return 64-bit hashes, shape (n,); equal values, including −0.0 and 0.0, have equal hashes."""
     stored = values.objects
     if stored.dtype == np.float64:
         stored = (stored + 0.0).view(np.int64)

@@ -20,7 +20,7 @@ from tailrace.ground.number_types import is_number
 
 @dataclass(frozen=True)
 class SampledAggregates(Aggregates):
-    """The aggregates that promised answers need, with the further accumulators that λ_thr needs, as sums of squares."""
+    """The aggregates of promised answers, with the further accumulators that λ_thr needs, such as sums of squares."""
 
     @cached_property
     def accumulators(self) -> tuple[Accumulator, ...]:
@@ -37,7 +37,7 @@ class AggregateErrorModel:
     ----------
     aggregates : tuple of NamedAggregate
     derived : Projection or None
-        The expressions over them, with the types of what they read.
+        The expressions over them, with the types of the columns that they read.
     """
 
     aggregates: tuple[NamedAggregate, ...]
@@ -54,7 +54,7 @@ class AggregateErrorModel:
         return pa.schema([*SAMPLE, *((name, dtype) for name, dtype in types.items() if name not in SAMPLE.names)])
 
     def promised(self, of: tuple[str, ...] | None) -> PromisedAggregates:
-        """Return the answers that a promise names; None: all that are numbers."""
+        """Return the answers that a promise names; None: all numeric ones."""
         if of not in self._promised:
             names = of or self._numbers
             derived = None if self.derived is None else self.derived.pruned(names)
@@ -63,7 +63,7 @@ class AggregateErrorModel:
         return self._promised[of]
 
     def type_problems(self, of: tuple[str, ...] | None) -> list[Problem]:
-        """Return the promised answers that are no numbers."""
+        """Return the problems of promised answers that are not numbers."""
         if of is None and not self._numbers:
             return [Problem("disorder.policy", "it promises (error, risk) of numbers, and no answer is one", "k_slack")]
         remedy = ", ".join(self._numbers) or "an answer that is a number"
@@ -75,7 +75,7 @@ class AggregateErrorModel:
 
     @cached_property
     def _promised(self) -> dict[tuple[str, ...] | None, PromisedAggregates]:
-        """The promised answers so far: to bind expressions takes some milliseconds."""
+        """A cache of promised answers, since binding expressions takes some milliseconds."""
         return {}
 
     @cached_property
@@ -88,7 +88,7 @@ class AggregateErrorModel:
         return tuple(name for name, dtype in self._types.items() if is_number(dtype))
 
     def _needed(self, names: tuple[str, ...]) -> tuple[NamedAggregate, ...]:
-        """Return the aggregates that some answers are, or that their expressions read."""
+        """Return the aggregates that are among some answers, or that their expressions read."""
         derived = None if self.derived is None else self.derived.pruned(names)
         needed = {*names, *(() if derived is None else derived.inputs)}
         return tuple(each for each in self.aggregates if each.name in needed)

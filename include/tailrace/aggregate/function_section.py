@@ -1,4 +1,4 @@
-"""An aggregate function in a query file: its name, the column of its values, and its parameters."""
+"""An aggregate function in a query file: its name, its column of values, and its parameters."""
 
 from __future__ import annotations
 
@@ -14,20 +14,25 @@ from tailrace.ground.fields import Column, Section, field_error
 
 if TYPE_CHECKING:
     FunctionName = str
-else:  # mypy takes no computed literal
+else:  # mypy requires a literal
     FunctionName = Literal[tuple(FUNCTIONS)]
+
+ESTIMATED = ("sum", "count")
+"""The functions whose early answers can be scaled."""
+
+_FLAGS = ("approximate", "estimate")
 
 FUNCTION = "what is computed of each window: sum"
 """The description of the field `function`."""
 
 
 def _rule(names: list[str], rest: JsonDict) -> JsonDict:
-    """Return the rule of the JSON Schema for sections with one of these functions."""
+    """Return the JSON Schema rule for sections with one of these functions."""
     return {"if": {"required": ["function"], "properties": {"function": {"enum": [*names]}}}, "then": rest}
 
 
 def _rules() -> list[JsonValue]:
-    """Return the rules of the JSON Schema that say which field goes with which function."""
+    """Return the JSON Schema rules about which field goes with which function."""
     functions = FUNCTIONS.values()
     of_values = [each.name for each in functions if each.needs_column]
     column: JsonDict = {"type": ["string", "number", "boolean"]}
@@ -40,7 +45,7 @@ def _rules() -> list[JsonValue]:
 
 
 class ValuesSection(Section):
-    """The values that a function takes of each window, and its parameters."""
+    """The values that a function aggregates in each window, and its parameters."""
 
     model_config = ConfigDict(json_schema_extra={"allOf": _rules()})
 
@@ -54,12 +59,17 @@ class ValuesSection(Section):
         description="whether a sketch counts, exact up to 4,096 values and off by some 2 % then: true",
     )
 
+    estimate: bool = Field(
+        default=False,
+        description="whether early answers of sum or count are scaled by the share of tuples expected so far: true",
+    )
+
     @model_serializer(mode="wrap")
     def _serialize(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is not approximate: declarations of earlier versions can't say it."""
+        """Leave out flags where they are false: declarations of earlier versions lack them."""
         dumped = dump(self)
         names = dict.fromkeys(["function", *dumped])
-        return {name: dumped[name] for name in names if (name, dumped[name]) != ("approximate", False)}
+        return {name: dumped[name] for name in names if name not in _FLAGS or dumped[name]}
 
     def parameters_of(self, function: str) -> dict[str, float | bool]:
         """Return the parameters that a function takes."""
@@ -85,6 +95,9 @@ class ValuesSection(Section):
         if self.approximate and function != "count_distinct":
             fault = f"function {function} is never approximate"
             raise field_error(fault, "function: count_distinct, or no approximate", "approximate")
+        if self.estimate and function not in ESTIMATED:
+            fault = f"function {function} is never estimated: its answers do not grow with the tuples that arrive"
+            raise field_error(fault, f"function: {' or '.join(ESTIMATED)}, or no estimate", "estimate")
         if (self.q is not None) != ("q" in known.parameters):
             if self.q is None:
                 raise field_error("is missing", "q: 0.9 (the share of the numbers that lie below)", "q")

@@ -1,4 +1,4 @@
-"""The registry of the aggregate functions: what a query file may say. `bindings.BINDINGS` computes them."""
+"""The registry of the aggregate functions that a query file may name. `bindings.BINDINGS` computes them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ class Function:
     name : str
         Its name in query files.
     of_numbers : bool
-        Whether it takes numbers alone.
+        Whether it takes only numbers.
     parameters : dict
-        The types of the fields that a query file gives beside the function, as pydantic takes them.
+        The types, for pydantic, of the fields that a query file gives beside the function.
     amended_as : str or None
-        The function that merges its answers over parts of a window into its answer; None: such windows are evaluated
-        again where tuples come late.
+        The function that merges answers over parts of a window; None: windows with late tuples are evaluated from
+        history.
     needs_column : bool
         Whether a query must name a column.
+    keeps_values : bool
+        Whether it needs all values of a window at once, unless it is approximate.
     threshold : callable or None
-        Gives the coverage threshold λ_thr from error, risk, population and the parameters, see `promise.threshold`;
-        None: it is not known.
+        Returns the coverage threshold λ_thr from error, risk, population and the parameters, see `promise.threshold`;
+        None where it is not known.
     threshold_of_part : callable or None
-        λ_thr where some tuples have no value, as it is null or a condition does not hold: they count as 0. None: it is
-        not known, as missing tuples do not say how many values are missing.
+        λ_thr where tuples whose value is null, or whose condition is not true, count as 0. None where it is not known,
+        because the number of missing values does not follow from the missing tuples.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Function:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     amended_as: str | None = None
     needs_column: bool = True
+    keeps_values: bool = False
     threshold: Callable[..., float] | None = None
     threshold_of_part: Callable[..., float] | None = None
 
@@ -58,13 +61,13 @@ _ALL = (
     Function("avg", threshold=mean),
     Function("min", of_numbers=False, amended_as="min", threshold=extreme, threshold_of_part=extreme),
     Function("max", of_numbers=False, amended_as="max", threshold=extreme, threshold_of_part=extreme),
-    Function("median", threshold=partial(ranked, q=0.5)),
-    Function("quantile", parameters={"q": SHARE}, threshold=ranked),
+    Function("median", keeps_values=True, threshold=partial(ranked, q=0.5)),
+    Function("quantile", parameters={"q": SHARE}, keeps_values=True, threshold=ranked),
     Function("stddev"),
     Function("stddev_pop"),
     Function("var"),
     Function("var_pop"),
-    Function("count_distinct", of_numbers=False),
+    Function("count_distinct", of_numbers=False, keeps_values=True),
     Function("first", of_numbers=False),
     Function("last", of_numbers=False),
 )

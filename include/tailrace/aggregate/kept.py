@@ -1,4 +1,7 @@
-"""The accumulator of functions that need all values of a window: one row a tuple, folded when a window is answered."""
+"""The accumulator of functions that need all values of a window.
+
+It has one row a tuple; the rows are aggregated when a window is answered.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ class Kept:
     Attributes
     ----------
     in_doubles : bool
-        Whether numbers are kept as doubles; else as they are, of any type.
+        Whether numbers are stored as doubles; otherwise values of any type are stored unchanged.
     """
 
     column: str
@@ -53,10 +56,10 @@ class Kept:
         raise TypeError("a query that keeps values keeps a row for each tuple")
 
     def ascending(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Floats]:
-        """Return how many values each group has, shape (m,), and the values of one after another, ascending in each."""
+        """Return the number of values of each group, shape (m,), and each group's values in ascending order."""
         is_value = columns[self.has] > 0
         value, group = columns[self.name][is_value], rows.group[is_value]
-        # Rank the values first: plain integers then sort far quicker than doubles by their group.
+        # Rank the values first: sorting plain integers is then much faster than sorting doubles by group.
         order = np.argsort(value, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
@@ -65,7 +68,7 @@ class Kept:
         return np.bincount(group, minlength=len(rows)), value[order][split(code)[1]]
 
     def distinct(self, rows: GroupedRows, columns: Columns) -> Ints:
-        """Return how many distinct values each group has, shape (m,)."""
+        """Return the number of distinct values of each group, shape (m,)."""
         is_value = columns[self.has] > 0
         value, group = columns[self.name][is_value], rows.group[is_value]
         _, number = np.unique(ranks(value, self._type), return_inverse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
@@ -10,12 +10,15 @@ from typing import Self
 import pyarrow as pa
 
 from tailrace.aggregate.accuracy import errors_by_column, greatest_errors, share_right
-from tailrace.aggregate.aggregates import NamedAggregate
+from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.aggregate.amend import AmendedAggregates, amend, amounts_of
 from tailrace.aggregate.bindings import takes
 from tailrace.aggregate.chosen import ORDER
 from tailrace.aggregate.counted_overflows import CountedOverflows
 from tailrace.aggregate.error_model import AggregateErrorModel
+from tailrace.aggregate.errors_by_wait import errors_by_wait
+from tailrace.aggregate.estimated_windows import with_coverage, with_open_corrections
+from tailrace.aggregate.estimates import COVERAGE, estimate, interval_types, raw_name, whole
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
@@ -23,9 +26,10 @@ from tailrace.answers.by_window import ByWindow
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.error_model import Promises
 from tailrace.expressions.projection import NamedError, Projection
-from tailrace.ground.columns import single_batch
+from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.errors import Problem
-from tailrace.kind.explanation import Explanation
+from tailrace.kind.errors_by_wait import ErrorsByWait
+from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.overflows import OVERFLOWED
@@ -37,24 +41,24 @@ from tailrace.operators.window import PaneState
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate(KeyedWindows):
-    """One aggregate or several over the windows of each key, each a column of the answers.
+    """One or more aggregates over the windows of each key, each a column of the answers.
 
-    `columns` has the source's columns that are read as doubles.
+    `columns` has the source columns that are read as doubles.
 
     Attributes
     ----------
     aggregates : tuple of NamedAggregate
     names : tuple of str
-        The columns of answers in their order: aggregates, and expressions over these.
+        The columns of answers in order: aggregates, and expressions over them.
     carried : dict
-        Columns of a tuple in their own types, and the source's column for each.
+        Columns of a tuple in their own types: name → the source's column.
     carried_types : dict
         The types of these, by name in the tuple.
     expressions : tuple of (str, str)
-        Names and texts. One that fails for an answer gives null.
+        Names and texts; an expression that fails for an answer gives null.
     conditions : dict
-        Of aggregates that take some tuples alone: the expressions by their fields in the query file, as
-        `aggregate.failures.where`, which name derived columns of the tuples.
+        The conditions of aggregates over some of the tuples, by their fields in the query file, such as
+        `aggregate.failures.where`. Each becomes a derived column of the tuples with the field's name.
     counts_overflows : bool
         Whether answers have the column `OVERFLOWED`.
     """
@@ -74,8 +78,20 @@ class Aggregate(KeyedWindows):
     @property
     def values(self) -> dict[str, pa.DataType]:
         types = {aggregate.name: aggregate.result for aggregate in self.aggregates} | self._derived.derived_types
-        counted = {OVERFLOWED: pa.int64()} if self.counts_overflows else {}
-        return {name: types[name] for name in self.names} | counted
+        further = {each.name: interval_types(each) for each in self._estimated}
+        columns = dict[str, pa.DataType]()
+        for name in self.names:
+            columns |= {name: types[name]} | further.get(name, {})
+        return columns | ({OVERFLOWED: pa.int64()} if self.counts_overflows else {})
+
+    @property
+    def estimates(self) -> bool:
+        """Whether early answers are scaled by the expected coverage of their windows."""
+        return bool(self._estimated)
+
+    @cached_property
+    def _estimated(self) -> tuple[NamedAggregate, ...]:
+        return tuple(each for each in self.aggregates if each.is_estimated)
 
     @cached_property
     def _derived(self) -> Projection:
@@ -95,12 +111,12 @@ class Aggregate(KeyedWindows):
         return (needed,)
 
     @property
-    def explanation(self) -> Explanation:
+    def explanation(self) -> KindExplanation:
         names = ", ".join(each.description for each in self.aggregates)
         reason = "tuples are combined before they go to the tasks"
         if self.summary.keeps:
             reason = "a function needs all values of a window: tuples go to the tasks one by one"
-        return Explanation("by the hash of the key", f"{names} of {self.windows.description}", reason)
+        return KindExplanation("by the hash of the key", f"{names} of {self.windows.description}", reason)
 
     def type_problems(self) -> list[Problem]:
         problems = []
@@ -110,7 +126,8 @@ class Aggregate(KeyedWindows):
                 assert each.values.source is not None
                 source = self.carried[each.values.source]
                 fault = f"function {each.function} takes numbers, and column {source} is of type {each.values.dtype}"
-                problems.append(Problem(f"aggregate.{each.name}", fault, f"a column of numbers, or {takes_any}"))
+                number = f"a column of numbers, such as columns: {{number: cast({source} as double)}}; or {takes_any}"
+                problems.append(Problem(f"aggregate.{each.name}", fault, number))
         for column, dtype in self.carried_types.items():
             if self.carried[column] in self.conditions and not pa.types.is_boolean(dtype):
                 remedy = "a boolean: a comparison, or several with and, or, not"
@@ -124,7 +141,7 @@ class Aggregate(KeyedWindows):
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         arrival = "arrival_time"
-        if arrival not in tuples.schema.names:  # none at all: the initial state is of no tuples
+        if arrival not in tuples.schema.names:  # absent only in the initial state, without tuples
             tuples = tuples.append_column(arrival, pa.nulls(len(tuples), pa.int64()))
         return tuples.select(list(dict.fromkeys([*self.inputs[side].tuple_columns, *ORDER])))
 
@@ -149,20 +166,28 @@ class Aggregate(KeyedWindows):
     def step(self, state: PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         """Advance a state to the frontier (the watermark), and answer the windows that closed."""
         state, closed, late = window.step(self.windows, self.summary, state, arrived[0], frontier)
+        if self._estimated:
+            closed = with_coverage(closed, frontier)
         step = self._step(state, closed, late, frontier)
-        answers = {each.name: step.answers.column(each.name) for each in self.aggregates}
+        answers = {each.name: step.answers.column(raw_name(each)) for each in self.aggregates}
         overflowed = int(self.summary.overflows(closed, answers).sum())
+        if self._estimated:
+            step = with_open_corrections(self.windows, self._estimated, step, frontier)
         return step._replace(counts={"overflowed": overflowed} if overflowed else {})
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
-        """Add late tuples to answers; where a function can't be amended, there are no rows."""
-        rows = amend(self.aggregates, answers, late)
+        """Add late tuples to answers; return no rows where a function can't be amended."""
+        raw = {name: answers.column(name) for name in ("key", "window_end", "tuples")}
+        raw |= {each.name: answers.column(raw_name(each)) for each in self.aggregates}
+        rows = amend(self.aggregates, pa.table(raw), late)
         if rows is None:
             return pa.RecordBatch.from_pylist([], self.answer)
-        return super()._answers(self._with_expressions(rows))
+        columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+        columns |= self._estimates(columns, None)
+        return super()._answers(self._with_expressions(pa.RecordBatch.from_pydict(columns)))
 
     def counting_overflows(self) -> Self:
-        """Return the kind with the column `OVERFLOWED` in its answers, if any of its aggregates can overflow."""
+        """Return the kind with the column `OVERFLOWED` in its answers if one of its aggregates can overflow."""
         return replace(self, counts_overflows=True) if self.summary.may_overflow else self
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
@@ -170,18 +195,35 @@ class Aggregate(KeyedWindows):
         return greatest_errors(self.answers.identity, self.errors_by_column(approximate, exact))
 
     def errors_by_column(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """Return the errors of each column of answers: of numbers relative, absolute where the true value is 0."""
-        return errors_by_column(self.answers.identity, self.values, approximate, exact)
+        """Return the errors of each column of answers: relative for numbers, absolute where the true value is 0."""
+        further = {name for each in self._estimated for name in interval_types(each)}
+        values = {name: dtype for name, dtype in self.values.items() if name not in further}
+        return errors_by_column(self.answers.identity, values, approximate, exact)
+
+    def errors_by_wait(self, tuples: pa.RecordBatch, before: Callable[[Ints], Ints]) -> ErrorsByWait:
+        """Return the errors of each column with any wait, where no function keeps values; unscaled, see `measure`."""
+        values = {name: self.values[name] for name in self.names}
+        derived = self._derived if self.expressions else None
+        return errors_by_wait(self.windows, Aggregates(self.aggregates), derived, values, tuples, before)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """Return the share that is right of the exact answers, see `accuracy.share_right`."""
+        """Return the share of the exact answers that is right, see `accuracy.share_right`."""
         return share_right(self.errors(approximate, exact).column("error"))
 
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Convert closed windows (`key`, `time`, the merged accumulators) to answers."""
         finished = self.summary.finish(rows)
         columns = {name: rows.column(name) for name in ("key", "time", "tuples")}
+        finished |= self._estimates(finished, rows if COVERAGE in rows.schema.names else None)
         return super()._answers(self._with_expressions(pa.RecordBatch.from_pydict(columns | finished)))
+
+    def _estimates(self, raw: Mapping[str, pa.Array], closed: pa.RecordBatch | None) -> dict[str, pa.Array]:
+        """Return the columns of estimated answers; `closed` is None where tuples are complete, as in corrections."""
+        columns = dict[str, pa.Array]()
+        for each in self._estimated:
+            answers = raw[each.name]
+            columns |= whole(each, answers) if closed is None else estimate(each, answers, closed)
+        return columns
 
     def _with_expressions(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Compute the expressions of answers, given their aggregates."""

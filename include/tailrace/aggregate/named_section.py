@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_serializer, model_validator
 
 from tailrace.aggregate.function_section import FUNCTION, FunctionName, ValuesSection
+from tailrace.aggregate.interval_names import interval_names
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.expression import parse
 from tailrace.expressions.projection import NamedError, Projection
@@ -17,16 +18,16 @@ from tailrace.ground.fields import Section, field_error
 from tailrace.ground.times import ANSWERED
 
 NAMED = "by name"
-"""What stands in the model for the function of a section with names; no file can state it."""
+"""The function's value in the model of a section with names; no file can contain it."""
 
 _NAME = re.compile("[a-z][a-z0-9_]{0,62}")
 
 RESERVED = ANSWERED | {"time"}
-"""The columns that answers, or closed windows on the way to them, have already, or that tables take for times."""
+"""The columns that answers, or closed windows before them, already have, or that tables use for times."""
 
 
 class NamedAggregateSection(ValuesSection):
-    """An aggregate of each key and window, or an expression over others, under its name in the answers."""
+    """An aggregate of each key and window, or an expression over others, with its name in the answers."""
 
     function: FunctionName | None = Field(default=None, description=FUNCTION)
     expression: str | None = Field(
@@ -39,6 +40,9 @@ class NamedAggregateSection(ValuesSection):
         if self.expression is not None:
             if surplus := [name for name in ("function", "column", "q", "where") if getattr(self, name) is not None]:
                 raise field_error(f"an expression takes no {surplus[0]}", "a function, or an expression", surplus[0])
+            if self.estimate:
+                remedy = "estimate: true at the sums and counts that it reads"
+                raise field_error("an expression is computed of estimates, and is none", remedy, "estimate")
         elif self.function is None:
             raise field_error("is missing", "function: sum, or expression: failures / purchases", "function")
         else:
@@ -47,7 +51,7 @@ class NamedAggregateSection(ValuesSection):
 
 
 class NamedAggregatesSection(Section):
-    """Several aggregates, by their names in the answers. In a file the names stand directly in `aggregate`."""
+    """Several aggregates, by their names in the answers. In a file the names are directly below `aggregate`."""
 
     function: Literal["by name"] = Field(description="what is computed of each window: sum")
     each: dict[str, NamedAggregateSection] = Field(
@@ -64,6 +68,15 @@ class NamedAggregatesSection(Section):
             if name in RESERVED:
                 raise field_error(f"answers have a column {name} already", "another name for the aggregate", name)
         return each
+
+    @model_validator(mode="after")
+    def _validate_intervals(self) -> Self:
+        for name, section in self.each.items():
+            for column in interval_names(name) if section.estimate else ():
+                if column in self.each:
+                    fault = f"the estimate of {name} has a column {column}, too"
+                    raise field_error(fault, "another name for one of the two", column)
+        return self
 
     @model_validator(mode="after")
     def _validate_expressions(self) -> Self:
@@ -92,9 +105,9 @@ class NamedAggregatesSection(Section):
 
 
 def gathered(section: Any) -> Any:
-    """Return a section of a file as the models take it: names below `each`, if a value is a section itself."""
+    """Return a section of a file in the form of the models: names below `each` if a value is itself a section."""
     if isinstance(section, Mapping) and any(isinstance(value, Mapping) for value in section.values()):
         return {"function": NAMED, "each": dict(section)}
     if isinstance(section, Mapping) and section.get("function") == NAMED:
-        return {**section, "function": f"{NAMED} "}  # which is no function
+        return {**section, "function": f"{NAMED} "}  # this is not a function
     return section

@@ -1,4 +1,4 @@
-"""Partials, aggregates of the tuples of one key, pane and tick: the only rows of a query that pass the shuffle."""
+"""Partials, the aggregates of the tuples of one key, pane and tick: the only rows of a query that are shuffled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailrace.windows.windows import Windows
 
 
 def combine(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """Combine tuples into one row for each key, pane and tick; where values are kept: one row a tuple.
+    """Combine tuples into one row for each key, pane and tick, or one row per tuple where values are kept.
 
     Parameters
     ----------
@@ -23,8 +23,8 @@ def combine(windows: Windows, aggregates: Aggregates, tuples: pa.RecordBatch) ->
     Returns
     -------
     RecordBatch
-        Columns `key` (dictionary), `pane`, `tick`, `tuples`, and the accumulators. The rows are in the order of tick,
-        pane and key; where values are kept in that of the tuples.
+        Columns `key` (dictionary), `pane`, `tick`, `tuples`, and the accumulators. The rows are ordered by tick, pane
+        and key, or like the tuples where values are kept.
     """
     columns = aggregates.of(tuples)
     if aggregates.keeps:

@@ -15,16 +15,16 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.windows import Windows
 
 VALUE = "value"
-"""The column of the answers of an aggregate without a name, and of a tuple's values that it reads."""
+"""The column of the answers of an unnamed aggregate, and of the tuple's values that it reads."""
 
 _OF_ANY_TYPE = ("count_distinct",)
-"""Functions that take a column in its own type, with or without a name: as doubles, large integers would be alike."""
+"""Functions that read a column in its own type even without a name: as doubles, large integers would coincide."""
 
 _VALUE, _CONDITION = "value_", "condition_"
-"""Stand before the names of a tuple's columns: so no column of an aggregate is called as another column of tuples."""
+"""Prefixes of names of tuples' columns, so that no column of an aggregate has the name of another column."""
 
 Keys = Mapping[str, pa.DataType]
-"""The types of a list of keys, by column."""
+"""The types of the parts of a composite key, by column."""
 
 
 def aggregate_of(
@@ -37,7 +37,7 @@ def aggregate_of(
 
 
 def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys: Keys | None = None) -> Aggregate:
-    """Build the kind of one aggregate without a name: its values are read as doubles, and its answers are doubles."""
+    """Build the kind of one unnamed aggregate: its values and answers are doubles."""
     column = {} if section.column is None else {VALUE: section.column}
     field = "aggregate.where"
     conditions = {} if section.where is None else {field: section.where}
@@ -49,7 +49,7 @@ def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys:
     if column or conditions:
         source = VALUE if column else None
         values = Values(source, dtype, types.id, _CONDITION + VALUE if conditions else None)
-    aggregate = NamedAggregate(VALUE, section.function, values, section.parameters, True)
+    aggregate = NamedAggregate(VALUE, section.function, values, section.parameters, True, section.estimate)
     return Aggregate(
         windows,
         columns,
@@ -65,7 +65,7 @@ def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys:
 
 
 def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes, keys: Keys) -> Aggregate:
-    """Build the kind of aggregates with names, each of a column in its own type."""
+    """Build the kind of named aggregates, each of a column in its own type."""
     functions = {name: each for name, each in section.each.items() if each.function is not None}
     conditions = {name: each.where for name, each in functions.items() if each.where is not None}
     fields = {name: f"aggregate.{name}.where" for name in conditions}
@@ -90,11 +90,12 @@ def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes
 def _aggregate(
     name: str, section: NamedAggregateSection, types: Mapping[str, pa.DataType], id_type: pa.DataType
 ) -> NamedAggregate:
-    """Bind an aggregate with a name to the types of the tuples' columns."""
+    """Bind a named aggregate to the types of the tuples' columns."""
     assert section.function is not None
     column = None if section.column is None else _VALUE + section.column
     condition = None if section.where is None else _CONDITION + name
     values = None
     if column is not None or condition is not None:
         values = Values(column, pa.bool_() if column is None else types[column], id_type, condition)
-    return NamedAggregate(name, section.function, values, section.parameters_of(section.function))
+    parameters = section.parameters_of(section.function)
+    return NamedAggregate(name, section.function, values, parameters, is_estimated=section.estimate)

@@ -1,4 +1,4 @@
-"""Measured statistics of the values in a query's windows, on which the coverage of a promise depends."""
+"""Measured statistics of the values in a query's windows, which determine the coverage that a promise needs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_NOISE = 1e-12  # a smaller cv² may be no more than the rounding of sums
+_NOISE = 1e-12  # a smaller cv² may come from the rounding of sums alone
 
 
 @dataclass(frozen=True)
 class Population:
-    """The windows of a query: their size, the variation of their values, and a sample of these.
+    """The windows of a query: their size, the variation of their values, and a sample of the values.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Population:
             spread = np.maximum(squares - total**2 / tuples, 0) * tuples  # n² σ²
             relative = spread / np.where(total == 0, 1.0, total) ** 2
             relative[relative < _NOISE] = 0.0
-        variation = float(np.sqrt(np.mean(np.where(np.isnan(relative), np.inf, relative))))  # nan: sums overflowed
+        variation = float(np.sqrt(np.mean(np.where(np.isnan(relative), np.inf, relative))))  # NaN: sums overflowed
         return Population(1 / float(np.mean(1 / tuples)), variation, sample)
 
     @cached_property
@@ -65,7 +65,7 @@ class Population:
 
     @cached_property
     def relative(self) -> Floats:
-        """The sample divided by its mean, shape (s,), stretched about 1 to cv where it varies less.
+        """The sample divided by its mean, shape (s,); deviations from 1 are scaled up to cv if they are smaller.
 
         Empty where that is undefined. A sample seldom contains the largest values of a skewed population; the cv,
         measured on many more values, includes them.

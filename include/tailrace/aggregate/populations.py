@@ -1,4 +1,4 @@
-"""The columns of the sample that the population of an aggregate follows from, for its coverage threshold λ_thr."""
+"""The columns of the sample from which an aggregate's population, and so its λ_thr, is computed."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _TUPLES = "tuples"
 
 
 class SampledPopulation(NamedTuple):
-    """The columns of the sample that the population of one aggregate follows from.
+    """The columns of the sample from which the population of one aggregate is computed.
 
-    A tuple that the function does not take, as its value is null, counts as 0 where the function's λ_thr allows it.
+    A tuple without a value for the function (null) counts as 0 where the function's λ_thr allows it.
 
     Attributes
     ----------
     number, total, squares : str
         The columns whose sums over a window are n, Σv and Σv²; `tuples` where λ_thr does not depend on the values.
     value : (str, str) or None
-        The column of single values, and the one that is 1 where a row has a value.
+        The column of single values, and the column that is 1 where a row has a value.
     accumulators : tuple of Accumulator
-        What gives these columns, beside the aggregate's own.
+        The accumulators of these columns, beside the aggregate's own.
     """
 
     aggregate: NamedAggregate
@@ -60,11 +60,11 @@ class SampledPopulation(NamedTuple):
 
     @property
     def sums(self) -> tuple[str, ...]:
-        """The columns of which it needs the sums of windows."""
+        """The columns whose sums over windows it needs."""
         return self.number, self.total, self.squares, _TUPLES
 
     def threshold(self, error: float, risk: float, sums: Mapping[str, Any], values: Mapping[str, Any]) -> float:
-        """Return λ_thr, given what `PromisedAnswers.threshold` is given; 1 while no window has a value."""
+        """Return λ_thr, given the arguments of `PromisedAnswers.threshold`; 1 while no window has a value."""
         number, total, squares, tuples = (sums[name] for name in self.sums)
         has_values = number > 0
         if not has_values.any():
@@ -73,24 +73,25 @@ class SampledPopulation(NamedTuple):
         population = Population.of(number[has_values], total[has_values], squares[has_values], sample)
         function = self.aggregate.function
         parameters = {name: self.aggregate.parameters[name] for name in FUNCTIONS[function].parameters}
-        is_part = _takes_part(self.aggregate) and bool((total != number).any())  # a count of all is exactly that
+        is_part = _takes_part(self.aggregate) and bool((total != number).any())  # a count of all tuples is exactly that
         variance = _share_variance(number[has_values], tuples[has_values])
         if not variance:
             return threshold(function, error, risk, population, parameters, is_part)
-        # Half of the risk that too few of the values are there, by Cantelli's inequality, and half that these err.
+        # Half of the risk covers too few values (Cantelli's inequality), the other half their error.
         margin = sqrt(variance * (2 / risk - 1))
         return min(1.0, threshold(function, error, risk / 2, population, parameters, is_part) + margin)
 
 
 def _share_variance(number: Floats, tuples: Floats) -> float:
-    """Return the greatest variance of the share of a window's values that are there, the mean over windows.
+    """Return the greatest variance of the received share of a window's values, as a mean over windows.
 
-    Of λn tuples that are there at random the number of values is hypergeometric. Where all tuples have a value it is 0.
+    Among λn tuples received at random, the number of values is hypergeometric. The variance is 0 where all tuples have
+    a value.
     """
     spread = np.maximum(tuples - number, 0) / np.maximum(tuples - 1, 1)
     return float(np.mean(spread / (4 * number)))
 
 
 def _takes_part(aggregate: NamedAggregate) -> bool:
-    """Test whether tuples without a value, as it is null or the condition does not hold, count as 0."""
+    """Test whether tuples without a value (null, or the condition is not true) count as 0."""
     return aggregate.values is not None and FUNCTIONS[aggregate.function].threshold_of_part is not None

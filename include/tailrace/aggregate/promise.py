@@ -1,11 +1,11 @@
-"""The coverage threshold λ_thr: the share of a window that must be there for its answer to keep a promise.
+"""The coverage threshold λ_thr: the share of a window that must be received for its answer to keep a promise.
 
-λ_thr is that of paper 002, section 1.2. A promise (ε, δ) is that P(error ≥ ε) ≤ δ, where the error of an answer is
-|answer − true| / |true| (absolute where the true value is 0) and the answer is the plain aggregate of what
-is there: a SUM lacks what is missing. An answer that is missing is wrong. All thresholds assume that the tuples of a
-window are *missing at random*: λn of them are there, and which ones does not depend on their values. λ is the window's
-own coverage: where windows cover λ_thr on average, about half of them cover less, and more than δ of the answers can
-be off.
+λ_thr is defined in paper 002, section 1.2. A promise (ε, δ) is that P(error ≥ ε) ≤ δ, where the error of an answer is
+|answer − true| / |true| (absolute where the true value is 0) and the answer is the plain aggregate of the received
+tuples: a SUM lacks the missing values. A missing answer is wrong. All thresholds assume that the tuples of a window are
+*missing at random*: λn of them are received, and which ones does not depend on their values. λ is the window's own
+coverage: where windows cover λ_thr on average, about half of them cover less, and more than δ of the answers can be
+off.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ FEWEST = 1e-9
 
 
 def refusal(error: float, risk: float) -> tuple[str, str] | None:
-    """Return the reason why no stream can keep a promise, and what would be right instead; None: it can be kept.
+    """Return why no stream can keep a promise, and the remedy; None where it can be kept.
 
-    Any other promise is kept at least by whole windows.
+    Whole windows keep any other promise.
     """
     if not error > 0:
         return (
@@ -46,9 +46,9 @@ def refusal(error: float, risk: float) -> tuple[str, str] | None:
 
 
 def threshold_refusal(function: str, has_condition: bool) -> str | None:
-    """Return the reason why λ_thr of a function is not known; None: it is.
+    """Return why λ_thr of a function is not known; None where it is known.
 
-    `has_condition`: it takes the values of some tuples alone.
+    `has_condition`: a condition selects the tuples.
     """
     known = FUNCTIONS[function]
     if known.threshold is None:
@@ -66,7 +66,7 @@ def threshold(
     parameters: Mapping[str, Any] | None = None,
     of_part: bool = False,
 ) -> float:
-    """Return λ_thr, the share of a window's tuples that must be there.
+    """Return λ_thr, the share of a window's tuples that must be received.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def threshold(
     error, risk : float
         ε and δ in (0, 1), to which `refusal` does not object.
     parameters : dict
-        Those that the function takes, as q.
+        The function's parameters, such as q.
     of_part : bool
         Whether some tuples of the population may have no value, see `Function`.
 

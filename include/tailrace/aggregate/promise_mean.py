@@ -16,14 +16,16 @@ STEPS = 14
 """Bisection steps of the search for f, which determine it to a ten-thousandth."""
 
 GRID = 2.0 ** np.arange(-5, 1.5, 0.5)
-"""Points at which Chernoff's bound is tried, in units of the best for normal values; that of skewed ones is lower."""
+"""Points at which Chernoff's bound is tried, in units of the best point for normal values; for skewed values the best
+point is lower.
+"""
 
 
 def total(error: float, risk: float, population: Population) -> float:
-    """λ_thr of SUM.
+    """Return λ_thr of SUM.
 
-    The answer lacks D: it is off when D ≥ εS, or D ≤ −εS where values of both signs can be. Of all choices of m tuples
-    D/S has the mean f and the variance f(1−f) cv²/(n−1) (sampling without replacement, Cochran, Sampling Techniques,
+    The answer lacks D: it is off when D ≥ εS, or D ≤ −εS where values have both signs. Over all choices of m tuples D/S
+    has the mean f and the variance f(1−f) cv²/(n−1) (sampling without replacement, Cochran, Sampling Techniques,
     theorem 2.2). Cantelli's inequality, which holds for any distribution, gives for each side
 
         P(D/S ≥ ε) ≤ v / (v + (ε − f)²),   P(D/S ≤ −ε) ≤ v / (v + (ε + f)²),   v = f(1−f) cv²/(n−1).
@@ -32,8 +34,8 @@ def total(error: float, risk: float, population: Population) -> float:
     that are off. With a sample of values each side is the smaller of this and of Chernoff's bound (`chernoff`) of
     P((1−ε) D − εR ≥ 0) and P(−(1+ε) D − εR ≥ 0). f is the largest where the two sides together are ≤ δ.
 
-    That the missing values lower a SUM by f on average, and the tail must fit in above it, is from Ji et al.,
-    Quality-Driven Processing of Sliding Window Aggregates over Out-of-Order Data Streams (DEBS 2015).
+    The missing values lower a SUM by f on average, and the tail must fit in above it (Ji et al., Quality-Driven
+    Processing of Sliding Window Aggregates over Out-of-Order Data Streams, DEBS 2015).
 
     How conservative: at (0.05, 0.05), n = 500 and cv = 1 λ_thr is 0.980 by Cantelli, and 0.973 by Chernoff for
     exponential values, for which 0.966 would do in simulation. At or below 0.95 = 1 − ε only luck keeps the promise.
@@ -49,20 +51,21 @@ def total(error: float, risk: float, population: Population) -> float:
 
 
 def mean(error: float, risk: float, population: Population) -> float:
-    """λ_thr of AVG.
+    """Return λ_thr of AVG.
 
     The answer is R/r, the mean of a sample without replacement: unbiased, and the variance of its relative error is
     (f/λ) cv²/(n−1) (Cochran, theorem 2.2: the finite population correction is in it). Chebyshev's inequality gives
 
         P(|R/r − µ| ≥ ε|µ|) ≤ (f/λ) cv² / ((n−1) ε²)
 
-    for any distribution, and, as it is linear in cv²/(n−1), for the mean of that over unlike windows. With a sample of
-    values it is the smaller of this and of Chernoff's bounds (`chernoff`) of the two sides, multiplied by n:
+    for any distribution. As the bound is linear in cv²/(n−1), it also holds for the mean of this factor over unlike
+    windows. With a sample of values it is the smaller of this and of Chernoff's bounds (`chernoff`) of the two sides,
+    multiplied by n:
 
         R/r − µ ≥ εµ   ⇔   (f/λ − ε) R − (1+ε) D ≥ 0,      µ − R/r ≥ εµ   ⇔   (1−ε) D − (f/λ + ε) R ≥ 0.
 
-    That load shedding makes AVG an average over a random sample is from Law & Zaniolo, Improving the Accuracy of
-    Continuous Aggregates and Mining Queries on Data Streams under Load Shedding (IJBIDM 3(1), 2008).
+    Load shedding makes AVG an average over a random sample (Law & Zaniolo, Improving the Accuracy of Continuous
+    Aggregates and Mining Queries on Data Streams under Load Shedding, IJBIDM 3(1), 2008).
 
     How conservative: at (0.05, 0.05), n = 500 and cv = 1 λ_thr is 0.941 by Chebyshev, and 0.87 by Chernoff for
     exponential values, for which 0.76 would do in simulation.
@@ -79,7 +82,7 @@ def mean(error: float, risk: float, population: Population) -> float:
 
 
 def chernoff(population: Population, a: float, m: float, b: float, r: float) -> float:
-    """Chernoff's bound of P(aD + bR ≥ 0) for sums D of m and R of r values, drawn from the population's sample.
+    """Return Chernoff's bound of P(aD + bR ≥ 0) for sums D of m and R of r values, drawn from the population's sample.
 
     Assumes that the values of a window are independent and distributed as the sample is (`Population.relative`). Then,
     for every t > 0, P ≤ E[exp(tav)]^m · E[exp(tbv)]^r (Chernoff 1952); the least over a few t is a bound, too. 1 where
@@ -95,26 +98,29 @@ def chernoff(population: Population, a: float, m: float, b: float, r: float) -> 
 
 
 def _log_mean(exponents: Floats) -> Floats:
-    """Logarithm of the mean exponential of each row, computed without overflow."""
+    """Return the logarithm of the mean exponential of each row, computed without overflow."""
     largest = exponents.max(axis=1)
     means: Floats = largest + np.log(np.exp(exponents - largest[:, None]).mean(axis=1))
     return means
 
 
 def _cantelli(variance: float, distance: float) -> float:
-    """Cantelli's bound of P(X − mean ≥ distance) for any X of this variance; 1 where the distance is not positive."""
+    """Return Cantelli's bound of P(X − mean ≥ distance) for any X of this variance; 1 if `distance` ≤ 0."""
     if distance <= 0 or not np.isfinite(variance):
         return 1.0
     return variance / (variance + distance**2)
 
 
 def _variance_factor(population: Population) -> float:
-    """cv²/(n−1), the factor of the variances above that the population determines."""
+    """Return cv²/(n−1), the factor of the variances above that the population determines."""
     return population.variation**2 / (population.tuples - 1)
 
 
 def _coverage(risk_at: Callable[[float], float], limit: float, risk: float, population: Population) -> float:
-    """1 − the largest f up to `limit` with risk_at(f) ≤ `risk`, where risk_at rises with f and one tuple is there."""
+    """Return 1 − f for the largest f ≤ `limit` with risk_at(f) ≤ `risk`, where risk_at increases.
+
+    f is at most 1 − 1 / tuples, as at least one tuple is received.
+    """
     if population.tuples <= 1:
         return 1.0
     low, high = 0.0, min(limit, 1 - 1 / population.tuples)

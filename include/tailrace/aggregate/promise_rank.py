@@ -23,11 +23,11 @@ RARE = 1e-12
 
 
 def quantile(error: float, risk: float, population: Population, q: float) -> float:
-    """λ_thr of QUANTILE; of MEDIAN with q = 0.5.
+    """Return λ_thr of QUANTILE, and of MEDIAN with q = 0.5.
 
     Let Q be the q-quantile of a window of n values (linear interpolation at h = q(n−1)), k = ⌊h⌋ + 1 the number of
     values surely at or below it, and W the number of the others that lie below c = Q + ε|Q|. m values are missing at
-    random, independently of their size. The quantile of the r = n−m that are there is interpolated at q(r−1); if it is
+    random, independently of their size. The quantile of the r = n−m values received is interpolated at q(r−1); if it is
     ≥ c, at most ⌈q(r−1)⌉ of them lie below c, so that of the A = k + W values below c at least x = A − ⌈q(r−1)⌉ are
     missing. The number of these that are missing is hypergeometric:
 
@@ -35,16 +35,16 @@ def quantile(error: float, risk: float, population: Population, q: float) -> flo
 
     This is exact sampling without replacement: Serfling, Probability Inequalities for the Sum in Sampling without
     Replacement (Annals of Statistics 2, 1974) bounds the same tail by exp(−2 x'² n / (m(n−m+1))), x' = x − mA/n, which
-    lets about half as many be missing. The side below is the same with −v and 1−q.
+    lets about half as many be missing. The other side is the same with −v and 1−q.
 
     W turns an error of rank into one of value. Assume that the values of a window are independent and distributed as
     the sample is, F. The rank U = F(k-th smallest of n) is Beta(k, n−k+1), and given U = u the n−k values above are
     drawn from what is above: W ~ Binomial(n−k, (F(c) − u)/(1−u)). Of F only s values are known. So F(c) is the number
     of them below c divided by s + 1, not s, because the next value may lie beyond all that are known; and the
-    variance of U is that of the rank in the sample, whose own error adds 1/s to 1/n. The integral over u is a sum over
-    64 places.
+    variance of U is the variance of the rank in the sample, whose own error adds 1/s to 1/n. The integral over
+    u is a sum over 64 places.
 
-    The step from a small error of rank to a small error of value is from Law & Zaniolo, Improving the Accuracy of
+    The step from a small error of rank to a small error of value follows Law & Zaniolo, Improving the Accuracy of
     Continuous Aggregates and Mining Queries on Data Streams under Load Shedding (IJBIDM 3(1), 2008).
 
     How conservative: an interpolated value counts as the farther of the two values beside it, up to two ranks of n in
@@ -57,7 +57,7 @@ def quantile(error: float, risk: float, population: Population, q: float) -> flo
     n = min(int(population.tuples + NEAR), MOST)
     values = population.ordered
     sides = [Side.of(values, q, error, n), Side.of(-values[::-1], 1 - q, error, n)]
-    low, high = 0, n  # missing values with which the promise holds, and with which it is broken
+    low, high = 0, n  # missing values that keep the promise, and that break it
     while high - low > 1:
         m = (low + high) // 2
         low, high = (m, high) if sum(side.worst(m) for side in sides) <= risk else (low, m)
@@ -111,10 +111,10 @@ class Side:
         return Side(q, n, k + w[likely].astype(float), chance[likely], logs)
 
     def worst(self, m: int) -> float:
-        """Upper bound, to within a few per cent, of the chance to be off when m or fewer values are missing.
+        """Return an upper bound, within a few per cent, of the chance to be off when m or fewer values are missing.
 
-        As m rises ⌈q(r−1)⌉ falls now and then. Where it stays the chance rises, where it falls the chance falls too, so
-        that there are peaks, each higher than the one before.
+        As m rises, ⌈q(r−1)⌉ falls in steps. The chance rises between the steps and falls at each step, so it has peaks,
+        each higher than the one before.
         """
         peak = m - 1
         while peak > 1 and not (self._upper_rank(peak) == self._upper_rank(peak - 1) != self._upper_rank(peak + 1)):
@@ -125,7 +125,7 @@ class Side:
         return ceil(self.q * (self.n - m - 1) - NEAR)
 
     def off(self, m: int) -> float:
-        """Upper bound of the chance to be off when m values are missing, m < n.
+        """Return an upper bound of the chance to be off when m values are missing, m < n.
 
         In the tail from x on, above the mean, each term is at most ρ times the one before, where ρ is the ratio of the
         first two: P(H ≥ x) ≤ P(H = x) / (1 − ρ).
@@ -141,7 +141,7 @@ class Side:
         return float(chance @ self.chance)
 
     def _choose(self, n: Floats, k: Floats) -> Floats:
-        """Logarithm of the binomial coefficient n over k."""
+        """Return the logarithm of the binomial coefficient n over k."""
         logs = self.logs
         binomial: Floats = logs[n.astype(int)] - logs[k.astype(int)] - logs[(n - k).astype(int)]
         return binomial

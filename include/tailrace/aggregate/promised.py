@@ -1,4 +1,4 @@
-"""Promised answers: the columns of answers, aggregates or expressions over them, that each keep a promise."""
+"""Promised answers: the columns of answers, aggregates or expressions over them, each of which keeps a promise."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ import pyarrow as pa
 
 from tailrace.aggregate.accuracy import relative
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
+from tailrace.aggregate.estimates import estimated
 from tailrace.aggregate.populations import SampledPopulation
 from tailrace.aggregate.running_answers import Steps
 from tailrace.aggregate.value_column import Floats, Ints
 from tailrace.disorder.error_model import Columns
 from tailrace.expressions.projection import Projection
 
-_NEAR = 1 - 1e-9  # an error this near to the bound breaks it: sums of doubles depend on the order of the partials
+_NEAR = 1 - 1e-9  # such an error breaks the promise: sums of doubles depend on the order of the partials
 
 
 @dataclass(frozen=True)
 class PromisedAggregates:
-    """Answers that a promise is for (`disorder.error_model.PromisedAnswers`).
+    """Answers that a promise covers (`disorder.error_model.PromisedAnswers`).
 
     Attributes
     ----------
     names : tuple of str
     aggregates : tuple of NamedAggregate
-        Those that the answers are, or that their expressions read.
+        The aggregates among the answers, and those that expressions read.
     derived : Projection or None
-        The expressions, with those that they read.
+        The expressions, with the expressions that they read.
     populations : tuple of SampledPopulation
-        Of the promised aggregates.
+        The populations of the promised aggregates.
     """
 
     names: tuple[str, ...]
@@ -55,18 +56,21 @@ class PromisedAggregates:
         return dict(each.value for each in self.populations if each.value is not None)
 
     def threshold(self, error: float, risk: float, sums: Columns, values: Columns) -> float:
-        """Return the largest λ_thr of the answers, see `PromisedAnswers`; a query without any was refused before."""
+        """Return the largest λ_thr of the answers, see `PromisedAnswers`.
+
+        An earlier check refuses a promise without any λ_thr.
+        """
         assert self.populations
         return max(each.threshold(error, risk, sums, values) for each in self.populations)
 
     def required_slack(self, error: float, window: Ints, need: Ints, columns: Columns) -> Ints:
         """Return the least K with which each answer of each window is off by less than `error`; shape (a, m).
 
-        Each distinct need of a window is a step, at which it gets more partials. At every step the answers over the
-        partials that it has by then are compared with the answers over all of them. A null is right only where the
-        answer over all is null, too. A window that has no partial yet is off.
+        Each distinct need of a window is a step, at which it gets more partials. At every step the answers over its
+        partials so far are compared with the answers over all partials. A null is right only where the answer over all
+        is null, too. A window without a partial is off.
         """
-        if (need == need[0]).all():  # as of windows without a late tuple
+        if (need == need[0]).all():  # windows without a late tuple
             return np.full((len(self.names), int(window.max()) + 1), need[0])
         steps = Steps.of(window, need)
         answers = steps.answers(*self._by_accumulators, {name: columns[name] for name in self.columns})
@@ -75,8 +79,35 @@ class PromisedAggregates:
         return np.stack([steps.required_need(_is_off(answers[name], steps.last, error)) for name in self.names])
 
     @cached_property
+    def is_estimated(self) -> bool:
+        return any(each.is_estimated for each in self.aggregates)
+
+    def off(
+        self, error: float, window: Ints, need: Ints, columns: Columns, age: Ints, expected: tuple[Floats, Floats]
+    ) -> np.ndarray:
+        """Test which answers of m windows are off when the windows close at given ages; shape (a, m, l)."""
+        steps = Steps.of(window, need)
+        running = steps.answers(*self._by_accumulators, {name: columns[name] for name in self.columns})
+        place, true = steps.at(age)
+        closed = {name: answers.take(pa.array(np.maximum(place, 0))) for name, answers in running.items()}
+        coverage, spread = (np.tile(column, len(place) // len(age)) for column in expected)
+        for each in self.aggregates:
+            if each.is_estimated:
+                squares = None if each.squares is None else np.asarray(closed[each.squares.name])
+                closed[each.name] = estimated(each, closed[each.name], squares, coverage, spread)[each.name]
+        whole = {name: answers.take(pa.array(true)) for name, answers in running.items()}
+        if self.derived is not None:
+            closed, whole = (part | _computed(self.derived, part) for part in (closed, whole))
+        is_empty, index = place < 0, len(place) + np.arange(len(place))
+        is_off = [
+            _is_off(pa.concat_arrays([closed[name], whole[name]]), np.concatenate([index, index]), error)[: len(place)]
+            for name in self.names
+        ]
+        return np.stack([(each | is_empty).reshape(-1, len(age)) for each in is_off])
+
+    @cached_property
     def _by_accumulators(self) -> tuple[Aggregates, Aggregates]:
-        """The aggregates whose accumulators merge, and those that keep values."""
+        """The aggregates whose accumulators are merged, and the aggregates that keep values."""
         keeps = [each.bound is not None and each.bound.measure is not None for each in self.aggregates]
         merging, keeping = (
             tuple(each for each, keeps_values in zip(self.aggregates, keeps, strict=True) if keeps_values == is_wanted)
@@ -92,7 +123,7 @@ def _computed(derived: Projection, answers: Mapping[str, pa.Array]) -> dict[str,
 
 
 def _is_off(answers: pa.Array, true: Ints, error: float) -> np.ndarray:
-    """Test which answers are off by `error` or more, given the index of the true one of each."""
+    """Test which answers are off by `error` or more, given the index of each one's true answer."""
     is_null = np.asarray(answers.is_null())
     values: Floats = answers.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     is_near = relative(values, values[true]) < error * _NEAR

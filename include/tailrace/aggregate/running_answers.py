@@ -1,4 +1,4 @@
-"""Answers of windows step by step: over the partials that each has with a slack K (allowed lateness), as K rises."""
+"""Answers of windows step by step, as the slack K (allowed lateness) rises and each window gets more partials."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.windows.panes import Columns
 
 _EVERY = "tuples"
-"""The column of the numbers of tuples: given only where an answer needs it."""
+"""The column of the numbers of tuples; present only where an answer needs it."""
 
 FEW_PAIRS = 10_000
-"""Up to so many pairs of a step and a partial are merged at once."""
+"""The most pairs of a step and a partial that are merged at once."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Steps:
     Attributes
     ----------
     rows : GroupedRows
-        The partials by the step at which their window gets them.
+        The partials, grouped by the step at which their window gets them.
     window, need : ndarray, shape (s,)
         The window of each step, in [0, m), and the K (ms) with which it is reached.
     first, last : ndarray, shape (s,)
@@ -44,7 +44,7 @@ class Steps:
 
     @staticmethod
     def of(window: Ints, need: Ints) -> Steps:
-        """Return the steps of n partials: the number of each one's window, and the least K that gets it there."""
+        """Build the steps of n partials, given each one's window and the least K with which the window gets it."""
         needs, of_need = GroupedRows.of(need)
         code, rows = GroupedRows.of(window * len(needs) + of_need.group)
         of_window, number = np.divmod(code, len(needs))
@@ -57,12 +57,14 @@ class Steps:
     ) -> dict[str, pa.Array]:
         """Return the answers at each step, given the partials' columns; shape (s,) each.
 
-        The aggregates that keep values take all partials of each step; those of the others are merged step by step.
-        With the column `tuples` there are the numbers of tuples, too.
+        Aggregates that keep values read all partials of each step; for the others, partials are merged step by step. If
+        the column `tuples` is given, the numbers of tuples are returned, too.
         """
         running = self._running(merging, columns)
         answers = {_EVERY: pa.array(running[_EVERY])} if _EVERY in running else {}
         answers |= merging.finish(_batch(running))
+        squares = [each.squares.name for each in merging.aggregates if each.squares is not None]
+        answers |= {name: pa.array(running[name]) for name in squares}
         if keeping.aggregates:
             step, row = self._partials_by_step
             columns = {name: columns[name] for name in keeping.types if name != _EVERY}
@@ -70,8 +72,21 @@ class Steps:
             answers |= keeping.finish(_batch(values))
         return answers
 
+    def at(self, age: Ints) -> tuple[Ints, Ints]:
+        """Return the index of the step that each of m windows has reached at l ages, and of its last step.
+
+        Both are by window and then by age, shape (m·l,); the index is −1 where a window holds no partial yet.
+        """
+        ends = np.flatnonzero(self.last == np.arange(len(self.last)))
+        ages = np.unique(np.concatenate([self.need, age]))
+        code = self.window * len(ages) + np.searchsorted(ages, self.need)
+        wanted = np.arange(len(ends))[:, None] * len(ages) + np.searchsorted(ages, age)
+        index = np.searchsorted(code, wanted, side="right") - 1
+        index = np.where(index >= self.first[ends][:, None], index, -1)
+        return index.ravel(), np.repeat(ends, len(age))
+
     def required_need(self, is_off: NDArray[np.bool_]) -> Ints:
-        """Return, for each window, the need of the first step after all steps at which its answer is off; shape (m,).
+        """Return, for each window, the least need from which on its answer is never off again; shape (m,).
 
         The last step of a window, with all partials, is never off.
         """
@@ -80,11 +95,11 @@ class Steps:
         return self.need[np.maximum.reduceat(right_from, np.flatnonzero(step == self.first))]
 
     def _running(self, aggregates: Aggregates, columns: Mapping[str, NDArray[Any]]) -> Columns:
-        """Merge the partials that the window of each step has by then.
+        """Merge the partials that the window has at each step.
 
-        Few pairs of a step and a partial are merged at once. Else the partials of each step are merged, and then each
-        step with those before it, by doubling distances (Hillis & Steele, Data Parallel Algorithms, 1986): merging is
-        associative.
+        Few pairs of a step and a partial are merged at once. Otherwise the partials of each step are merged, and then
+        each step with the steps before it, at doubling distances (Hillis & Steele, Data Parallel Algorithms, 1986).
+        This works because merging is associative.
         """
         if not aggregates.aggregates and _EVERY not in columns:
             return {}
@@ -93,10 +108,10 @@ class Steps:
             pairs = GroupedRows(step.astype(np.int32), len(self.need), np.arange(len(self.need)))
             return _merge(aggregates, pairs, {name: column[row] for name, column in columns.items()})
         running = _merge(aggregates, self.rows, columns)
-        place = np.arange(len(self.need)) - self.first
-        distance, longest = 1, int(place.max()) + 1
+        index = np.arange(len(self.need)) - self.first
+        distance, longest = 1, int(index.max()) + 1
         while distance < longest:
-            later = np.flatnonzero(place >= distance)
+            later = np.flatnonzero(index >= distance)
             row = np.concatenate([later - distance, later])
             number = np.arange(len(later), dtype=np.int32)
             pairs = GroupedRows(np.concatenate([number, number]), len(later), number)
@@ -109,7 +124,7 @@ class Steps:
 
     @property
     def _partials_by_step(self) -> tuple[Ints, Ints]:
-        """Pairs of a step and a partial that its window has by then."""
+        """Pairs of a step and a partial that its window has at that step."""
         step = self.rows.group
         count = self.last[step] - step + 1  # a partial counts at its own step and at all later ones
         row = np.repeat(np.arange(len(step)), count)

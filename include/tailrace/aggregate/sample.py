@@ -1,8 +1,8 @@
-"""A sample of the partials by key, by which the query's clock measures errors.
+"""A sample of the partials by key, with which the query's clock measures errors.
 
-It holds the keys with the smallest hashes among those that have come to each stretch of event time up to each tick.
-A reader that selects, tick by tick, the keys with the smallest hashes of the whole stream so far finds them in the
-samples of its segments, however the log is cut.
+It holds the keys with the smallest hashes that occurred in each stretch of event time up to each tick. The keys with
+the smallest hashes of the whole stream up to a tick are therefore in the samples of the segments, however the log is
+cut.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tailrace.windows.windows import Windows
 
 
 def _in_sample(windows: Windows, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Mask of the tuples whose key is in the sample at their tick; shape (n,) for n tuples."""
+    """Mark the tuples whose key is in the sample at their tick; shape (n,) for n tuples."""
     keys, (key,) = unify([tuples.column("key")])
     if len(keys) <= GROUPS:
         return np.ones(len(tuples), bool)
@@ -28,8 +28,8 @@ def _in_sample(windows: Windows, tuples: pa.RecordBatch) -> NDArray[np.bool_]:
     code, split = pair(stretch_of(windows, np.asarray(tuples.column("event_time"))), key)
     distinct, (first,) = group(code, (tick, "min"))
     stretch, key = split(distinct)
-    groups, place = KeySketch.of(stretch, hash_of(keys)[key], first)
-    return tick < groups.until[place][np.searchsorted(distinct, code)]
+    groups, index = KeySketch.of(stretch, hash_of(keys)[key], first)
+    return tick < groups.until[index][np.searchsorted(distinct, code)]
 
 
 def sample(windows: Windows, aggregates: Aggregates, schema: pa.Schema, tuples: pa.RecordBatch) -> pa.RecordBatch:
@@ -38,11 +38,11 @@ def sample(windows: Windows, aggregates: Aggregates, schema: pa.Schema, tuples: 
     Parameters
     ----------
     aggregates : Aggregates
-        Those that promised answers need.
+        The aggregates that promised answers need.
     schema : Schema
-        `ErrorModel.sample`, with the columns of all. Those of other aggregates are 0 or null.
+        `ErrorModel.sample`, with the columns of all aggregates; unneeded columns are 0 or null.
     tuples : RecordBatch
-        As `combine` takes them.
+        The tuples, as for `combine`.
     """
     if not len(tuples):
         return pa.RecordBatch.from_pylist([], schema)
@@ -54,6 +54,6 @@ def sample(windows: Windows, aggregates: Aggregates, schema: pa.Schema, tuples: 
 
 
 def _nothing(dtype: pa.DataType, count: int) -> pa.Array:
-    """Return a column of no values: no nulls among numbers, by which all of a column would become doubles."""
+    """Return a column without values; numbers are 0, as nulls would turn the column into doubles."""
     is_number = pa.types.is_int64(dtype) or pa.types.is_float64(dtype)
     return pa.array(np.zeros(count), dtype) if is_number else pa.nulls(count, dtype)

@@ -1,4 +1,4 @@
-"""The section `aggregate` of a query file: one function, or several aggregates by their names."""
+"""The section `aggregate` of a query file: one function, or several named aggregates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Monte Carlo test of promises: the share of answers that are off when tuples of known values are missing at random."""
+"""Monte Carlo test of promises: the share of answers that are off when known tuples are missing at random."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 
 
 def _rare(share: float, large: float) -> Draw:
-    """Sampler of the value 1, and of `large` in the given share of the values."""
+    """Return a sampler of the value 1, and of `large` in the given share of the values."""
     return lambda rng, shape: np.where(rng.random(shape) < share, large, 1.0)
 
 
@@ -31,7 +31,7 @@ DISTRIBUTIONS: dict[str, Draw] = {
     "1 or 10, 60 : 40": _rare(0.4, 10.0),
     "normal(1, 1.5)": lambda rng, shape: rng.normal(1, 1.5, shape),
 }
-"""Samplers of independent values of one distribution, by its name; the last one has values of both signs."""
+"""Samplers of independent values of one distribution, by its name; the last one gives values of both signs."""
 
 PROMISES = ((0.05, 0.05), (0.1, 0.01), (0.02, 0.1))
 """Error ε and risk δ of each promise."""
@@ -53,7 +53,7 @@ ANSWERS: dict[str, Callable[[Floats], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Windows:
+class SimulatedWindows:
     """Simulated windows of equally many tuples.
 
     Attributes
@@ -68,7 +68,7 @@ class Windows:
     population: Population
 
     @staticmethod
-    def draw(draw: Draw, tuples: int, windows: int, rng: np.random.Generator) -> Windows:
+    def draw(draw: Draw, tuples: int, windows: int, rng: np.random.Generator) -> SimulatedWindows:
         other_values = draw(rng, (1000, tuples))
         population = Population.of(
             np.full(len(other_values), float(tuples)),
@@ -76,10 +76,10 @@ class Windows:
             (other_values**2).sum(axis=1),
             tuple(other_values.ravel()[:2000].tolist()),
         )
-        return Windows(rng.permuted(draw(rng, (windows, tuples)), axis=1), population)
+        return SimulatedWindows(rng.permuted(draw(rng, (windows, tuples)), axis=1), population)
 
     def off(self, function: str, error: float, missing: int) -> float:
-        """The share of answers whose error is at least `error` when `missing` tuples of each window are missing."""
+        """Return the share of answers with an error of at least `error` if each window lacks `missing` tuples."""
         answer, n = ANSWERS[function], self.values.shape[1]
         if missing == n:
             return 1.0
@@ -88,7 +88,7 @@ class Windows:
 
 
 def missing(share: float, tuples: int) -> int:
-    """The largest number of tuples that a window may lack and still cover the share."""
+    """Return the largest number of tuples that a window may lack and still cover the share."""
     return int((1 - share) * tuples + 1e-9)
 
 
@@ -113,7 +113,7 @@ def simulate(windows: int, seed: int) -> list[dict[str, Any]]:
     rows = []
     for name, draw in DISTRIBUTIONS.items():
         for tuples in TUPLES:
-            simulated = Windows.draw(draw, tuples, windows, rng)
+            simulated = SimulatedWindows.draw(draw, tuples, windows, rng)
             for function in ANSWERS:
                 for error, risk in PROMISES:
                     share = threshold_of(function, error, risk, simulated.population, Q)

@@ -1,4 +1,4 @@
-"""Tuples by tick, pane and key: the groups whose partials pass the shuffle."""
+"""Tuples by tick, pane and key: the groups whose partials are shuffled."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _by_code(windows: Windows, key: Codes, event: Ints, tick: Ints) -> tuple[Any
 
 
 def _by_cell(windows: Windows, keys: int, key: Codes, event: Ints, tick: Ints) -> tuple[Any, ...] | None:
-    """Do the same as `_by_code` by compiled code; None where there is none, or it is not for these tuples."""
+    """Do the same as `_by_code` by compiled code; return None where it is unavailable or does not apply."""
     n = len(key)
     number = compiled(number_cells, n)
     if number is None:

@@ -1,4 +1,4 @@
-"""A column of values that aggregate functions take: of which are nulls, and as numbers."""
+"""A column of values for aggregate functions: which are null, and the values as numbers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _NO_DECIMAL = bytes(16)
 
 
 def is_exact(dtype: pa.DataType) -> bool:
-    """Test whether a type is of integers or decimals, with which sums are exact."""
+    """Test whether a type holds integers or decimals, whose sums are exact."""
     return bool(pa.types.is_integer(dtype) or pa.types.is_decimal(dtype))
 
 
 def is_of_64_bits(dtype: pa.DataType) -> bool:
-    """Test whether the values of a type are held as integers of 64 bits, in their order, by `ValueColumn.integers`."""
+    """Test whether `ValueColumn.integers` represents a type's values as 64-bit integers in the same order."""
     if pa.types.is_decimal(dtype):
         return bool(dtype.precision <= LONG_DECIMAL)
     tests = pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32, pa.types.is_timestamp
@@ -43,7 +43,7 @@ class ValueColumn:
 
     @cached_property
     def is_value(self) -> NDArray[np.bool_]:
-        """Which are not null, shape (n,)."""
+        """The values that are not null, as a mask of shape (n,)."""
         return np.asarray(self.column.is_valid())
 
     @cached_property
@@ -58,7 +58,7 @@ class ValueColumn:
 
     @cached_property
     def integers(self) -> Ints:
-        """The values as the integers that store them (`is_of_64_bits`), shape (n,); 0 for null."""
+        """The values as 64-bit integers (`is_of_64_bits`), shape (n,); 0 for null."""
         column, dtype = self.column, self.column.type
         if pa.types.is_decimal(dtype):
             return _where(self.is_value, _words(column)[:, 0], self.has_nulls)
@@ -80,9 +80,10 @@ class ValueColumn:
 
     @cached_property
     def objects(self) -> NDArray[Any]:
-        """The values as they are stored, shape (n,): integers of 64 bits, doubles or objects; 0 for a null number.
+        """The values in stored form, shape (n,): 64-bit integers, doubles or objects; 0 for a null number.
 
-        A long decimal is bytes in the order of the numbers: its words, the high one first, with the sign turned round.
+        A long decimal is stored as bytes that sort like the numbers: its words, the high one first, with the sign bit
+        flipped.
         """
         dtype = self.column.type
         if is_of_64_bits(dtype):
@@ -110,7 +111,7 @@ def stored_type(dtype: pa.DataType) -> pa.DataType:
 
 
 def restored(values: pa.Array, is_null: NDArray[np.bool_], dtype: pa.DataType) -> pa.Array:
-    """Return stored values in their own type, null where there is none: the inverse of `ValueColumn.objects`."""
+    """Convert stored values back to their own type, null where there is none: the inverse of `ValueColumn.objects`."""
     if pa.types.is_decimal(dtype) and not is_of_64_bits(dtype):
         texts = [_NO_DECIMAL if gone else text for text, gone in zip(values.to_pylist(), is_null.tolist(), strict=True)]
         words = np.frombuffer(b"".join(texts), ">i8").astype(np.int64).reshape(-1, 2)
@@ -128,7 +129,7 @@ def restored(values: pa.Array, is_null: NDArray[np.bool_], dtype: pa.DataType) -
 
 
 def ranks(values: NDArray[Any], dtype: pa.DataType) -> NDArray[Any]:
-    """Return numbers as they are, and the rank of other values, from 0 on; equal values have one rank."""
+    """Return numbers unchanged, and other values as ranks from 0 on; equal values have equal ranks."""
     if values.dtype != object:
         return values
     column = pa.array(values, dtype)
@@ -145,7 +146,7 @@ def decimals(low: Ints, high: Ints, is_null: NDArray[np.bool_], dtype: pa.DataTy
 
 
 def _words(column: pa.Array) -> Ints:
-    """Return the words of decimals of 128 bits, the low one first; shape (n, 2), of any value for null."""
+    """Return the words of 128-bit decimals, the low one first; shape (n, 2), arbitrary for null."""
     words = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     return words[column.offset : column.offset + len(column)]
 

@@ -1,4 +1,4 @@
-"""Sets of pairs that a correction recomputes: by late tuples, by a range of event time, by identity.
+"""Sets of pairs that a correction recomputes: by late tuples, by a range of event time, or by identity.
 
 Answers are read by their later time in (low, high] for a range [low, high) of event time: so each range begins 1 ms
 before the earliest tuple that counts.
@@ -59,8 +59,8 @@ class MissedPairs:
     Attributes
     ----------
     late : tuple of Table
-        `id` and `event_time` of the late tuples of each side. Of the tuples with one id only some may be late, so both
-        tell which tuple it is.
+        `id` and `event_time` of the late tuples of each side. Only some of the tuples with one id may be late, so id
+        and time together identify a tuple.
     """
 
     late: tuple[pa.Table, ...]
@@ -68,7 +68,7 @@ class MissedPairs:
 
     @staticmethod
     def of(late: pa.Table, reach_ms: int) -> MissedPairs:
-        """The pairs of rows of the table `late`."""
+        """Return the pairs of rows of the table `late`."""
         sides = (late.filter(pc.equal(late["stream"], side)).select(["id", "event_time"]) for side in SIDES)
         return MissedPairs(tuple(sides), reach_ms)
 
@@ -84,7 +84,7 @@ class MissedPairs:
         return left | right
 
     def parts(self, content: Content) -> list[Content]:
-        """The late tuples of each side, with all of the other side."""
+        """Return the late tuples of each side, with all tuples of the other side."""
         left, right = content
         late_left, late_right = (
             tuples.filter(pa.array(self._is_late(side, tuples.column("id"), tuples.column("event_time"))))
@@ -121,7 +121,7 @@ class IdentifiedPairs:
         return np.asarray(PAIR.find(answers, self.pairs) >= 0)
 
     def parts(self, content: Content) -> list[Content]:
-        """The tuples with an id of one of the pairs."""
+        """Return the tuples with an id of one of the pairs."""
         sides = zip(SIDES, content, strict=True)
         return [tuple(tuples.filter(_has_id(tuples, self.pairs, side)) for side, tuples in sides)]
 

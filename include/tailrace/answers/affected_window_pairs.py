@@ -1,4 +1,4 @@
-"""Sets of pairs in windows that a correction recomputes: by late tuples, and by identity."""
+"""Sets of pairs in windows that a correction recomputes: by late tuples, or by identity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailrace.windows.sliding import Sliding
 
 @dataclass(frozen=True)
 class MissedWindowPairs:
-    """The pairs of some late tuples, in the windows that had closed before these came.
+    """The pairs of some late tuples, in the windows that had closed before the tuples came.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class MissedWindowPairs:
 
     @staticmethod
     def of(late: pa.Table, windows: Sliding) -> MissedWindowPairs:
-        """The pairs of rows of the table `late`."""
+        """Return the pairs of rows of the table `late`."""
         streams = late["stream"].to_numpy(zero_copy_only=False)
         sides = (matching.select(late, streams == side).select(["id", "event_time", "frontier"]) for side in SIDES)
         return MissedWindowPairs(tuple(sides), windows)
@@ -51,12 +51,15 @@ class MissedWindowPairs:
         return np.asarray(self._missed(0, answers) | self._missed(1, answers))
 
     def parts(self, content: Content) -> list[Content]:
-        """The late tuples of each side, with all of the other side."""
+        """Return the late tuples of each side, with all tuples of the other side."""
         names = ["id", "event_time"]
         return MissedPairs(tuple(side.select(names) for side in self.late), self.windows.size_ms).parts(content)
 
     def _missed(self, side: int, answers: Rows) -> NDArray[np.bool_]:
-        """Test which answers the late tuples of a side missed: of tuples with one id and time, the last one counts."""
+        """Test which answers the late tuples of a side missed.
+
+        Of tuples with the same id and time, the last one counts.
+        """
         late, names = self.late[side], ["id", "event_time"]
         ids = answers.column(f"{SIDES[side]}_id")
         late = late.set_column(0, "id", late["id"].cast(ids.type))  # `late` has text where the streams' ids differ
@@ -94,5 +97,5 @@ class IdentifiedWindowPairs:
         return np.asarray(PAIR_IN_WINDOW.find(answers, self.answers) >= 0)
 
     def parts(self, content: Content) -> list[Content]:
-        """The tuples with an id of one of the pairs."""
+        """Return the tuples with an id of one of the pairs."""
         return IdentifiedPairs(self.answers, self.times).parts(content)

@@ -1,4 +1,7 @@
-"""Sets of windows that a correction recomputes: by a range of event time, and by identity, as those of late tuples."""
+"""Sets of windows that a correction recomputes.
+
+They are given by a range of event time, or by identity, such as the windows of late tuples.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from numpy.typing import NDArray
 
 from tailrace.answers.identity import WINDOW
 from tailrace.answers.model import Content
+from tailrace.ground.columns import Ints
 from tailrace.ground.matching import Rows
 from tailrace.ground.ranges import Ranges, merge_ranges
 from tailrace.windows.windows import Windows
@@ -48,7 +52,7 @@ class MissedWindows:
 
     @staticmethod
     def of(rows: Rows, shape: Windows) -> MissedWindows:
-        """The windows of these rows."""
+        """Return the windows of these rows."""
         return MissedWindows(WINDOW.first_rows(rows.select(WINDOW.determining)), shape)
 
     def ranges(self) -> Ranges:
@@ -57,6 +61,28 @@ class MissedWindows:
 
     def contains(self, answers: Rows) -> NDArray[np.bool_]:
         return np.asarray(WINDOW.find(answers, self.windows) >= 0)
+
+    def parts(self, content: Content) -> list[Content]:
+        return [content]
+
+
+@dataclass(frozen=True)
+class WindowsOfAllKeys:
+    """Windows by their ends, each with the answers of all keys, as a newer lookup table may change a tuple's key."""
+
+    end: Ints
+    shape: Windows
+
+    @staticmethod
+    def of(rows: Rows, shape: Windows) -> WindowsOfAllKeys:
+        """The windows of these rows."""
+        return WindowsOfAllKeys(np.unique(np.asarray(rows.column("window_end"))), shape)
+
+    def ranges(self) -> Ranges:
+        return merge_ranges(self.shape.start(self.end), self.end)
+
+    def contains(self, answers: Rows) -> NDArray[np.bool_]:
+        return np.isin(np.asarray(answers.column("window_end")), self.end)
 
     def parts(self, content: Content) -> list[Content]:
         return [content]

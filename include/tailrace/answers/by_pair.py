@@ -22,9 +22,9 @@ from tailrace.ground.matching import Rows, select
 class PairAnswers(AnswerModel, ABC):
     """Base of the answer models by pairs (`answers.model.AnswerModel`).
 
-    Which pair two ids make is settled as soon as both ids have arrived: by the first tuple of each. So a pair is right
-    for ever, or wrong for ever; and a correction gives rows only for pairs that are missing or wrong, or may be wrong
-    in a version that it does not read (`answers.pair_revision`).
+    The first tuple of each id determines the pair of two ids, as soon as both have arrived. So a pair stays right or
+    wrong for ever. A correction writes rows only for pairs that are missing or wrong, or that may be wrong in a version
+    that it does not read (`answers.pair_revision`).
     """
 
     @property
@@ -40,12 +40,12 @@ class PairAnswers(AnswerModel, ABC):
         return "event_time"
 
     def fields(self, left: pa.DataType, right: pa.DataType) -> list[pa.Field]:
-        """The fields of the identity, given the types of the two streams' ids; times are in ms."""
+        """Return the fields of the identity, given the types of the two streams' ids; times are in ms."""
         types = {"left_id": left, "right_id": right}
         return [pa.field(name, types.get(name, pa.int64())) for name in self.identity.columns]
 
     def late(self, id_type: pa.DataType) -> pa.Schema:
-        """The schema of a late row: its id, of the type that ids of both streams fit into, and its event time in ms."""
+        """Return the schema of a late row: its id, in a type for the ids of both streams, and its event time (ms)."""
         return pa.schema([("id", id_type), ("event_time", pa.int64())])
 
     def first_rows(self, answers: Rows) -> Rows:
@@ -53,10 +53,10 @@ class PairAnswers(AnswerModel, ABC):
 
     @property
     def can_lack_tuples(self) -> bool:
-        return False  # it holds its two
+        return False  # a pair holds its two tuples
 
     def explode_late(self, late: pa.Table, *names: str) -> pa.Table:
-        """Return no rows: which pairs a late tuple missed follows from its partners alone."""
+        """Return no rows: only its partners determine which pairs a late tuple missed."""
         return late.slice(0, 0).select(list(names))
 
     def affected_from(self, rows: Rows) -> AffectedAnswers:
@@ -67,7 +67,7 @@ class PairAnswers(AnswerModel, ABC):
         return self.missed_by(pa.concat_tables([late, *self._as_late(late.schema, given, repeats)]))
 
     def _as_late(self, schema: pa.Schema, given: pa.Table, repeats: Sequence[pa.Table]) -> Iterator[pa.Table]:
-        """Write the repeats that given answers hold as rows of the table `late` that missed those answers."""
+        """Yield the repeats that given answers hold, as rows of the table `late` that missed those answers."""
         for side, repeated in zip(SIDES, repeats, strict=True):
             mine = [f"{side}_id", f"{side}_time"]
             tuples = given.select(mine).append_column("horizon", pa.array(self.horizon(given)))
@@ -89,11 +89,14 @@ class PairAnswers(AnswerModel, ABC):
 
     @abstractmethod
     def identified(self, answers: Rows, times: Ints) -> AffectedAnswers:
-        """The answers of these rows, whose tuples have these event times: those of the rows may be others."""
+        """Return the answers of these rows, whose tuples have the event times `times`.
+
+        The times in the rows may differ.
+        """
 
     @abstractmethod
     def shortest_wait(self, answers: Rows, came: Ints, t_max: Ints) -> Ints:
-        """The shortest slack K (allowed lateness) with which the stream gives each answer, in ms; shape (n,).
+        """Return the shortest slack K (allowed lateness) with which the stream gives each answer, in ms; shape (n,).
 
         Parameters
         ----------
@@ -109,7 +112,7 @@ class ByPair(PairAnswers):
     Attributes
     ----------
     kept_ms : (int, int)
-        How far behind F the event times of kept left and right tuples lie at most.
+        How far behind F the event times of stored left and right tuples lie at most.
     """
 
     kept_ms: tuple[int, int]
@@ -142,7 +145,11 @@ class ByPair(PairAnswers):
         return "left_time", "right_time", "left_id", "right_id"
 
     def shortest_wait(self, answers: Rows, came: Ints, t_max: Ints) -> Ints:
-        """The first tuple is still stored if F, before the tick of the later one, is at most as far as it is kept."""
+        """Return the shortest K that keeps the first tuple until the later one comes.
+
+        The first tuple is stored as long as F, before the tick of the later one, has not passed it by more than
+        `kept_ms`.
+        """
         left, right = (np.asarray(answers.column(name)) for name in self.horizon_columns)
         until = np.where(came[0] < came[1], left + self.kept_ms[0], right + self.kept_ms[1])
         needed = t_max.max(axis=0) - until

@@ -44,7 +44,7 @@ class ByPairInWindow(PairAnswers):
         return "window_end", "left_time", "right_time", "left_id", "right_id"
 
     def shortest_wait(self, answers: Rows, came: Ints, t_max: Ints) -> Ints:
-        """A window holds a tuple if F = t_max − K before its tick is below the window's end."""
+        """Return the shortest K: a window holds a tuple if F = t_max − K before its tick is below the window's end."""
         return np.asarray(np.maximum(t_max.max(axis=0) - self.horizon(answers) + 1, 0))
 
     def missed_by(self, late: pa.Table) -> MissedWindowPairs:

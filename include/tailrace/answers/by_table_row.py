@@ -15,7 +15,8 @@ from tailrace.ground.matching import Rows
 class ByTableRow(ByPair):
     """The answer model of kinds that join a stream with a dimension table (`answers.model.AnswerModel`).
 
-    A row of the table has no time, so `right_time` is null. A pair is given when its tuple comes, and no tuple is late.
+    A row of the table has no time, so `right_time` is null. A pair is answered when its tuple comes, so no tuple is
+    late.
     """
 
     kept_ms: tuple[int, int] = (0, 0)

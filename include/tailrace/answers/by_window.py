@@ -26,9 +26,9 @@ class ByWindow:
     Attributes
     ----------
     row_key : tuple of str
-        The columns by which the rows of an answer differ, numbered from 1 on; empty where an answer is one row.
+        The columns that number the rows of an answer from 1 on; empty where an answer is one row.
     amounts : dict
-        The columns of a late row by which answers are amended.
+        The columns of a late row with which answers are amended.
     """
 
     windows: Windows
@@ -65,12 +65,12 @@ class ByWindow:
         return "window_end", "key", *self.row_key
 
     def fields(self, key_type: pa.DataType) -> list[pa.Field]:
-        """The fields of the identity: the key, and the window's start and end in ms."""
+        """Return the fields of the identity: the key, and the window's start and end in ms."""
         key, *times = WINDOW.columns
         return [pa.field(key, key_type), *(pa.field(name, pa.int64()) for name in times)]
 
     def late(self, key_type: pa.DataType) -> pa.Schema:
-        """The schema of a late row: its key and pane, and the amounts."""
+        """Return the schema of a late row: its key and pane, and the amounts."""
         return pa.schema([("key", key_type), ("pane_start", pa.int64()), *self.amounts.items()])
 
     def first_rows(self, answers: Rows) -> Rows:
@@ -85,7 +85,7 @@ class ByWindow:
     def explode_late(self, late: pa.Table, *names: str) -> pa.Table:
         """Repeat each row of the table `late` for every window that it missed: the identity and the named columns.
 
-        These are the windows over its pane that end at or before its `frontier` (the watermark before its tick).
+        A row missed the windows over its pane that end at or before its `frontier` (the watermark before its tick).
         """
         pane, frontier = (late.column(name).to_numpy() for name in ("pane_start", "frontier"))
         row, end = self.windows.ends(pane, None, frontier)
@@ -117,12 +117,12 @@ class ByWindow:
         return ways.by_windows()
 
     def holding(self, tuples: Rows) -> pa.RecordBatch:
-        """`key` and `window_end` of the windows that hold one of the tuples, each once."""
+        """Return `key` and `window_end` of the windows that hold one of the tuples, each once."""
         pane = self.windows.pane(np.asarray(tuples.column("event_time")))
         panes = pa.table({"key": tuples.column("key"), "pane": pane}).group_by(["key", "pane"]).aggregate([])
         row, end = self.windows.ends(panes.column("pane").to_numpy(), None, None)
         return single_batch(WINDOW.first_rows(self._windows(panes, row, end).select(WINDOW.determining)))
 
     def _windows(self, keys: pa.Table, row: Ints, end: Ints) -> pa.Table:
-        """The identity of the windows with these ends, each with the key of a row."""
+        """Return the identity of the windows with these ends, each with the key of a row."""
         return pa.table([keys.column("key").take(pa.array(row)), self.windows.start(end), end], list(WINDOW.columns))

@@ -1,4 +1,4 @@
-"""The identity of answers, and the version of each that counts."""
+"""The identity of answers, and the version in force of each."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Identity:
     ----------
     columns : tuple of str
     determining : tuple of str
-        Those of them from which the others follow.
+        The columns from which the others follow.
     """
 
     columns: tuple[str, ...]
     determining: tuple[str, ...]
 
     def number(self, *tables: Rows) -> list[Ints]:
-        """Number the answers of tables: each row of each table, as `matching.number_rows`."""
+        """Number the answers of tables: each row of each table, like `matching.number_rows`."""
         return matching.number_rows(tables, self.determining)
 
     def find(self, rows: Rows, others: Rows) -> Ints:
-        """The place of the first row of the same answer among the others, −1 where there is none: shape (n,)."""
+        """Return the position of the first row of the same answer among `others`, −1 if there is none; shape (n,)."""
         return matching.find(*self.number(rows, others))
 
     def first_rows(self, rows: Rows) -> Rows:
@@ -40,10 +40,10 @@ class Identity:
         return rows if len(places) == rows.num_rows else rows.take(pa.array(places))
 
     def latest(self, versions: pa.Table) -> pa.Table:
-        """Select the version of each answer with the greatest as_of, on a tie a correction's; retracted ones too.
+        """Select the version of each answer with the greatest as_of, including retracted ones.
 
-        A version may consist of several rows; all of them are selected. Of several corrections with the same as_of, it
-        is the one that stands last.
+        On a tie, the version of a correction is selected. All rows of a version are selected. Of several corrections
+        with the same as_of, the last one counts.
 
         Parameters
         ----------

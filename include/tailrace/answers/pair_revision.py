@@ -1,11 +1,11 @@
-"""The next versions of pairs: the missed ones are added, those that only a repeat of an id had brought taken back.
+"""The next versions of pairs: missed pairs are added; pairs that exist only by a repeated id are retracted.
 
-What pair two ids make follows from the first tuple of each, so it is settled for ever when both have arrived. Therefore
-a pair that is known with the right content keeps its version, and its as_of.
+The first tuple of each id determines the pair of two ids for ever. So a pair that is known with the right content keeps
+its version and its as_of.
 
-Versions are read by the event times that a correction covers. Where repeats have brought the same pair of ids with
-other event times, elsewhere, there may be a later version than those that are read. Its left id came outside of what is
-read, too: such a pair always gets its next version.
+Versions are read by the event times that a correction covers. Repeats may have produced the same pair of ids with other
+event times, so a later version may exist outside of the range. The left id of such a pair occurs outside of the range,
+too, so a pair with such an id always gets a next version.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _TOLERANCE = 1e-9
 
 
 def revise_pairs(model: PairAnswers, revision: Revision) -> pa.Table:
-    """Return the affected pairs that are missing or wrong, and the retractions of those that are none."""
+    """Return the affected pairs to add or replace, and retractions of pairs that should not exist."""
     identity, affected, versions = model.identity, revision.affected, revision.versions
-    versions = select(versions, versions["as_of"].to_numpy() <= revision.before)  # a later one may be none yet
+    versions = select(versions, versions["as_of"].to_numpy() <= revision.before)  # a later version may not count yet
     touched = select(versions, affected.contains(versions))
     versions = select(versions, identity.find(versions, touched) >= 0)
     evaluated = next_pairs(model, revision, versions)
@@ -40,7 +40,7 @@ def revise_pairs(model: PairAnswers, revision: Revision) -> pa.Table:
     gone = select(latest, identity.find(latest, evaluated) < 0)
     is_known = _is_known(identity, revision.schema, evaluated, without_retracted(latest))
     is_gone = gone["retracted"].to_numpy()
-    if is_known.any() or is_gone.any():  # the others get a row anyway
+    if is_known.any() or is_gone.any():  # the other pairs get a row anyway
         elsewhere = revision.history.ids_outside(0, affected)
         is_known, is_gone = is_known & ~_has_left_id(evaluated, elsewhere), is_gone & ~_has_left_id(gone, elsewhere)
     rows, gone = select(evaluated, ~is_known), identity.first_rows(select(gone, ~is_gone))
@@ -48,10 +48,11 @@ def revise_pairs(model: PairAnswers, revision: Revision) -> pa.Table:
 
 
 def next_pairs(model: PairAnswers, revision: Revision, versions: pa.Table) -> pa.Table:
-    """Return the affected pairs over all that arrived before the cut-off, without repeats; of `versions` all pairs.
+    """Return the affected pairs over all tuples before the cut-off, without repeats.
 
-    A pair is missing only where its later tuple is late. A known one that is not found among the affected ones was
-    brought by a repeat; its ids may have come first with other event times, even far away: so these are looked up.
+    `versions` has all versions of pairs. A pair is missing only if its later tuple is late. A known pair that is not
+    found among the affected ones came from a repeat. Its ids may have come first with other event times, even far away,
+    so these are looked up.
     """
     history = revision.history
     if not versions.num_rows and not (revision.late["arrived"].to_numpy() <= revision.before).any():

@@ -1,4 +1,4 @@
-"""A revision: what a correction has of some answers and of their history, from which the next versions follow."""
+"""A revision: the data of a correction about some answers and their history, from which the next versions follow."""
 
 from __future__ import annotations
 
@@ -16,39 +16,41 @@ if TYPE_CHECKING:
 
 
 class TupleHistory(Protocol):
-    """Protocol of all tuples that arrived before a cut-off, by stream of the kind's inputs."""
+    """Protocol of all tuples that arrived before a cut-off, by the kind's input streams."""
 
     def evaluate(self, affected: AffectedAnswers) -> pa.Table:
         """Return the affected answers over these tuples, without repeats of ids."""
 
     def repeats(self, side: int, ranges: Ranges) -> pa.Table:
-        """Find the tuples of a stream with such event times whose id had arrived before: `id`, `key`, `event_time`."""
+        """Find a stream's tuples in these event times whose id had arrived before: `id`, `key`, `event_time`."""
 
     def event_times(self, side: int, ids: pa.Array) -> Ints:
-        """Return the event time of the first tuple to arrive with each of these ids in a stream; not in order."""
+        """Return the event time of the first tuple with each of these ids in a stream, in no order."""
 
     def ids_outside(self, side: int, affected: AffectedAnswers) -> pa.Array:
-        """Return the ids of a stream's tuples in the ranges of the affected answers that came outside of them, too."""
+        """Return the ids of a stream that occur both inside and outside of the ranges of the affected answers."""
 
 
 @dataclass(frozen=True)
 class Revision:
-    """What a correction has of the answers that it revises.
+    """The data that a correction has about the answers that it revises.
 
     Attributes
     ----------
     history : TupleHistory
-        All that arrived before the cut-off.
+        All tuples that arrived before the cut-off.
     schema : Schema
-        Of answers.
+        The schema of answers.
     versions, late : Table
-        As in the tables: at least all versions of the affected answers, and the late tuples of these.
+        Rows of the tables: at least all versions of the affected answers, and their late tuples.
     before : int
         The cut-off, in ms.
     interval : str
-        The versions that are of it are going to be replaced.
+        The correction's interval, whose earlier versions will be replaced.
     amend : callable or None
         The kind's `IncrementallyCorrectable.amend`; None where the kind has to read history.
+    repeats_lookups : bool
+        Whether tuples may count now that were none when they came, so that answers appear of which nothing is known.
     """
 
     history: TupleHistory
@@ -59,3 +61,4 @@ class Revision:
     before: int
     interval: str
     amend: Callable[[pa.Table, pa.Table], pa.RecordBatch] | None = None
+    repeats_lookups: bool = False

@@ -25,7 +25,7 @@ def as_corrections(rows: pa.Table) -> pa.Table:
 
 
 def without_retracted(versions: pa.Table) -> pa.Table:
-    """Leave out the versions that take an answer back."""
+    """Drop the versions that retract an answer."""
     return select(versions, ~versions["retracted"].to_numpy())
 
 
@@ -35,22 +35,22 @@ def streamed_versions(versions: pa.Table) -> pa.Table:
 
 
 def of_others(versions: pa.Table, interval: str) -> pa.Table:
-    """Leave out the versions of one interval, which its next correction replaces."""
+    """Drop the versions of one interval, which its next correction replaces."""
     is_mine = pc.fill_null(pc.equal(versions["interval"], interval), False).to_numpy()  # the stream's have no interval
     return select(versions, ~is_mine)
 
 
 def with_stamps(identity: Identity, answers: pa.Table, versions: pa.Table) -> pa.Table:
-    """Add K and the facts that an answer had in the stream; null where the stream did not give it."""
+    """Add K and the facts that an answer had in the stream; null where the stream did not answer."""
     streamed = streamed_versions(versions)
-    place = identity.find(answers, streamed)
+    index = identity.find(answers, streamed)
     for name in _STAMPS:
-        answers = answers.append_column(name, streamed[name].take(pa.array(place, mask=place < 0)))
+        answers = answers.append_column(name, streamed[name].take(pa.array(index, mask=index < 0)))
     return answers
 
 
 def with_retractions(answers: pa.Table, gone: pa.Table) -> pa.Table:
-    """Mark answers as the next versions, and append the retractions of those that are gone: without tuples."""
+    """Mark answers as the next versions, and append retractions, without tuples, of those that are gone."""
     gone = gone.select(answers.column_names)
     no_tuples = pa.repeat(pa.scalar(0, pa.int64()), gone.num_rows)
     gone = gone.set_column(gone.schema.get_field_index("tuples"), "tuples", no_tuples)

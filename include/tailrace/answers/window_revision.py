@@ -1,4 +1,4 @@
-"""The next versions of windows: a correction gives each affected window its next version, as a whole."""
+"""The next versions of windows: a correction replaces each affected window's answer as a whole."""
 
 from __future__ import annotations
 
@@ -16,18 +16,23 @@ if TYPE_CHECKING:
 
 
 def revise_windows(model: ByWindow, revision: Revision) -> pa.Table:
-    """Return the next versions of the affected windows, and the retractions of those that nothing is left of."""
+    """Return the next versions of the affected windows, and the retractions of those that nothing is left of.
+
+    Answers that only a correction with a later cut-off gave are left alone: at this cut-off they may not exist yet.
+    """
     versions = select(revision.versions, revision.affected.contains(revision.versions))
     answers = next_answers(model, revision, streamed_versions(versions))
-    return next_versions(model.identity, answers, versions, revision.interval)
+    is_later = versions["corrected"].to_numpy() & (versions["as_of"].to_numpy() > revision.before)
+    return next_versions(model.identity, answers, select(versions, ~is_later), revision.interval)
 
 
 def next_answers(model: ByWindow, revision: Revision, streamed: pa.Table) -> pa.Table:
-    """Return the affected answers over all that arrived before a cut-off, without repeats.
+    """Return the affected answers over all tuples before a cut-off, without repeats.
 
-    A sum needs no re-read to be corrected (errata on paper 002, 2nd point): where no tuple of a window is a repeat, the
-    kind may amend what the stream answered by all late tuples that missed it. Other windows are evaluated from history.
-    Nothing is ever subtracted: the value of a repeat may be so large that no digit of the rest is left.
+    A sum can be corrected without reading values of history (errata on paper 002, 2nd point): where no tuple of a
+    window is a repeat, the kind may amend the streamed answer by the late tuples that missed it. Other windows are
+    evaluated from history. Nothing is ever subtracted: a repeated value may be so large that the sum keeps no digit of
+    the others.
 
     `streamed` has the stream's answers among the affected ones.
     """
@@ -35,7 +40,7 @@ def next_answers(model: ByWindow, revision: Revision, streamed: pa.Table) -> pa.
     arrived = select(late, late["arrived"].to_numpy() <= revision.before)
     missed = model.explode_late(arrived, "tuples", *model.amounts)
     missed = select(missed, revision.affected.contains(missed))
-    if not streamed.num_rows + missed.num_rows:
+    if not (streamed.num_rows + missed.num_rows or revision.repeats_lookups):
         return revision.schema.empty_table()
     if revision.amend is None:
         return history.evaluate(revision.affected)
@@ -50,14 +55,16 @@ def next_answers(model: ByWindow, revision: Revision, streamed: pa.Table) -> pa.
 
 
 def next_versions(identity: Identity, answers: pa.Table, versions: pa.Table, interval: str) -> pa.Table:
-    """Return the new answers, K and facts as the stream had them, and the retraction of those that nothing is left of.
+    """Return the new answers, with K and facts of the stream, and retractions of windows that became empty.
+
+    K and facts are null where the stream gave no answer.
 
     Parameters
     ----------
     answers : Table
         The answers that are corrected.
     versions : Table
-        All versions of these answers. Those of the same interval are going to be replaced, and so are not retracted.
+        All versions of these answers. Versions of the same interval are replaced, and so are not retracted.
     """
     others = without_retracted(of_others(versions, interval))
     earlier = others.take(pa.array(last_places(*identity.number(others))))

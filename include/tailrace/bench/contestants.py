@@ -1,8 +1,8 @@
 """Contestants: each runs a workload into a Delta table and returns its times.
 
-Spark's own (a pass-through, and its windows) run in processes of their own, as Spark is by default; they read one file
-per batch. Ours runs in the session that its users have, or by the local engine in the benchmark's process; it begins
-with smaller batches, as it does for its users.
+Spark's own (a pass-through, and its windows) run in separate processes with Spark's defaults, and read one file per
+batch. Ours runs in the session that its users have, or by the local engine in the benchmark's process; it begins with
+smaller batches, as for its users.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from tailrace.stream.run_options import RunOptions
 
 @dataclass(frozen=True)
 class PassTimes:
-    """Times of a pass as its contestant reports them, beside those that are measured from outside.
+    """Times of a pass as reported by its contestant, beside the times measured from outside.
 
     Attributes
     ----------
     batch_s : list of float
         Duration of each batch, in s; empty where there are no batches.
     warm_rows, warm_s : float
-        The rows read after the start, and the seconds that this took.
+        The rows read after the start, and the seconds for them.
     """
 
     batch_s: list[float]
@@ -53,7 +53,7 @@ _SCHEMA = "id long, event_time timestamp, arrival_time timestamp, sensor string,
 
 
 def pass_through(spark: SparkSession, workload: Workload, directory: Path) -> PassTimes:
-    """Read and add up the rows, without keys or windows, and write one row of totals for each batch."""
+    """Read and sum up the rows, without keys or windows, and write one row of totals for each batch."""
     rows = _read(spark, workload).select("event_time", "sensor", "value")
     total = rows.groupBy().agg(F.count("*").alias("tuples"), F.sum("value").alias("value"))
     return _by_batches(workload, _run_to_end(total, directory, "update"))
@@ -65,7 +65,7 @@ def native(spark: SparkSession, workload: Workload, directory: Path) -> PassTime
 
 
 def native_windows(stream: DataFrame, workload: Workload, directory: Path) -> list[float]:
-    """Answer a workload by Spark's own windows over a stream; returns the end of each batch, in s from the start."""
+    """Answer a workload by Spark's own windows over a stream; return the end of each batch, in s from the start."""
     case = workload.case
     size, slide = (f"{length} milliseconds" for length in (case.size_ms, case.slide_ms))
     groups = ["sensor"] if case.keyed else []
@@ -80,7 +80,7 @@ def native_windows(stream: DataFrame, workload: Workload, directory: Path) -> li
 
 
 def tailrace(spark: SparkSession, workload: Workload, directory: Path, parallelism: int) -> PassTimes:
-    """Run our query as a user does, but in the session that runs already."""
+    """Run our query like a user, but in the running session."""
     return measured_run(spark, workload.query(parallelism), directory, _options(workload))
 
 
@@ -90,7 +90,7 @@ def tailrace_local(spark: SparkSession, workload: Workload, directory: Path, par
 
 
 def _options(workload: Workload) -> RunOptions:
-    """Return options by which a batch has at most as many rows as a file."""
+    """Return options that limit a batch to the rows of a file."""
     return RunOptions(-(-workload.rows // len(workload.files)))
 
 
@@ -118,14 +118,14 @@ SPARKS_OWN: dict[str, Callable[[SparkSession, Workload, Path], PassTimes]] = {
 
 
 def run_by_name(spark: SparkSession, name: str, workload: dict[str, Any], directory: str) -> dict[str, Any]:
-    """Run a pass of one of Spark's own, in its process; the times as JSON can hold them."""
+    """Run a pass of one of Spark's own contestants in its process; return the times as JSON values."""
     return asdict(SPARKS_OWN[name](spark, Workload.of_json(workload), Path(directory)))
 
 
 def run_in(
     peer: SparkPeer, name: str, spark: SparkSession, workload: Workload, directory: Path, parallelism: int
 ) -> PassTimes:
-    """Run a pass of one of Spark's own in its process, without the session of ours."""
+    """Run a pass of one of Spark's own contestants in its process, without our session."""
     return PassTimes(**peer.call(run_by_name, name, workload.as_json(), str(directory)))
 
 
@@ -136,17 +136,16 @@ def _read(spark: SparkSession, workload: Workload) -> DataFrame:
 def _by_batches(workload: Workload, ends: list[float]) -> PassTimes:
     """Compute the pace from the ends of batches, in s.
 
-    The first batch counts as the start. Batches after the last one of the input, which close open windows, are left
-    out.
+    The first batch counts as the start. Batches after the end of the input, which close open windows, are left out.
     """
     batch_s = [float(length) for length in np.diff([0.0, *ends])[: len(workload.files)]]
     return PassTimes(batch_s, workload.rows * (1 - 1 / len(workload.files)), sum(batch_s[1:]))
 
 
 def _run_to_end(rows: DataFrame, directory: Path, mode: str) -> list[float]:
-    """Run to the end of the input, and write each batch by Arrow and deltalake to a table, as ours does.
+    """Run to the end of the input, and write each batch by Arrow and deltalake to a table, like ours.
 
-    Returns the end of each batch, in seconds from the start.
+    Return the end of each batch, in seconds from the start.
     """
     times, start = list[float](), time.perf_counter()
 

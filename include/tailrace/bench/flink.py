@@ -90,9 +90,9 @@ def job(workload: Workload, source: Path, sink: Path, parallelism: int) -> dict[
 
 
 def lay_out(files: list[Path], directory: Path, readers: int) -> None:
-    """Deal files out to readers in turn: the first reader's file has the rows of files 0, `readers`, 2 · `readers`, …
+    """Distribute files to readers in turn: the first reader's file has the rows of files 0, `readers`, 2 · `readers`, …
 
-    Each file becomes a row group, compressed as it was, so the readers advance side by side.
+    Each file becomes a row group with its compression, so that the readers advance side by side.
     """
     directory.mkdir(parents=True)
     for reader in range(readers):

@@ -1,4 +1,4 @@
-"""Separate environment for Apache Flink: its Python package, and the jar by which it reads and writes Parquet."""
+"""Separate environment for Apache Flink: its Python package, and the jars with which it reads and writes Parquet."""
 
 from __future__ import annotations
 

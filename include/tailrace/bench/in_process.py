@@ -1,4 +1,4 @@
-"""Pieces of runs in process: tasks that measure their CPU time, and the segments of each stretch of arrival time."""
+"""Parts of in-process runs: tasks that measure their CPU time, and the segments of each stretch of arrival time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TimedTask(Task):
 def batches_of(
     formats: Mapping[str, MemoryFormat], streams: Mapping[str, pa.Table], batch_ms: int
 ) -> Iterator[list[Segment]]:
-    """The segments of each batch of so much arrival time, one of each stream that has tuples then."""
+    """Yield the segments of each batch of `batch_ms` of arrival, one for each stream that has tuples then."""
     cuts: dict[str, list[int]] = {}
     start_ms = min(int(epoch_ms(table["arrival_time"])[0]) for table in streams.values())
     for name, table in streams.items():

@@ -1,4 +1,4 @@
-"""Fetches artifacts from Maven, with what they depend on, by the Ivy that PySpark has."""
+"""Fetches artifacts from Maven, with their dependencies, by PySpark's Ivy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyspark
 
 @dataclass(frozen=True)
 class Artifact:
-    """An artifact of Maven's."""
+    """A Maven artifact."""
 
     group: str
     name: str
@@ -20,12 +20,12 @@ class Artifact:
 
 
 def fetch(artifact: Artifact, directory: Path, alone: bool = False) -> None:
-    """Fetch an artifact and what it depends on, as jars into a directory; or the artifact alone.
+    """Fetch an artifact and its dependencies, or the artifact alone, as jars into a directory.
 
     Raises
     ------
     RuntimeError
-        When that fails, with Ivy's words.
+        When this fails, with Ivy's message.
     """
     ivy = ("-cp", os.pathsep.join(map(str, find_pyspark_jars("ivy-*.jar"))), "org.apache.ivy.Main")
     dependency = ("-dependency", artifact.group, artifact.name, artifact.version, "-confs", "default")
@@ -34,7 +34,7 @@ def fetch(artifact: Artifact, directory: Path, alone: bool = False) -> None:
 
 
 def find_pyspark_jars(pattern: str) -> list[Path]:
-    """Return the paths of the jars that our PySpark brings, by a file name pattern."""
+    """Return the paths of PySpark's jars that match a file name pattern."""
     return sorted(Path(pyspark.__file__).with_name("jars").glob(pattern))
 
 

@@ -62,7 +62,7 @@ class Meter:
     def _sample(self) -> None:
         """Record the CPU seconds of each process, and the peak memory.
 
-        Of a process that ends, only what it used after the last sample is lost.
+        For a process that ends, only its use after the last sample is lost.
         """
         memory_mib = [0, 0, 0]
         for process, cpu_s, (kind, rss) in self._read_processes():

@@ -1,47 +1,52 @@
-"""Page of a report: a text with settings and tables, and the tables as JSON beside it."""
+"""Page of a report: a text with settings, tables and the verdicts on the paper's claims."""
 
 from __future__ import annotations
 
-import json
-import os
-import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from tailrace.bench.progress import Row
+from tailrace.bench.verdicts import Claim, Tables, spaced, verdicts
 
 _LARGE = 1000
 _SHARE_PREFIXES = ("off", "windows off", "accuracy", "corrected", "to mp", "hit", "share")
 
 
-@dataclass(frozen=True)
-class Effort:
-    """Extent of the measurements on Spark (rows, files, rounds), and the directories of the peers' environments."""
+class _Unmeasured:
+    """Stands for a setting or table of a part that was never measured."""
 
-    rows: int
-    files: int
-    rounds: int
-    flink: Path | None = None
-    sedona: Path | None = None
+    def __format__(self, spec: str) -> str:
+        return "(not measured)"
 
 
-def write(
-    file: Path, template: Path, system: str, effort: Effort, settings: dict[str, Any], tables: Mapping[str, list[Row]]
-) -> Path:
-    """Write a page from a template that names settings and tables, and the tables in a file `.json`."""
-    file.with_suffix(".json").write_text(json.dumps(tables, indent=1) + "\n")
-    peers = "".join(f" --{name} DIR" for name in ("flink", "sedona") if getattr(effort, name))
-    options = f"--rows {effort.rows} --files {effort.files} --rounds {effort.rounds}"
-    command = f"tailrace bench {system} {options}{peers} --report docs/results"
-    machine = f"{os.cpu_count()} cores, {psutil.virtual_memory().total >> 30} GiB, Python {platform.python_version()}"
-    markdown_tables = {name: markdown(rows) for name, rows in tables.items()}
-    text = template.read_text(encoding="utf-8").format(command=command, machine=machine, **settings, **markdown_tables)
-    file.write_text(text, encoding="utf-8")
-    return file
+class _Named(dict[str, Any]):
+    def __missing__(self, name: str) -> _Unmeasured:
+        return _Unmeasured()
+
+
+Conclusion = Callable[[Tables], str]
+"""What the tables of a page say, in words."""
+
+
+def page(
+    template: Path,
+    settings: Mapping[str, Any],
+    tables: Tables,
+    claims: Sequence[Claim],
+    conclusions: Mapping[str, Conclusion],
+) -> str:
+    """Return a page from a template that names settings, tables and conclusions.
+
+    The paper's claims are judged by the tables: the template names the table `verdicts`.
+    """
+    shown = {**tables, "verdicts": verdicts(claims, tables)}
+    named = _Named(settings) | {name: markdown(rows) for name, rows in shown.items()}
+    for name, conclude in conclusions.items():
+        with suppress(LookupError):  # a part that was not measured has no table
+            named[name] = spaced(conclude(tables))
+    return template.read_text(encoding="utf-8").format_map(_Named(named))
 
 
 def markdown(rows: Sequence[Row]) -> str:

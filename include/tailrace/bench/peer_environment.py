@@ -1,4 +1,4 @@
-"""Separate environment for a peer of the benchmarks: a Python package of its own versions, and jars from Maven."""
+"""Separate environment for a peer of the benchmarks: a Python package with its own versions, and jars from Maven."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailrace.bench.maven import Artifact, fetch, run
-from tailrace.bench.progress import Tell
+from tailrace.bench.progress import Echo
 
 
 @dataclass(frozen=True)
 class Peer:
-    """What a peer's environment holds.
+    """The content of a peer's environment.
 
     Attributes
     ----------
     name, version : str
-        Of the peer.
+        The name and version of the peer.
     package : str
         The Python package that pip installs, with its version: apache-flink==2.3.0.
     artifact : Artifact
@@ -53,8 +53,8 @@ class PeerEnvironment:
         """The jars from Maven."""
         return sorted(self._jars.glob("*.jar"))
 
-    def make(self, tell: Tell) -> None:
-        """Install the peer unless it is complete: from PyPI by pip, and from Maven by the Ivy that PySpark has.
+    def make(self, echo: Echo) -> None:
+        """Install the peer unless it is complete: from PyPI by pip, and from Maven by PySpark's Ivy.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class PeerEnvironment:
         """
         if self._completion_file.exists():
             return
-        tell(f"installing {self.peer.name} {self.peer.version} in {self.directory}, which takes a few minutes")
+        echo(f"installing {self.peer.name} {self.peer.version} in {self.directory}, which takes a few minutes")
         self.directory.mkdir(parents=True, exist_ok=True)
         run(sys.executable, "-m", "venv", "--clear", str(self.python.parents[1]))
         run(str(self.python), "-m", "pip", "install", "--quiet", self.peer.package)

@@ -1,4 +1,4 @@
-"""Process of a peer, which lives from the first pass to the last and takes its jobs as lines of JSON."""
+"""Process of a peer, which lives from the first pass to the last and reads its jobs as lines of JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PATIENCE_S = 30.0
 
 
 class PeerProcess:
-    """A program in a process of its own, with a JVM of its own.
+    """A program in a separate process, with its own JVM.
 
     Parameters
     ----------
     name : str
-        The peer's, for messages.
+        The peer's name, for messages.
     command : list of str
         A program that reads jobs from standard input, a line of JSON each, and answers each with a line.
     variables : dict

@@ -6,4 +6,4 @@ from collections.abc import Callable
 from typing import Any
 
 Row = dict[str, Any]
-Tell = Callable[[str], None]
+Echo = Callable[[str], None]

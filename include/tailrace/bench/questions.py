@@ -28,9 +28,9 @@ class Question:
     spark : callable
         (rows, the window, the groups) → answers: `window`, the groups, and the answer's own columns.
     columns : str
-        Those own columns with their types, as Flink declares them.
+        These columns with their types, in Flink's syntax.
     flink : str
-        A query in Flink SQL: `{windows}` stands for the table of windows, `{key}` for the key column of an answer, and
+        A query in Flink SQL, with `{windows}` for the table of windows, `{key}` for the key column of an answer, and
         `{groups}` for the columns by which rows are grouped.
     spark_panes, flink_panes : callable, str, optional
         The rows of each pane (of one slide) that can matter to a window, so that windows are evaluated over these
@@ -118,4 +118,4 @@ TOP_K = replace(
     flink_panes=f"""SELECT sensor, id, `value`, window_time AS event_time
         FROM ({_RANKED.format(groups="sensor, window_start, window_end")} FROM {{panes}}) WHERE place <= {K}""",
 )
-"""Top-k in the form that we found fastest, in Spark and in Flink: the k best of each pane first."""
+"""Top-k in the fastest form that we found, in Spark and in Flink: the k best of each pane first."""

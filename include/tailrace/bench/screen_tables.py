@@ -1,4 +1,4 @@
-"""Tables of a measurement on the terminal: ratios stand before the other figures, since they are the result."""
+"""Tables of a measurement on the terminal, with ratios before the other figures, since they are the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def print_tables(tables: Mapping[str, Sequence[Row]], wide: bool) -> None:
 
 
 def in_order(row: Row) -> list[str]:
-    """The columns of rows such as this one: settings, which precede the first figure, then ratios, then the rest."""
+    """Return the columns of rows like this one: settings, then ratios, then the rest."""
     figures = [column for column, value in row.items() if isinstance(value, float)]
     first = list(row).index(figures[0]) if figures else len(row)
     return sorted(row, key=lambda column: (list(row).index(column) >= first) * (1 if _RATIO in column else 2))

@@ -1,10 +1,10 @@
 """Side-by-side benchmark `tailrace bench`: ours on both engines, Spark's own windows, a pass-through, Flink's windows.
 
-Protocol: contestants are interleaved round by round, each in a process and a JVM of its own: ours as its users have it,
-Spark's own and Flink by their own defaults. The first round is dropped; the result is the median of the ratios round by
+Protocol: contestants are interleaved round by round, each in its own process and JVM: ours as its users have it,
+Spark's own and Flink with their defaults. The first round is dropped; the result is the median of the ratios round by
 round. The JVMs' starts are not counted. In the dropped round each answer of Spark, of Flink and of our local engine is
-looked up among ours on Spark. Warm is what comes after a contestant's start: for ours and Spark's own after the first
-batch; for Flink the time for which its job ran, without planning and the start of its cluster.
+looked up among ours on Spark. Warm means after a contestant's start: for ours and Spark's own after the first batch;
+for Flink the time of its job, without planning and the start of its cluster.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tailrace.bench.contestants import SPARKS_OWN, Pass, PassTimes, run_in, tail
 from tailrace.bench.flink import Flink, answers
 from tailrace.bench.flink_environment import FlinkEnvironment
 from tailrace.bench.meter import Cost, Meter
-from tailrace.bench.progress import Row, Tell
+from tailrace.bench.progress import Echo, Row
 from tailrace.bench.spark_peer import SparkPeer
 from tailrace.bench.workloads import Case, Workload, make_files
 from tailrace.spark.session import session
@@ -38,21 +38,21 @@ from tailrace.spark.session import session
 PARALLELISM = 2
 
 LOCAL = "local"
-"""Ours by the local engine."""
+"""Our local engine."""
 
 BASES = ("native", "flink")
-"""Contestants to which ratios are computed, where they take part."""
+"""Contestants relative to which ratios are computed, if they take part."""
 
 
 class Contestant(NamedTuple):
-    """Function that runs a pass, and factory of its meter, which leaves out the processes of other contestants."""
+    """Function that runs a pass, and factory of its meter, which excludes the processes of other contestants."""
 
     run: Pass
     meter: Callable[[], Meter]
 
 
 def bench(
-    rows: int, files: int, rounds: int, cases: list[Case], tell: Tell, flink_home: Path | None = None
+    rows: int, files: int, rounds: int, cases: list[Case], echo: Echo, flink_home: Path | None = None
 ) -> list[Row]:
     """Run all passes, and return a row for each; each is reported as it ends.
 
@@ -63,15 +63,15 @@ def bench(
     rounds : int
         Rounds that count, beside the dropped one.
     cases : list of Case
-        Cases; neighbours that differ only in the windows or in the question are measured on the same files.
+        Cases; consecutive ones that differ only in the windows or in the question are measured on the same files.
     flink_home : Path, optional
         Directory of Flink's environment, installed if missing; without it Flink takes no part.
     """
     results: list[Row] = []
     with (
         tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name,
-        _flink(flink_home, Path(name) / "flink", tell) as flink,
-        _sparks_own(Path(name) / "spark", tell) as sparks_own,
+        _flink(flink_home, Path(name) / "flink", echo) as flink,
+        _sparks_own(Path(name) / "spark", echo) as sparks_own,
         session("tailrace bench", PARALLELISM) as spark,
     ):
         contestants = _contestants(sparks_own, flink)
@@ -83,37 +83,37 @@ def bench(
                 flink.lay_out(paths, PARALLELISM)
             for case in group_cases:
                 workload = Workload(case, row_count, paths, bound)
-                tell(f"{case.name}: {row_count:,} rows, {sensors:,} sensors, {file_count} batches, slack {bound} ms")
+                echo(f"{case.name}: {row_count:,} rows, {sensors:,} sensors, {file_count} batches, slack {bound} ms")
                 for number in range(rounds + 1):
                     out = Path(name) / f"{cases.index(case)}-{number}"  # a new one: Spark may still write to an old one
                     for contestant, (run, meter) in contestants.items():
                         with meter() as pass_meter:
                             pace = run(spark, workload, out / contestant, PARALLELISM)
-                        results.append(_row(workload, contestant, number, pace, pass_meter.cost, tell))
+                        results.append(_row(workload, contestant, number, pace, pass_meter.cost, echo))
                     if number == 0:
-                        _compare(out, tell)
+                        _compare(out, echo)
                     shutil.rmtree(out, ignore_errors=True)
     return results
 
 
 @contextmanager
-def _flink(home: Path | None, directory: Path, tell: Tell) -> Iterator[Flink | None]:
+def _flink(home: Path | None, directory: Path, echo: Echo) -> Iterator[Flink | None]:
     if home is None:
         yield None
         return
     environment = FlinkEnvironment(home)
-    environment.make(tell)
+    environment.make(echo)
     with Flink(environment, directory) as flink:
         yield flink
 
 
 @contextmanager
-def _sparks_own(directory: Path, tell: Tell) -> Iterator[dict[str, SparkPeer]]:
-    """Start a process for each of Spark's own contestants, and tell the options of its JVM."""
+def _sparks_own(directory: Path, echo: Echo) -> Iterator[dict[str, SparkPeer]]:
+    """Start a process for each of Spark's own contestants, and report the options of its JVM."""
     with ExitStack() as running:
         peers = {name: running.enter_context(SparkPeer(name, directory, PARALLELISM)) for name in SPARKS_OWN}
         for name, peer in peers.items():
-            tell(f"{name}: a JVM of its own, {' '.join(peer.jvm_options)}")
+            echo(f"{name}: a JVM of its own, {' '.join(peer.jvm_options)}")
         yield peers
 
 
@@ -127,29 +127,29 @@ def _contestants(sparks_own: Mapping[str, SparkPeer], flink: Flink | None) -> di
     return contestants | ({} if flink is None else {"flink": Contestant(flink.run, partial(Meter, of=flink.pid))})
 
 
-def _row(workload: Workload, contestant: str, number: int, pace: PassTimes, cost: Cost, tell: Tell) -> Row:
+def _row(workload: Workload, contestant: str, number: int, pace: PassTimes, cost: Cost, echo: Echo) -> Row:
     row = {"case": workload.case.name, "contestant": contestant, "round": number, "rows": workload.rows} | asdict(cost)
     row |= {"whole_rows_s": workload.rows / cost.seconds, "warm_rows_s": pace.warm_rows / pace.warm_s}
     row |= {
         "cpu_us_a_row": 1e6 * cost.cpu_s / workload.rows,
         "batch_s": [round(seconds, 3) for seconds in pace.batch_s],
     }
-    tell(
+    echo(
         f"  {f'round {number}' if number else 'dropped'} {contestant:<12} {row['whole_rows_s']:>10,.0f} rows/s"
         f"  warm {row['warm_rows_s']:>10,.0f}  CPU {row['cpu_us_a_row']:.2f} µs/row"
     )
     return row
 
 
-def _compare(out: Path, tell: Tell) -> None:
+def _compare(out: Path, echo: Echo) -> None:
     """Check that each answer of the others is among ours on Spark.
 
     Raises
     ------
     RuntimeError
-        When one of them is not ours, or there are none.
+        When one of them is not among ours, or there are none.
     """
-    ours, native = (_read(out / place / "results") for place in ("tailrace/bench", "native"))
+    ours, native = (_read(out / folder / "results") for folder in ("tailrace/bench", "native"))
     local = _read(out / LOCAL / "bench" / "results").reindex(columns=native.columns)
     theirs = {"Spark": native, "The local engine": local}
     if (out / "flink").exists():
@@ -160,7 +160,7 @@ def _compare(out: Path, tell: Tell) -> None:
         count = unlike(frame, ours)
         if count:
             raise RuntimeError(f"{count} of {len(frame)} answers of {name}'s windows are not ours")
-        tell(f"  {len(frame):,} answers of {name}'s were looked up among our {len(ours):,}")
+        echo(f"  {len(frame):,} answers of {name}'s were looked up among our {len(ours):,}")
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -169,7 +169,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def unlike(theirs: pd.DataFrame, ours: pd.DataFrame) -> int:
-    """Count their answers that are not among ours, or have another value there."""
+    """Count their answers that are not among ours, or have a different value."""
     keys = [*WINDOW.columns, *({"rank"} & set(theirs))]
     merged = theirs.merge(ours, on=keys, how="left", suffixes=("", "_ours"))
     is_same = np.ones(len(merged), bool)
@@ -179,7 +179,7 @@ def unlike(theirs: pd.DataFrame, ours: pd.DataFrame) -> int:
 
 
 def summary(results: list[Row]) -> list[Row]:
-    """Return medians over the rounds that count, and medians of the ratios to each of `BASES` round by round."""
+    """Return medians over the rounds that count, and medians of the ratios to each of `BASES`, round by round."""
     rows: list[Row] = []
     measures = ("whole_rows_s", "warm_rows_s", "cpu_us_a_row", "driver_mib", "jvm_mib", "workers_mib")
     for case in dict.fromkeys(row["case"] for row in results):

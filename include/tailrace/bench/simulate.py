@@ -1,6 +1,6 @@
-"""Simulation of a query over a stream in memory, for experiments to which Spark would add nothing.
+"""Simulation of a query over a stream in memory, for experiments that do not need Spark.
 
-Pipeline, clock and kind are those that run in Spark, in `LocalEngine`. There is one task, so the answers come in one
+Pipeline, clock and kind are the same as in Spark, in `LocalEngine`. There is one task, so that the answers have one
 order, and one batch, since no answer depends on how the stream is cut.
 """
 
@@ -39,7 +39,7 @@ class RecordedStream:
 
     @staticmethod
     def of(query: Query, table: pa.Table) -> RecordedStream:
-        """Read a table in order of arrival, as the query does.
+        """Read a table in order of arrival, like the query.
 
         Raises
         ------
@@ -61,7 +61,7 @@ class RecordedStream:
         return np.asarray(self.tuples.column(name))
 
     def first(self, n: int) -> RecordedStream:
-        """The first n tuples."""
+        """Return the first n tuples."""
         return RecordedStream(self.table.slice(0, n), self.tuples.slice(0, n))
 
 
@@ -72,7 +72,7 @@ class Simulated:
     Attributes
     ----------
     frontier : Frontier
-        The frontier (the watermark) at each tick, and once more where it closes all windows.
+        The frontier (the watermark) at each tick, and once more at the end, where it closes all windows.
     exact, answers : DataFrame
         The exact answers of all windows that hold a tuple, and the streamed answers; the latter with `k_ms` and
         `closed` (the end of the tick at which the window closed; ms).
@@ -133,7 +133,7 @@ def simulate(query: Query, stream: RecordedStream, later_settings: Iterable[tupl
 
 
 def _source(query: Query, table: pa.Table) -> tuple[Pipeline, list[Segment]]:
-    """The pipeline of one task that reads a table, and the log, which is one segment."""
+    """Return the pipeline of one task that reads a table, and the log, which is one segment."""
     stream, memory = query.stream[0], MemoryFormat({"stream": table})
     return replace(pipeline_in_memory(query, {stream: memory}), tasks=1), memory.segments(stream)
 

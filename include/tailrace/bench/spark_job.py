@@ -1,8 +1,8 @@
 """Program of a contestant on Spark, as a process that spark_peer.py starts; nothing imports it.
 
-Each line of standard input is a job as JSON. The first one has `settings`, those of the session; the answer has
-`jvm_options`, those with which its JVM runs. The others have `function`, its module and its name, which is called with
-the session and `arguments`; what it returns is the answer. The session lives to the end of the input.
+Each line of standard input is a job as JSON. The first one has the session's `settings`; the answer has its JVM's
+`jvm_options`. The others have `function`, its module and its name, which is called with the session and `arguments`;
+its result is the answer. The session lives to the end of the input.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def start(settings: dict[str, str]) -> SparkSession:
 
 
 def jvm_options(spark: SparkSession) -> list[str]:
-    """Return the options of the session's JVM that may bear on its speed, as the JVM itself has them."""
+    """Return the options of the session's JVM that may affect its speed, as reported by the JVM."""
     java: Any = spark.sparkContext._jvm
     options = java.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
     return [str(option) for option in options if str(option).startswith("-X")]

@@ -1,7 +1,7 @@
-"""A contestant on Spark as Spark is by default: in a process, a session and a JVM of its own.
+"""A contestant on Spark with Spark's defaults, in its own process, session and JVM.
 
-The session of our queries has settings of ours, down to the JVM's compiler and collector, which suit a JVM that passes
-rows on. A contestant that computes in the JVM would pay for them.
+The session of our queries has our own settings, down to the JVM's compiler and collector, which suit a JVM that only
+passes on rows. They would slow down a contestant that computes in the JVM.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import Any, Self
 from tailrace.bench.peer_process import PeerProcess
 
 _LOOPBACK = "127.0.0.1"
-# What our sessions leave in the environment of this process, by which the JVM would start as ours does.
+# Variables that our sessions leave in this process's environment, with which the JVM would start like ours.
 _OURS = ("PYSPARK_DRIVER_PYTHON", "SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS")
 
 
 class SparkPeer(PeerProcess):
-    """Spark in a process of its own, whose session lives from the first call to the last.
+    """Spark in a separate process, whose session lives from the first call to the last.
 
     Parameters
     ----------
     name : str
-        The contestant's.
+        The contestant's name.
     directory : Path
         Directory of its log.
     cores : int
-        The number of its shuffle partitions, as of our tasks: its default of 200 is for clusters.
+        The number of its shuffle partitions, like our tasks; the default of 200 is for clusters.
     jars : sequence of Path
-        Jars beside those that PySpark has.
+        Jars in addition to PySpark's.
     """
 
     def __init__(self, name: str, directory: Path, cores: int, jars: Sequence[Path] = ()) -> None:
@@ -49,12 +49,12 @@ class SparkPeer(PeerProcess):
         return self
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function of a module with the session and arguments that JSON can hold; return its answer."""
+        """Call a function of a module with the session and JSON arguments; return its answer."""
         return self.submit({"function": f"{function.__module__}:{function.__name__}", "arguments": arguments})
 
 
 def settings(cores: int, jars: Sequence[Path] = ()) -> dict[str, str]:
-    """Return the settings of the session: Spark's defaults but for its address, its heap (as ours) and silence."""
+    """Return the settings of the session: Spark's defaults except for its address, its heap (like ours) and silence."""
     return {
         "spark.master": "local[*]",
         "spark.driver.bindAddress": _LOOPBACK,
@@ -69,6 +69,6 @@ def settings(cores: int, jars: Sequence[Path] = ()) -> dict[str, str]:
 
 
 def variables() -> dict[str, str]:
-    """Return the environment of the process: this one's, without what makes a JVM start as ours does."""
+    """Return the environment of the process: this one's, without variables that make a JVM start like ours."""
     inherited = {name: value for name, value in os.environ.items() if name not in _OURS}
     return inherited | {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": sys.executable}

@@ -77,19 +77,19 @@ class Workload:
 
     @property
     def source(self) -> dict[str, str]:
-        """The source of the query's stream, as it is declared."""
+        """The declared source of the query's stream."""
         return {"format": "parquet", "path": str(self.directory)}
 
     def as_json(self) -> dict[str, Any]:
-        """Return the workload as values that JSON can hold, for a contestant in another process."""
+        """Return the workload as JSON values, for a contestant in another process."""
         places = ((system, cases.index(self.case)) for system, cases in CASES.items() if self.case in cases)
         return vars(self) | {"case": next(places), "files": [str(file) for file in self.files]}
 
     @classmethod
     def of_json(cls, values: dict[str, Any]) -> Self:
-        """Return the workload that `as_json` gave."""
-        system, place = values["case"]
-        return cls(**values | {"case": CASES[system][place], "files": [Path(file) for file in values["files"]]})
+        """Restore the workload from the result of `as_json`."""
+        system, case_name = values["case"]
+        return cls(**values | {"case": CASES[system][case_name], "files": [Path(file) for file in values["files"]]})
 
     def query(self, parallelism: int) -> Query:
         """Return the workload as a declared query."""

@@ -1,1 +1,1 @@
-"""Calibration of the cache duration: the accuracy that each one gives, and the search for the smallest sufficient."""
+"""Calibration of the cache duration: the accuracy of each duration, and the search for the smallest sufficient one."""

@@ -1,27 +1,38 @@
-"""The calibration of the cache duration: proposes the slack K (allowed lateness) that sufficed in history. No Spark."""
+"""The calibration of the cache duration: it proposes the slack K (allowed lateness) that sufficed in history.
+
+It needs no Spark.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow.dataset as ds
 
 from tailrace.answers.model import ShortestWait
+from tailrace.calibration.acceptance import proposal_of, require_proposable
 from tailrace.calibration.calibration_input import MOST_ROWS, LoggedHistory
+from tailrace.calibration.direct import DirectCalibration
 from tailrace.calibration.measure import Accuracies
+from tailrace.calibration.recent_losses import AggregateLosses, PairLosses
 from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import Measurement, NotReady, RecentWindows
-from tailrace.calibration.report import CalibrationReport, MeasuredDuration
+from tailrace.calibration.recent_winners import RecentWinners
+from tailrace.calibration.report import Basis, CalibrationReport, MeasuredDuration
+from tailrace.calibration.report_of_estimate import report_of_estimate
 from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.engine.pipeline import Pipeline
-from tailrace.ground.errors import Problem, refuse
+from tailrace.ground.errors import Problem
+from tailrace.kind.capabilities import ComposedOfTuples
 from tailrace.kind.protocol import WindowedKind, windowed
-from tailrace.query.query import Query, require_late_tuples
+from tailrace.query.calibration_section import CostSection
+from tailrace.query.late_tuples import require_late_tuples
+from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
@@ -36,8 +47,9 @@ _MAX_ROUNDS = 60  # of a survey; the search ends in fewer
 def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> CalibrationReport:
     """Measure accuracy over the newest windows of history, and propose the K that follows.
 
-    With policy `cache_duration` this is one step of its search, from where the last one ended. Any other policy takes
-    no proposal; a dry run surveys the accuracy that each K would have given, from 0 to the smallest that keeps 0.95.
+    With policy `cache_duration` its method says how: K follows directly, or by one step of a search that continues from
+    the last one. Any other policy accepts no proposal; a dry run estimates K for an accuracy of 0.95, or surveys the
+    accuracy of each K from 0 to the smallest that keeps it.
 
     Parameters
     ----------
@@ -47,39 +59,23 @@ def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> Cali
     Raises
     ------
     Refused
-        When the policy takes no proposal, another calibration is running, or there is too little history yet
+        When the policy accepts no proposal, another calibration is running, or there is too little history yet
         (`NotReady`): the query never ran here, or fewer windows than required are complete.
     """
     require_late_tuples(query)
     layout, policy = Layout.of(warehouse, query.name), query.policy
-    if not isinstance(policy, CacheDuration) and not dry_run:
-        remedy = "--dry-run, which shows what each K would give; or policy: cache_duration, which takes a proposal"
-        raise refuse("disorder.policy", f"{policy.policy} takes no proposal", remedy)
+    if not dry_run:
+        require_proposable(policy)
     run = _calibration_run(query, layout)
     if not isinstance(policy, CacheDuration):
-        return run.survey(CacheDuration(policy="cache_duration"))
+        return run.dry_run_of(CacheDuration(policy="cache_duration"))
     proposals = Proposals(layout)
     if dry_run:
-        return run.step(policy, proposals.newest(policy))
+        return run.calibrate(policy, proposals.newest(policy))
     with layout.lock("calibration") as require_held:
-        report = run.step(policy, proposals.newest(policy), proposed=True)
-        interval = report.next_interval
+        report = run.calibrate(policy, proposals.newest(policy), proposed=True)
         require_held()
-        proposals.add(
-            Proposal(
-                int(datetime.now(UTC).timestamp() * 1000),
-                policy.model_dump_json(),
-                policy.waiting(interval.k_ms).model_dump_json(),
-                interval.k_ms,
-                interval.lower_ms,
-                interval.upper_ms,
-                tuple((row.duration_ms, row.accuracy) for row in report.measurements),
-                report.windows,
-                report.accuracy,
-                run.until,
-                report.evidence,
-            )
-        )
+        proposals.add(proposal_of(report, policy))
         return report
 
 
@@ -99,25 +95,72 @@ class _RecentAnswers:
 
 
 @dataclass(frozen=True)
+class _DirectCalibrations:
+    """The direct calibration of each kind of answers (`answers.model.WaysToMeasure`)."""
+
+    kind: WindowedKind
+    histories: tuple[LoggedHistory, ...]
+    policy: CacheDuration
+    query: Query
+
+    def by_windows(self) -> DirectCalibration[Any]:
+        if isinstance(self.kind, ComposedOfTuples):
+            return RecentWinners(*self._of_one, prices=self._prices)
+        return AggregateLosses(*self._of_one, prices=self._prices)
+
+    def by_shortest_waits(self, shortest_wait: ShortestWait) -> DirectCalibration[Any]:
+        return PairLosses(self.kind, self.histories, self.policy, self.query.tick_ms, shortest_wait)
+
+    @property
+    def _of_one(self) -> tuple[WindowedKind, LoggedHistory, CacheDuration, int]:
+        return self.kind, self.histories[0], self.policy, self.query.tick_ms
+
+    @property
+    def _prices(self) -> CostSection | None:
+        return self.query.calibration.cost
+
+
+@dataclass(frozen=True)
 class _CalibrationRun:
-    """The logs of a query's streams up to the point of arrival time `until`, and the K in force then."""
+    """The logs of a query's streams, the measured answers, and the K in force then."""
 
     query: Query
     pipeline: Pipeline
     logs: tuple[Log, ...]
-    until: int
+    basis: Basis
     k_ms: int | None
 
-    def step(self, policy: CacheDuration, last: Proposal | None, proposed: bool = False) -> CalibrationReport:
-        """One step of the policy's search, from the last proposal or from the start."""
+    def calibrate(self, policy: CacheDuration, last: Proposal | None, proposed: bool = False) -> CalibrationReport:
+        """Propose K by the policy's method, after the last proposal, if there is one."""
+        is_direct = self._is_direct(policy)
+        report = self._estimate(policy, proposed) if is_direct else self._step(policy, last, proposed)
+        return replace(report, basis=replace(self.basis, previous=None if last is None else last.made_at))
+
+    def dry_run_of(self, policy: CacheDuration) -> CalibrationReport:
+        """Find the K that the policy would reach if every proposal were accepted."""
+        return self._estimate(policy, None) if self._is_direct(policy) else self._survey(policy)
+
+    def _is_direct(self, policy: CacheDuration) -> bool:
+        is_default = policy.method is None and self.query.answers_are_tuples
+        return is_default or policy.method == "two_scales"
+
+    def _estimate(self, policy: CacheDuration, proposed: bool | None) -> CalibrationReport:
+        """Estimate K from the losses of the newest windows."""
+        kind = windowed(self.pipeline.kind)
+        ways = _DirectCalibrations(kind, self._histories(kind), policy, self.query)
+        estimated = kind.answers.measure(ways).estimate(self.k_ms)
+        return report_of_estimate(estimated, policy.accuracy, self.k_ms, proposed, self.basis)
+
+    def _step(self, policy: CacheDuration, last: Proposal | None, proposed: bool) -> CalibrationReport:
+        """Run one step of the policy's search, from the last proposal or from the start."""
         search = self._search(policy)
         interval = search.start(policy.k_ms) if last is None else Bracket(last.lower_ms, last.upper_ms, last.k_ms)
         result = self._recent(policy).measure(search.durations(interval))
         next_interval = search.next(interval, result.measured.accuracy, result.measured.error, result.longest_ms)
         return self._report(policy, [result], interval, next_interval, proposed)
 
-    def survey(self, policy: CacheDuration) -> CalibrationReport:
-        """The whole search over the same history: from 0 until the interval stays, or as far as history reaches."""
+    def _survey(self, policy: CacheDuration) -> CalibrationReport:
+        """Run the whole search over the same history, from 0 until the interval is stable or history is exhausted."""
         search, recent = self._search(policy), self._recent(policy)
         interval = previous = search.start(0)
         results: list[Measurement] = []
@@ -137,14 +180,16 @@ class _CalibrationRun:
         return self._report(policy, results, previous, interval, None)
 
     def _search(self, policy: CacheDuration) -> SlackSearch:
-        return SlackSearch.of(policy, self.query.tick_ms)
+        return SlackSearch.of(policy, self.query.tick_ms, doubling=policy.method != "paper")
 
     def _recent(self, policy: CacheDuration) -> RecentWindows | RecentPairs:
         kind = windowed(self.pipeline.kind)
+        return kind.answers.measure(_RecentAnswers(kind, self._histories(kind), policy))
+
+    def _histories(self, kind: WindowedKind) -> tuple[LoggedHistory, ...]:
         most = MOST_ROWS // kind.row_weight
         sides = zip(self.pipeline.readers, self.logs, strict=True)
-        histories = tuple(LoggedHistory(reader, log, most) for reader, log in sides)
-        return kind.answers.measure(_RecentAnswers(kind, histories, policy))
+        return tuple(LoggedHistory(reader, log, most) for reader, log in sides)
 
     def _report(
         self,
@@ -154,13 +199,13 @@ class _CalibrationRun:
         next_interval: Bracket,
         proposed: bool | None,
     ) -> CalibrationReport:
-        """The report of some measurements; of a duration that was measured more than once the last time counts."""
+        """Return the report of some measurements; of a duration's several measurements the last one counts."""
         last = results[-1]
         row_of = {row.duration_ms: row for result in results for row in _measured_durations(result.measured)}
         windows = (len(last.measured.ends), int(last.measured.ends[-1]))
         rows = tuple(row_of[duration] for duration in sorted(row_of))
         return CalibrationReport(
-            rows, policy.accuracy, *windows, self.k_ms, interval, next_interval, last.longest_ms, proposed
+            rows, policy.accuracy, *windows, self.k_ms, interval, next_interval, last.longest_ms, proposed, self.basis
         )
 
 
@@ -182,8 +227,9 @@ def _calibration_run(query: Query, layout: Layout) -> _CalibrationRun:
     last = tables.greatest("metrics", "batch")
     k_ms = tables.read("metrics", ["k_ms"], ds.field("batch") == last).column("k_ms").to_pylist()
     logs = tuple(Log.read(reader, tables, progress.until) for reader in pipeline.readers)
-    if any(log.segments.empty for log in logs):
+    if not all(log.segments.num_rows for log in logs):
         raise NotReady(
             [Problem(str(layout.home), "no tuple has been accepted yet", "to calibrate when there are some")]
         )
-    return _CalibrationRun(query, pipeline, logs, progress.until, max(k_ms, default=None))
+    basis = Basis(query.name, manifest.id, query.policy.model_dump_json(), None, progress.until)
+    return _CalibrationRun(query, pipeline, logs, basis, max(k_ms, default=None))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_windows import RecentTuples
@@ -16,17 +17,17 @@ from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.storage.log import ORDER, Log
 
 MOST_ROWS = 5_000_000
-"""The default limit of rows: so many plain ones fit into this process, with room to spare."""
+"""The default limit of rows, which as plain rows easily fit into this process."""
 
 
 @dataclass(frozen=True)
 class LoggedHistory:
-    """The history in a log that holds at least one segment.
+    """The history in a log with at least one segment.
 
     Attributes
     ----------
     most_rows : int
-        The limit of rows; a calibration that has to read more is refused.
+        The limit of rows; a calibration that needs more is refused.
     """
 
     reader: StreamReader
@@ -34,9 +35,13 @@ class LoggedHistory:
     most_rows: int = MOST_ROWS
 
     def span(self) -> tuple[int, int]:
-        """The earliest and the newest event time, in ms."""
+        """Return the earliest and the newest event time, in ms."""
         segments = self.log.segments
-        return int(segments["min_event"].min()), int(segments["max_event"].max())
+        return pc.min(segments["min_event"]).as_py(), pc.max(segments["max_event"]).as_py()
+
+    def is_readable(self, low: int) -> bool:
+        """Whether the tuples from an event time on (ms) lie within at most `most_rows` rows."""
+        return _rows(self._log_since(low)) <= self.most_rows
 
     def since(self, low: int) -> RecentTuples:
         """Read the tuples from an event time on, in ms, without repeats.
@@ -46,9 +51,8 @@ class LoggedHistory:
         Refused
             When they lie within more than `most_rows` rows.
         """
-        log = self.log.of_events((np.array([low]), np.array([AFTER_ALL])))
-        pieces, reader = log.pieces(), log.reader()
-        rows = sum(piece.rows for piece in pieces)
+        log = self._log_since(low)
+        pieces, reader, rows = log.pieces(), log.reader(), _rows(log)
         if rows > self.most_rows:
             fault = f"what is to be measured lies within {rows:,} rows, more than the {self.most_rows:,} it reads"
             raise refuse("calibration", fault, "fewer windows, by a smaller `queries` beside disorder.policy")
@@ -59,6 +63,13 @@ class LoggedHistory:
         counted = self.reader.columns.counted_events(event, arrival)
         course, tuples = EventTimeCourse.of(tick[recent], counted[recent]), arrivals.filter(pa.array(recent))
         in_course = tick >= course.tick[0] if recent.any() else recent
-        is_first = deduplication.first_arrivals(tuples, arrivals.filter(pa.array(~recent)).select(ORDER))
+        counts = deduplication.counted(tuples, arrivals.filter(pa.array(~recent)).select(ORDER))
         delays = course.delays(tick[in_course], event[in_course])
-        return RecentTuples(low, tuples.filter(pa.array(is_first)), course, delays)
+        return RecentTuples(low, tuples.filter(pa.array(counts)), course, delays)
+
+    def _log_since(self, low: int) -> Log:
+        return self.log.of_events((np.array([low]), np.array([AFTER_ALL])))
+
+
+def _rows(log: Log) -> int:
+    return sum(piece.rows for piece in log.pieces())

@@ -1,8 +1,9 @@
 """The accuracy that answers would have had under each of some cache durations, measured over history.
 
-With K = d a window holds what had arrived when t_max ≥ end + d. The stream's own operator gives that: it is stepped
-once over history with a frontier (the watermark) of constant slack K (allowed lateness). `Kind.evaluate` gives the
-exact answers, `column_errors` compares the two. Repeats are removed from both beforehand: no wait would remove them.
+With K = d a window holds what had arrived when t_max ≥ end + d. The stream's own operator computes these answers: it is
+stepped once over history with a frontier (the watermark) of constant slack K (allowed lateness). `Kind.evaluate`
+computes the exact answers, and `column_errors` compares the two. Repeats are removed from both beforehand, as no wait
+would remove them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class EventTimeCourse:
     Attributes
     ----------
     tick, t_max : ndarray, shape (n,)
-        The ticks, strictly increasing; and t_max at the end of each, in ms, never falling.
+        The ticks, strictly increasing, and t_max at the end of each, in ms, never decreasing.
     """
 
     tick: Ints
@@ -45,9 +46,9 @@ class EventTimeCourse:
 
     @staticmethod
     def of(tick: Ints, event_ms: Ints) -> EventTimeCourse:
-        """Return the course over tuples in any order, of these ticks and event times, shape (m,).
+        """Build the course over tuples in any order, given their ticks and event times, shape (m,).
 
-        The caller has cut the event times that are too far ahead of their arrival, as for `Clock`.
+        The caller has limited event times that are too far ahead of their arrival, as for `Clock`.
         """
         order = np.argsort(tick, kind="stable")
         tick, event_ms = tick[order], event_ms[order]
@@ -63,12 +64,17 @@ class EventTimeCourse:
     def delays(self, tick: Ints, event_ms: Ints) -> Ints:
         """Return the delays t_max − event_time of tuples, shape (m,), none of which came before the first tick.
 
-        That of a tuple ahead of t_max is 0.
+        The delay of a tuple ahead of t_max is 0.
         """
         return np.asarray(np.maximum(self.t_max[np.searchsorted(self.tick, tick, side="right") - 1] - event_ms, 0))
 
+    def before(self, tick: Ints) -> Ints:
+        """Return t_max before each tick, in ms; `BEFORE_ALL` before the first one."""
+        t_max = np.append(BEFORE_ALL, self.t_max)
+        return np.asarray(t_max[np.searchsorted(self.tick, tick, side="left")])
+
     def under(self, k_ms: int) -> Frontier:
-        """The frontier with a constant K, over the same ticks."""
+        """Return the frontier with a constant K, over the same ticks."""
         constant = np.full(len(self.tick), k_ms, np.int64)
         return Frontier(
             BEFORE_ALL, self.tick, self.tick, self.t_max, constant, self.t_max - k_ms, np.ones_like(constant)
@@ -88,10 +94,10 @@ class Accuracies:
     quality : ndarray, shape (m, n)
         The quality of each window's answers, in [0, 1]; 1 where they are exact.
     columns : tuple of str
-        Of answers with several columns that are to be accurate, the least accurate with each duration: `quality` is of
-        that; empty where answers have no more than one.
+        For answers with several columns that must be accurate, the least accurate one with each duration, which
+        `quality` measures; empty where answers have at most one.
     overlap : LossOverlap
-        By the delays of the tuples.
+        The overlap, from the tuples' delays.
     """
 
     windows: Windows
@@ -113,16 +119,16 @@ class Accuracies:
 
 
 def settling_ms(delays: Ints, longest_wait_ms: int, accuracy: float) -> int:
-    """The time after its end at which a window counts as complete, in ms.
+    """Return the time after its end at which a window counts as complete, in ms.
 
-    Tuples that are still to come for a window are missing from its exact answer, and make it seem more accurate than it
-    is. So a window is left out until the longest wait that is measured has passed, and until all its tuples were there
-    but for a tenth of the share that the accuracy leaves, (1 − accuracy) / 10, by the delays of all that arrived.
+    Tuples still to come are missing from a window's exact answer, which makes the streamed one seem too accurate. So a
+    window is left out until the longest measured wait has passed, and until the missing share of its tuples, by the
+    delays so far, is at most a tenth of the allowed one, (1 − accuracy) / 10.
 
     Parameters
     ----------
     delays : ndarray, shape (n,), n ≥ 1
-        Of the tuples that arrived, in ms.
+        The delays of the tuples so far, in ms.
     """
     return max(longest_wait_ms, int(np.quantile(delays, 1 - (1 - accuracy) / 10, method="higher")))
 
@@ -139,21 +145,21 @@ def measure(
 ) -> Accuracies:
     """Measure the accuracy of durations over the last n windows among the exact answers.
 
-    Each column of answers that is to be accurate is measured by itself, and the least accurate one counts.
+    Each column of answers that must be accurate is measured separately, and the least accurate one counts.
 
     Parameters
     ----------
     parts : record batches
-        The final content of the windows in any order, as `combined` takes it, with a tick of `course` for each
-        tuple. The tuples of a key are in one part.
+        The final content of the windows in any order, for `combined`, with a tick of `course` for each tuple. The
+        tuples of a key are in one part.
     durations : ndarray, shape (m,)
         In ms.
     exact : Table
         The exact answers of at least n windows, all of which t_max has passed by the longest duration.
     delays : ndarray
-        Of the tuples, in ms.
+        The delays of the tuples, in ms.
     of : sequence of str, optional
-        The columns of answers that are to be accurate, see `promised_columns`.
+        The columns of answers that must be accurate, see `promised_columns`.
     """
     horizon = kind.answers.horizon
     ends = np.unique(horizon(exact))[-n:]
@@ -169,13 +175,13 @@ def measure(
     promised = promised_columns(kind, of)
     by_column = np.array([_quality_by_window(kind, table, expected, ends, promised) for table in tables])
     least = by_column.mean(axis=2).argmin(axis=1)
-    columns = tuple(promised[place] for place in least) if len(promised) > 1 else ()
+    columns = tuple(promised[index] for index in least) if len(promised) > 1 else ()
     quality = by_column[np.arange(len(least)), least]
     return Accuracies(kind.windows, durations, ends, quality, LossOverlap.of(delays), columns)
 
 
 def _of_windows(answers: Any, horizon: Horizon, ends: Ints) -> Any:
-    """The answers of the windows with these ends."""
+    """Return the answers of the windows with these ends."""
     return answers.filter(pa.array(np.isin(horizon(answers), ends)))
 
 

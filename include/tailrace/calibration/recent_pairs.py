@@ -1,8 +1,9 @@
 """The newest exact pairs of a join's history, over which a calibration measures the recall of durations.
 
 With K = d a pair is found if the first of its tuples is still stored when the later one comes: if they come in one
-tick, or if the first one's event time is at least t_max − d before that tick, less the reach. So each exact pair tells
-the shortest duration that finds it, and one pass over history measures all durations. Idleness is left out of t_max.
+tick, or if the first one's event time is at least t_max − d before that tick, less the reach. So each exact pair
+determines the shortest duration that finds it, and one pass over history measures all durations. Idle streams are
+ignored in t_max.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from tailrace.calibration.measure import Accuracies, settling_ms
 from tailrace.calibration.recent_windows import History, Measurement, RecentTuples, not_ready
 from tailrace.calibration.standard_error import LossOverlap
 from tailrace.ground.columns import Floats, Ints, unify
-from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.kind.protocol import WindowedKind
 
 
@@ -29,11 +29,11 @@ class _MeasuredPairs:
     Attributes
     ----------
     low, until : int
-        That point, and the least of the streams' t_max; in ms.
+        This point, and the least of the streams' t_max; in ms.
     end, needed : ndarray, shape (n,)
         The end of each pair's stretch, and the shortest duration that finds it; in ms.
     delays : ndarray
-        Of all tuples of both streams that came since, in ms.
+        The delays of all tuples of both streams since then, in ms.
     """
 
     low: int
@@ -46,16 +46,16 @@ class _MeasuredPairs:
 class RecentPairs:
     """Measures the recall of durations over the newest n stretches of event time that have pairs.
 
-    A stretch is as long as the reach of the join; a pair is in that of its later event time.
+    A stretch is as long as the reach of the join; a pair belongs to the stretch of its later event time.
 
     Parameters
     ----------
     sides : pair of History
-        Of the left and the right stream.
+        The left and the right stream.
     accuracy : float
-        The recall to keep, on which it depends when a stretch counts as complete.
+        The recall to keep, which also determines when a stretch counts as complete.
     shortest_wait : callable
-        Gives the shortest slack K with which the stream gives each pair, see `PairAnswers.shortest_wait`.
+        Returns the shortest slack K with which the stream finds each pair, see `PairAnswers.shortest_wait`.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class RecentPairs:
         NotReady
             When there are fewer than n complete stretches.
         Refused
-            When history refuses to be read, as too many rows.
+            When history is refused, such as for too many rows.
         """
         size, longest_wait = self.kind.windows.size_ms, int(durations[-1])
         spans = [side.span() for side in self.sides]
@@ -97,40 +97,43 @@ class RecentPairs:
         )
 
     def _since(self, low: int) -> _MeasuredPairs:
-        """The pairs from an event time on; of an earlier one, if these are there already."""
+        """Return the pairs from an event time on, or from an earlier one if these are cached."""
         if self._measured is None or self._measured.low > low:
             recent = [side.since(low) for side in self.sides]
-            end, needed = self._needed(recent, self.kind.windows.size_ms)
+            end, needed, _ = exact_pairs(self.kind, recent, self._shortest_wait)
             delays = np.concatenate([side.delays for side in recent])
             self._measured = _MeasuredPairs(low, min(side.course.last for side in recent), end, needed, delays)
         return self._measured
 
-    def _needed(self, recent: Sequence[RecentTuples], size: int) -> tuple[Ints, Ints]:
-        """Return the end of each exact pair's stretch, and the shortest duration that finds it; in ms."""
-        pairs = self.kind.evaluate(*(side.tuples for side in recent))
-        times = np.array([np.asarray(pairs.column(f"{side}_time")) for side in ("left", "right")])
-        ids = (pairs.column(name) for name in ("left_id", "right_id"))
-        came = np.array([_came(side, names) for side, names in zip(recent, ids, strict=True)])
-        needed = self._shortest_wait(pairs, came, np.array([_t_max_before(recent, tick) for tick in came]))
-        return (times.max(axis=0) // size + 1) * size, needed
+
+def exact_pairs(
+    kind: WindowedKind, recent: Sequence[RecentTuples], shortest_wait: ShortestWait
+) -> tuple[Ints, Ints, Ints]:
+    """Return, for each exact pair of two streams, its stretch's end, the shortest wait that finds it, and t_max.
+
+    All are in ms; t_max is as it was before the tick of the later tuple.
+    """
+    size = kind.windows.size_ms
+    pairs = kind.evaluate(*(side.tuples for side in recent))
+    times = np.array([np.asarray(pairs.column(f"{side}_time")) for side in ("left", "right")])
+    ids = (pairs.column(name) for name in ("left_id", "right_id"))
+    came = np.array([_came(side, names) for side, names in zip(recent, ids, strict=True)])
+    t_max = np.array([_t_max_before(recent, tick) for tick in came])
+    return (times.max(axis=0) // size + 1) * size, shortest_wait(pairs, came, t_max), t_max.max(axis=0)
 
 
 def _recall(stretch: Ints, needed: Ints, durations: Ints) -> Floats:
-    """The share of the pairs of each stretch that each duration finds, shape (m, n)."""
+    """Return the share of the pairs of each stretch that each duration finds, shape (m, n)."""
     total = np.bincount(stretch)
     return np.array([np.bincount(stretch, needed <= duration, len(total)) / total for duration in durations])
 
 
 def _came(side: RecentTuples, ids: pa.Array) -> Ints:
-    """The tick in which the tuple with each id came; ids of tuples are unique."""
-    _, (_, place) = unify([side.tuples.column("id"), ids])
-    return np.asarray(side.tuples.column("tick"))[place]
+    """Return the tick in which the tuple with each id came; ids of tuples are unique."""
+    _, (_, index) = unify([side.tuples.column("id"), ids])
+    return np.asarray(side.tuples.column("tick"))[index]
 
 
 def _t_max_before(recent: Sequence[RecentTuples], tick: Ints) -> Ints:
-    """t_max before each tick: the least of the streams' own."""
-    before = []
-    for side in recent:
-        t_max = np.append(BEFORE_ALL, side.course.t_max)
-        before.append(t_max[np.searchsorted(side.course.tick, tick, side="left")])
-    return np.asarray(np.min(before, axis=0))
+    """Return t_max before each tick, the least over the streams."""
+    return np.asarray(np.min([side.course.before(tick) for side in recent], axis=0))

@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 250_000
 
 
 class NotReady(Refused):
-    """There is too little history yet: the same calibration may succeed later."""
+    """Raised when there is too little history yet; the same calibration may succeed later."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class RecentTuples:
     Attributes
     ----------
     low : int
-        That point, in ms.
+        This point, in ms.
     tuples : RecordBatch
-        All tuples with an event time of `low` or later, without repeats of each other, as `combined` takes them.
+        All tuples with an event time of `low` or later, without repeats among them, for `combined`.
     course : EventTimeCourse
-        Of t_max, from `low` on: older tuples do not move it.
+        The course of t_max from `low` on, ignoring older tuples.
     delays : ndarray, shape (n,)
-        Of all tuples that came within the course, however old; in ms.
+        The delays of all tuples that came within the course, however old; in ms.
     """
 
     low: int
@@ -49,7 +49,10 @@ class History(Protocol):
     """All tuples of a query so far, at least one."""
 
     def span(self) -> tuple[int, int]:
-        """The earliest and the newest event time, in ms."""
+        """Return the earliest and the newest event time, in ms."""
+
+    def is_readable(self, low: int) -> bool:
+        """Whether the tuples from an event time on (ms) are few enough to be read at once."""
 
     def since(self, low: int) -> RecentTuples: ...
 
@@ -68,9 +71,9 @@ class RecentWindows:
     Parameters
     ----------
     accuracy : float
-        The accuracy to keep, on which it depends when a window counts as complete.
+        The accuracy to keep, which also determines when a window counts as complete.
     of : sequence of str, optional
-        The columns of answers that are to be accurate, see `promised_columns`.
+        The columns of answers that must be accurate, see `promised_columns`.
     """
 
     def __init__(
@@ -87,12 +90,12 @@ class RecentWindows:
         NotReady
             When there are fewer than n complete windows.
         Refused
-            When history refuses to be read, as too many rows.
+            When history is refused, such as for too many rows.
         """
         kind, longest_wait = self.kind, int(durations[-1])
         wait, count = longest_wait, self.n
         while True:
-            low, is_all = self._start(wait, count)
+            low, is_all = self.start(wait, count)
             recent = self._tuples_since(low)
             settling = settling_ms(recent.delays, longest_wait, self.accuracy) if len(recent.delays) else longest_wait
             exact = pa.Table.from_batches([kind.evaluate(recent.tuples)])
@@ -108,10 +111,10 @@ class RecentWindows:
         measured = measure(kind, parts, recent.course, durations, exact, self.n, recent.delays, self.of)
         return Measurement(measured, int(recent.delays.max()))
 
-    def _start(self, wait: int, count: int) -> tuple[int, bool]:
-        """The start of the newest `count` windows that end at least `wait` ms before the newest event time.
+    def start(self, wait: int, count: int) -> tuple[int, bool]:
+        """Return the start of the newest `count` windows that end at least `wait` ms before the newest event time.
 
-        Returned with it: True if no tuple of history is older.
+        Also return whether history has no older tuple.
         """
         windows, (earliest, newest) = self.kind.windows, self.history.span()
         last = windows.number(windows.end_until(newest - wait))
@@ -125,7 +128,7 @@ class RecentWindows:
 
 
 def not_ready(what: str, needed: int, complete: int, settling_ms: int) -> NotReady:
-    """The refusal of a calibration that has too few complete windows, or what is measured in their place."""
+    """Build the refusal of a calibration with too few complete windows, or whatever is measured instead."""
     age = format_duration(settling_ms)
     fault = f"it takes {needed} {what} that are {age} old by the newest event time, and there are {complete}"
     remedy = f"to calibrate when the stream has come further; or fewer {what}, by `queries` beside disorder.policy"
@@ -133,7 +136,7 @@ def not_ready(what: str, needed: int, complete: int, settling_ms: int) -> NotRea
 
 
 def _parts_by_key(tuples: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Split tuples into parts, each key in one of them: the operator takes more memory than the tuples do."""
+    """Split tuples by key into parts, as the operator takes more memory than the tuples do."""
     parts = -(-tuples.num_rows // _ROWS_AT_ONCE)
     part = task_of(tuples.column("key"), parts)
     return (tuples.filter(pa.array(part == number)) for number in range(parts))

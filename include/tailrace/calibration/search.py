@@ -6,8 +6,9 @@ next interval is (d_{j−1}, d_j].
 
 Deviations, where the paper says nothing, or does not work as printed:
 
-- *None is enough.* The paper moves the interval on by one part, slow after a jump of the delays. Here the next interval
-  begins where this one ends, and is twice as long; K is its upper end. `doubling=False` gives the paper's rule.
+- *None is enough.* The paper moves the interval up by one part, which is slow after a jump of the delays. Here the next
+  interval begins where this one ends, and is twice as long; K is its upper end. `doubling=False` gives the paper's
+  rule.
 - *The smallest is enough*, so a smaller one may be. The interval moves down the same way, to 0 at last: else K never
   falls.
 - *The floor.* A part is no shorter than `step_ms` (a tick of arrival: windows close no finer) and a twentieth of K.
@@ -32,7 +33,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _PARTS_OF_K = 20  # a part of the interval is at least K divided by this
-_TOLERANCE = 1e-9  # sums in another order differ by so much
+_TOLERANCE = 1e-9  # the order of summation may change sums by this much
 
 
 @dataclass(frozen=True)
@@ -81,29 +82,32 @@ class SlackSearch:
 
     @staticmethod
     def of(policy: CacheDuration, tick_ms: int, doubling: bool = True) -> SlackSearch:
-        """The search that a policy declares, for ticks of this length."""
+        """Build the search that a policy declares, for ticks of this length."""
         return SlackSearch(policy.durations, policy.accuracy, max(tick_ms, 1), doubling=doubling)
 
     def start(self, k_ms: int) -> Bracket:
-        """The first interval, (0, 2·K]: so K can rise and fall at once; the paper's (0, K] only lets it fall."""
+        """Return the first interval, (0, 2·K], in which K can rise and fall at once.
+
+        The paper's (0, K] only lets it fall.
+        """
         return self._interval(0, 2 * k_ms, k_ms)
 
     def durations(self, interval: Bracket) -> Ints:
-        """The durations d_1 … d_m in integer ms, shape (m,), in ascending order; the last one is `upper_ms`."""
+        """Return the durations d_1 … d_m in integer ms, shape (m,), in ascending order; the last one is `upper_ms`."""
         parts = np.arange(1, self.parts + 1, dtype=np.int64)
         return np.maximum(interval.lower_ms + parts * interval.width_ms // self.parts, 0)
 
     def next(
         self, interval: Bracket, accuracy: Floats, error: Floats | None = None, longest_ms: int | None = None
     ) -> Bracket:
-        """The interval and K that follow from the accuracies of the durations.
+        """Return the next interval and K, given the accuracies of the durations.
 
         Parameters
         ----------
         accuracy, error : ndarray, shape (m,)
             The mean accuracy of each of `durations`, and its standard error; None: the accuracies are exact.
         longest_ms : int, optional
-            The longest delay there was: a longer wait would have changed nothing.
+            The longest delay so far; a longer wait would have changed nothing.
         """
         durations = self.durations(interval)
         threshold = np.full(self.parts, self.accuracy - _TOLERANCE)
@@ -134,18 +138,18 @@ class SlackSearch:
         return Bracket(interval.lower_ms, interval.upper_ms, interval.upper_ms)  # no wait is enough
 
     def _interval_below(self, interval: Bracket, k_ms: int) -> Bracket:
-        """The next interval where the smallest duration of this one, K, is sufficient."""
+        """Return the next interval where the smallest duration of this one, K, is sufficient."""
         if self.doubling:
             return self._interval(max(k_ms - 2 * interval.width_ms, 0), k_ms, k_ms)
         part = self._part_ms(interval)
         return self._interval(max(interval.lower_ms - part, 0), interval.upper_ms - part, k_ms)
 
     def _interval(self, lower: int, upper: int, k_ms: int) -> Bracket:
-        """The interval (lower, upper]; or one around K with the shortest parts, where its parts would be shorter."""
+        """Return the interval (lower, upper], or one around K with the shortest parts if its parts would be shorter."""
         step = self._shortest_part_ms(k_ms)
         if upper - lower > self.parts * step:
             return Bracket(lower, upper, k_ms)
-        parts_below = min(self.parts // 2 + 1, -(-k_ms // step) + 1)  # as far as 0, at most
+        parts_below = min(self.parts // 2 + 1, -(-k_ms // step) + 1)  # down to 0, at most
         return Bracket(k_ms - parts_below * step, k_ms + (self.parts - parts_below) * step, k_ms)
 
     def _at_floor(self, interval: Bracket) -> bool:

@@ -1,12 +1,12 @@
-"""The standard error of accuracies that were measured over windows: by blocks of windows that follow each other.
+"""The standard error of accuracies measured over windows, by blocks of consecutive windows.
 
-Windows near each other lose the same tuples: one that is late for a window is late for its others, too, that end before
-it comes. So their qualities are correlated for as long as delays last, and no longer than a window. The means of blocks
-that are a little longer than a window spread by all of that, whatever its origin [1]_.
+Windows near each other lose the same tuples: a late tuple is late for all its windows that end before it comes. So
+their qualities are correlated for as long as delays last, but no longer than a window. The spread of the means of
+blocks a little longer than a window includes all of this correlation, whatever its origin [1]_.
 
-The means of a few blocks spread less about the mean of all windows than about the true one, the less the longer losses
-last. By how much follows from the delays: tuples that are independent of each other give the share of the losses of a
-window that another one has too, and with it the spread of both means up to a factor, which is measured.
+The means of a few blocks spread less about the mean of all windows than about the true mean, especially if losses last
+long. The delays determine by how much: for independent tuples they give the share of a window's losses that another
+window has too, and with it the spread of both means up to a factor, which is measured.
 
 References
 ----------
@@ -26,15 +26,15 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _SAMPLE = 100_000
-"""The number of delays from which the overlap follows, more or less."""
+"""The approximate number of delays from which the overlap is computed."""
 
 _LONGER, _BLOCKS = 2, 3
-"""The windows by which a block is longer than those over one point in time; and the blocks that there are at least."""
+"""The windows by which a block is longer than the windows over one point in time, and the least number of blocks."""
 
 
 @dataclass(frozen=True, eq=False)
 class LossOverlap:
-    """What windows lose in common, where tuples are delayed independently of each other.
+    """The common losses of windows, where tuples are delayed independently.
 
     Attributes
     ----------
@@ -46,13 +46,13 @@ class LossOverlap:
 
     @staticmethod
     def of(delays: Ints) -> LossOverlap:
-        """The overlap by delays in any order."""
+        """Build the overlap from delays in any order."""
         return LossOverlap(np.sort(delays[:: len(delays) // _SAMPLE + 1]))
 
     def shares(self, durations: Ints, apart: Ints, size_ms: int) -> Floats:
-        """The share of the losses of a window that another one, which ends some ms later or earlier, has too.
+        """Return the share of a window's losses that another window, which ends some ms later or earlier, has too.
 
-        A tuple that comes t after its window's end is lost with a wait of d < t; there is a tuple of each age.
+        A tuple that comes t after its window's end is lost with a wait d < t; ages are distributed uniformly.
 
         Parameters
         ----------
@@ -70,14 +70,14 @@ class LossOverlap:
         return np.divide(common, lost, out=np.zeros_like(common), where=lost > 0)
 
     def _mean_up_to(self, limit: Ints) -> Floats:
-        """The mean of the delays, each at most `limit`."""
+        """Return the mean of the delays, each at most `limit`."""
         below = np.searchsorted(self.delays, limit)
         sums = np.append(0.0, np.cumsum(self.delays, dtype=np.float64))
         return np.asarray((sums[below] + limit * (len(self.delays) - below)) / max(len(self.delays), 1))
 
 
 def standard_errors(windows: Windows, durations: Ints, ends: Ints, quality: Floats, overlap: LossOverlap) -> Floats:
-    """The standard error of the mean quality with each duration, shape (m,).
+    """Return the standard error of the mean quality with each duration, shape (m,).
 
     Parameters
     ----------

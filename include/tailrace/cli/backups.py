@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tailrace.cli.arguments import Warehouse
 from tailrace.cli.local_paths import local_path
-from tailrace.cli.readers import Warehouse
 from tailrace.ground.query_names import is_query_name
 from tailrace.ground.words import counted
 from tailrace.terminal import screen
@@ -34,6 +34,7 @@ def backup(
     layout = Layout.of(warehouse, name)
     with screen.working(f"backing up {layout.home}"):
         made = back_up(layout, output)
+    screen.work_begins()
     screen.err.print(f"backed up {_described(made)}", markup=False, soft_wrap=True)
     _print_missing_state(made)
 
@@ -47,6 +48,7 @@ def restore(
 
     with screen.working(f"restoring {backup}"):
         made = restore_backup(backup, warehouse)
+    screen.work_begins()
     screen.err.print(f"restored {_described(made)}, of {made.made_at}", markup=False, soft_wrap=True)
     _print_missing_state(made)
 

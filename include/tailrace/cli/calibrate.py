@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from tailrace.cli.readers import File, Streams, Warehouse
+from tailrace.cli.arguments import File, Streams, Warehouse
+from tailrace.cli.local_paths import local_path
 from tailrace.ground.duration import format_duration, format_durations
+from tailrace.ground.errors import refuse
+from tailrace.ground.files import write_atomically
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
@@ -22,22 +26,54 @@ def calibrate(
     if_ready: Annotated[
         bool, typer.Option("--if-ready", help="Where there is too little of the past yet, be content with that.")
     ] = False,
+    report_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", help="Write what was measured to this file, as JSON.", metavar="PATH", callback=local_path
+        ),
+    ] = None,
+    accepted: Annotated[
+        Path | None,
+        typer.Option(
+            "--accept",
+            help="Propose what a dry run's report has; measure nothing.",
+            metavar="REPORT",
+            callback=local_path,
+        ),
+    ] = None,
+    accepted_as: Annotated[
+        str | None, typer.Option("--accepted-as", help="The name of REPORT in messages.", hidden=True)
+    ] = None,
     streams: Streams = None,
 ) -> None:
     """Measure over the newest windows of history how accurate answers are after each of some waits, and propose K."""
-    from tailrace.calibration.calibrate import calibrate as measure
+    from tailrace.calibration.acceptance import accept, read_report, to_json
     from tailrace.calibration.recent_windows import NotReady
-    from tailrace.query.loading import load
+    from tailrace.cli.opening import open_query
 
-    query = load(file, streams)
+    query = open_query(file, streams, warehouse)
+    if accepted is not None:
+        if dry_run or report_file is not None:
+            other = "--dry-run" if dry_run else "--report"
+            raise refuse(f"--accept, {other}", "--accept measures nothing, and proposes", "one of them")
+        where = accepted_as or str(accepted)
+        _print(accept(query.declared, warehouse, read_report(accepted, where), where))
+        return
     try:
         with screen.working(f"calibrating {query.name}"):
-            report = measure(query, warehouse, dry_run)
+            report = query.calibrate(dry_run=dry_run)
     except NotReady as not_ready:
         if not if_ready:
             raise
         screen.err.print(f"nothing is proposed yet: {not_ready.problems[0].fault}", markup=False, soft_wrap=True)
         return
+    if report_file is not None:
+        write_atomically(report_file, to_json(report))
+    _print(report)
+
+
+def _print(report: CalibrationReport) -> None:
+    screen.work_begins()
     screen.out.print(_table(report))
     for line in _lines(report):
         screen.out.print(line, markup=False, soft_wrap=True)
@@ -50,12 +86,16 @@ def _table(report: CalibrationReport) -> Table:
     by_column = any(row.column is not None for row in report.measurements)
     if by_column:
         table.add_column("least accurate")
+    has_cost = any(row.cost is not None for row in report.measurements)
+    if has_cost:
+        table.add_column("cost a window", justify="right")
     durations = format_durations([row.duration_ms for row in report.measurements])
     for row, duration in zip(report.measurements, durations, strict=True):
         prefix = "K in force: " if row.duration_ms == report.k_ms else ""
         verdict = "yes" if row.accuracy >= report.promise else "no"
+        cost = ["" if row.cost is None else f"{row.cost:.4g}"] if has_cost else []
         least = [row.column or ""] if by_column else []
-        table.add_row(f"{prefix}{duration}", f"{row.accuracy:.4f}", f"{row.error:.4f}", verdict, *least)
+        table.add_row(f"{prefix}{duration}", f"{row.accuracy:.4f}", f"{row.error:.4f}", verdict, *least, *cost)
     return table
 
 
@@ -64,4 +104,5 @@ def _lines(report: CalibrationReport) -> list[str]:
     if report.proposed is None:
         return [report.evidence, "nothing is proposed: only policy cache_duration takes up what calibrations find"]
     outcome = "proposed" if report.proposed else "would be proposed, and nothing was written"
-    return [report.evidence, f"searched {report.interval}, next {report.next_interval}; K = {k} {outcome}"]
+    searched = f"searched {report.interval}, next {report.next_interval}; " if report.determination is None else ""
+    return [report.evidence, f"{searched}K = {k} {outcome}"]

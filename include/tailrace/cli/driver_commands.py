@@ -1,16 +1,21 @@
-"""The commands on a query's driver: deploy, status, drain, stop, as the DAGs do them; and rebuild, without one."""
+"""The commands on a query's driver: deploy, status, drain, stop, and rebuild, as the DAGs do them."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import json
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailrace.cli.engines import Engine, EngineName, rebuild_on
-from tailrace.cli.readers import File, Streams, Warehouse
-from tailrace.ground.errors import Refused
-from tailrace.ground.words import counted
+from tailrace.api.engines import EngineName
+from tailrace.cli.arguments import File, FileOrName, Streams, Warehouse
+from tailrace.cli.engines import Engine
+from tailrace.cli.local_paths import local_path
+from tailrace.ground.errors import Busy, Damaged, Refused, refuse
+from tailrace.ground.extras import refused_if_missing
+from tailrace.ground.files import write_atomically
 from tailrace.stream.run_options import BATCH_ROWS
 from tailrace.terminal import screen
 
@@ -18,7 +23,6 @@ if TYPE_CHECKING:
     from tailrace.drivers.driver_host import DriverHost
     from tailrace.orchestration.settings import Declared
     from tailrace.storage.layout import Layout
-    from tailrace.stream.planned_rebuild import Rebuild
 
 Name = Annotated[str, typer.Argument(help="The name of a declared query.", metavar="QUERY")]
 Deadline = Annotated[float, typer.Option(help="Seconds for its batch and its goodbye; then it is stopped.", min=0)]
@@ -32,7 +36,7 @@ def deploy(
     within_s: Annotated[int, typer.Option(help="… within so many seconds.", min=1)] = 600,
     driver_memory: Annotated[str, typer.Option(help="Heap of the driver's JVM, from 500m to 999g.")] = "2g",
 ) -> None:
-    """Get the query's driver on the driver host, or make it: there is only ever one."""
+    """Start the query's driver on the driver host; a driver that lives already stays as it is."""
     from tailrace.orchestration import driver_lifecycle
     from tailrace.orchestration.edits import in_words
     from tailrace.orchestration.submit import Options, deployed_query, driver_command, environment
@@ -52,14 +56,39 @@ def status(
     query: Annotated[
         str | None, typer.Argument(help="The name of a query; without it: all of them.", metavar="[QUERY]")
     ] = None,
+    warehouse: Annotated[
+        str | None,
+        typer.Option(help="Show the streams of this warehouse by what it says itself; no driver host is asked."),
+    ] = None,
     wide: Annotated[bool, typer.Option("--wide", help="All columns, however wide.")] = False,
 ) -> None:
-    """Say how the query's driver stands: its process, its last commit, what it has still to read, K, coverage.
+    """Show the state of the query's driver: its process, its last commit, the rows left to read, K, coverage.
 
-    Without a name: a line for each declared query, each query of the warehouse, and each driver.
+    Without a name: a line for each declared query, each query of the warehouse, and each driver. Where there is no
+    driver host, it shows what the warehouse itself says: of TAILRACE_WAREHOUSE, else of the folder warehouse here.
     """
-    from tailrace.orchestration import driver_lifecycle, edits, settings
+    from tailrace.cli.warehouse_status import has_streams, print_status
+
+    if warehouse is not None:
+        print_status(warehouse, query, wide)
+        return
+    try:
+        with refused_if_missing("tailrace status"):
+            _print_drivers(query, wide)
+    except Refused as refused:
+        place = os.environ.get("TAILRACE_WAREHOUSE") or "warehouse"
+        if isinstance(refused, Busy | Damaged) or not has_streams(place, query):
+            raise
+        why = f"{refused.problems[0].where}: {refused.problems[0].fault}"
+        screen.err.print(f"no driver host is asked ({why}); warehouse {place} says:", markup=False, soft_wrap=True)
+        print_status(place, query, wide)
+
+
+def _print_drivers(query: str | None, wide: bool) -> None:
+    """Print the status of a query's driver; without a query, a table of all queries and drivers."""
+    from tailrace.orchestration import driver_lifecycle
     from tailrace.orchestration.overview import overview
+    from tailrace.orchestration.stream_notes import stream_notes
     from tailrace.terminal.tables import print_table
 
     if query is not None:
@@ -67,11 +96,8 @@ def status(
         status = driver_lifecycle.status(host, layout)
         for problem in status.problems.values():
             screen.out.print(f"WARNING: {query}: {problem}", markup=False, soft_wrap=True)
-        for line in (status.head, *status.facts()):
+        for line in (status.head, *status.facts(), *stream_notes(layout, status)):
             screen.out.print(line, markup=False, soft_wrap=True)
-        with suppress(Refused):  # it is not declared any more
-            if status.driver.alive and (warning := edits.warning(layout, settings.find(query).file)):
-                screen.out.print(f"WARNING: {warning}", markup=False, soft_wrap=True)
         return
     columns, rows, problems = overview()
     print_table(columns, rows, wide)
@@ -98,10 +124,31 @@ def stop(query: Name, wait: Wait = 10.0) -> None:
     screen.out.print(f"{query}: {driver.state}, {driver.detail}", markup=False, soft_wrap=True)
 
 
+def rescale(
+    query: FileOrName,
+    tasks: Annotated[int, typer.Argument(help="The number of tasks, from 1 to 64.", metavar="TASKS")],
+    warehouse: Warehouse,
+    streams: Streams = None,
+) -> None:
+    """Spread the query's state over another number of tasks, between two batches of its stream and without a restart.
+
+    A stream at rest takes it up with its next run. No answer depends on the number.
+    """
+    from tailrace.cli.opening import open_named
+
+    opened = open_named(query, streams, warehouse)
+    now = opened.rescale(tasks)
+    screen.out.print(f"{opened.name}: {tasks} tasks from its next batch on, {now} until then", soft_wrap=True)
+
+
 def rebuild(
     file: File,
     warehouse: Warehouse,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write what --dry-run says to this file, as JSON.", metavar="PATH", callback=local_path),
+    ] = None,
     engine: Engine = EngineName.spark,
     streams: Streams = None,
 ) -> None:
@@ -110,29 +157,25 @@ def rebuild(
     Where the answers stay the same, the tables stay. Else all is answered again, and the old answers are kept aside. It
     comes into force at its end; until then Ctrl-C leaves everything as it was.
     """
-    from tailrace.ground.object_path import on_disk
-    from tailrace.query.loading import load, located
-    from tailrace.storage.layout import Layout
-    from tailrace.stream.rebuild import plan_rebuild
-    from tailrace.terminal.stream_progress import StreamProgress
+    from tailrace.cli.opening import open_query
+    from tailrace.terminal.stream_progress import ProgressPrinter
 
-    query = load(file, streams)
-    layout = Layout.of(warehouse, query.name)
+    query = open_query(file, streams, warehouse)
+    if report is not None and not dry_run:
+        raise refuse("--report", "only a dry run has a report", "--dry-run beside it; or no --report")
     if dry_run:
-        with located(file, streams):
-            planned = plan_rebuild(query, layout, file)
-        for line in _lines(planned):
+        lines = query.rebuild(dry_run=True).lines()
+        if report is not None:
+            write_atomically(report, json.dumps({"lines": lines}))
+        for line in lines:
             screen.out.print(line, markup=False, soft_wrap=True)
         return
-    with located(file, streams), StreamProgress() as progress:
-        done = rebuild_on(engine)(query, warehouse, file, progress)
-    if done is None:
-        screen.err.print("what an earlier rebuild had built is in force now; nothing else was rebuilt")
-        return
-    for line in _lines(done):
+    with ProgressPrinter() as progress:
+        done = query.rebuild(engine=engine, on_batch=progress)
+    for line in done.lines():
         screen.err.print(line, markup=False, soft_wrap=True)
-    aside = max((on_disk(layout.home) / "_before").iterdir(), key=lambda path: int(path.name))
-    screen.err.print(f"what was before is in {aside}, to be removed when you need it no more", soft_wrap=True)
+    if done.before is not None:
+        screen.err.print(f"what was before is in {done.before}, to be removed when you need it no more", soft_wrap=True)
 
 
 def _find(name: str) -> tuple[Declared, DriverHost, Layout]:
@@ -168,19 +211,3 @@ def _find_begun(name: str) -> tuple[DriverHost, Layout]:
         if not begun:
             raise
     return settings.driver_host(), Layout.of(settings.warehouse(), name)
-
-
-def _lines(planned: Rebuild) -> list[str]:
-    """Describe a rebuild in words."""
-    changes = [
-        f"{name}: {'not set' if before is None else before} → {'not set' if after is None else after}"
-        for name, (before, after) in planned.changed.items()
-    ]
-    outcome = (
-        "everything is answered again; results, late tuples, facts, corrections and qualities begin again, and the old "
-        "ones are kept aside"
-        if planned.answers_anew
-        else "a new checkpoint; all answers and corrections stay as they are"
-    )
-    rows, batches = counted(planned.rows, "row"), counted(planned.batches, "batch", "batches")
-    return [*changes, outcome, f"{rows} in {batches}, {planned.stored_rows:,} of them from history"]

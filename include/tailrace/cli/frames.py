@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from tailrace.api.times import time_ms
 from tailrace.cli.checkout import require_checkout
 from tailrace.cli.local_paths import local_path
-from tailrace.cli.time_options import time_option
 from tailrace.ground.errors import refuse
 from tailrace.ground.words import counted
 from tailrace.terminal import screen
@@ -42,6 +42,9 @@ def frames(
         float | None, typer.Option(help="Frames in a second of event time; absent: the videos' own times.")
     ] = None,
     start: Annotated[str, typer.Option(help="Event time of the first frame.", metavar="T")] = "2026-01-01",
+    key_frames: Annotated[
+        bool, typer.Option("--key-frames", help="Key frames alone: the encoder's, at cuts and every few seconds.")
+    ] = False,
 ) -> None:
     """Make a stream of the histograms of the frames of videos, for emd_join. Needs the extra tailrace\\[video].
 
@@ -51,7 +54,7 @@ def frames(
     from tailrace.generators import histogram_stream
     from tailrace.generators.frame_histograms import Bins
 
-    start_ms = time_option("--start", start) or 0
+    start_ms = time_ms("--start", start) or 0
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=screen.err, transient=True, disable=not screen.err.is_terminal) as progress:
         task = progress.add_task("opening the first video")
@@ -59,7 +62,8 @@ def frames(
         def show(video: Path, number: int) -> None:
             progress.update(task, description=f"{screen.plain(video.name)}: {number:,} frames")
 
-        histograms = histogram_stream.frame_histograms(videos, Bins(bins.value), darken, rate, start_ms, show)
+        options = Bins(bins.value), darken, rate, start_ms, show, key_frames
+        histograms = histogram_stream.frame_histograms(videos, *options)
         try:
             rows = histogram_stream.write(histogram_stream.as_batches(histograms), output)
         except OSError as error:

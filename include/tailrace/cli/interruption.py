@@ -9,6 +9,8 @@ import threading
 from types import FrameType
 from typing import Any
 
+from tailrace.ground.interruptions import forget_interruptions, note_interruption
+
 _AGAIN_S = 0.5
 
 RESUMPTION = "what is committed stays, and the same command goes on from there"
@@ -16,6 +18,7 @@ RESUMPTION = "what is committed stays, and the same command goes on from there"
 
 AFTER_INTERRUPTION = {
     "demo": "nothing of it runs any more",
+    "serve": "nothing of it runs any more; the same command goes on with its streams",
     "frames": "nothing is written",
     "backup": "nothing of it stays",
     "restore": "nothing of it stays",
@@ -30,11 +33,13 @@ def interruptible() -> list[int]:
     Python reports an exception that leaves a finalizer, such as py4j's objects have, and goes on. So an interruption
     that is lost there is sent again.
     """
+    forget_interruptions()
     signals: list[int] = []
     report = sys.unraisablehook
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         signals.append(number)
+        note_interruption()
         raise KeyboardInterrupt
 
     def send(received: int) -> None:

@@ -1,4 +1,4 @@
-"""Ends a command's process, by the one way out of all commands.
+"""Ends the process of a command; every command ends here.
 
 Threads of other languages, Arrow's and Delta's, may still be calling into Python when a command is done. Python's
 finalisation ends such a thread by an unwind that C++ forbids, and the process aborts: exit code 134, its output whole.

@@ -6,7 +6,7 @@ import logging
 
 
 def is_wanted(record: logging.LogRecord, interrupted: bool) -> bool:
-    """Return False for py4j's records that repeat an error, with a traceback, though it is raised or goes to Java.
+    """Return False for py4j's records of an error that is raised in Python or passed on to Java anyway.
 
     After an interruption it is false for all that py4j logs of connections that break.
     """

@@ -8,46 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tailrace.cli.arguments import File, FileOrName, Form, Limit, Output, Streams, Warehouse, Wide, is_name
 from tailrace.cli.local_paths import local_path
-from tailrace.cli.time_options import time_option
-from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.ground.errors import Problem, Refused
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-File = Annotated[Path, typer.Argument(help="The query file.", metavar="FILE", callback=local_path)]
-Streams = Annotated[
-    Path | None,
-    typer.Option(
-        help="Of a FILE of SQL text: the YAML file with its streams and all else.", metavar="FILE", callback=local_path
-    ),
-]
-Warehouse = Annotated[
-    str,
-    typer.Option(
-        help="The directory that holds the tables of all queries; or a URL of an object store, such as s3://bucket/wh.",
-        envvar="TAILRACE_WAREHOUSE",
-    ),
-]
-Output = Annotated[Path | None, typer.Option(help="The file to write; absent: the terminal.", callback=local_path)]
-Wide = Annotated[bool, typer.Option("--wide", help="A table on the terminal has all columns, however wide.")]
-
-
-_PICTURES = ("png", "svg", "pdf")
-
 _QUALITY_FIRST = ("bucket_start", "answers", "share", "mean_error", "error", "risk", "accuracy")
 """Columns of the table `quality` that say most: what was found, and what is promised."""
 
 
-class Form(StrEnum):
-    table = "table"
-    csv = "csv"
-    jsonl = "jsonl"
-    parquet = "parquet"
-
-
-class AnswerVersion(StrEnum):
+class VersionChoice(StrEnum):
     stream = "stream"
     corrected = "corrected"
 
@@ -60,6 +33,7 @@ def validate(
     ] = False,
 ) -> None:
     """Check query files: what is wrong, in which file, line and field, and what would be right."""
+    from tailrace.query.chain import chain_of
     from tailrace.query.loading import load, located
 
     problems: list[Problem] = []
@@ -67,6 +41,7 @@ def validate(
     for file in files:
         try:
             query = load(file, streams)
+            chain_of(query, file)
             if source:
                 from tailrace.cli.source_report import print_source_reports
 
@@ -83,6 +58,8 @@ def validate(
             screen.out.print(f"{file}: no fault found", soft_wrap=True)
     if problems:
         raise Refused(problems)
+    if not source:
+        screen.err.print("the sources were not looked at: --source does that")
 
 
 def explain(
@@ -93,31 +70,32 @@ def explain(
     ] = False,
 ) -> None:
     """Explain how a query is run: its kind, partition and method, the reason for it; and its sections and SQL text."""
-    from tailrace.cli.explanation import forms, print_sample
-    from tailrace.panels.explanation import explanation
-    from tailrace.query.loading import load, located
+    from tailrace.cli.explanation import print_sample
+    from tailrace.cli.opening import open_query
+    from tailrace.query.loading import located
     from tailrace.terminal.tables import print_named_texts
 
-    query = load(file, streams)
-    print_named_texts(explanation(query))
-    for name, text in forms(query).items():
+    query = open_query(file, streams)
+    explanation = query.explain()
+    print_named_texts(explanation.plan)
+    for name, text in explanation.forms.items():
         screen.out.print(f"\n{name}:", markup=False)
         screen.out.print(text, markup=False, highlight=False, soft_wrap=True)
     if sample:
         with located(file, streams):
-            print_sample(query)
+            print_sample(query.declared)
 
 
 def results(
-    file: File,
+    query: FileOrName,
     warehouse: Warehouse,
     as_of: Annotated[
-        AnswerVersion, typer.Option(help="As the stream gave them, or their latest versions.")
-    ] = AnswerVersion.corrected,
+        VersionChoice, typer.Option(help="As the stream gave them, or their latest versions.")
+    ] = VersionChoice.corrected,
     format: Annotated[Form, typer.Option(help="How they are written.")] = Form.table,
     output: Output = None,
     streams: Streams = None,
-    limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
+    limit: Limit = 50,
     wide: Wide = False,
     start: Annotated[
         str | None,
@@ -128,42 +106,58 @@ def results(
     ] = None,
     key: Annotated[str | None, typer.Option(help="Only the answers of this key.")] = None,
 ) -> None:
-    """Read answers, without starting Spark; of a range or a key, only the files that may hold them."""
-    from tailrace.query.loading import load
-    from tailrace.storage.answer_range import ALL, AnswerRange
-    from tailrace.storage.results import read_answers
+    """Read answers, without starting Spark; of a range or a key, only the files that may hold them.
+
+    By a NAME it reads the table current, which a living stream brings up to date within a minute.
+    """
+    from tailrace.api.reading import current_answers, part_of
+    from tailrace.cli.opening import open_query
     from tailrace.terminal.answers import require_output, write_answers
 
     require_output(format.value, output)
-    first, last = time_option("--from", start), time_option("--to", end)
-    part = AnswerRange(ALL.start if first is None else first, ALL.end if last is None else last, key)
-    answers, columns = read_answers(load(file, streams), warehouse, as_of is AnswerVersion.stream, part)
-    write_answers(answers, columns, format.value, output, limit, wide)
+    part = part_of(start, end, key)
+    if is_name(query, streams):
+        answers = current_answers(query, warehouse, as_of, part)
+    else:
+        answers = open_query(Path(query), streams, warehouse).results(as_of.value, start=start, end=end, key=key)
+    write_answers(answers.raw, answers.columns, format.value, output, limit, wide)
 
 
 def quality(
-    file: File,
+    query: FileOrName,
     warehouse: Warehouse,
     format: Annotated[Form, typer.Option(help="How it is written.")] = Form.table,
     output: Output = None,
     streams: Streams = None,
-    limit: Annotated[int, typer.Option(help="How many rows a table on the terminal shows.", min=0)] = 50,
+    limit: Limit = 50,
     wide: Wide = False,
 ) -> None:
-    """Show how far answers were from what corrections found, over time, against what is promised."""
-    from tailrace.correction.quality import read_quality
-    from tailrace.query.loading import load
+    """Show how far answers were from what corrections found, over time, against what is promised.
+
+    A table on the terminal is followed by what its columns mean.
+    """
+    from tailrace.api.named import quality_named
+    from tailrace.cli.opening import open_query
+    from tailrace.storage.table_columns import QUALITY
     from tailrace.terminal.answers import require_output, write_answers
 
     require_output(format.value, output)
-    rows, columns = read_quality(load(file, streams), warehouse)
-    if format is Form.table and output is None:
-        columns = _what_tells_most_first(rows, columns)
-    write_answers(rows, columns, format.value, output, limit, wide)
+    if is_name(query, streams):
+        rows = quality_named(query, warehouse)
+    else:
+        rows = open_query(Path(query), streams, warehouse).quality()
+    columns = rows.columns
+    is_table = format is Form.table and output is None
+    if is_table:
+        columns = _what_tells_most_first(rows.raw, columns)
+    shown = write_answers(rows.raw, columns, format.value, output, limit, wide)
+    if is_table:
+        for name in shown:
+            screen.err.print(f"{name}: {QUALITY[name].meaning}", markup=False, soft_wrap=True)
 
 
 def plot(
-    file: File,
+    query: FileOrName,
     warehouse: Warehouse,
     output: Annotated[
         Path | None,
@@ -178,41 +172,25 @@ def plot(
     streams: Streams = None,
 ) -> None:
     """Draw a query: frontier and K, the promise against measured errors, answers, late tuples. Spark is not started."""
-    from tailrace.cli.picture import draw
-    from tailrace.cli.shown_panels import ShownPanels
-    from tailrace.query.loading import load
-    from tailrace.storage.checkpoint import require_begun
-    from tailrace.storage.layout import Layout
-    from tailrace.terminal.output_file import open_output
-    from tailrace.terminal.plots import require_matplotlib
+    from tailrace.api.picture_file import picture_form, require_drawable
+    from tailrace.api.times import time_ms
+    from tailrace.cli.opening import open_named
 
-    require_matplotlib("tailrace plot")
-    first, last = time_option("--from", start), time_option("--to", end)
-    if first is not None and last is not None and first >= last:
-        raise refuse("--from, --to", "the range is empty", "--from before --to")
-    query = load(file, streams)
-    target = Path(f"{query.name}.png") if output is None else output
-    form = target.suffix.lower().removeprefix(".")
-    if form not in _PICTURES:
-        raise refuse(
-            f"--output {target}", "its name says no form of picture", " or ".join(f".{each}" for each in _PICTURES)
-        )
-    layout = Layout.of(warehouse, query.name)
-    require_begun(layout, query)
+    require_drawable(time_ms("--from", start), time_ms("--to", end))
+    opened = open_named(query, streams, warehouse)
+    target = Path(f"{opened.name}.png") if output is None else output
+    picture_form(target)
     with screen.working("reading"):
-        shown = ShownPanels.read(query, layout, first, last, key)
-    with open_output(target) as picture:
-        draw(shown, picture, form)
-    screen.out.print(str(target), markup=False, soft_wrap=True)
+        picture = opened.plot(start=start, end=end, key=key)
+    screen.out.print(str(picture.save(target)), markup=False, soft_wrap=True)
 
 
 def _what_tells_most_first(rows: pa.Table, columns: list[str]) -> list[str]:
-    """Return columns in the order to show them in where not all of them fit: those without values are last.
+    """Return columns in the order of importance, for a narrow terminal; columns without values are last.
 
     Of several columns of answers the rows say which they are of, in the place of how many answers there were.
     """
     filled = [name for name in columns if rows[name].null_count < rows.num_rows]
-    is_by_column = "answer" in filled and len(set(rows["answer"].to_pylist())) > 1
-    wanted = ["answer" if is_by_column and name == "answers" else name for name in _QUALITY_FIRST]
-    first = [name for name in wanted if name in filled]
+    others = {"answers": "answer"} if "answer" in filled and len(rows["answer"].unique()) > 1 else {}
+    first = [name for each in _QUALITY_FIRST if (name := others.get(each, each)) in filled]
     return [*first, *(name for name in filled if name not in first), *(name for name in columns if name not in filled)]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
+from tailrace.api.times import time_ms
 from tailrace.cli.checkout import require_checkout
 from tailrace.cli.local_paths import local_path
-from tailrace.cli.time_options import time_option
 from tailrace.ground.errors import refuse
 from tailrace.ground.words import counted
 from tailrace.terminal import screen
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tailrace.sources.kafka_servers import Servers
 
 _SHOWN_LINES = 5  # of those that were kept out
-_HELP = "tailrace replay --help tells each option"
+_HELP = "tailrace replay --help lists the options"
 
 
 class ReplayFormat(StrEnum):
@@ -90,26 +90,39 @@ def replay(
     from tailrace.generators import replay as replaying
     from tailrace.generators.delays import delay_model
 
-    if (output is None) == (kafka is None):
-        raise refuse("replay", "a stream goes to one place", "--output DIR, or --kafka SERVERS/TOPIC")
-    if kafka is None and (connection is not None or partition_by is not None or at_once):
-        raise refuse("--connection, --partition-by, --at-once", "they are for a topic", "--kafka SERVERS/TOPIC")
-    place = None if kafka is None else _topic(kafka, connection)
+    is_for_topic = connection is not None or partition_by is not None or at_once
+    _require_one_place(output, kafka, is_for_topic)
+    topic_source = None if kafka is None else _topic(kafka, connection)
     try:
         delays = delay_model(model)
-        start_ms = time_option("--start", start) or 0
+        start_ms = time_ms("--start", start) or 0
         if source is None:
             table = replaying.generate(rows, rate, keys, delays, seed, start_ms)
         else:
             table = replaying.disorder(_read_source(source, source_format, start_ms), event_time, delays, seed)
         if output is not None:
-            paths = replaying.write(table, output, files, format.value, _print_written)
-            written = f"wrote {counted(table.num_rows, 'row')} in {counted(len(paths), 'file')} to {output}"
-            screen.err.print(written, markup=False, soft_wrap=True)
+            _write(table, output, files, format)
     except (ValueError, OSError) as error:
         raise refuse("replay", str(error), _HELP) from error
-    if place is not None:
-        _send(table, *place, partition_by, None if at_once else rate)
+    if topic_source is not None:
+        _send(table, *topic_source, partition_by, None if at_once else rate)
+
+
+def _require_one_place(output: Path | None, kafka: str | None, is_for_topic: bool) -> None:
+    """Refuse a stream without a place, or with two; and options of a topic (`is_for_topic`) without one."""
+    if (output is None) == (kafka is None):
+        raise refuse("replay", "a stream goes to one place", "--output DIR, or --kafka SERVERS/TOPIC")
+    if kafka is None and is_for_topic:
+        raise refuse("--connection, --partition-by, --at-once", "they are for a topic", "--kafka SERVERS/TOPIC")
+
+
+def _write(table: pa.Table, output: Path, files: int, format: ReplayFormat) -> None:
+    """Write a stream to files, and print each of them."""
+    from tailrace.generators import replay as replaying
+
+    paths = replaying.write(table, output, files, format.value, _print_written)
+    written = f"wrote {counted(table.num_rows, 'row')} in {counted(len(paths), 'file')} to {output}"
+    screen.err.print(written, markup=False, soft_wrap=True)
 
 
 def _print_written(file: Path, rows: int) -> None:
@@ -140,7 +153,7 @@ def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
 
     servers, _, topic = text.rpartition("/")
     try:
-        place = KafkaTopic(servers=servers or None, topic=topic, connection=connection)
+        topic_source = KafkaTopic(servers=servers or None, topic=topic, connection=connection)
     except ValidationError as error:
         field = next(iter(error.errors()[0]["loc"]), None)
         fault = (
@@ -150,7 +163,7 @@ def _topic(text: str, connection: str | None) -> tuple[Servers, str]:
         )
         remedy = "--kafka broker:9092/readings, and --connection with the name of one, of a-z, 0-9 and _"
         raise refuse(f"--kafka {text}", fault, remedy) from None
-    return Servers(place.servers, place.connection), place.topic
+    return Servers(topic_source.servers, topic_source.connection), topic_source.topic
 
 
 def _send(table: pa.Table, servers: Servers, topic: str, key: str | None, rate: float | None) -> None:
@@ -164,11 +177,11 @@ def _send(table: pa.Table, servers: Servers, topic: str, key: str | None, rate: 
         raise refuse(f"--kafka: topic {topic}", str(error), "brokers that can be reached") from None
     writer, total = TopicWriter(servers, topic), counted(table.num_rows, "row")
 
-    def tell(sent: int) -> None:
+    def echo(sent: int) -> None:
         screen.err.print(f"sent {sent:,} of {total}", markup=False, soft_wrap=True)
 
     try:
-        replay_to_topic.send(table, writer, partitions, key, rate, tell)
+        replay_to_topic.send(table, writer, partitions, key, rate, echo)
     except ValueError as error:
         raise refuse("replay", str(error), _HELP) from None
     except ConnectionError as error:

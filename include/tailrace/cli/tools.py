@@ -6,16 +6,20 @@ from enum import StrEnum
 from importlib import import_module
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tailrace.cli.arguments import Output, Wide
 from tailrace.cli.checkout import require_checkout
 from tailrace.cli.local_paths import local_path
-from tailrace.cli.readers import Output, Wide
 from tailrace.ground.errors import refuse
 from tailrace.terminal import screen
 from tailrace.terminal.output_file import open_output
+
+if TYPE_CHECKING:
+    from tailrace.bench.report import Effort
+    from tailrace.bench.workloads import Case
 
 _FEWEST_ROWS = 10_000  # of a measurement of joins: 10 s of both streams of histograms
 
@@ -52,15 +56,18 @@ def demo(
     ] = False,
     start_s: Annotated[float, typer.Option(help="Seconds that Airflow may take to start.", min=1)] = 600.0,
     cluster: Annotated[bool, typer.Option("--cluster", help="Run it on a Spark cluster with two workers.")] = False,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="Then stream from a topic to a topic too, of a Kafka broker that it starts.")
+    ] = False,
 ) -> None:
     """Start Airflow and a driver host, stream the sample of flights, correct it, and check every answer.
 
-    It runs in a checkout of the repository: what it streams is not installed with the package.
+    It runs in a checkout of the repository: the sample is not installed with the package.
     """
     require_checkout("demo", "demo", "generators")
     from tailrace.demo.walkthrough import demonstrate
 
-    if not demonstrate(warehouse, bounded, game2, topk, emd, spatial, start_s, cluster):
+    if not demonstrate(warehouse, bounded, game2, topk, emd, spatial, start_s, cluster, kafka):
         raise typer.Exit(1)
 
 
@@ -94,6 +101,10 @@ def bench(
             help="Measure the paper's experiments too; tables and plots go here.", metavar="DIR", callback=local_path
         ),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the report this part alone; the others stay as they are: speed.", metavar="PART"),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Every pass and the summary as JSON.")] = False,
     wide: Wide = False,
 ) -> None:
@@ -103,49 +114,84 @@ def bench(
     measures topics of a broker that it starts, beside Spark's Kafka connector. It runs in a checkout of the repository.
     """
     require_checkout("bench", "bench", "generators")
-    from tailrace.bench import side_by_side
-    from tailrace.bench.screen_tables import print_tables
-    from tailrace.bench.workloads import CASES
+    from tailrace.bench.report import Effort
 
     if system in _SEPARATE_SYSTEMS:
         _check_own(rows, case, flink)
     if sedona is not None and system is not System.spatial:
         raise refuse("--sedona", f"it joins points with polygons, which {system.value} does not", "none, or spatial")
-    cases = CASES.get(system.value, ())
-    for part in case or []:
-        if not any(part in workload.name for workload in cases):
-            remedy = ", ".join(workload.name for workload in cases)
-            raise refuse(f"--case {part}", f"it is a part of no case's name of {system.value}", remedy)
-
-    def tell(line: str) -> None:
-        screen.err.print(line, soft_wrap=True)
-
+    selection = _selected(system, case or [])
+    _check_report(system, report, only, bool(case or json))
+    effort = Effort(rows, files, rounds, flink, sedona)
     if report is not None:
-        from tailrace.bench.page import Effort
+        of_paper = import_module(f"tailrace.bench.{system.value}.report").REPORT
+        screen.err.print(f"written: {of_paper.write(report, effort, _echo, only or ())}")
+    elif system in _SEPARATE_SYSTEMS:
+        _measure_own(system, effort, json, wide)
+    else:
+        _measure_beside_others(selection, effort, json, wide)
 
-        if system is System.kafka:
-            raise refuse("--report", "there is no paper about topics", "none")
-        if case or json:
-            raise refuse("--report", "it measures its own cases, and writes JSON itself", "no --case and no --json")
-        write_report = import_module(f"tailrace.bench.{system.value}.report").report
-        screen.err.print(f"written: {write_report(report, Effort(rows, files, rounds, flink, sedona), tell)}")
-        return
-    if system in _SEPARATE_SYSTEMS:
-        from tailrace.bench.page import Effort
 
-        speeds = import_module(f"tailrace.bench.{system.value}.report").speeds
-        tables = speeds(Effort(rows, files, rounds, sedona=sedona), tell)
-        if json:
-            print(dumps(tables, indent=1))
-        else:
-            print_tables({name.replace("_", " "): table for name, table in tables.items()}, wide)
-        return
-    selection = [workload for workload in cases if any(part in workload.name for part in case or [""])]
-    measurements = side_by_side.bench(rows, files, rounds, selection, tell, flink)
+def _selected(system: System, parts: list[str]) -> list[Case]:
+    """Return the cases of a system whose names have one of the parts; without parts, all.
+
+    Raises
+    ------
+    Refused
+        When no name has a part.
+    """
+    from tailrace.bench.workloads import CASES
+
+    cases = CASES.get(system.value, ())
+    for part in parts:
+        if not any(part in each.name for each in cases):
+            remedy = ", ".join(each.name for each in cases)
+            raise refuse(f"--case {part}", f"it is a part of no case's name of {system.value}", remedy)
+    return [each for each in cases if any(part in each.name for part in parts or [""])]
+
+
+def _measure_own(system: System, effort: Effort, json: bool, wide: bool) -> None:
+    """Measure a system that has tables of its own, and print them."""
+    from tailrace.bench.screen_tables import print_tables
+
+    tables = import_module(f"tailrace.bench.{system.value}.report").speeds(effort, _echo)
+    if json:
+        print(dumps(tables, indent=1))
+    else:
+        print_tables({name.replace("_", " "): table for name, table in tables.items()}, wide)
+
+
+def _measure_beside_others(selection: list[Case], effort: Effort, json: bool, wide: bool) -> None:
+    """Measure windows beside other engines, and print every pass or a summary."""
+    from tailrace.bench import side_by_side
+    from tailrace.bench.screen_tables import print_tables
+
+    measurements = side_by_side.bench(effort.rows, effort.files, effort.rounds, selection, _echo, effort.flink)
     if json:
         print(side_by_side.as_json(measurements))
     else:
         print_tables(side_by_side.tables(side_by_side.summary(measurements)), wide)
+
+
+def _check_report(system: System, report: Path | None, only: list[str] | None, has_own_output: bool) -> None:
+    """Refuse a report that there is none of, and options that do not go with it.
+
+    Raises
+    ------
+    Refused
+        With what would be right.
+    """
+    if report is None:
+        if only:
+            raise refuse("--only", "it is for parts of a report", "--report DIR, too")
+    elif system is System.kafka:
+        raise refuse("--report", "there is no paper about topics", "none")
+    elif has_own_output:
+        raise refuse("--report", "it measures its own cases, and writes JSON itself", "no --case and no --json")
+
+
+def _echo(line: str) -> None:
+    screen.err.print(line, soft_wrap=True)
 
 
 def _check_own(rows: int, case: list[str] | None, flink: Path | None) -> None:

@@ -1,12 +1,12 @@
-"""The actions of a user on a query: requests to Airflow's own API, which the page sends as this user.
+"""The actions of a user on a query: requests to Airflow's own API that the page sends as this user.
 
-So Airflow decides who may, keeps its record of who did, and refuses requests that another site forges: a cookie that
-such a site sends along (SameSite=Lax) comes with no JSON. No route of the console changes anything.
+So Airflow checks the right, keeps the audit log, and refuses forged requests from other sites: cookies (SameSite=Lax)
+are not sent along with their JSON. No route of the console changes anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote
@@ -16,11 +16,13 @@ from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.models import DagModel
+from airflow.timetables.simple import NullTimetable
 from fastapi import APIRouter, Depends
 
-from tailrace.console import rights
+from tailrace.console import dry_runs, rights
 from tailrace.console.airflow_runs import task_state
 from tailrace.console.declared_queries import Known
+from tailrace.console.dry_runs import DryRun
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.ground.errors import Refused
 from tailrace.orchestration.submit import MEMORY_WORDS, Options
@@ -52,7 +54,10 @@ class AirflowRequest(Shown):
 
 
 class Action(Shown):
-    """An action, and what it will do in words; `run` is the path of its run's page, below Airflow's URL."""
+    """An action, with a description of its effect; `run` is the path of its run's page, below Airflow's URL.
+
+    `dry_run`: its newest dry run, with the result.
+    """
 
     name: str
     title: str
@@ -62,17 +67,18 @@ class Action(Shown):
     fields: list[Field]
     requests: list[AirflowRequest]
     run: str | None
+    dry_run: DryRun | None = None
 
 
 class Actions(Shown):
-    """The actions on a query, those included that this user may not take, or that make no sense now."""
+    """The actions on a query, including those that this user may not take, or that make no sense now."""
 
     actions: list[Action]
 
 
 @router.get("/actions", dependencies=[Depends(rights.require_page)])
 def actions(name: str, user: GetUserDep) -> Actions:
-    """Return what the user can do with a query, and how."""
+    """Return the actions that the user can take on a query."""
     view = Known.view(name)
     try:
         query = view.query
@@ -83,7 +89,7 @@ def actions(name: str, user: GetUserDep) -> Actions:
 
 def _actions(view: QueryView, query: Query | None, user: BaseUser) -> Iterator[Action]:
     name = view.name
-    yield _Run(f"stream_{name}", user).action(
+    yield _DagRun(f"stream_{name}", user).action(
         "deploy",
         "Deploy",
         f"Checks the query file and the source, starts the driver of {name} on the driver host, and watches it. "
@@ -99,9 +105,15 @@ def _actions(view: QueryView, query: Query | None, user: BaseUser) -> Iterator[A
         ],
     )
     yield _drain(view, user)
-    if query is None or not query.has_late_tuples:
-        return
-    yield _Run(f"correct_{name}", user).action(
+    if query is not None and query.has_late_tuples:
+        yield _correct(name, user)
+        yield from _calibrations(view, isinstance(query.policy, CacheDuration), user)
+    if query is not None:
+        yield _rebuild(view, user)
+
+
+def _correct(name: str, user: BaseUser) -> Action:
+    return _DagRun(f"correct_{name}", user).action(
         "correct",
         "Correct",
         f"Evaluates closed windows of {name} again, over all that has arrived, and gives those that late tuples missed "
@@ -116,26 +128,58 @@ def _actions(view: QueryView, query: Query | None, user: BaseUser) -> Iterator[A
             ),
         ],
     )
-    proposes = isinstance(query.policy, CacheDuration)
+
+
+def _calibrations(view: QueryView, proposes: bool, user: BaseUser) -> Iterator[Action]:
+    """Yield the action to calibrate and, once a dry run has found a K that still fits, the action to accept it."""
+    name, newest = view.name, dry_runs.of_calibration(view, user)
     outcome = "The stream takes up what is proposed, unless it is a dry run." if proposes else "Nothing is written."
-    yield _Run(f"calibrate_{name}", user).action(
+    calibrate = _DagRun(f"calibrate_{name}", user).action(
         "calibrate",
         "Calibrate",
         f"Measures over the newest windows how accurate the answers of {name} would have been for several waits K. "
-        f"{outcome} The evidence is in the run's log.",
+        f"{outcome} The evidence is in the run's log; of a dry run it is here, too.",
         [Field(name="dry_run", label="Dry run", type="boolean", value=True, help="Measure, and write nothing.")]
         if proposes
         else [],
     )
+    yield calibrate if newest is None else calibrate.model_copy(update={"dry_run": newest.shown})
+    if newest is not None and newest.report is not None and newest.why_not is None:
+        yield _DagRun(f"calibrate_{name}", user).action(
+            "accept",
+            f"Accept K = {newest.k}",
+            f"Proposes for {name} what the dry run {newest.stored.run_id} measured: {newest.report.evidence}. Nothing "
+            "is measured again. The running stream takes it up between two batches, from the next tick on.",
+            [],
+            {"accept": newest.stored.run_id},
+        )
+
+
+def _rebuild(view: QueryView, user: BaseUser) -> Action:
+    """Return the action to rebuild; only as a dry run while a run watches the stream."""
+    field = Field(
+        name="dry_run", label="Dry run", type="boolean", value=True, help="Say what it would do, and no more."
+    )
+    is_watched = _watch(view) is not None
+    only = f"Only as a dry run now: {_WATCHED} {view.name}; drain it first." if is_watched else ""
+    action = _DagRun(f"rebuild_{view.name}", user).action(
+        "rebuild",
+        "Rebuild",
+        f"Says what it would take to build the state of {view.name} again from its history: what changes, and how "
+        f"many rows are read. Without Dry run it does so: answers stay, or all are given again where they change, and "
+        f"what was before is kept aside. {only}".strip(),
+        [] if is_watched else [field],
+        {"dry_run": True},
+    )
+    if view.layout.is_remote:
+        return action.model_copy(update={"is_allowed": False, "why_not": _IN_A_STORE})
+    return action.model_copy(update={"dry_run": dry_runs.of_rebuild(view.name, user)})
 
 
 def _drain(view: QueryView, user: BaseUser) -> Action:
-    dag, run = f"stream_{view.name}", watching_run(view.layout)
-    watches = run and task_state(dag, run, "supervise") not in (None, *OVER)
-    why_not = (
-        None if watches else "no run of Airflow's watches the stream; tailrace drain ends its driver, if it has one"
-    )
-    run = quote(run, safe="")
+    dag, run = f"stream_{view.name}", _watch(view)
+    why_not = None if run else "no run of Airflow's watches the stream; tailrace drain ends its driver, if it has one"
+    run = quote(run or watching_run(view.layout), safe="")
     is_allowed = rights.may(user, "PUT", dag, DagAccessEntity.RUN)
     return Action(
         name="drain",
@@ -150,14 +194,23 @@ def _drain(view: QueryView, user: BaseUser) -> Action:
     )
 
 
+def _watch(view: QueryView) -> str | None:
+    """Return the Airflow run that watches the stream now; None without one."""
+    run = watching_run(view.layout)
+    watches = run and task_state(f"stream_{view.name}", run, "supervise") not in (None, *OVER)
+    return run if watches else None
+
+
 @dataclass(frozen=True)
-class _Run:
+class _DagRun:
     """A run of a DAG that the user may or may not trigger."""
 
     dag_id: str
     user: BaseUser
 
-    def action(self, name: str, title: str, says: str, fields: list[Field]) -> Action:
+    def action(
+        self, name: str, title: str, says: str, fields: list[Field], conf: Mapping[str, Any] | None = None
+    ) -> Action:
         dag = DagModel.get_dagmodel(self.dag_id)
         why_not = None
         if dag is None or dag.is_stale:
@@ -166,13 +219,15 @@ class _Run:
             why_not = f"this needs the right to trigger runs of {self.dag_id}"
         elif dag.is_paused and not self._may("PUT", None):
             why_not = f"{self.dag_id} is paused, and to unpause it needs the right to edit it"
-        requests = [AirflowRequest(method="POST", path=f"dags/{self.dag_id}/dagRuns", body=_TRIGGER)]
+        requests = [
+            AirflowRequest(
+                method="POST", path=f"dags/{self.dag_id}/dagRuns", body=_TRIGGER | {"conf": {**(conf or {})}}
+            )
+        ]
         if dag is not None and dag.is_paused:
             unpause = AirflowRequest(method="PATCH", path=f"dags/{self.dag_id}", body={"is_paused": False})
-            requests, says = (
-                [unpause, *requests],
-                f"{says} {self.dag_id} is paused: this unpauses it, so its schedule runs, too.",
-            )
+            too = "" if dag.timetable_summary in (None, _BY_HAND) else ", so its schedule runs, too"
+            requests, says = [unpause, *requests], f"{says} {self.dag_id} is paused: this unpauses it{too}."
         return Action(
             name=name,
             title=title,
@@ -188,4 +243,7 @@ class _Run:
         return rights.may(self.user, method, self.dag_id, entity)
 
 
-_TRIGGER: dict[str, Any] = {"logical_date": None, "conf": {}}
+_IN_A_STORE = "the warehouse is in an object store, and a rebuild renames directories, which only a disk has"
+_TRIGGER: dict[str, Any] = {"logical_date": None}
+_WATCHED = "a run of Airflow's watches"
+_BY_HAND = NullTimetable().summary

@@ -1,4 +1,4 @@
-"""The queries that the console knows: declared ones, refused ones, and ones with a stream in the warehouse."""
+"""The queries that the console knows: declared ones, refused ones, and those with a stream in the warehouse."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tailrace.ground.query_names import is_query_name
 from tailrace.orchestration import settings
 from tailrace.orchestration.settings import Declared
 from tailrace.panels.query_view import QueryView
+from tailrace.storage.begun import begun
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_log import stamp
 from tailrace.storage.warehouses import location_of
@@ -20,32 +21,32 @@ _Read = Declared | Refused
 
 
 class DeclaredQueries:
-    """Reads query files; each is read again only when it has changed."""
+    """Reads query files; each is read again only if it has changed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._read: dict[Path, tuple[object, _Read]] = {}
 
     def all(self) -> tuple[list[Declared], list[Problem]]:
-        """Return every declared query and the problems of the other files, as `settings.declared` does."""
+        """Return every declared query and the problems of the other files, like `settings.declared`."""
         seen = []
 
         def read(file: Path) -> Declared:
             try:
                 declared = self._cached(file)
-            except OSError:  # as of a link that leads nowhere
+            except OSError:  # such as for a dangling link
                 return Declared.read(file)
             finally:
                 seen.append(file)
             return declared
 
-        found = settings.declared(read)
+        declarations = settings.declared(read)
         with self._lock:
             self._read = {file: self._read[file] for file in seen if file in self._read}
-        return found
+        return declarations
 
     def clashing(self) -> dict[str, list[Path]]:
-        """Return the files of each name that several declare, which is refused in all of them."""
+        """Return the files of each name that several declare; the name is refused in all of them."""
         files: dict[str, list[Path]] = {}
         with self._lock:
             for file, (_, read) in sorted(self._read.items()):
@@ -54,7 +55,7 @@ class DeclaredQueries:
         return {name: sharing for name, sharing in files.items() if len(sharing) > 1}
 
     def refused(self) -> dict[Path, Refused]:
-        """Return the files that were refused when `all` last read them, with what is wrong."""
+        """Return the files that were refused at the last call of `all`, with their faults."""
         with self._lock:
             return {file: read for file, (_, read) in self._read.items() if isinstance(read, Refused)}
 
@@ -71,7 +72,7 @@ class DeclaredQueries:
                     result = refused
                 self._read[file] = written, result
         if isinstance(result, Refused):
-            raise Refused(result.problems)  # a new one: an exception that is raised again and again grows
+            raise Refused(result.problems)  # a new one, as an exception that is raised repeatedly grows
         return result
 
 
@@ -80,14 +81,14 @@ QUERIES = DeclaredQueries()
 
 @dataclass(frozen=True)
 class Known:
-    """The queries by name, also the ones whose files are refused, with the faults of these.
+    """The queries by name, including those with refused files, with their faults.
 
-    A refused file counts as the one of the query that it is called after.
+    A refused file is attributed to the query of the file's name.
 
     Attributes
     ----------
     kinds : dict of str to str
-        The kind of each query whose file is right.
+        The kind of each query with a valid file.
     faults : dict of str to str
         The first fault of each query whose file is refused.
     """
@@ -99,20 +100,19 @@ class Known:
 
     @staticmethod
     def read() -> Known:
-        """Read what is declared, and which streams the warehouse has."""
+        """Read the declared queries, and the streams in the warehouse."""
         declared, problems = QUERIES.all()
         files, faults = _refused()
         files |= {each.query.name: each.file for each in declared}
         warehouse = settings.warehouse()
-        homes = location_of(warehouse).glob("[a-z]*")
-        begun = [home.name for home in homes if is_query_name(home.name) and (home / "_stream").is_dir()]
-        views = {name: QueryView(Layout.of(warehouse, name), files.get(name)) for name in sorted({*files, *begun})}
+        names = sorted({*files, *begun(location_of(warehouse))})
+        views = {name: QueryView(Layout.of(warehouse, name), files.get(name)) for name in names}
         kinds = {each.query.name: each.query.kind for each in declared}
         return Known(views, kinds, {name: faults[name] for name in faults.keys() - kinds.keys()}, problems)
 
     @staticmethod
     def view(name: str) -> QueryView:
-        """Return the query of this name, without a look at others in the warehouse.
+        """Return the query of this name, without looking at others in the warehouse.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class Known:
 
 
 def _refused() -> tuple[dict[str, Path], dict[str, str]]:
-    """Return the files of queries that are refused, by the queries' names, and the first fault of each."""
+    """Return the files of refused queries by the queries' names, and the first fault of each."""
     refused = {file: error for file, error in QUERIES.refused().items() if is_query_name(file.stem)}
     files = {file.stem: file for file in refused}
     faults = {file.stem: str(error).split("\n")[0] for file, error in refused.items()}

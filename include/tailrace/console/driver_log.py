@@ -19,16 +19,16 @@ from tailrace.storage.layout import Layout
 _LINES = 1000
 
 router = APIRouter()
-_may_read_logs = requires_access_dag("GET", DagAccessEntity.TASK_LOGS)  # of the DAG in the path
+_may_read_logs = requires_access_dag("GET", DagAccessEntity.TASK_LOGS)  # for the DAG in the path
 
 
 @router.get("/driver_log/{dag_id}", dependencies=[Depends(_may_read_logs)])
 def driver_log(dag_id: str) -> PlainTextResponse:
-    """Return the last lines of the log of the driver that a stream's DAG has."""
+    """Return the last lines of the log of a stream's driver, given the stream's DAG."""
     query = dag_id.removeprefix(DAG_PREFIX)
     if query == dag_id:
         return _page(f"{dag_id} is no DAG of a stream: it has no driver", HTTPStatus.NOT_FOUND)
-    settings.use_in_shell()  # connections from Airflow's database, too
+    settings.use_in_shell()  # also connections from Airflow's database
     try:
         layout = Layout.of(settings.warehouse(), checked(query))
         lines = driver_lifecycle.last_lines(settings.driver_host(), layout, _LINES)

@@ -1,4 +1,4 @@
-"""The answers of routes that fail: the problems as JSON, and whether they may pass."""
+"""The answers of failing routes: the problems as JSON, and whether they are temporary."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.ground.errors import Busy, Problem, Refused
-from tailrace.orchestration.links import PAGES
+from tailrace.orchestration.addresses import PAGES
 
 
 class NotFound(Refused):
-    """Raised for an address that names no query, DAG or file."""
+    """Raised for an address without a query, DAG or file."""
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let an app answer refusals and failures as this file says."""
+    """Make an app answer refusals and failures as described here."""
 
     @app.exception_handler(Refused)
     def _refused(request: Request, error: Refused) -> Response:
@@ -45,7 +45,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def _http(request: Request, error: HTTPException) -> Response:
-        """Lead a browser that wants a page to the log-in; answer all else as JSON."""
+        """Lead a browser that wants a page to the log-in; answer others as JSON."""
         if error.status_code == HTTPStatus.UNAUTHORIZED and "text/html" in request.headers.get("accept", ""):
             return RedirectResponse(_log_in(request), HTTPStatus.SEE_OTHER)
         remedy = "to log in to Airflow" if error.status_code == HTTPStatus.UNAUTHORIZED else "a right of Airflow's"
@@ -60,6 +60,6 @@ def _log_in(request: Request) -> str:
 
 
 def problems_of(status: int, problems: Sequence[Problem], is_temporary: bool = False) -> JSONResponse:
-    """Return the answer with some problems."""
+    """Return an answer with some problems."""
     listed = [{"where": each.where, "fault": each.fault, "remedy": each.remedy} for each in problems]
     return JSONResponse({"problems": listed, "is_temporary": is_temporary}, status)

@@ -14,12 +14,12 @@ from airflow.utils.session import create_session
 from sqlalchemy import select
 
 _DAGS = {"correction": "correct", "calibration": "calibrate"}
-_MOST = 2_000  # runs of a DAG that are looked at, the newest
+_MOST = 2_000  # the newest runs of a DAG that are examined
 
 
 @dataclass(frozen=True)
 class FoundRun:
-    """A run of a DAG: its interval of data, and the wall-clock times between which it ran; all in ms."""
+    """A run of a DAG: its data interval, and the wall-clock times between which it ran; all in ms."""
 
     run_id: str
     data_from: int | None
@@ -28,34 +28,34 @@ class FoundRun:
     ended: int | None
 
     def made(self, run: dict[str, Any]) -> bool:
-        """Test whether this run may have made a run of the ledger, which began in the meantime."""
+        """Test whether this run may have made a run of the ledger, which began during it."""
         began = run["started_at"]
         return began is not None and self.started <= began and (self.ended is None or began <= self.ended)
 
     def has_interval(self, run: dict[str, Any]) -> bool:
-        """Test whether the interval of data is the ledger's."""
+        """Test whether the data interval equals the ledger's."""
         ours = run["arrived_from"], run["arrived_to"]
         return None not in ours and ours == (self.data_from, self.data_to)
 
 
 def with_links(query: str, answer: bytes) -> bytes:
-    """Add `run_url` to each run of an answer of the panel: a path below Airflow's URL, or null."""
+    """Add `run_url` to each run in an answer of the panel: a path below Airflow's URL, or null."""
     ledger = json.loads(answer)
-    found = {kind: _runs(f"{prefix}_{query}") for kind, prefix in _DAGS.items()} if ledger["runs"] else {}
+    dag_runs = {kind: _runs(f"{prefix}_{query}") for kind, prefix in _DAGS.items()} if ledger["runs"] else {}
     for run in ledger["runs"]:
-        made_by = maker(run, found[run["kind"]])
+        made_by = maker(run, dag_runs[run["kind"]])
         dag = f"{_DAGS[run['kind']]}_{query}"
         run["run_url"] = None if made_by is None else f"dags/{dag}/runs/{quote(made_by.run_id, safe='')}"
     return json.dumps(ledger).encode()
 
 
 def maker(run: dict[str, Any], candidates: Sequence[FoundRun]) -> FoundRun | None:
-    """Return the run that made one of the ledger's: several may have run then, but one has its interval."""
+    """Return the DAG run that made a run of the ledger; of several, the one with the same interval."""
     fitting = [each for each in candidates if each.made(run)]
     exact = [each for each in fitting if each.has_interval(run)]
     if exact:
         return exact[0]
-    others = [each for each in fitting if each.data_from is None]  # a run with an interval corrects that one alone
+    others = [each for each in fitting if each.data_from is None]  # a run with an interval corrects only that one
     return others[0] if len(others) == 1 else None
 
 

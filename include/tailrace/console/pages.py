@@ -1,19 +1,20 @@
-"""The pages as files: shells that read their data by JSON, and the modules, styles and pictures that they need."""
+"""The pages as files: shells that read their data as JSON, and the modules, styles and pictures that they need."""
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 from pathlib import Path
 
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import FileResponse, RedirectResponse, Response
+from fastapi.responses import RedirectResponse, Response
 
 from tailrace.console.failures import NotFound
 from tailrace.console.rights import require_page
 from tailrace.ground.errors import Problem
 from tailrace.ground.query_names import is_query_name
-from tailrace.orchestration.links import DAG_KINDS
+from tailrace.orchestration.addresses import DAG_KINDS
 
 _STATIC = (Path(__file__).parent / "static").resolve()
 _TYPES = {
@@ -28,15 +29,15 @@ router = APIRouter()
 
 
 @router.get("/")
-def streams(user: GetUserDep) -> Response:
+def streams(request: Request, user: GetUserDep) -> Response:
     """Return the page with all streams."""
-    return _file("streams.html")
+    return _file("streams.html", request)
 
 
 @router.get("/queries/{name}", dependencies=[Depends(require_page)])
-def query(name: str) -> Response:
+def query(name: str, request: Request) -> Response:
     """Return the page of a query."""
-    return _file("query.html")
+    return _file("query.html", request)
 
 
 @router.get("/dags/{dag_id}")
@@ -51,14 +52,20 @@ def dag(dag_id: str, request: Request, user: GetUserDep) -> Response:
 
 
 @router.get("/static/{path:path}")
-def static(path: str, user: GetUserDep) -> Response:
+def static(path: str, request: Request, user: GetUserDep) -> Response:
     """Return a file that the pages need."""
-    return _file(path)
+    return _file(path, request)
 
 
-def _file(path: str) -> Response:
-    with suppress(ValueError, OSError):  # a zero byte; a name that is too long
+def _file(path: str, request: Request) -> Response:
+    """Return a file, or that the browser's copy is still valid, as a page has some forty files."""
+    with suppress(ValueError, OSError):  # a zero byte, or a name that is too long
         file = (_STATIC / path).resolve()
         if file.is_relative_to(_STATIC) and file.is_file() and file.suffix in _TYPES:
-            return FileResponse(file, media_type=_TYPES[file.suffix], headers={"Cache-Control": "no-cache"})
+            content = file.read_bytes()
+            tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+            headers = {"Cache-Control": "no-cache", "ETag": tag}
+            if request.headers.get("If-None-Match") == tag:
+                return Response(status_code=304, headers=headers)
+            return Response(content, media_type=_TYPES[file.suffix], headers=headers)
     raise NotFound([Problem(f"static/{path}"[:200], "there is no such file", "the pages' own addresses")])

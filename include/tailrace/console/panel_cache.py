@@ -1,4 +1,4 @@
-"""Answers of panels as JSON, each kept as long as the tables that it was read from have no newer version."""
+"""Cached answers of panels as JSON, valid until the tables that they were read from have a newer version."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Damaged
@@ -16,26 +17,33 @@ from tailrace.storage.table_log import newest_commit, stamp
 Versions = tuple[object, ...]
 
 _MOST_BYTES = 64 << 20
-_AT_ONCE = 4  # panels are read at the same time: their tables take memory
-_WAIT_S = 20.0  # for one of them to end; requests that wait hold threads of Airflow's API server
+_AT_ONCE = 4  # panels read at the same time; their tables take memory
+_WAIT_S = 20.0  # to wait for a free slot; waiting requests occupy threads of Airflow's API server
 
 
 def versions(layout: Layout, tables: Iterable[str], files: Iterable[str] = (), query: Path | None = None) -> Versions:
-    """Return a stamp of a query's tables, files and query file; it changes when one of them does."""
+    """Return a stamp of a query's tables, files and query file, which changes when one of them does."""
     of_tables = [newest_commit(layout.table(name)) for name in tables]
     of_files = [stamp(layout.home / file) for file in files]
     return (*of_tables, *of_files, None if query is None else stamp(query))
 
 
+class LackingAnswer(bytes):
+    """An answer that is incomplete because a table is damaged.
+
+    It may be complete at the next read, so it is not cached.
+    """
+
+
 class PanelCache:
-    """Keeps the newest answers in bounded memory; several threads may use it.
+    """A cache of the newest answers in bounded memory, usable by several threads.
 
     Parameters
     ----------
     most_bytes : int
-        The size of all answers that are kept, with their keys.
+        The limit of the size of all answers with their keys.
     wait_s : float
-        How long a request waits for others that read.
+        How long a request waits for others that are reading.
     """
 
     def __init__(self, most_bytes: int = _MOST_BYTES, wait_s: float = _WAIT_S) -> None:
@@ -44,14 +52,15 @@ class PanelCache:
         self._lock, self._readers = threading.Lock(), threading.Semaphore(_AT_ONCE)
 
     def get(self, key: tuple[object, ...], current: Callable[[], Versions], read: Callable[[], bytes]) -> bytes:
-        """Return the answer of a key: the kept one if it has the current versions, else what `read` returns.
+        """Return the answer of a key: the cached one if it has the current versions, else the result of `read`.
 
-        A read that fails is tried again where a version has changed meanwhile: a compaction may have removed its files.
+        A read that fails or is incomplete is repeated if a version has changed meanwhile, as a compaction may have
+        removed its files.
 
         Raises
         ------
         TimeoutError
-            When others read for too long.
+            When others are reading for too long.
         """
         now = current()
         if (kept := self._kept(key, now)) is not None:
@@ -63,9 +72,11 @@ class PanelCache:
             answer = self._kept(key, now)  # it may have been read meanwhile
             if answer is None:
                 now, answer = _read(now, current, read)
-                self._keep(key, now, answer)
+                if not isinstance(answer, LackingAnswer):
+                    self._keep(key, now, answer)
             return answer
         finally:
+            pa.default_memory_pool().release_unused()  # Arrow keeps freed memory for each thread that reads
             self._readers.release()
 
     def _kept(self, key: tuple[object, ...], now: Versions) -> bytes | None:
@@ -87,14 +98,17 @@ class PanelCache:
 
 
 def _read(now: Versions, current: Callable[[], Versions], read: Callable[[], bytes]) -> tuple[Versions, bytes]:
-    """Read an answer, and return it with the versions that it has at least."""
+    """Read an answer; return it with the least versions that it can have."""
     try:
-        return now, read()
+        answer = read()
     except (Damaged, OSError, DeltaError):
         before, now = now, current()
         if before == now:
             raise
         return now, read()
+    if isinstance(answer, LackingAnswer) and (newer := current()) != now:
+        return newer, read()
+    return now, answer
 
 
 def _key_bytes(key: tuple[object, ...]) -> int:

@@ -1,4 +1,4 @@
-"""A route for each panel of a query's page, and one for what stands above them."""
+"""A route for each panel of a query's page, and one for the head of the page."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from tailrace.console.declared_queries import Known
 from tailrace.console.ledger_links import with_links
-from tailrace.console.panel_cache import PanelCache, versions
+from tailrace.console.panel_cache import LackingAnswer, PanelCache, versions
 from tailrace.console.rights import require_page, require_records
 from tailrace.ground.errors import Problem, Refused
 from tailrace.panels import ledger
-from tailrace.panels.panel import Panel
+from tailrace.panels.panel import Panel, PanelAnswer
 from tailrace.panels.registry import PANELS
 
 router = APIRouter(prefix="/api/queries/{name}")
@@ -29,13 +29,18 @@ def _route(panel: Panel) -> Callable[[str, Request], Response]:
         answer = _CACHE.get(
             (view.layout.home, view.file, panel.name, settings.model_dump_json()),
             lambda: versions(view.layout, panel.tables, panel.files, view.file),
-            lambda: panel.read(view, settings).model_dump_json().encode(),
+            lambda: _as_json(panel.read(view.of_request(), settings)),
         )
         if panel is ledger.PANEL:
             answer = with_links(name, answer)
         return Response(answer, media_type="application/json")
 
     return read_panel
+
+
+def _as_json(answer: PanelAnswer) -> bytes:
+    content = answer.model_dump_json().encode()
+    return LackingAnswer(content) if answer.damaged else content
 
 
 def _settings(panel: Panel, values: dict[str, str]) -> Any:

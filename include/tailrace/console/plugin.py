@@ -1,4 +1,4 @@
-"""The Airflow plugin of the console; each process of Airflow loads it, so it imports little."""
+"""The Airflow plugin of the console. Each process of Airflow loads it, so it imports little."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
-from tailrace.orchestration.links import PAGES
+from tailrace.orchestration.addresses import PAGES
 
 
 async def _pages(scope: Any, receive: Any, send: Any) -> None:
-    """Answer a request (ASGI); the app is imported at the first one, in a thread, as other requests must not wait."""
+    """Answer a request (ASGI); the first one imports the app, in a thread, so that other requests need not wait."""
     module = await to_thread(import_module, "tailrace.console.app")
     await module.app(scope, receive, send)
 
@@ -41,7 +41,7 @@ _VIEWS = [
 
 
 class TailraceConsole(AirflowPlugin):
-    """Mounts the console's pages, and puts them into Airflow's navigation and beside each DAG and run."""
+    """Mounts the console's pages, and adds them to Airflow's navigation and beside each DAG and run."""
 
     name = "tailrace"
     fastapi_apps = _APPS

@@ -1,4 +1,4 @@
-"""The rights that pages need: a query's page takes the right to its stream's DAG, by Airflow's auth manager."""
+"""The rights that pages need: a query's page needs the right to its stream's DAG, by Airflow's auth manager."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastapi import HTTPException
 from tailrace.orchestration.links import DAG_PREFIX
 
 RECORDS = DagAccessEntity.TASK_LOGS
-"""The right that raw records need beside a page's: a task's log quotes some, too."""
+"""The additional right for raw records, as a task's log quotes some, too."""
 
 
 def may(user: BaseUser, method: ResourceMethod, dag_id: str, entity: DagAccessEntity | None = None) -> bool:
@@ -25,12 +25,12 @@ def may(user: BaseUser, method: ResourceMethod, dag_id: str, entity: DagAccessEn
 
 
 def may_list(user: BaseUser) -> bool:
-    """Test whether a user may list DAGs, and so read what is wrong with query files."""
+    """Test whether a user may list DAGs, and so may read the faults of query files."""
     return get_auth_manager().is_authorized_dag(method="GET", user=user)
 
 
 def readable(names: Iterable[str], user: BaseUser) -> list[str]:
-    """Return the queries among some whose pages a user may read."""
+    """Select the queries whose pages a user may read."""
     dags = {name: DAG_PREFIX + name for name in names}
     teams = DagModel.get_dag_id_to_team_name_mapping(list(dags.values()))
     manager = get_auth_manager()

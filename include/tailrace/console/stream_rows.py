@@ -1,33 +1,36 @@
-"""The rows of the page Streams: a row for each query that is declared, has a stream, or was refused."""
+"""The rows of the page Streams: a row for each query that is declared or refused, or has a stream or a driver."""
 
 from __future__ import annotations
 
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deltalake.exceptions import DeltaError
 
 from tailrace.console.declared_queries import Known
 from tailrace.console.stream_state import StreamState, state_of
-from tailrace.console.table_facts import LastCorrection, Promise, TableFacts
+from tailrace.console.table_facts import LastCorrection, ShownPromise, TableFacts
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.drivers.launch import starts_file
 from tailrace.ground.errors import Problem, Refused
+from tailrace.ground.query_names import is_query_name
 from tailrace.orchestration import driver_lifecycle, settings
+from tailrace.orchestration.overview import hosted
 from tailrace.panels.panel import Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 
-_ASKED_AT_ONCE = 8  # drivers of the host
+_ASKED_AT_ONCE = 8  # drivers of the host asked at once
 _DAY_S = 86_400
+_LONG_AGO_MS = 30 * 86_400_000
 
 
-class State(Shown):
+class StreamStateRow(Shown):
     """The state of a stream; see `StreamState`."""
 
     word: str
@@ -36,13 +39,25 @@ class State(Shown):
 
 
 class StreamRow(Shown):
-    """A row of the page Streams."""
+    """A row of the page Streams.
+
+    Attributes
+    ----------
+    has_page : bool
+        False where only the driver host knows the query, so that there is neither a file nor a stream to show.
+    data_ends : int or None
+        The arrival time at which the source ends, if all of it was read long after it had come, so that a replay does
+        not count as behind.
+    is_unread : bool
+        Whether its tables were not read yet, or too long ago, so that their facts are unknown.
+    """
 
     name: str
     kind: str | None
     file: str | None
-    state: State
+    state: StreamStateRow
     behind_ms: int | None = None
+    data_ends: int | None = None
     rows_left: int | None = None
     committed: int | None = None
     frontier: int | None = None
@@ -53,11 +68,14 @@ class StreamRow(Shown):
     filtered: int | None = None
     quarantined: int | None = None
     starts: int | None = None
-    promise: Promise | None = None
+    promise: ShownPromise | None = None
     late_hour: int | None = None
     quarantined_hour: int | None = None
     last_correction: LastCorrection | None = None
     note: str | None = None
+    is_unreadable: bool = False
+    has_page: bool = True
+    is_unread: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,7 +87,7 @@ class Hosted:
     host : DriverHost or None
         None where its connection is missing.
     down : list of Problem
-        Why it does not answer, once it has not; it is not asked again then.
+        The reason why it did not answer; it is not asked again then.
     """
 
     host: DriverHost | None
@@ -79,18 +97,32 @@ class Hosted:
     def connect() -> Hosted:
         """Return the host of the connection."""
         try:
-            settings.use_in_shell()  # connections from Airflow's database, too
+            settings.use_in_shell()  # also connections from Airflow's database
             return Hosted(settings.driver_host(), [])
         except Refused as refused:
             return Hosted(None, list(refused.problems[:1]))
 
+    def with_drivers_alone(self, known: Known) -> Known:
+        """Add the queries whose files and streams are gone, but whose driver is still on the host."""
+        warehouse = settings.warehouse()
+        try:
+            names, _ = (set(), []) if self.host is None else hosted(self.host, warehouse, known.views)
+        except DriverHostDown as error:
+            self._is_down(error)
+            return known
+        except (Refused, OSError) as error:  # a file of the host may belong to another user
+            self.down.append(Problem("driver host", str(error).split("\n")[0], "its files readable to Airflow's user"))
+            return known
+        alone = {name: QueryView(Layout.of(warehouse, name), None) for name in names if is_query_name(name)}
+        return replace(known, views={**known.views, **alone})
+
     def rows(self, names: list[str], known: Known) -> list[StreamRow]:
-        """Return the rows of some known queries without what their tables say."""
+        """Return the rows of some known queries, without facts of their tables."""
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
             return list(pool.map(lambda name: self._safe_row(known.views[name], known), names))
 
     def _safe_row(self, view: QueryView, known: Known) -> StreamRow:
-        """Return the row of a query; one whose files can't be read does not hide the others."""
+        """Return the row of a query; unreadable files do not hide the other rows."""
         try:
             return self._row(view, known)
         except (Refused, OSError, DeltaError) as error:
@@ -100,24 +132,28 @@ class Hosted:
                 name=view.name,
                 kind=known.kinds.get(view.name),
                 file=file,
-                state=State(word="unknown", tone="bad", why=why),
+                state=StreamStateRow(word="unknown", tone="bad", why=why),
             )
 
     def _row(self, view: QueryView, known: Known) -> StreamRow:
-        reported, is_begun = Status.read(view.layout), view.layout.stream.is_dir()
-        driver, state = self._driver(view.layout), StreamState("unknown", "bad", "the driver host does not answer")
+        reported, driver = Status.read(view.layout), self._driver(view.layout)
+        is_begun = view.layout.stream.is_dir()  # after its driver, as a deployment makes the directory first
+        state = StreamState("unknown", "bad", "the driver host does not answer")
         if driver is not None:
             state = state_of(DriverStatus(driver, reported, wall_ms()), is_begun)
         fault = known.faults.get(view.name)
         if fault is not None and state.word == "not deployed":
             state = StreamState("refused", "bad", fault)
+        if fault is None and view.file is None and driver is not None and driver.alive:
+            fault = f"no file declares it, and its driver runs: tailrace drain {view.name}, or stop, ends it"
         row = StreamRow(
             name=view.name,
             kind=known.kinds.get(view.name) or _deployed_kind(view),
             file=None if view.file is None else view.file.name,
-            state=State(word=state.word, tone=state.tone, why=state.why),
+            state=StreamStateRow(word=state.word, tone=state.tone, why=state.why),
             starts=restarts_lately(view.layout, time.time()),
             note=None if fault == state.why else fault,
+            has_page=is_begun or view.file is not None,
         )
         return row if reported is None else row.model_copy(update=_reported(reported))
 
@@ -125,30 +161,35 @@ class Hosted:
         if self.host is None:
             return None if layout.stream.is_dir() else Driver(layout.home.name, "absent", None, None, "")
         if self.down:
-            return None  # each further question would wait as long as this one did
+            return None  # each further request would wait as long as this one
         try:
             return driver_lifecycle.inspect(self.host, layout)
         except DriverHostDown as error:
-            self.down.append(Problem("the driver host", str(error), "to start it, or to mend its connection"))
+            self._is_down(error)
             return None
+
+    def _is_down(self, error: DriverHostDown) -> None:
+        self.down.append(Problem("the driver host", str(error), "to start it, or to mend its connection"))
 
 
 def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
-    """Add to a row what the tables say; None: they are not read yet."""
+    """Add the facts of the tables to a row; None where they are not read yet."""
     if facts is None:
         return row
     update = {name: getattr(facts, name) for name in TableFacts.model_fields if name != "note"}
-    return row.model_copy(update={**update, "note": row.note or facts.note})
+    return row.model_copy(update={**update, "note": row.note or facts.note, "is_unread": False})
 
 
 def _reported(reported: Status) -> dict[str, Any]:
     names = ("rows_left", "committed", "frontier", "k_ms", "coverage", "rows", "answers", "filtered", "quarantined")
     behind_ms = None if reported.committed is None else max(wall_ms() - reported.committed, 0)
-    return {name: getattr(reported, name) for name in names} | {"behind_ms": behind_ms}
+    old_ms = None if reported.committed is None else reported.at_ms - reported.committed
+    data_ends = reported.committed if reported.rows_left == 0 and (old_ms or 0) > _LONG_AGO_MS else None
+    return {name: getattr(reported, name) for name in names} | {"behind_ms": behind_ms, "data_ends": data_ends}
 
 
 def _deployed_kind(view: QueryView) -> str | None:
-    """Return the kind of a query whose file is wrong or gone; None where no copy of it is on record."""
+    """Return the kind of a query with a faulty or missing file; None where no copy of the file was deployed."""
     try:
         return view.query.kind
     except (Refused, OSError):
@@ -156,9 +197,9 @@ def _deployed_kind(view: QueryView) -> str | None:
 
 
 def restarts_lately(layout: Layout, now_s: float) -> int | None:
-    """Return how often the driver was started again in the last day, of what its launcher keeps: its newest restarts.
+    """Return how often the driver was restarted in the last day, by the newest restarts that its launcher records.
 
-    None where it has counted none, or its file can't be read.
+    None without a record, or if the file can't be read.
     """
     try:
         restarts = json.loads(starts_file(layout.home).read_text())["restarts"]

@@ -1,4 +1,4 @@
-"""The state of a stream in a word, from what its driver host and its driver's last report say."""
+"""The state of a stream in a word, from its driver host and its driver's last report."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from tailrace.drivers.launch import CRASH_LOOP
 from tailrace.drivers.liveness import START_S, longest_batch_s
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.words import counted
-from tailrace.storage.status import Status
+from tailrace.storage.status import OVER, Status
 
 Tone = Literal["good", "warn", "bad", "idle"]
 
 _SILENT_MS = 60_000  # without a report, as long as a watch waits by default
-_AHEAD_MS = 60_000  # of a report before this clock: the clocks of two machines differ
-_BETWEEN_MS = 10_000  # after a commit: a stream that reads every few seconds does not wait in between
+_AHEAD_MS = 60_000  # of a report before this clock, as clocks of two machines differ
+_BETWEEN_MS = 10_000  # after a commit, during which a stream that reads every few seconds is not waiting
+_GONE = ", and the warehouse has no stream of it"
 _STOPPING_MS = 120_000  # longer than a drain waits for a batch
 
 
@@ -28,9 +29,9 @@ class StreamState:
     Attributes
     ----------
     word : str
-        What people call it, as `running` or `crash loop`.
+        The state for people, such as `running` or `crash loop`.
     tone : str
-        `bad`: somebody must act; `warn`: somebody should look; `idle`: nothing runs, as asked for.
+        `bad`: somebody must act; `warn`: somebody should look; `idle`: nothing runs, as requested.
     why : str or None
         The reason, in a sentence.
     """
@@ -56,13 +57,15 @@ def state_of(status: DriverStatus, is_begun: bool) -> StreamState:
     if driver.state == "stopping":
         tone: Tone = "idle" if (status.silent_ms or 0) < _STOPPING_MS else "bad"
         return StreamState("stopping", tone, f"it ends after its batch{_silence(status, _STOPPING_MS)}")
+    if driver.alive and not is_begun:
+        return StreamState("broken", "bad", f"its driver runs{_GONE}")
     if driver.alive:
         return _with_driver(status, reported)
     return _without_driver(status, reported, is_begun)
 
 
 def _with_driver(status: DriverStatus, reported: Status | None) -> StreamState:
-    is_older = reported is None or reported.state in ("drained", "ended")  # its report is of the driver before
+    is_older = reported is None or reported.state in OVER  # its report is from the driver before
     if status.driver.state == "starting" or is_older:
         why = status.driver.detail if reported is not None else "nothing is reported yet"
         return StreamState("starting", "warn", why or "it reads and answers nothing yet")
@@ -72,18 +75,21 @@ def _with_driver(status: DriverStatus, reported: Status | None) -> StreamState:
 
 def _without_driver(status: DriverStatus, reported: Status | None, is_begun: bool) -> StreamState:
     if not is_begun:
-        return StreamState("not deployed", "idle", "nothing has run yet")
+        is_gone = status.driver.state == "ended"
+        never = StreamState("not deployed", "idle", "nothing has run yet")
+        return StreamState("stopped", "idle", f"its driver is over{_GONE}") if is_gone else never
     if reported is None:
         return StreamState("unknown", "bad", "no driver runs it, and its last report can't be read")
     if reported.state in ("drained", "ended"):
         at = format_time(reported.at_ms)
         return StreamState(reported.state, "idle", f"since {at}; what came later is unread until it is deployed")
-    if (status.silent_ms or 0) < _SILENT_MS:
+    if (status.silent_ms or 0) < _SILENT_MS and reported.state != "stopped":
         return _alive(status, reported)  # it runs in somebody's shell
     if status.driver.state == "ended":
         return StreamState("stopped", "idle", status.driver.detail or "by request")
+    said = "that it was interrupted, or failed" if reported.state == "stopped" else reported.state
     since = format_time(reported.at_ms)
-    return StreamState("stopped", "bad", f"no driver runs it, and its last report, of {since}, says {reported.state}")
+    return StreamState("stopped", "bad", f"no driver runs it, and its last report, of {since}, says {said}")
 
 
 def _alive(status: DriverStatus, reported: Status) -> StreamState:
@@ -100,19 +106,20 @@ def _alive(status: DriverStatus, reported: Status) -> StreamState:
         return StreamState("hung", "bad", f"its batch of {rows} has not ended for {format_duration(busy_ms)}")
     if reported.problem is not None:
         why = f"{reported.problem}{_end_of(reported)}"
-        return StreamState(*(("waiting", "warn") if reported.is_awaiting else ("broken", "bad")), why=why)
+        word = "held" if reported.state == "held" else "broken"
+        return StreamState(*(("waiting", "warn") if reported.is_awaiting else (word, "bad")), why=why)
     return _at_work(status, reported)
 
 
 def _end_of(reported: Status) -> str:
-    """Return when the driver ends, as a further line; nothing where it tries as long as it takes."""
+    """Return when the driver gives up, as a further line; empty where it retries for ever."""
     if reported.gives_up_ms is None:
         return ""
     return f"\nunless that is over by {format_time(reported.gives_up_ms)}, its driver ends then"
 
 
 def _at_work(status: DriverStatus, reported: Status) -> StreamState:
-    """Return the state of a stream without a problem of its own: its records may have some."""
+    """Return the state of a stream without a problem of its own; its records may have problems."""
     age_ms = status.commit_age_ms
     is_between = reported.state == "waiting" and age_ms is not None and age_ms < _BETWEEN_MS
     word = "running" if reported.state == "streaming" or is_between else reported.state
@@ -121,9 +128,9 @@ def _at_work(status: DriverStatus, reported: Status) -> StreamState:
 
 
 def _faults_of_records(status: DriverStatus, reported: Status, word: str) -> Iterator[StreamState]:
-    """Yield what is wrong with a stream's records, the worst first.
+    """Yield the problems of a stream's records, the worst first.
 
-    No reason quotes a record: whoever may see a stream may not see its records.
+    No reason quotes a record, as users who may see a stream may not be allowed to see its records.
     """
     reasons = reported.rejected_for or "see Quarantine"
     if reported.quarantined and not reported.rows:
@@ -133,7 +140,9 @@ def _faults_of_records(status: DriverStatus, reported: Status, word: str) -> Ite
     if reported.quarantined > reported.rows or reported.recent_quarantined > reported.recent_rows:
         yield StreamState(word, "warn", f"most records are rejected: {reasons}")
     if reported.filtered and not reported.rows:
-        yield StreamState(word, "warn", "`where` has left out every record")
+        is_unmatched = reported.unmatched == reported.filtered
+        fault = "no record has met a row of a lookup" if is_unmatched else "`where` has left out every record"
+        yield StreamState(word, "warn", fault)
     if reported.ahead is not None:
         yield StreamState(word, "warn", "an event time is far ahead of its arrival")
     ahead_ms = reported.at_ms - status.now_ms
@@ -142,6 +151,6 @@ def _faults_of_records(status: DriverStatus, reported: Status, word: str) -> Ite
 
 
 def _silence(status: DriverStatus, from_ms: int) -> str:
-    """Describe a silence of the driver that is longer than it may be."""
+    """Describe a driver's silence that is too long."""
     silent_ms = status.silent_ms or 0
     return f"; its driver has said nothing for {format_duration(silent_ms)}" if silent_ms >= from_ms else ""

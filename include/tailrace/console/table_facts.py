@@ -1,6 +1,6 @@
-"""The facts of a query's tables for its row of Streams: kept for a minute, and read in the background when older.
+"""The facts of a query's tables for its row of Streams: cached for a minute, and then read in the background.
 
-So the page comes at once, however many queries there are and whatever their tables cost to open.
+So the page comes at once, however many queries there are and however expensive their tables are to open.
 """
 
 from __future__ import annotations
@@ -31,46 +31,59 @@ _READERS = 2
 _MOST_QUERIES = 2_000
 
 
-class Promise(Shown):
-    """The state of a promise; see `PromiseState`."""
+class ShownPromise(Shown):
+    """The state of a promise, see `PromiseState`; `word` is the state as named in pages."""
 
     state: str
     detail: str
+    word: str | None = None
 
 
 class LastCorrection(Shown):
-    """The time of the last correction, in ms, and the number of late tuples that it took."""
+    """The time of the last correction, in ms, and the number of late tuples that it corrected."""
 
     at: int | None
     late: int | None
 
 
 class TableFacts(Shown):
-    """The facts of a query's tables; a count is null where there is no such table yet.
+    """The facts of a query's tables; a count is null where the table does not exist yet.
 
     Attributes
     ----------
     note : str or None
-        Why the tables can't be read, or a count is not known.
+        The reason why the tables can't be read, or a count is unknown.
+    is_unreadable : bool
+        Whether a table can't be read, so that no count is known.
     """
 
-    promise: Promise | None = None
+    promise: ShownPromise | None = None
     late_hour: int | None = None
     quarantined_hour: int | None = None
     last_correction: LastCorrection | None = None
     note: str | None = None
+    is_unreadable: bool = False
 
     @staticmethod
     def read(layout: Layout) -> TableFacts:
-        """Read the tables of a query; what can't be read becomes the note."""
+        """Read the tables of a query; a failure becomes the note, and an unreadable promise is unknown."""
         try:
-            return _read(layout, wall_ms() - HOUR_MS)
-        except Exception as error:  # whatever it is: facts that can't be read must not look like old ones
-            return TableFacts(note=str(error).split("\n")[0] or type(error).__name__)
+            state = PromiseState.read(layout)
+            promise = ShownPromise(state=state.state, detail=state.detail, word=state.word)
+        except Exception as error:  # any error: unreadable facts must not look like old ones
+            promise = ShownPromise(state="unknown", detail=_first_line(error))
+        try:
+            return _read(layout, wall_ms() - HOUR_MS).model_copy(update={"promise": promise})
+        except Exception as error:
+            return TableFacts(promise=promise, note=_first_line(error), is_unreadable=True)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n")[0] or type(error).__name__
 
 
 def _read(layout: Layout, since_ms: int) -> TableFacts:
-    tables, promise = Tables(layout), PromiseState.read(layout)
+    tables = Tables(layout)
     late = quarantined = last = note = None
     if tables.has("late"):
         late = pc.sum(tables.read("late", ["tuples"], within("arrived", since_ms, AFTER_ALL))["tuples"], min_count=0)
@@ -85,7 +98,6 @@ def _read(layout: Layout, since_ms: int) -> TableFacts:
         runs = tables.read("correction_runs", ["started_at", "late"]).sort_by("started_at")
         last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
     return TableFacts(
-        promise=Promise(state=promise.state, detail=promise.detail),
         late_hour=None if late is None else late.as_py(),
         quarantined_hour=quarantined,
         last_correction=last and LastCorrection(at=last["started_at"], late=last["late"]),
@@ -94,9 +106,9 @@ def _read(layout: Layout, since_ms: int) -> TableFacts:
 
 
 def _without_arrival(tables: Tables, since_ms: int) -> int:
-    """Count the rejected records without an arrival time in files that were written since a time, by their statistics.
+    """Count the rejected records without an arrival time in files written since a time, by the files' statistics.
 
-    A compaction writes older records again: then they count until it is as long ago.
+    A compaction rewrites older records, which then count as if they were new.
     """
     files = pa.table(tables.open("quarantine").get_add_actions(flatten=True))
     if "null_count.arrival_time" not in files.column_names:
@@ -107,19 +119,19 @@ def _without_arrival(tables: Tables, since_ms: int) -> int:
 
 @dataclass
 class _Kept:
-    """The newest facts of a query, the time of their reading, and the reading under way."""
+    """The newest facts of a query, the time when they were read, and the read in progress."""
 
     facts: TableFacts | None = None
     read_s: float = 0.0
     reading: Future[None] | None = None
 
     def is_missing(self, now_s: float) -> bool:
-        """Test whether what was read says too little of the present."""
+        """Test whether the facts are missing or too old."""
         return self.facts is None or now_s - self.read_s >= _OLD_S
 
 
 class KeptFacts:
-    """Keeps the facts of many queries; several threads may use it."""
+    """A cache of the facts of many queries, usable by several threads."""
 
     def __init__(self, fresh_s: float = _FRESH_S) -> None:
         self._fresh_s = fresh_s
@@ -128,12 +140,12 @@ class KeptFacts:
         self._queue, self._is_reading = dict[Location, Layout](), False
 
     def get(self, layouts: Iterable[Layout], wait_s: float) -> list[TableFacts | None]:
-        """Return the facts of some queries, and read in the background those that are older than a minute.
+        """Return the facts of some queries; read facts older than a minute in the background.
 
         Parameters
         ----------
         wait_s : float
-            How long to wait for facts of which there are none yet. They are None in the answer if it was not enough.
+            How long to wait for facts that were never read. They are None if this was not enough.
         """
         with self._lock:
             if len(self._kept) > _MOST_QUERIES:
@@ -145,14 +157,14 @@ class KeptFacts:
         return [kept.facts for kept in wanted]
 
     def known(self, layout: Layout) -> TableFacts | None:
-        """Return the facts of a query that were read last, however old; None where none were."""
+        """Return the last facts of a query; None without any, or if they are too old."""
         kept = self._kept.get(layout.home)
-        return None if kept is None else kept.facts
+        return None if kept is None or kept.is_missing(time.monotonic()) else kept.facts
 
     def read_behind(self, layouts: Iterable[Layout]) -> None:
-        """Read the facts of many queries that are older than a minute, one query at a time.
+        """Read facts older than a minute of many queries, one query at a time.
 
-        So `get` waits for one of them at most.
+        So `get` waits for at most one of them.
         """
         with self._lock:
             self._queue.update({layout.home: layout for layout in islice(layouts, _MOST_QUERIES)})
@@ -161,7 +173,7 @@ class KeptFacts:
             self._behind.submit(self._read_queue)
 
     def _read_queue(self) -> None:
-        """Read what is queued, one query after the other, until nothing is."""
+        """Read the queued facts, one query after the other, until the queue is empty."""
         while True:
             with self._lock:
                 if not self._queue:

@@ -1,1 +1,1 @@
-"""Corrections of late tuples: affected windows, the scan of history, later versions of answers, their quality."""
+"""Corrections of late tuples: affected answers, the scan of history, later versions of answers, their quality."""

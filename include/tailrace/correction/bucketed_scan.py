@@ -1,7 +1,7 @@
-"""A scan of more history than this process holds at once: in buckets, of which one at a time is in memory.
+"""A scan of more history than this process can hold: in buckets, one of which is in memory at a time.
 
-Readers send each tuple to a bucket by its id, where the tuples of a stream are deduplicated; from there it goes to the
-buckets where the kind evaluates: to one by its key, or where a join's partitioning places it.
+Readers send each tuple to a bucket by its id, where the stream is deduplicated. From there it goes to the buckets in
+which the kind evaluates: by its key, or by a join's partitioning.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tailrace.partition.by_key import task_of
 from tailrace.storage.log import ORDER, Piece, Reader, with_ids
 
 MESSAGES = pa.schema([("task", pa.int32()), ("what", pa.string()), ("bytes", pa.binary())])
-"""The schema of the rows that go to buckets: the bucket, "rows", and the packed rows."""
+"""The schema of the rows sent to buckets: the bucket, "rows", and the packed rows."""
 
 Places = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""The index of a row, and the bucket that it goes to; a row may go to several."""
+"""The index of a row, and the bucket that it is sent to; a row may be sent to several."""
 
 
 class Shuffle(Protocol):
-    """Runs the steps of a scan, and brings rows from one step to the buckets of the next one.
+    """Runs the steps of a scan, and sends the rows of one step to the buckets of the next.
 
     Rows are of schema `MESSAGES`.
     """
@@ -39,12 +39,12 @@ class Shuffle(Protocol):
     def run(
         self, pieces: Sequence[Any], read: Callable[[Any], pa.Table], *steps: Callable[[pa.Table], pa.Table]
     ) -> pa.Table:
-        """Read each piece, and apply each step to each bucket of what the one before gives; returns the last rows."""
+        """Read each piece, and apply each step to each bucket of the previous step's result; return the last rows."""
 
 
 @dataclass(frozen=True)
 class BucketedScan:
-    """Scans history by the steps of a shuffle."""
+    """Scans history in the steps of a shuffle."""
 
     shuffle: Shuffle
 
@@ -53,7 +53,7 @@ class BucketedScan:
             parts, places = {}, {}
             for side, stream in enumerate(job.streams):
                 tuples, others = _tuples(bucket, side, stream)
-                first = tuples.filter(pa.array(deduplication.first_arrivals(tuples, others)))
+                first = tuples.filter(pa.array(deduplication.counted(tuples, others)))
                 parts[f"tuples.{side}"], places[f"tuples.{side}"] = first, places_of(job, side, first)
             return _to_buckets(parts, places, job.buckets)
 
@@ -107,7 +107,7 @@ def places_of(job: ScanJob, side: int, tuples: pa.RecordBatch) -> Places:
 
 
 def without_replicas(kind: Kind, answers: pa.Table) -> pa.Table:
-    """Leave each answer of a join once: several buckets find it where tuples are replicated."""
+    """Keep each answer of a join once: several buckets find it where tuples are replicated."""
     return kind.answers.identity.first_rows(answers) if len(kind.inputs) > 1 else answers
 
 
@@ -121,7 +121,7 @@ def _to_buckets(parts: dict[str, pa.RecordBatch], places: dict[str, Places], buc
 
 
 def _to_driver(rows: pa.RecordBatch) -> pa.Table:
-    """Address the rows to the driver."""
+    """Address rows to the driver."""
     return _rows([0], [wire.pack({"rows": rows})])
 
 
@@ -131,7 +131,7 @@ def _rows(buckets: list[int], packed: list[bytes]) -> pa.Table:
 
 
 def _tuples(bucket: pa.Table, side: int, stream: StreamScan) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """Return the tuples of a stream in a bucket, and the others there with `ORDER`."""
+    """Return the tuples of a stream in a bucket, and the bucket's other rows with `ORDER`."""
     messages = [wire.unpack(data)[0] for data in bucket.column("bytes").to_pylist()]
     parts = []
     for name, columns in ((f"tuples.{side}", stream.columns), (f"others.{side}", ORDER)):

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.answers.model import AffectedAnswers
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival, read_given
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.quality import put_quality
+from tailrace.correction.repeated_ids import in_events
 from tailrace.correction.scan_job import OpenScan
 from tailrace.correction.versions import revise
+from tailrace.delivery.places import deliver_all
+from tailrace.engine.other_contents import RepeatedIds
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.progress import Progress
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
+from tailrace.ground.notes import noting
 from tailrace.ground.times import TIME, with_times
-from tailrace.query.query import Query, require_late_tuples
+from tailrace.query.late_tuples import require_late_tuples
+from tailrace.query.query import Query
 from tailrace.storage.checkpoint import readable, require_corrections
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
+from tailrace.storage.lookup_versions import versions_known
 from tailrace.storage.progress import frontier_at, read_progress
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_schemas import CORRECTION_TABLES, schemas
 from tailrace.storage.tables import VACUUM, Tables, within
 from tailrace.storage.warehouses import Warehouse
 
-_VACUUM_S = 60.0  # a vacuum of the stream's takes seconds
+_WRITTEN = "the corrected answers are written; the same command completes the correction"
+_UNRECORDED = ("changed", "other_contents")
+
+_VACUUM_S = 60.0  # the stream's vacuum takes seconds
 
 
 @dataclass(frozen=True)
@@ -40,7 +53,11 @@ class CorrectionReport:
     whole. `repeats` is the number of repeats of ids among the tuples of the answers that the stream gave in the
     interval; None for a range of event time, where they are not counted. `overflowed` is the number of values of the
     corrected answers that are null as their type does not hold them. `where_failed` is the number of pairs for which
-    the condition of a join failed, `where_failure` the reason of one.
+    the condition of a join failed, `where_failure` the reason of one. `lookups` has the versions of the tables in which
+    the correction looked up again, by the lookups' names, as JSON. `changed` is the number of corrected answers that
+    are new, or other ones than before. `other_contents` are the records of each stream in a range of event time that
+    repeat an id with other content; None of a stream where they are too many to read. The ledger has neither of the
+    two.
     """
 
     interval: str
@@ -54,16 +71,21 @@ class CorrectionReport:
     overflowed: int = 0
     where_failed: int = 0
     where_failure: str | None = None
+    lookups: str | None = None
+    changed: int | None = field(default=None, compare=False)  # a correction that is run again changes nothing more
+    other_contents: Sequence[RepeatedIds | None] | None = None
 
 
 def correct(
     query: Query, warehouse: Warehouse, correction_range: CorrectionRange, distributed: OpenScan
 ) -> CorrectionReport:
-    """Append the next versions of closed windows (idempotent: run again, it replaces what it gave).
+    """Append the next versions of closed windows, idempotently: a second run replaces the rows of the first.
 
-    A range of event time covers every closed window that overlaps it, as of all that is committed. An interval of
-    arrival covers the answers that the late tuples in it missed, and those that the stream gave in it with a repeat of
-    an id; as of its end.
+    Each run adds a row to `correction_runs`.
+
+    A range of event time covers every closed window that overlaps it, as of all committed tuples. An interval of
+    arrival covers the answers that its late tuples missed, and the answers that the stream wrote in it with a repeat of
+    an id, as of its end.
 
     Raises
     ------
@@ -76,14 +98,14 @@ def correct(
     origin = readable(layout, query)
     if origin is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
-    if correction_range != CorrectionRange():  # one of everything gives again what is lost of earlier ones
+    if correction_range != CorrectionRange():  # a correction of everything restores lost ones
         require_corrections(layout)
     started, query = datetime.now(UTC), query.fixed_by(origin.structure)
     pipeline, tables = Pipeline.of(query, origin.types, layout.histories(query.streams)), Tables(layout)
     wanted, model = schemas(pipeline.kind), pipeline.kind.answers
     answers = AnswerTables(tables, model)
-    with layout.lock("correction") as require_held, layout.lock(VACUUM, _VACUUM_S):
-        # What is committed is read in the first lock: no older cut-off comes after.
+    with layout.lock("correction") as require_held, layout.lock(VACUUM, _VACUUM_S), ExitStack() as behind:
+        # Read within the first lock, so that no older cut-off can follow.
         committed = _committed(layout)
         late = _late(tables, committed.until, correction_range)
         as_of = _cut_off(correction_range, query, committed)
@@ -95,30 +117,68 @@ def correct(
             distributed,
             query.parallelism,
         )
-        affected, repeats = model.closed(correction_range.bounds, committed.frontier), None
-        if correction_range.arrival:
-            affected, repeats = affected_by_arrival(
-                history_scan,
-                late,
-                lambda: read_given(tables, model, correction_range.bounds[0], min(correction_range.bounds[1], as_of)),
-            )
-        rows = revise(history_scan, answers, affected, as_of, str(correction_range))
+        affected, repeats = _affected(history_scan, late, tables, correction_range, as_of, committed.frontier)
+        revised = revise(history_scan, answers, affected, as_of, str(correction_range))
+        rows, changed = revised.rows, revised.changed
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
         table = with_times(rows.append_column("emitted_at", emitted_at), wanted["corrections"])
         require_held()
         tables.replace("corrections", table, "interval", str(correction_range), corrections)
+        behind.enter_context(noting(lambda _: _WRITTEN))
         frontier = committed.frontier if as_of == committed.until else frontier_at(layout, as_of)
         put_quality(query, pipeline.kind, answers, model.horizon(rows), frontier)
-        gone = model.identity.first_rows(rows)["retracted"].to_numpy()
-        counts = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
-        report = CorrectionReport(str(correction_range), as_of, *counts, *correction_range.covered(as_of), repeats)
-        failed = history_scan.failed_pairs
-        report = replace(report, where_failed=failed.number, where_failure=failed.reason)
-        report = replace(report, overflowed=history_scan.overflowed)
-        ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}])
+        lookups = _lookups(pipeline, tables, as_of)
+        report = _report(history_scan, late, rows, correction_range, as_of, repeats, lookups)
+        ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}]).drop_columns([*_UNRECORDED])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
         tables.compact(CORRECTION_TABLES)
-        return report
+        contents = None
+        if not correction_range.arrival:
+            contents = in_events(query, pipeline, history_scan.logs, *correction_range.bounds)
+        report = replace(report, changed=changed, other_contents=contents)
+    deliver_all(layout, query, pipeline.kind)
+    return report
+
+
+def _affected(
+    history_scan: HistoryScan,
+    late: pa.Table,
+    tables: Tables,
+    correction_range: CorrectionRange,
+    as_of: int,
+    frontier: int,
+) -> tuple[AffectedAnswers, int | None]:
+    """Return the answers that a correction gives, and for an interval of arrival the number of repeats in it."""
+    model, (low, high) = history_scan.pipeline.kind.answers, correction_range.bounds
+    if not correction_range.arrival:
+        return model.closed((low, high), frontier), None
+    return affected_by_arrival(history_scan, late, lambda: read_given(tables, model, low, min(high, as_of)))
+
+
+def _report(
+    history_scan: HistoryScan,
+    late: pa.Table,
+    rows: pa.Table,
+    correction_range: CorrectionRange,
+    as_of: int,
+    repeats: int | None,
+    lookups: str | None,
+) -> CorrectionReport:
+    """Count what a correction has written, and what failed in it."""
+    gone = history_scan.pipeline.kind.answers.identity.first_rows(rows)["retracted"].to_numpy()
+    counts = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
+    failed = history_scan.failed_pairs
+    return CorrectionReport(
+        str(correction_range),
+        as_of,
+        *counts,
+        *correction_range.covered(as_of),
+        repeats,
+        overflowed=history_scan.overflowed,
+        where_failed=failed.number,
+        where_failure=failed.reason,
+        lookups=lookups,
+    )
 
 
 def _committed(layout: Layout) -> Progress:
@@ -128,8 +188,18 @@ def _committed(layout: Layout) -> Progress:
     return progress
 
 
+def _lookups(pipeline: Pipeline, tables: Tables, as_of: int) -> str | None:
+    """Return the versions of the tables that the correction's lookups read, as JSON; None without such a lookup."""
+    readers = [reader for reader in pipeline.readers if reader.records is not None]
+    subjects = {each.subject: f"{reader.name}.{each.name}" for reader in readers for each in reader.columns.lookups}
+    if not subjects:
+        return None
+    known = versions_known(tables, subjects, as_of)
+    return json.dumps({name: known[subject].number for subject, name in subjects.items()})
+
+
 def _late(tables: Tables, until: int, correction_range: CorrectionRange) -> pa.Table:
-    """The tuples registered late up to a point of arrival time; those of an interval of arrival, if it is one."""
+    """Return the late tuples that arrived before `until`, of the range if it is one of arrival times."""
     low, high = (
         (correction_range.bounds[0], min(correction_range.bounds[1], until)) if correction_range.arrival else (0, until)
     )

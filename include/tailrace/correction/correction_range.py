@@ -1,4 +1,4 @@
-"""The range of a correction: of event time, or of arrival."""
+"""The range of a correction, in event time or arrival time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 
 @dataclass(frozen=True)
 class CorrectionRange:
-    """[start, end) in ms: of event time, or of arrival. None is unbounded."""
+    """[start, end) in ms, in event time or arrival time. None is unbounded."""
 
     start: int | None = None
     end: int | None = None
@@ -20,11 +20,22 @@ class CorrectionRange:
         texts = ("…" if point is None else format_time(point) for point in (self.start, self.end))
         return f"{'arrival' if self.arrival else 'event time'} [{', '.join(texts)})"
 
-    def covered(self, as_of: int) -> tuple[int | None, int | None]:
-        """Return (a, b] of `arrived`, in ms: a run corrects every late row of these, whatever windows it missed.
+    @property
+    def words(self) -> str:
+        """The range in words: all event times, arrival times from … to …"""
+        name = "arrival times" if self.arrival else "event times"
+        parts = [
+            f"{word} {format_time(point)}"
+            for word, point in (("from", self.start), ("to", self.end))
+            if point is not None
+        ]
+        return " ".join([name, *parts]) if parts else f"all {name}"
 
-        a is None where there is no bound, b where no such thing can be said: over a part of event time. b is no later
-        than the cut-off: a stream that a bounded run has ended may go on, and more may come before the interval's end.
+    def covered(self, as_of: int) -> tuple[int | None, int | None]:
+        """Return the range (a, b] of `arrived`, in ms, whose late rows are all corrected, whatever windows they missed.
+
+        a is None without a lower bound. b is None where there is no such range, for a part of event time. b is at most
+        the cut-off: a stream may go on after a bounded run, and more tuples may come before the interval's end.
         """
         if self.arrival:
             return self.start, None if self.end is None else min(self.end, as_of)

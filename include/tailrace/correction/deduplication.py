@@ -1,4 +1,7 @@
-"""Deduplication: of the tuples with the same id the first to arrive stays; and the answers over these."""
+"""Deduplication, by which one of the tuples with the same id counts, and answers over the counted tuples.
+
+The first to arrive counts. Of the versions of another query's answer the newest counts, unless it is a retraction.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,31 @@ from numpy.typing import NDArray
 from tailrace.answers.model import AffectedAnswers, Content
 from tailrace.ground.columns import unify
 from tailrace.kind.protocol import Kind
+from tailrace.sources.answers_source import RETRACTED
 
 Mask = NDArray[np.bool_]
 
 
 def first_arrivals(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
-    """Test which of n tuples are the first to arrive with their id, among themselves and the others.
+    """Test which of n tuples are the first to arrive with their id, among these and the others.
 
     Arrival is ordered by tick, then arrival time, then position. Both have the columns `log.ORDER`.
     """
+    return _chosen(tuples, others, newest_first=False)
+
+
+def counted(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
+    """Test which of n tuples count: the first to arrive with their id or, for versions, the newest unless retracted."""
+    if RETRACTED not in tuples.schema.names:
+        return first_arrivals(tuples, others)
+    return np.asarray(_chosen(tuples, others, newest_first=True) & ~np.asarray(tuples.column(RETRACTED)))
+
+
+def _chosen(tuples: pa.RecordBatch, others: pa.RecordBatch, newest_first: bool) -> Mask:
+    """Test which of n tuples come first with their id, in the order of arrival or, for newest first, in reverse."""
     columns = [np.r_[tuples.column(name), others.column(name)] for name in ("position", "arrival_time", "tick")]
     order, code = np.lexsort(columns), np.concatenate(_codes(tuples, others))
+    order = order[::-1] if newest_first else order
     _, first = np.unique(code[order], return_index=True)
     mask = np.zeros(len(code), bool)
     mask[order[first]] = True
@@ -27,7 +44,7 @@ def first_arrivals(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
 
 
 def evaluate(kind: Kind, content: Content, affected: AffectedAnswers) -> pa.RecordBatch:
-    """The affected answers over the tuples of each input, none of which is a repeat."""
+    """Return the affected answers over the tuples of each input, none of which is a repeat."""
     parts = [kind.evaluate(*part) for part in affected.parts(content)]
     answers = parts[0] if len(parts) == 1 else kind.answers.identity.first_rows(pa.concat_batches(parts))
     return answers.filter(pa.array(affected.contains(answers)))

@@ -1,35 +1,41 @@
-"""Finds the answers that an interval of arrival affects: those that late tuples missed, and those with repeats of ids.
+"""Finds the answers that an interval of arrival affects.
 
-The stream counts a repeat that comes on time. So a correction looks for repeats in the answers that the stream gave in
-its interval. Each answer belongs to one interval, by its `as_of`: corrections of all intervals look at every answer.
+These are answers that late tuples missed, and answers with repeats of ids. The stream counts a repeat that comes on
+time. So a correction looks for repeats in the answers that the stream wrote in its interval. Each answer belongs to one
+interval, by its `as_of`, so corrections of all intervals check every answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from tailrace.answers.affected_windows import WindowsOfAllKeys
+from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AffectedAnswers, AnswerModel
 from tailrace.correction.history_scan import HistoryScan
+from tailrace.ground.matching import select
 from tailrace.storage.tables import Tables, within, within_any
 
 
 def affected_by_arrival(
     history: HistoryScan, late: pa.Table, given: Callable[[], pa.Table]
 ) -> tuple[AffectedAnswers, int]:
-    """Return what an interval of arrival affects: the answers that its late tuples missed, and those with repeats.
+    """Return the answers that an interval of arrival affects.
+
+    These are answers that its late tuples missed, and answers with repeats.
 
     Parameters
     ----------
     history : HistoryScan
-        Up to the end of the interval.
+        Up to the end of the interval. Where it repeats lookups, a window is affected with all its keys.
     late : Table
         The tuples registered late in it.
     given : callable
-        Reads the identities of the answers that the stream gave in it. It is called where repeats are possible.
+        Reads the identities of the answers that the stream wrote in it; called where repeats are possible.
 
     Returns
     -------
@@ -38,20 +44,36 @@ def affected_by_arrival(
         The number of repeats found.
     """
     model = history.pipeline.kind.answers
+    repeats_lookups = any(reader.records is not None for reader in history.pipeline.readers)
     if not history.may_have_repeats:
-        return model.missed_by(late), 0
+        return _of_all_keys(model, [model.explode_late(late)]) if repeats_lookups else model.missed_by(late), 0
     answers = given()
     ranges = model.affected_from(answers).ranges()
     repeats = [history.repeats(side, ranges) for side in range(len(history.logs))]
-    return model.missed_or_repeated(late, answers, repeats), sum(repeated.num_rows for repeated in repeats)
+    count = sum(repeated.num_rows for repeated in repeats)
+    if not repeats_lookups:
+        return model.missed_or_repeated(late, answers, repeats), count
+    return _of_all_keys(model, [model.explode_late(late), _holding(model, answers, repeats)]), count
+
+
+def _holding(model: AnswerModel, given: pa.Table, repeats: Sequence[pa.Table]) -> pa.Table:
+    """Return the given answers of the windows that hold a repeat, with all keys: a repeat's key may differ."""
+    assert isinstance(model, ByWindow)
+    held = np.concatenate([np.asarray(model.holding(repeated).column("window_end")) for repeated in repeats])
+    return select(given, np.isin(given["window_end"].to_numpy(), held))
+
+
+def _of_all_keys(model: AnswerModel, answers: Iterable[pa.Table]) -> WindowsOfAllKeys:
+    """Return the windows of answers, each with all keys: a newer lookup table may change a tuple's key."""
+    assert isinstance(model, ByWindow)  # other kinds repeat no lookups
+    return WindowsOfAllKeys.of(pa.concat_tables([each.select(["window_end"]) for each in answers]), model.windows)
 
 
 def read_given(tables: Tables, model: AnswerModel, low: int, high: int) -> pa.Table:
-    """Read the identities of the answers that the stream gave in the interval of arrival [low, high), in ms.
+    """Read the identities of the answers that the stream wrote in the interval of arrival [low, high), in ms.
 
-    They are those with an `as_of` in (low, high]. Windows that closed since the stream was quiet carry the `as_of` of
-    the last tick, though the stream may have committed more by then: they belong to the interval of what it had
-    committed.
+    These have an `as_of` in (low, high]. Windows that closed because the stream was silent have the `as_of` of the last
+    tick, though the stream may have committed more by then. They belong to the interval that it had committed.
     """
     names, condition = [*model.identity.columns], within("as_of", low, high)
     if ends := _closed_by_quiet(tables, low, high):
@@ -61,7 +83,10 @@ def read_given(tables: Tables, model: AnswerModel, low: int, high: int) -> pa.Ta
 
 
 def _closed_by_quiet(tables: Tables, low: int, high: int) -> list[tuple[int, int]]:
-    """Find the ranges (F before, F after] of batches without ticks that answered, by what was committed before them."""
+    """Find the ranges (F before, F after] of batches that answered without ticks.
+
+    The arrival time that was committed before such a batch is in [low, high).
+    """
     answered = (ds.field("ticks") == 0) & (ds.field("answers") > 0)
     batches = np.unique(tables.read("metrics", ["batch"], answered)["batch"].to_numpy())
     if not len(batches):

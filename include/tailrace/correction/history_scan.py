@@ -1,7 +1,6 @@
 """The scan of history up to a cut-off: the answers without repeats, and the repeats.
 
-The ids of each stream are a space of their own. This process reads what is small enough; a distributed scan reads the
-rest.
+Each stream has its own ids. This process reads histories that are small enough; a distributed scan reads larger ones.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.storage.log import ORDER, Log, Piece, with_ids
 
 AT_ONCE = 1_000_000
-"""Rows up to which this process reads them itself, in less time than Spark needs to start."""
+"""Rows up to which this process reads them itself, faster than Spark starts."""
 
 _ROWS_PER_BUCKET = 2_000_000
 
@@ -37,18 +36,18 @@ class HistoryScan:
     Parameters
     ----------
     logs : callable
-        Gives the log of each stream, in the order of the kind's inputs; called when they are needed.
+        Returns the log of each stream, in the order of the kind's inputs; called when needed.
     distributed : callable
-        Called when it is needed, once.
+        Opens the distributed scan; called once, when needed.
     cores : int
-        How many buckets a distributed scan has at least.
+        The least number of buckets of a distributed scan.
 
     Attributes
     ----------
     overflowed : int
-        How many of the answers that were evaluated are null as their type does not hold them.
+        The number of evaluated answers that are null because they exceed their type.
     failed_pairs : FailedPairs
-        The pairs among them for which the condition of a join fails; in windows, once for each.
+        The pairs for which the condition of a join fails; in windows, once for each window.
     """
 
     def __init__(
@@ -65,9 +64,9 @@ class HistoryScan:
         return self._read()
 
     def evaluate(self, affected: AffectedAnswers) -> pa.Table:
-        """Return the affected answers over all that arrived, without repeats.
+        """Return the affected answers over all tuples, without repeats.
 
-        It counts those that overflowed, and the pairs for which the condition of a join fails.
+        Also count overflowed answers, and pairs for which the condition of a join fails.
         """
         answers = self._evaluate(counting_failures(counting_overflows(windowed(self.pipeline.kind))), affected)
         if OVERFLOWED in answers.schema.names:
@@ -89,18 +88,18 @@ class HistoryScan:
         content = []
         for log, part, names in zip(self.logs, near, columns, strict=True):
             tuples, others = self._gather(log, part, ranges, names)
-            content.append(tuples.filter(pa.array(deduplication.first_arrivals(tuples, others))))
+            content.append(tuples.filter(pa.array(deduplication.counted(tuples, others))))
         return pa.Table.from_batches([deduplication.evaluate(kind, tuple(content), affected)])
 
     @property
     def may_have_repeats(self) -> bool:
-        """Whether any id may have arrived twice, by what the logs' segments record of their ids."""
+        """Whether any id may have arrived twice, according to the id ranges of the logs' segments."""
         return any(len(log.with_repeats().segments) for log in self.logs)
 
     def repeats(self, side: int, ranges: Ranges) -> pa.Table:
-        """Find the tuples of a stream with such event times whose id had arrived before, wherever.
+        """Find the tuples of a stream in these event times whose id had arrived before, at any event time.
 
-        Values are not read, and no segment whose ids meet no others.
+        Neither values nor segments whose ids overlap no others are read.
 
         Returns
         -------
@@ -116,7 +115,7 @@ class HistoryScan:
         return pa.Table.from_batches([tuples.filter(pa.array(is_repeat)).select(REPEAT)])
 
     def ids_outside(self, side: int, affected: AffectedAnswers) -> pa.Array:
-        """The ids of a stream's tuples in the ranges of the affected answers that came outside of these, too.
+        """Return the ids of a stream that occur both inside and outside of the ranges of the affected answers.
 
         Values are not read.
         """
@@ -128,7 +127,7 @@ class HistoryScan:
         return pc.unique(others.column("id"))
 
     def event_times(self, side: int, ids: pa.Array) -> Ints:
-        """The event time of the first tuple to arrive with each of these ids, in a stream; not in order."""
+        """Return the event time of the first tuple with each of these ids in a stream, in no order."""
         columns = [*ORDER, "event_time"]
         nothing = no_tuples(self.pipeline.readers[side], columns)
         candidates = pa.concat_batches([nothing, *self._elsewhere(self.logs[side], pc.unique(ids), set(), columns)])
@@ -139,7 +138,7 @@ class HistoryScan:
     def _job(
         self, logs: Sequence[Log], near: Sequence[Log], ranges: Ranges, columns: Sequence[list[str]]
     ) -> ScanJob | None:
-        """Make the distributed job that reads the tuples of the near part of logs; None where they are few."""
+        """Build the distributed job for `near`, the segments that may have tuples in the ranges; None if small."""
         if sum(_rows(log.pieces(ranges)) for log in near) <= AT_ONCE // self.pipeline.kind.row_weight:
             return None
         far = [log.of_ids_in(part) for log, part in zip(logs, near, strict=True)]
@@ -149,7 +148,7 @@ class HistoryScan:
         return ScanJob(windowed(self.pipeline.kind), streams, ranges, buckets)
 
     def _gather(self, log: Log, near: Log, ranges: Ranges, columns: list[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """Read the tuples of the near part of a log with such event times, and `ORDER` of all others with their ids."""
+        """Read a log's tuples in these event times, and the `ORDER` columns of other tuples with their ids."""
         pieces, reader = near.pieces(ranges), log.reader()
         if not pieces:
             return no_tuples(log.stream, columns), no_tuples(log.stream, ORDER)
@@ -160,7 +159,7 @@ class HistoryScan:
         return tuples, with_ids(pa.concat_batches(others), ids)
 
     def _elsewhere(self, log: Log, ids: pa.Array, read: set[Piece], columns: Sequence[str]) -> list[pa.RecordBatch]:
-        """Tuples in pieces that were not read yet: all that have one of these ids, and any others."""
+        """Read the pieces not read yet that may have one of these ids; other tuples may be among the result."""
         names = ids.sort().to_numpy(zero_copy_only=False)
         far = log.of_ids(names, names)
         pieces, reader = [piece for piece in far.pieces() if piece not in read], far.reader()

@@ -1,4 +1,4 @@
-"""The correction in this process, also of histories that do not fit into its memory."""
+"""The correction in this process, also for histories that exceed its memory."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def correct(
     warehouse: Warehouse,
     correction_range: CorrectionRange = CorrectionRange(),  # noqa: B008 (frozen)
 ) -> CorrectionReport:
-    """Correct late tuples, as `correction.correct` does; what is too much to hold at once waits in files."""
+    """Correct late tuples like `correction.correct`; what does not fit into memory is stored in files."""
     return correction.correct(query, warehouse, correction_range, lambda buckets: BucketedScan(SpilledShuffle()))

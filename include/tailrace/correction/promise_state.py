@@ -1,4 +1,4 @@
-"""The state of a query's promise: what its policy promises, against the measured errors of the newest answers."""
+"""The state of a query's promise: the promise of its policy against the measured errors of the newest answers."""
 
 from __future__ import annotations
 
@@ -16,25 +16,33 @@ from tailrace.storage.tables import Tables, within
 NEWEST = 10
 """The number of newest buckets of the table `quality` that are judged together."""
 
+NOTHING_PROMISED = "its policy promises nothing"
+"""The detail where answers are measured, but the policy promises nothing."""
+
 
 @dataclass(frozen=True)
 class PromiseState:
-    """Whether a promise is kept, and the figures behind that.
+    """Whether a promise is kept, with the figures.
 
     Attributes
     ----------
     state : str
-        `unknown`: nothing was measured, which takes a correction, or nothing is promised. `broken`: for at least one
-        of the columns of answers that the promise is for.
+        `unknown`: nothing was measured yet (a correction measures), or nothing is promised. `broken`: for at least one
+        of the promised columns of answers.
     """
 
     state: Literal["unknown", "kept", "broken"]
     detail: str
 
+    @property
+    def word(self) -> str:
+        """The state as a word for people: `none` where nothing is promised."""
+        return "none" if self.detail == NOTHING_PROMISED else self.state
+
     @staticmethod
-    def read(layout: Layout) -> PromiseState:
-        """Judge the newest buckets of the table `quality`."""
-        tables = Tables(layout)
+    def read(layout: Layout, opened: Tables | None = None) -> PromiseState:
+        """Judge the newest buckets of the table `quality`; `opened` are the tables that a reader has open."""
+        tables = Tables(layout) if opened is None else opened
         if not tables.has("quality"):
             return PromiseState("unknown", "nothing is measured yet")
         starts = pc.unique(tables.read("quality", ["bucket_start"])["bucket_start"]).sort()[-NEWEST:].to_pylist()
@@ -43,7 +51,7 @@ class PromiseState:
 
 
 class PromiseReader:
-    """Reads the state of a query's promise again and again, and the rows of `quality` only in a new version of it."""
+    """Reads the state of a query's promise repeatedly; it reads `quality` only when its version has changed."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -51,17 +59,17 @@ class PromiseReader:
         self._state = PromiseState("unknown", "nothing is measured yet")
 
     def read(self) -> PromiseState:
-        """Return the state by the table's newest version."""
+        """Return the state according to the table's newest version."""
         commit = newest_commit(self._layout.table("quality"))
-        if commit is None or commit != self._commit:  # a table whose log is lost is refused
+        if commit is None or commit != self._commit:  # a table with a lost log is refused
             self._state, self._commit = PromiseState.read(self._layout), commit
         return self._state
 
 
 def read_measured(tables: Tables, where: Any = None) -> pa.Table:
-    """Read rows of the table `quality`, which must be there.
+    """Read rows of the table `quality`, which must exist.
 
-    The columns that it lacks, since an earlier release created it, are null.
+    Columns that it lacks because an earlier release created it are null.
     """
     rows = tables.read("quality", where=where)
     for field in QUALITY:
@@ -71,11 +79,11 @@ def read_measured(tables: Tables, where: Any = None) -> pa.Table:
 
 
 def judge(quality: pa.Table) -> PromiseState:
-    """Judge the newest buckets among rows of the table `quality`, by the newest promise.
+    """Judge the newest buckets among rows of the table `quality` by the newest promise.
 
-    P(error ≥ `error`) ≤ `risk` is broken where the share of answers that are off exceeds `risk`; `accuracy` is broken
-    where 1 − the mean error falls below it. Each column of answers is judged by itself: the detail names those for
-    which the promise is broken, the worst first, or else the one that is nearest to that.
+    P(error ≥ `error`) ≤ `risk` is broken if the share of answers that are off exceeds `risk`; `accuracy` is broken if 1
+    − the mean error falls below it. Each column of answers is judged separately. The detail names the columns with a
+    broken promise, the worst first, or else the column nearest to that.
     """
     buckets = pc.unique(quality["bucket_start"]).sort()
     newest = quality.filter(pc.is_in(quality["bucket_start"], buckets[-NEWEST:]))
@@ -88,13 +96,13 @@ def judge(quality: pa.Table) -> PromiseState:
         if promise["accuracy"] is not None or promise["risk"] is not None
     )
     if not verdicts:
-        return PromiseState("unknown", "its policy promises nothing")
+        return PromiseState("unknown", NOTHING_PROMISED)
     broken = [verdict for verdict in verdicts if verdict.margin < 0]
     return PromiseState("broken" if broken else "kept", "; ".join(each.detail for each in broken or verdicts[:1]))
 
 
 class _Verdict(NamedTuple):
-    """By how much a promise is kept for a column of answers, as a share: it is broken below 0."""
+    """The margin by which a promise is kept for a column of answers, as a share; negative where it is broken."""
 
     margin: float
     detail: str

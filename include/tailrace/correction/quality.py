@@ -1,13 +1,14 @@
-"""The table `quality`: the error of the streamed answers against the latest versions, and the promised one.
+"""The table `quality`: the error of the streamed answers against the latest versions, and the promised error.
 
-A row is a bucket of answers, those whose horizon (a window's end, a pair's later time) lies in (bucket_start,
-bucket_end], and a column of these, which `answer` names; it is null where a kind measures answers as wholes. Answers
-are measured against their latest versions, so a row is as true as the corrections have come: an answer that was not
-corrected counts as right. A promise stands in the rows of the columns that it is for.
+A row covers a bucket of answers, whose horizon (a window's end, a pair's later time) lies in (bucket_start,
+bucket_end], and one column of theirs, named by `answer` (null where a kind measures answers as wholes). Answers are
+measured against their latest versions, so an answer that is not corrected yet counts as right. Rows of promised columns
+contain the promise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,7 @@ from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
 
 OFF = 0.05
-"""The error from which on an answer is off, where the query's policy promises none."""
+"""The error from which on an answer is off, where the query's policy does not promise one."""
 
 PROMISES = ("error", "risk", "accuracy")
 """Names of the settings in which policies state their promises."""
@@ -45,15 +46,15 @@ ROW = ("bucket_start", "answer")
 
 _DAY = 86_400_000
 _LENGTHS = (10_000, 60_000, 600_000, 3_600_000, _DAY)
-_SLIDES = 100  # make a bucket, at least: a share of fewer windows says little
-_AT_ONCE = 1_000_000  # answers, about, are read together
+_SLIDES = 100  # windows per bucket, at least: a share of fewer says little
+_AT_ONCE = 1_000_000  # approximate number of answers read together
 
 
 @dataclass(frozen=True)
 class Promise:
     """The promise of a policy: P(error ≥ `error`) ≤ `risk`, or 1 − the mean error is at least `accuracy`.
 
-    None is not promised. `of` names the columns of answers that it is for, see `promised_columns`.
+    None is not promised. `of` names the promised columns of answers, see `promised_columns`.
     """
 
     error: float | None = None
@@ -67,18 +68,18 @@ class Promise:
 
 
 def bucket_ms(slide_ms: int) -> int:
-    """The length of a bucket in ms: 10 s, 1 min, 10 min, 1 h, or some days."""
+    """Return the length of a bucket in ms: 10 s, 1 min, 10 min, 1 h, or some days."""
     least = _SLIDES * slide_ms
     return next((length for length in _LENGTHS if length >= least), -(-least // _DAY) * _DAY)
 
 
 def put_quality(query: Query, kind: Kind, answers: AnswerTables, horizons: Ints, frontier: int) -> None:
-    """Measure buckets, and put them in the place of what the table has of them.
+    """Measure buckets, and replace their rows in the table.
 
-    They are those with answers of the given horizons, which were corrected, and all from the newest one in the table
-    on, up to F: answers may have come to it, and after it. F is the frontier at the correction's cut-off: what closed
-    later is not corrected yet, and would count as right. The cost goes by the answers in them, however far apart they
-    lie.
+    These are the buckets with answers of the given horizons, which were corrected, and all from the newest bucket in
+    the table up to F, as these may have new answers. F is the frontier at the correction's cut-off: answers that closed
+    later are not corrected yet, and would count as right. The cost follows the number of answers, not the time between
+    them.
     """
     length, tables = bucket_ms(windowed(kind).windows.slide_ms), answers.tables
     there = tables.read("quality", ROW)
@@ -114,20 +115,20 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) ->
     Parameters
     ----------
     versions : Table
-        All their versions.
+        All versions of the answers.
     length_ms : int
-        Of a bucket.
+        The length of a bucket.
     """
     model = kind.answers
     streamed, latest = select(versions, ~versions["corrected"].to_numpy()), model.identity.latest(versions)
     exact = without_retracted(latest)
     errors = column_errors(kind, *(rows.select(kind.answer.names) for rows in (streamed, exact)))
     answers = model.identity.first_rows(latest)
-    place = model.identity.find(answers, streamed)
-    is_streamed, is_retracted = place >= 0, answers["retracted"].to_numpy()
+    index = model.identity.find(answers, streamed)
+    is_streamed, is_retracted = index >= 0, answers["retracted"].to_numpy()
     counted = is_streamed | ~is_retracted  # the others came with a correction and went with another
-    answers, place, is_streamed = select(answers, counted), place[counted], is_streamed[counted]
-    k_ms = np.append(streamed["k_ms"].to_numpy().astype(float), np.nan)[place]  # −1 takes what was appended
+    answers, index, is_streamed = select(answers, counted), index[counted], is_streamed[counted]
+    k_ms = np.append(streamed["k_ms"].to_numpy().astype(float), np.nan)[index]  # −1 reads the appended value
     is_corrected = is_streamed & answers["corrected"].to_numpy()
     has_k = ~np.isnan(k_ms)
     horizon_bucket = (model.horizon(answers) - 1) // length_ms
@@ -140,7 +141,7 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) ->
     with np.errstate(invalid="ignore"):
         mean_k_ms = pa.array(k_sum / with_k, mask=with_k == 0)
     counts = {
-        # Printable, as buckets may be centuries long.
+        # Limited to printable times, as buckets may be centuries long.
         "bucket_start": np.clip(start, EARLIEST_MS, LATEST_MS),
         "bucket_end": np.clip(start + length_ms, EARLIEST_MS, LATEST_MS),
         "answers": count,
@@ -151,7 +152,7 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) ->
     error_place, promised = model.identity.find(answers, errors.identity), promised_columns(kind, promise.of)
     parts = []
     for name, of_exact in errors.by_column.items():
-        # `errors` has no row of an answer that was taken back; nothing of it is right, so its error is 1.
+        # `errors` has no row for a retracted answer: nothing of it is right, so its error is 1.
         error, own = np.append(of_exact, 1.0)[error_place], promise if name in promised else Promise()
         answer = {"answer": pa.repeat(pa.scalar(name, pa.string()), len(bucket))}
         parts.append(pa.table(counts | answer | _errors_by_bucket(horizon_bucket, error, count + missing, own)))
@@ -159,28 +160,44 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) ->
 
 
 def _errors_by_bucket(bucket: Ints, error: Floats, counted: Ints, promise: Promise) -> dict[str, Any]:
-    """Return the columns of the table that follow from the errors of answers, by their buckets."""
+    """Return the columns of the table that are computed from the errors of answers, by bucket."""
     least = OFF if promise.error is None else promise.error
     _, (off, error_sum, worst) = group(
         bucket, ((error >= least).astype(np.int64), "sum"), (np.minimum(error, 1.0), "sum"), (error, "max")
     )
-    found = {"off": off, "share": off / counted, "mean_error": error_sum / counted, "worst_error": worst}
-    return found | {name: pa.repeat(pa.scalar(getattr(promise, name), pa.float64()), len(off)) for name in PROMISES}
+    measured = {"off": off, "share": off / counted, "mean_error": error_sum / counted, "worst_error": worst}
+    return measured | {name: pa.repeat(pa.scalar(getattr(promise, name), pa.float64()), len(off)) for name in PROMISES}
 
 
 def read_quality(query: Query, warehouse: Warehouse) -> tuple[pa.Table, list[str]]:
-    """Return the table in order of time, columns of answers in theirs, and its columns.
+    """Return the table ordered by time and column of answers, and the names of its columns.
 
-    It is empty where nothing was ever corrected.
+    It is empty before the first correction.
     """
     layout = Layout.of(warehouse, query.name)
-    kind, tables = build(query), Tables(layout)
+    kind = build(query)
     require_begun(layout, query)
+    return _in_order(layout, kind.names if isinstance(kind, MeasuredByColumn) else None)
+
+
+def read_named_quality(layout: Layout) -> tuple[pa.Table, list[str]]:
+    """Return the table like `read_quality`, for a query whose declaration is not available."""
+    rows, names = _in_order(layout, ())
+    answers = pc.unique(rows["answer"].drop_null()).to_pylist()
+    if not answers:
+        return rows.drop_columns(["answer"]), [name for name in names if name != "answer"]
+    manifest = layout.manifest()
+    declared = [] if manifest is None else manifest.structure.get("aggregate.order", [])
+    return _in_order(layout, [*declared, *answers])
+
+
+def _in_order(layout: Layout, answers: Sequence[str] | None) -> tuple[pa.Table, list[str]]:
+    """Return the table ordered by time and by columns of answers; None: answers are measured as wholes."""
+    tables = Tables(layout)
     rows = read_measured(tables) if tables.has("quality") else in_ms(QUALITY.empty_table())
-    if not isinstance(kind, MeasuredByColumn):
+    if answers is None:
         columns = [name for name in QUALITY.names if name != "answer"]
         return rows.sort_by("bucket_start").select(columns), columns
-    order = rows.append_column("order", pc.index_in(rows["answer"], pa.array(kind.names, pa.string())))
-    return order.sort_by([(name, "ascending") for name in ("bucket_start", "order")]).select(
-        QUALITY.names
-    ), QUALITY.names
+    order = rows.append_column("order", pc.index_in(rows["answer"], pa.array(answers, pa.string())))
+    by_time = order.sort_by([(name, "ascending") for name in ("bucket_start", "order")])
+    return by_time.select(QUALITY.names), QUALITY.names

@@ -2,8 +2,8 @@
 
     python -m tailrace.correction.query_facts WAREHOUSE/QUERY
 
-A process that forks after it has opened a table can't open one in its child: deltalake's threads are not there. And
-Airflow's OpenLineage provider forks at the end of a task, so tasks have these facts read elsewhere.
+A process that forks after opening a table can't open one in its child, which lacks deltalake's threads. Airflow's
+OpenLineage provider forks at the end of a task, so tasks read these facts in another process.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _TIMEOUT_S = 60.0
 
 
 def facts(home: Location) -> dict[str, Any]:
-    """Return what is true of the query whose home this is.
+    """Return the facts about the query with this home directory.
 
     Returns
     -------
     dict
         `coverage`: the share of the tuples that came in time; `committed`: the arrival time up to which everything was
-        taken in; `promise`: `kept` or `broken` by the newest measured errors, or `unknown`; `promise_detail`: the
+        processed; `promise`: `kept` or `broken` by the newest measured errors, or `unknown`; `promise_detail`: the
         measured errors against the promise.
     """
     layout = Layout(home)
@@ -46,19 +46,19 @@ def facts(home: Location) -> dict[str, Any]:
 
 
 def facts_by_child(home: str) -> dict[str, Any]:
-    """Return the facts as another process reads them.
+    """Read the facts in another process.
 
     Raises
     ------
     RuntimeError
-        When it can't read them; with the end of what it says.
+        When that process fails; with the end of its output.
     """
     command = [sys.executable, "-m", "tailrace.correction.query_facts", home]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr.strip()[-500:] or f"the reader ended with exit code {done.returncode}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    query_facts: dict[str, Any] = json.loads(done.stdout)
+    return query_facts
 
 
 if __name__ == "__main__":

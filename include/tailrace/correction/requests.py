@@ -12,14 +12,14 @@ from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location
 from tailrace.storage.layout import Layout
 
-PATIENCE_MS = 15 * 60_000  # a request that is older and not corrected has failed or got lost
-PAUSE_MS = 10_000  # Airflow may merge events within it into one run, which has only the first one's range
-AT_ONCE = 2  # open requests: a correction that runs, and one that waits and covers all that arrives meanwhile
+PATIENCE_MS = 15 * 60_000  # an older request that is not corrected has failed or got lost
+PAUSE_MS = 10_000  # Airflow may merge events within this time into one run, with only the first one's range
+AT_ONCE = 2  # open requests: a running correction, and a waiting one that covers all that arrives meanwhile
 
 
 @dataclass(frozen=True)
 class GapRule:
-    """The gap Γ, and the tick and pane that it is measured in, all in ms."""
+    """The gap Γ, and the tick and pane in which it is measured, all in ms."""
 
     gap_ms: int
     tick_ms: int
@@ -39,16 +39,16 @@ class CorrectionRequest:
         return self.arrived_from, self.arrived_to
 
     def is_open(self, now_ms: int) -> bool:
-        """True while its correction may still come."""
+        """Return whether its correction may still come."""
         return abs(now_ms - self.at_ms) < PATIENCE_MS
 
 
 def due_interval(
     late: Uncorrected, requests: Sequence[CorrectionRequest], gap: GapRule, now_ms: int
 ) -> Interval | None:
-    """The interval of arrival for which a correction is to be requested now; None where none is.
+    """Return the interval of arrival for which a correction is due now; None where none is.
 
-    Late tuples under a request count again when their correction has not come in time.
+    Late tuples under a request count again if their correction has not come in time.
     """
     requests = [one for one in requests if one.is_open(now_ms)]
     rest = late.excluding([one.interval for one in requests])
@@ -61,7 +61,7 @@ def due_interval(
 
 
 def request_correction(layout: Layout, gap: GapRule, now_ms: int) -> tuple[Interval | None, str]:
-    """Request a correction if one is due by a query's tables; returns its interval, and a message about it.
+    """Request a correction if one is due by a query's tables; return its interval, and a message about it.
 
     The request is recorded beside the tables before this returns, so other processes see it.
 
@@ -70,7 +70,7 @@ def request_correction(layout: Layout, gap: GapRule, now_ms: int) -> tuple[Inter
     Busy
         When another process is writing a request.
     OSError
-        When the request can't be written: then no correction may be started.
+        When the request can't be written; then no correction may be started.
     """
     late = Uncorrected.read(layout)
     if late is None:

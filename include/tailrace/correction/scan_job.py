@@ -1,4 +1,4 @@
-"""The part of a scan of history that is too much for one process, as it is given to many."""
+"""The part of a history scan that exceeds one process, as it is distributed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailrace.kind.protocol import WindowedKind
 from tailrace.storage.log import Piece, Reader
 
 REPEAT = ["id", "key", "event_time"]
-"""The columns of a repeat: by them the answers that hold it are found."""
+"""The columns of a repeat, by which the answers that contain it are found."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class StreamScan:
     Attributes
     ----------
     pieces : list of Piece
-        All that may hold a tuple in the job's ranges, or another one with the id of one.
+        All pieces that may contain a tuple in the job's ranges, or another one with such a tuple's id.
     columns : list of str
         The columns of these tuples, `log.ORDER` among them.
     """
@@ -44,7 +44,7 @@ class ScanJob:
     streams : tuple of StreamScan
         In the order of the kind's inputs.
     buckets : int
-        Over how many the tuples are spread by their ids, and then as the kind spreads them over tasks.
+        The number of buckets over which tuples are spread by id, and then by the kind's partitioning.
     """
 
     kind: WindowedKind
@@ -54,27 +54,27 @@ class ScanJob:
 
 
 class DistributedScan(Protocol):
-    """Scans what is too much for one process."""
+    """Scans histories that exceed one process."""
 
     def evaluate(self, job: ScanJob, affected: AffectedAnswers) -> pa.Table:
-        """The affected answers, without repeats; all their tuples are in the job's ranges."""
+        """Return the affected answers, without repeats; all their tuples are in the job's ranges."""
 
     def repeats(self, job: ScanJob) -> pa.Table:
         """Find the tuples in the job's ranges whose id arrived before; of a job of one stream, with `REPEAT`."""
 
     def ids_outside(self, job: ScanJob) -> pa.Array:
-        """The ids of tuples in the job's ranges that came outside of these, too; of a job of one stream."""
+        """Return the ids of tuples in the job's ranges that also occur outside of them; for a job of one stream."""
 
     def find(self, reader: Reader, pieces: list[Piece], ids: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """These columns of the tuples with one of these ids."""
+        """Return these columns of the tuples with one of these ids."""
 
 
 OpenScan = Callable[[int], DistributedScan]
-"""Opens a distributed scan over so many buckets."""
+"""Opens a distributed scan with a number of buckets."""
 
 
 def no_tuples(stream: StreamReader, columns: Sequence[str]) -> pa.RecordBatch:
-    """An empty batch with these columns of a stream's tuples."""
+    """Return an empty batch with these columns of a stream's tuples."""
     types = stream.value_types | {"key": stream.column_types.key, "id": stream.column_types.id}
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in columns])
     return pa.RecordBatch.from_pylist([], schema)

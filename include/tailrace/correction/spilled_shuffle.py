@@ -1,4 +1,4 @@
-"""The shuffle of a scan of history in this process: the rows of each bucket wait in a file until its turn comes."""
+"""The shuffle of a history scan in this process: the rows of each bucket are stored in a file until its turn."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class SpilledShuffle:
     Attributes
     ----------
     directory : Path, optional
-        Where the files go, which are removed at the end of a scan; by default the directory for temporary files.
+        The directory for the files, which are removed at the end of a scan; by default the one for temporary files.
     threads : int
-        How many pieces or buckets are in memory at once.
+        The number of pieces or buckets in memory at once.
     """
 
     directory: Path | None = None
@@ -38,7 +38,7 @@ class SpilledShuffle:
     def run(
         self, pieces: Sequence[Any], read: Callable[[Any], pa.Table], *steps: Callable[[pa.Table], pa.Table]
     ) -> pa.Table:
-        """Read each piece, and apply each step to each bucket of what the one before gives."""
+        """Read each piece, and apply each step to each bucket of the previous step's result."""
         with (
             tempfile.TemporaryDirectory(dir=self.directory, prefix="tailrace-scan-") as name,
             ThreadPoolExecutor(self.threads) as pool,
@@ -53,13 +53,13 @@ class SpilledShuffle:
 def _in_turn(
     pool: ThreadPoolExecutor, call: Callable[[Any], pa.Table], inputs: Sequence[Any], at_once: int
 ) -> Iterator[pa.Table]:
-    """Call a function on each input, a few at once: no more results wait to be taken."""
+    """Call a function on each input, a few at a time, so that few results wait to be consumed."""
     for start in range(0, len(inputs), at_once):
         yield from pool.map(call, inputs[start : start + at_once])
 
 
 def _spill(tables: Iterable[pa.Table], directory: Path) -> list[Path]:
-    """Write the rows of each bucket into a file; returns the files."""
+    """Write the rows of each bucket into a file; return the files."""
     directory.mkdir()
     files: dict[int, Path] = {}
     with ExitStack() as opened:

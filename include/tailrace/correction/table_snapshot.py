@@ -1,4 +1,4 @@
-"""A snapshot of a table of answers: how much it holds, and up to when; read from the statistics of its files."""
+"""A snapshot of a table of answers, its number of rows and greatest time, from the statistics of its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailrace.storage.tables import Tables
 class TableSnapshot:
     """The number of rows of `results` or `corrections`, and their greatest `as_of`.
 
-    A compaction changes neither, an append or a new version of answers changes one of them.
+    A compaction changes neither; an append or a new version of answers changes one of them.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class TableSnapshot:
 
     @staticmethod
     def read(layout: Layout, name: str) -> TableSnapshot:
-        """Read the snapshot of a table; without rows where there is no such table yet."""
+        """Read the snapshot of a table; it has no rows where the table does not exist yet."""
         if not Tables(layout).has(name):
             return TableSnapshot(0, None)
         files = pa.table(Tables(layout).open(name).get_add_actions(flatten=True))

@@ -1,4 +1,4 @@
-"""Uncorrected late tuples: those whose arrival no correction run of the ledger covers. No Spark."""
+"""Uncorrected late tuples: tuples whose arrival no correction in the ledger covers. No Spark."""
 
 from __future__ import annotations
 
@@ -8,25 +8,29 @@ from functools import reduce
 from operator import or_
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from tailrace.storage.table_schemas import LATE_TIMES
 from tailrace.storage.tables import Tables, within_any
 
 Interval = tuple[int, int]
-"""(a, b] of `arrived`, the end of a tuple's tick, in ms: what arrived in [a, b), both multiples of the tick."""
+"""(a, b] of `arrived`, the end of a tuple's tick, in ms: the tuples that arrived in [a, b), both multiples of
+the tick.
+"""
 
-_MOST_RANGES = 16  # in one condition on a table; of more, the nearest are merged
+_MOST_RANGES = 16  # in one condition on a table; beyond that, the nearest ones are merged
 
 
 @dataclass(frozen=True)
 class Uncorrected:
-    """The uncorrected rows of the table `late`, n of them, up to the point that the stream has committed.
+    """The n rows of the table `late` that are committed and not corrected.
 
     Attributes
     ----------
@@ -35,7 +39,7 @@ class Uncorrected:
     event_time : ndarray, shape (n,)
         The event time of each, or the start of its pane, as the table has it; in ms.
     covered : tuple of Interval
-        The intervals of arrival whose late tuples are corrected (or, by `excluding`, requested).
+        The intervals of arrival whose late tuples are corrected (or, after `excluding`, requested).
     until : int
         The point of arrival up to which the stream has committed, in ms.
     """
@@ -46,12 +50,15 @@ class Uncorrected:
     until: int
 
     @staticmethod
-    def read(layout: Layout) -> Uncorrected | None:
-        """Read the uncorrected rows, from the files that have some; None where the stream has committed nothing."""
-        until = committed_until(layout)
+    def read(layout: Layout, opened: Tables | None = None) -> Uncorrected | None:
+        """Read the uncorrected rows from the files that have any; None where the stream has committed nothing.
+
+        `opened` are the query's tables that a reader has open.
+        """
+        until = committed_until(layout, opened)
         if until is None:
             return None
-        tables = Tables(layout)
+        tables = Tables(layout) if opened is None else opened
         known = corrected_intervals(tables)
         (time,) = set(LATE_TIMES) & set(tables.schema("late").names)
         gaps = uncovered(known, until)
@@ -75,18 +82,18 @@ class Uncorrected:
         )
 
     def span_ms(self, pane_ms: int) -> int:
-        """The span of their event times (paper 002, section 1.4: max − min), as far as panes show.
+        """Return the span of their event times (paper 002, section 1.4: max − min), to the precision of panes.
 
-        From the start of the earliest pane to the end of the latest one: more than max − min, by two panes at most.
-        So no tuples are further apart than this. 0 where there are none. Event times of pairs are panes of 1 ms.
+        It reaches from the start of the earliest pane to the end of the latest one, so it exceeds max − min by at most
+        two panes. 0 where there are no rows. Event times of pairs are panes of 1 ms.
         """
         return int(self.event_time.max() - self.event_time.min()) + pane_ms if len(self) else 0
 
     def interval(self, tick_ms: int) -> Interval:
-        """The interval of arrival [a, b), in multiples of the tick, that holds all rows; there must be some.
+        """Return the interval of arrival [a, b), in multiples of the tick, that contains all rows; there must be some.
 
-        It begins where what is covered ends, and goes up to what is committed: so the ledger has no holes, and what
-        is read of `late` stays small.
+        It begins where the covered intervals end, and reaches up to the committed arrival time. So the ledger has no
+        gaps, and few rows of `late` are read.
         """
         first, tick = int(self.arrived.min()), max(tick_ms, 1)
         low = next(low for low, high in uncovered(self.covered, self.until) if low < first <= high)
@@ -94,7 +101,10 @@ class Uncorrected:
 
 
 def corrected_intervals(tables: Tables) -> list[Interval]:
-    """The intervals of arrival whose late tuples the ledger has as corrected; runs over event time count, too."""
+    """Return the intervals of arrival whose late tuples are corrected according to the ledger.
+
+    Corrections over event time are included.
+    """
     if not tables.has("correction_runs"):
         return []
     runs = tables.read("correction_runs", ["arrived_from", "arrived_to"], ds.field("arrived_to").is_valid())
@@ -103,7 +113,7 @@ def corrected_intervals(tables: Tables) -> list[Interval]:
 
 
 def uncovered(known: Iterable[Interval], until: int) -> list[Interval]:
-    """The parts of (-∞, until] outside all intervals, in order."""
+    """Return the parts of (-∞, until] outside all intervals, in order."""
     gaps, low = [], BEFORE_ALL
     for start, end in sorted(known):
         if low < min(start, until):
@@ -113,21 +123,39 @@ def uncovered(known: Iterable[Interval], until: int) -> list[Interval]:
 
 
 def near_gaps(gaps: Sequence[Interval]) -> ds.Expression:
-    """Return the condition on rows of `late` that those in the gaps meet, which are in order, and some near them.
+    """Return a condition that selects the rows of `late` in the gaps, which are in order, and some rows near them.
 
-    A condition with a part for each of many gaps would exhaust the stack of Arrow's threads: see `gap_of`.
+    A condition with a part for each of many gaps would exhaust the stack of Arrow's threads; see `gap_of`.
     """
     low, high = coarsen_ranges(_ends(gaps), _MOST_RANGES)
     return within_any("arrived", low.tolist(), high.tolist())
 
 
 def gap_of(arrived: Ints, gaps: Sequence[Interval]) -> Ints:
-    """Return the place of the gap that each arrival (ms) lies in, -1 where it lies in none; gaps are in order."""
+    """Return the index of the gap that contains each arrival (ms), -1 where none does; gaps are in order."""
     if not gaps:
         return np.full(len(arrived), -1)
     low, high = _ends(gaps)
-    place = np.minimum(np.searchsorted(high, arrived), len(gaps) - 1)
-    return np.where((arrived > low[place]) & (arrived <= high[place]), place, -1)
+    index = np.minimum(np.searchsorted(high, arrived), len(gaps) - 1)
+    return np.where((arrived > low[index]) & (arrived <= high[index]), index, -1)
+
+
+def count_late(tables: Tables, gaps: Sequence[Interval]) -> Ints:
+    """Count the late tuples of gaps, which are in order; shape (n,). Only some rows are in memory at a time."""
+    counts = np.zeros(len(gaps), np.int64)
+    if gaps and tables.has("late"):
+        for batch in tables.batches("late", ["arrived", "tuples"], near_gaps(gaps)):
+            rows = in_ms(pa.Table.from_batches([batch]))
+            index, tuples = gap_of(rows["arrived"].to_numpy(), gaps), rows["tuples"].to_numpy()
+            counts += np.bincount(index[index >= 0], tuples[index >= 0], len(gaps)).astype(np.int64)
+    return counts
+
+
+def count_uncorrected(layout: Layout) -> int:
+    """Count the late tuples that no correction covers."""
+    tables = Tables(layout)
+    until = committed_until(layout, tables)
+    return 0 if until is None else int(count_late(tables, uncovered(corrected_intervals(tables), until)).sum())
 
 
 def _ends(gaps: Sequence[Interval]) -> Ranges:

@@ -1,24 +1,48 @@
-"""The next versions of answers, read from the tables and revised as the kind's answer model says."""
+"""The next versions of answers, read from the tables and revised by the kind's answer model."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 
+from tailrace.answers.changed_answers import count_changed
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.revision import Revision
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.kind.capabilities import IncrementallyCorrectable
+from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.storage.results import AnswerTables
+
+
+@dataclass(frozen=True)
+class Revised:
+    """The rows of `corrections` for some answers, and all versions that these had before."""
+
+    rows: pa.Table
+    versions: pa.Table
+    kind: WindowedKind
+
+    @property
+    def changed(self) -> int:
+        """The number of answers that these versions add or change; retractions are not counted."""
+        model = self.kind.answers
+        return count_changed(model.identity, model.row_identity, self.kind.answer, self.rows, self.versions)
 
 
 def revise(
     history: HistoryScan, answers: AnswerTables, affected: AffectedAnswers, before: int, interval: str
-) -> pa.Table:
-    """Return the rows of `corrections` for the affected answers, as of a cut-off: that of `history`."""
+) -> Revised:
+    """Return the next versions of the affected answers, as of the cut-off of `history`."""
     kind, ranges = history.pipeline.kind, affected.ranges()
     low, high = ranges
     versions, late = answers.versions((low - 1, high)), answers.late(ranges)  # of every tuple in [low, high)
-    amend = kind.amend if isinstance(kind, IncrementallyCorrectable) else None
-    rows = kind.answers.revise(Revision(history, kind.answer, versions, late, affected, before, interval, amend))
+    readers = history.pipeline.readers
+    repeats_lookups = any(reader.records is not None for reader in readers)
+    replaces = repeats_lookups or any(reader.takes_newest for reader in readers)  # a late version is more than added
+    amend = kind.amend if isinstance(kind, IncrementallyCorrectable) and not replaces else None
+    of_kind = history, kind.answer, versions, late, affected, before, interval, amend
+    rows = kind.answers.revise(Revision(*of_kind, repeats_lookups))
     as_of = pa.repeat(pa.scalar(before, pa.int64()), rows.num_rows)
-    return rows.append_column("as_of", as_of).append_column("interval", pa.repeat(interval, rows.num_rows))
+    rows = rows.append_column("as_of", as_of).append_column("interval", pa.repeat(interval, rows.num_rows))
+    return Revised(rows, versions, windowed(kind))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -24,9 +25,9 @@ class Comparison(NamedTuple):
     Attributes
     ----------
     truth : str
-        What there is truly, in words: 12 windows.
+        The truth in words: 12 windows.
     shares : dict of str to list
-        By a label what share of that is so as streamed and, where tuples are late, after correction.
+        By label, the share of the truth as streamed and, where tuples are late, after correction.
     is_right : bool
         Whether every final answer is right, and there are no others.
     """
@@ -36,14 +37,17 @@ class Comparison(NamedTuple):
     is_right: bool
 
 
-def compare(query: Query, streamed: pa.Table, corrected: pa.Table | None) -> Comparison:
-    """Compare the versions of a query's answers with the truth; None: no tuple is late, and nothing is corrected."""
+def compare(query: Query, streamed: pa.Table, corrected: pa.Table | None, sent: Path | None = None) -> Comparison:
+    """Compare the versions of a query's answers with the truth; None: no tuple is late, and nothing is corrected.
+
+    `sent`: the files with what was sent to the topic that the query reads.
+    """
     versions = [streamed] if corrected is None else [streamed, corrected]
     if isinstance(query, EmdJoinQuery):
         return _pairs(dict.fromkeys(true_pairs(query)), versions)
     if isinstance(query, SpatialJoinQuery):
         return _pairs(true_spatial_pairs(query), versions)
-    return _windows(query, versions)
+    return _windows(query, versions, sent)
 
 
 def _pairs(true: Pairs, versions: list[pa.Table]) -> Comparison:
@@ -59,7 +63,7 @@ def _pairs(true: Pairs, versions: list[pa.Table]) -> Comparison:
 
 
 def _given_pairs(answers: pa.Table) -> Pairs:
-    """The pairs of some answers, with their distances where these were asked for."""
+    """Return the pairs of some answers, with their distances if these were requested."""
     ids = zip(answers["left_id"].to_pylist(), answers["right_id"].to_pylist(), strict=True)
     has_distances = "distance" in answers.column_names
     distances = answers["distance"].to_pylist() if has_distances else [None] * answers.num_rows
@@ -67,15 +71,15 @@ def _given_pairs(answers: pa.Table) -> Pairs:
 
 
 def _is_right(pair: tuple[str, str], distance: float | None, true: Pairs) -> bool:
-    """Whether a pair is true, and has its distance where the truth has one."""
+    """Return whether a pair is true, and has the true distance if there is one."""
     exact = true.get(pair)
     if exact is None:
         return pair in true
     return distance is not None and abs(distance - exact) <= _METRES_OFF
 
 
-def _windows(query: Query, versions: list[pa.Table]) -> Comparison:
-    true, policy = truth(query), query.policy
+def _windows(query: Query, versions: list[pa.Table], sent: Path | None) -> Comparison:
+    true, policy = truth(query, sent), query.policy
     right_shares = [share_right(answers, true) for answers in versions]
     shares = {"windows whole, and ranked right" if isinstance(query, TopKQuery) else "windows right": right_shares}
     if isinstance(policy, PromisingPolicy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tailrace.demo.comparison import compare
 from tailrace.demo.printed_texts import progress_table, summary, texts
+from tailrace.demo.topics import Sending
 from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
@@ -31,12 +32,16 @@ _AUTOMATIC = "asset_triggered"
 
 @dataclass(frozen=True)
 class DemoQuery:
-    """A query of the demonstration; `home` is the directory of the demonstration, which holds its tables."""
+    """A query of the demonstration; `home` is the directory of the demonstration, which holds its tables.
+
+    `sent`: the files with what is sent to the topic that the query reads, if it reads one.
+    """
 
     query: Query
     home: Path
     airflow: EmbeddedAirflow
     api: Api
+    sent: Path | None = None
 
     @property
     def name(self) -> str:
@@ -53,20 +58,29 @@ class DemoQuery:
             self._wait_until(partial(self._has, dag), f"Airflow does not find {dag}", Path("dags"))
             self.api.call("PATCH", f"dags/{dag}", {"is_paused": False})
 
-    def stream(self, calibrate_at: int | None = None) -> str:
+    def stream(
+        self,
+        calibrate_at: int | None = None,
+        begun: Callable[[], None] | None = None,
+        sending: Sending | None = None,
+    ) -> str:
         """Trigger the stream, and print its progress until it has read everything and is quiet; return its run id.
 
         Parameters
         ----------
         calibrate_at : int, optional
             Number of rows after which a calibration is triggered, while the stream goes on.
+        begun : callable, optional
+            Called once, when the stream has read its first rows.
+        sending : Sending, optional
+            Sends the rows that the stream reads: it has read everything when it has read all of these.
         """
         run, is_automatic = self.api.trigger(f"stream_{self.name}"), self.query.correction.gap is not None
         table, last_progress = progress_table(screen.err.width, is_automatic), None
         calibration: str | None = None
 
         def is_quiet() -> bool:
-            nonlocal last_progress, calibrate_at, calibration
+            nonlocal last_progress, calibrate_at, calibration, begun
             corrections = self._corrections(_AUTOMATIC)["success"] if is_automatic else None
             status = Status.read(self.layout)
             if status is not None and (status.batches, status.state, corrections) != last_progress:
@@ -79,15 +93,33 @@ class DemoQuery:
                 )
                 calibration = self.api.trigger(f"calibrate_{self.name}")
                 calibrate_at = None
-            states = self._states(f"dags/stream_{self.name}/dagRuns/{run}/taskInstances", "task_instances")
-            if "failed" in states:
-                raise RuntimeError(f"stream_{self.name} failed; the logs are in {self.airflow.directory}/logs")
-            return status is not None and status.state == "quiet"
+            if status is not None and status.rows and begun is not None:
+                begun()
+                begun = None
+            self._require_no_failure(run)
+            if sending is not None:
+                sending.require_success()
+            is_whole = status is not None and (sending is None or status.rows >= sending.rows)
+            return is_whole and status is not None and status.state == "quiet"
 
         self._wait_until(is_quiet, "the stream did not come to its end", self.home)
         if calibration is not None:
             self._calibrated(calibration)
         return run
+
+    def deploy(self, conf: Mapping[str, Any]) -> str:
+        """Trigger the stream, and return its run id; `conf` has what is not as the form of its DAG has it."""
+        return self.api.trigger(f"stream_{self.name}", conf)
+
+    def await_scheduled_correction(self, run: str) -> None:
+        """Wait until the correction by schedule has ended, which Airflow starts when its DAG is unpaused.
+
+        Parameters
+        ----------
+        run : str
+            The stream's run: without its stream no correction comes to its end.
+        """
+        self._show_corrections("scheduled", partial(self._require_no_failure, run))
 
     def backfill(self, start: str, end: str) -> None:
         """Correct the intervals of arrival between two times of the query's schedule, by an Airflow backfill."""
@@ -114,7 +146,7 @@ class DemoQuery:
         """Compare the answers with the truth, and print the result; True when every final answer is right."""
         streamed = self.answers(as_streamed=True)
         corrected = self.answers() if self.query.has_late_tuples else None
-        comparison = compare(self.query, streamed, corrected)
+        comparison = compare(self.query, streamed, corrected, self.sent)
         screen.out.print(summary(self.query, streamed, corrected, comparison))
         return comparison.is_right
 
@@ -143,12 +175,18 @@ class DemoQuery:
             raise RuntimeError(f"the calibration proposed nothing; its log is in {self.airflow.directory}/logs")
         screen.err.print(proposal.evidence, soft_wrap=True)
 
-    def _show_corrections(self, run_type: str) -> None:
-        """Print the states of the corrections of a run type until all of them are over."""
+    def _require_no_failure(self, run: str) -> None:
+        states = self._states(f"dags/stream_{self.name}/dagRuns/{run}/taskInstances", "task_instances")
+        if "failed" in states:
+            raise RuntimeError(f"stream_{self.name} failed; the logs are in {self.airflow.directory}/logs")
+
+    def _show_corrections(self, run_type: str, check: Callable[[], None] = lambda: None) -> None:
+        """Print the states of the corrections of a run type until all are over; `check` raises why none would be."""
         last_states: Counter[str] = Counter()
 
         def is_over() -> bool:
             nonlocal last_states
+            check()
             states = self._corrections(run_type)
             if states != last_states:
                 last_states = states
@@ -165,7 +203,7 @@ class DemoQuery:
         return self._states(f"dags/correct_{self.name}/dagRuns", "dag_runs", run_type=run_type)
 
     def _has(self, dag: str) -> bool:
-        return any(entry["dag_id"] == dag for entry in self.api.call("GET", "dags")["dags"])
+        return any(entry["dag_id"] == dag for entry in self.api.call("GET", "dags", dag_id_pattern=dag)["dags"])
 
     def _states(self, path: str, list_name: str, **query: Any) -> Counter[str]:
         return Counter(str(entry["state"]) for entry in self.api.call("GET", path, **query)[list_name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
+from tailrace.demo.living_stream import PAYMENTS
 from tailrace.generators.delays import delay_model
 from tailrace.generators.fixes import SCHEMA
 from tailrace.generators.frame_histograms import darken
@@ -21,18 +23,18 @@ from tailrace.query.loading import load
 
 _SEED = 2
 _DIRECTORY = Path(__file__).parent
-_NAMES = ("copies", "delays", "districts", "game2", "meetings", "trades")
-COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, TRADES = (_DIRECTORY / f"{name}.yaml" for name in _NAMES)
+_NAMES = ("copies", "delays", "districts", "game2", "meetings", "meters", "trades")
+COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, METERS, TRADES = (_DIRECTORY / f"{name}.yaml" for name in _NAMES)
 
 
 class Made(Protocol):
-    """The streams of a query, which are generated from a fixed seed, in so many files each."""
+    """The streams of a query, generated from a fixed seed, in `files` files each."""
 
     @property
     def files(self) -> int: ...
 
     def tables(self, names: list[str]) -> list[pa.Table]:
-        """The stream of each of these names, in order of arrival."""
+        """Return the stream of each of these names, in order of arrival."""
         ...
 
 
@@ -79,7 +81,7 @@ class Films(NamedTuple):
 
 
 class Fleets(NamedTuple):
-    """The parameters of fleets of taxis in Beijing, of which each stream has one.
+    """The parameters of fleets of taxis in Beijing, one for each stream.
 
     `size` is the number of taxis of each, and `delays` names the delay model of their fixes.
     """
@@ -98,8 +100,9 @@ class Fleets(NamedTuple):
 READINGS = {
     GAME2: Readings(120_000, 1000, 16, "game2", "sensor", "value", 12),
     TRADES: Readings(90_000, 100, 4, "exponential:6 s", "symbol", "amount", 30),
+    METERS: Readings(60_000, 200, 4, "exponential:2 s", "district", "energy", 4),
 }
-"""Two minutes of a football match, and a quarter of an hour of trades."""
+"""Two minutes of a football match, a quarter of an hour of trades, and five minutes of meters."""
 
 _FLEETS = Fleets(1500, 60, "exponential:8 s", 12)
 
@@ -113,14 +116,40 @@ STREAMS: dict[Path, Made] = {
 
 
 def places(files: list[Path]) -> list[str]:
-    """Return where `declare` puts queries and what they read, by paths in its `home`."""
-    return [place for file in files for place in (f"queries/{file.name}", f"data/{file.stem}")]
+    """Return where `declare` puts queries and their inputs, as paths in its `home`."""
+    return [entry for file in files for entry in (f"queries/{file.name}", f"data/{file.stem}")]
 
 
-def declare(home: Path, files: list[Path]) -> list[Path]:
+Field = tuple[str, ...]
+"""The place of a field in a query file: the names of the sections above it, and its own."""
+
+_SERVERS: tuple[Field, ...] = (("streams", "readings", "source", "servers"), ("answers", "kafka", "servers"))
+
+GROWING = places([PAYMENTS])[-1]
+"""The directory that receives files as long as a demonstration runs."""
+
+
+def finished_places(files: list[Path]) -> list[str]:
+    """Select the places that `declare` completes; a living stream adds to the others."""
+    return [entry for entry in places(files) if entry != GROWING]
+
+
+def sent_files(home: Path, file: Path) -> Path:
+    """Return the directory of what is sent to the topic that a query reads."""
+    [stream] = load(file).streams
+    return home / "data" / file.stem / stream
+
+
+def declare(home: Path, files: list[Path], servers: str = "") -> list[Path]:
     """Copy queries into a directory `home/queries`, and what some of them read into `home/data`.
 
-    That are the streams, which are generated, and the dimension table, which may then be changed.
+    That are the streams, which are generated, and the dimension table, which may then be changed. What `PAYMENTS`
+    reads is not written: a `LivingStream` does that as time passes. What `METERS` reads is written for a `Sending`.
+
+    Parameters
+    ----------
+    servers : str
+        The brokers of the topics of `METERS`.
 
     Returns
     -------
@@ -131,21 +160,34 @@ def declare(home: Path, files: list[Path]) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     for file in files:
         data, query = home / "data" / file.stem, load(file)
-        sources = {name: stream.path for name, stream in query.streams.items()}
-        if made := STREAMS.get(file):
+        sources = {name: stream.path for name, stream in query.streams.items()} if file != METERS else {}
+        made = STREAMS.get(file)
+        if made:
+            for name, table in zip(query.streams, made.tables(list(query.streams)), strict=True):
+                write(table, data / name, made.files)
+        if made or file == PAYMENTS:
             sources = {name: data / name for name in sources}
-            for path, table in zip(sources.values(), made.tables(list(sources)), strict=True):
-                write(table, path, made.files)
-        table = None if query.table is None else Path(shutil.copy(query.table.path, data))
-        (directory / file.name).write_text(_with_paths(file, sources, table), encoding="utf-8")
+        values: dict[Field, str] = {("streams", name, "source", "path"): str(path) for name, path in sources.items()}
+        if query.table is not None:
+            values["spatial_join", "table", "path"] = str(shutil.copy(query.table.place.file, data))
+        if file == METERS:
+            values |= dict.fromkeys(_SERVERS, servers)
+        (directory / file.name).write_text(_with_values(file.read_text("utf-8"), values), encoding="utf-8")
     return [directory / file.name for file in files]
 
 
-def _with_paths(file: Path, sources: dict[str, Path], table: Path | None) -> str:
-    """The text of a query file with the paths of its sources and its table in place of those that it has."""
-    document = yaml.load(file.read_text(encoding="utf-8"), yaml.BaseLoader)  # scalars stay text, as in the query loader
-    for name, path in sources.items():
-        document["streams"][name]["source"]["path"] = str(path)
-    if table is not None:
-        document["spatial_join"]["table"]["path"] = str(table)
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+def _with_values(text: str, values: dict[Field, str]) -> str:
+    """Return the text of a query file with other values in the place of what some of its fields have there."""
+    root = yaml.compose(text, yaml.SafeLoader)
+    assert root is not None  # the query was loaded
+    places = [(_node(root, field), value) for field, value in values.items()]
+    for node, value in sorted(places, key=lambda entry: entry[0].start_mark.index, reverse=True):
+        text = f"{text[: node.start_mark.index]}{json.dumps(value, ensure_ascii=False)}{text[node.end_mark.index :]}"
+    return text
+
+
+def _node(root: yaml.Node, field: tuple[str, ...]) -> yaml.Node:
+    """Return the node of an existing field of a YAML document."""
+    for name in field:
+        root = next(value for key, value in root.value if key.value == name)
+    return root

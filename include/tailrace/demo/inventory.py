@@ -1,4 +1,4 @@
-"""The record of what demonstrations have made in their directory: a later one removes that, and nothing else."""
+"""The record of the files that demonstrations made in their directory; a later one removes only these."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from tailrace.ground.files import write_atomically
 MARK = ".demo"
 
 Stamp = tuple[int, int]
-"""A file's size, and when it was written (ns): another one is another file, or one that somebody has changed."""
+"""A file's size and modification time (ns); a different stamp means another or a changed file."""
 
 
 class Inventory:
-    """What demonstrations have made in a directory, in its file `.demo`: by place, a path in the directory.
+    """The record of the demonstrations' files in a directory, in its file `.demo`, by place, a path in the directory.
 
-    A place is a file or a directory. Of a directory each file is recorded with its stamp, so that files which came to
-    it, or were changed, are known; but of one that is the demonstration's as a whole, as a table that a driver writes.
+    A place is a file or a directory. Each file of a directory is recorded with its stamp, so that new or changed files
+    are recognised, except in directories that belong to the demonstration as a whole, such as a table that a driver
+    writes.
 
     Parameters
     ----------
     home : Path
         The directory.
     whole : iterable of str
-        The places that an earlier version made, which recorded none.
+        The places made by an earlier version, which recorded none.
 
     Raises
     ------
     Refused
-        When the directory holds something, and has no record.
+        When the directory has contents but no record.
     """
 
     def __init__(self, home: Path, whole: Iterable[str]) -> None:
@@ -47,67 +48,67 @@ class Inventory:
         text = self._file.read_text(encoding="utf-8")
         try:
             places = json.loads(text) if text else dict.fromkeys(whole)
-            if any(Path(place).is_absolute() or {"", ".", ".."} & set(place.split("/")) for place in places):
+            if any(Path(folder).is_absolute() or {"", ".", ".."} & set(folder.split("/")) for folder in places):
                 raise ValueError("a place that is not in the directory")
-            return {place: _stamps(stamps) for place, stamps in places.items()}
+            return {folder: _stamps(stamps) for folder, stamps in places.items()}
         except (ValueError, TypeError, AttributeError):
             fault = "it is no record of what a demonstration made"
             raise refuse(str(self._file), fault, "another --warehouse, or the record as it was") from None
 
     def require_free(self, places: Iterable[str]) -> None:
-        """Refuse places that hold what no demonstration made, or what was changed since.
+        """Refuse places with contents that no demonstration made, or that were changed since.
 
         Raises
         ------
         Refused
-            Naming each such file, or the place itself where it is not recorded.
+            Naming each such file, or the place itself if it is not recorded.
         """
         remedy = "a name of its own, or another --warehouse: the demonstration would write its own there"
-        files = [file for place in places for file in self._foreign(place)]
+        files = [file for folder in places for file in self._foreign(folder)]
         if files:
             fault = "no demonstration made it as it is, so none removes it"
             raise Refused([Problem(str(file), fault, remedy) for file in files])
 
     def clear(self) -> list[str]:
-        """Remove what demonstrations made; return the places that are gone. Those with something else stay."""
-        cleared = [place for place in self._places if not self._foreign(place)]
-        for place in cleared:
-            path = self._home / place
+        """Remove the demonstrations' files; return the places that are gone. Places with other contents stay."""
+        cleared = [folder for folder in self._places if not self._foreign(folder)]
+        for folder in cleared:
+            path = self._home / folder
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-            del self._places[place]
+            del self._places[folder]
         self._write()
         return cleared
 
     def begin(self, places: Iterable[str]) -> None:
-        """Record places before they are made; each is the demonstration's as a whole until `complete`."""
+        """Record places before they are made; each belongs to the demonstration as a whole until `complete`."""
         self._places |= dict.fromkeys(places)
         self._write()
 
     def complete(self, places: Iterable[str]) -> None:
-        """Record the files of places as they are now: what is changed or added from here on is not ours."""
-        self._places |= {place: dict(self._files(place)) for place in places}
+        """Record the files of places; later changes and additions are not ours."""
+        self._places |= {folder: dict(self._files(folder)) for folder in places}
         self._write()
 
-    def _foreign(self, place: str) -> list[Path]:
-        """Return what lies at a place and is not as a demonstration made it."""
-        path = self._home / place
-        if place not in self._places:
+    def _foreign(self, folder: str) -> list[Path]:
+        """Return the files at a place that a demonstration did not make in this form."""
+        path = self._home / folder
+        if folder not in self._places:
             return [path] if path.is_symlink() or (any(path.iterdir()) if path.is_dir() else path.exists()) else []
-        stamps = self._places[place]
+        stamps = self._places[folder]
         return (
-            [] if stamps is None else [self._home / file for file, at in self._files(place) if stamps.get(file) != at]
+            [] if stamps is None else [self._home / file for file, at in self._files(folder) if stamps.get(file) != at]
         )
 
-    def _files(self, place: str) -> Iterator[tuple[str, Stamp]]:
-        path = self._home / place
+    def _files(self, folder: str) -> Iterator[tuple[str, Stamp]]:
+        path = self._home / folder
         files = sorted(path.rglob("*")) if path.is_dir() and not path.is_symlink() else [path]
         for file in files:
             if file.is_symlink() or (file.exists() and not file.is_dir()):
-                found = file.lstat()
-                yield str(file.relative_to(self._home)), (found.st_size, found.st_mtime_ns)
+                status = file.lstat()
+                yield str(file.relative_to(self._home)), (status.st_size, status.st_mtime_ns)
 
     def _write(self) -> None:
         self._home.mkdir(parents=True, exist_ok=True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.table import Table
@@ -12,10 +9,8 @@ from rich.table import Table
 from tailrace.demo.comparison import Comparison
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.kinds import build
-from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
 from tailrace.query.query import Query
 from tailrace.storage.status import Status
-from tailrace.terminal import screen
 from tailrace.terminal.progress_table import ProgressTable
 
 _MINUTE_MS = 60_000
@@ -23,14 +18,14 @@ _SECONDS = len("2013-01-01T00:00:00")
 
 
 def progress_table(width: int, counts_corrections: bool) -> ProgressTable:
-    """The table of the progress of a stream, for a terminal; with its automatic corrections where it has such."""
+    """Return the table of a stream's progress for a terminal, with its automatic corrections if it has any."""
     widths = {"state": 9, "batches": 7, "rows": 9, "to read": 7, "K s": 8, "coverage": 8}
     widths |= {"corrections": 11} if counts_corrections else {}
     return ProgressTable(widths | {"late": 6, "answers": 7, "t_max": 19}, width)
 
 
 def texts(status: Status, corrections: int | None = None) -> dict[str, str]:
-    """One line of that table, with the number of automatic corrections if it is given."""
+    """Return one line of that table, with the number of automatic corrections if given."""
     numbers = {"batches": status.batches, "rows": status.rows, "to read": status.rows_left, "late": status.late}
     numbers |= {"answers": status.answers} | ({} if corrections is None else {"corrections": corrections})
     return {name: f"{number:,}" for name, number in numbers.items()} | {
@@ -42,7 +37,7 @@ def texts(status: Status, corrections: int | None = None) -> dict[str, str]:
 
 
 def summary(query: Query, streamed: pa.Table, corrected: pa.Table | None, comparison: Comparison) -> Table:
-    """The table that compares the answers as streamed and as corrected, if they can be, with the truth."""
+    """Return the table that compares the answers, as streamed and as corrected if they can be, with the truth."""
     model, versions = build(query).answers, [streamed] if corrected is None else [streamed, corrected]
     first = model.first_rows(streamed)
     latency_ms = (first["as_of"].to_numpy() - model.horizon(first)).mean()
@@ -69,25 +64,3 @@ def _round(length_ms: float) -> str:
     """Format a duration, rounded to minutes if it is at least one, else to milliseconds."""
     unit = _MINUTE_MS if length_ms >= _MINUTE_MS else 1
     return format_duration(round(length_ms / unit) * unit)
-
-
-def look_around(files: list[Path], home: Path, airflow: EmbeddedAirflow) -> None:
-    """Print what there is to see and where, and wait for Ctrl-C; each file is a query's, and has its name."""
-    names = [file.stem for file in files]
-    status = "\n".join(f"  tailrace status {name}" for name in names)
-    results = "\n".join(f"  tailrace results {file} --warehouse {home}/tables" for file in files)
-    screen.out.print(
-        f"""
-Now look here: [bold]{airflow.url}/tailrace/[/] , user [bold]{USER}[/], password [bold]{airflow.password}[/]
-  Streams    each stream, its answers and what changed them; the same page is in Airflow's navigation
-  stream_…   the log of its task supervise says how the stream stands. Mark the run as a success: it drains
-  correct_…  trigger it by hand for a range of event time. The scheduled run waits: the stream has not come so far
-In another shell:
-  . {home}/env.sh
-{status}
-{results}
-[bold]Ctrl-C[/] ends all of it.""",
-        soft_wrap=True,
-    )
-    while True:
-        time.sleep(3600)

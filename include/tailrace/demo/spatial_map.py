@@ -1,4 +1,4 @@
-"""The map of the demonstration's spatial joins: taxis by the districts that they were found in, and those that met."""
+"""The map of the demonstration's spatial joins: taxis by the district of their answers, and taxis that met."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 _CITY = (116.18, 39.77, 116.62, 40.105)
 _STREETS = (116.432, 39.927, 116.468, 39.9545)
-"""Boxes in degrees of the closer maps: where most taxis are, and where a pair's line is long enough to be seen."""
+"""Boxes in degrees of the closer maps: where most taxis are, and where a pair's line is long enough to be visible."""
 
 _MARGIN = 0.04  # degrees about all of Beijing
-_LABELLED = 0.012  # share of a map that a district covers at least to have its name there
+_LABELLED = 0.012  # the least share of a map that a named district covers
 _PALE, _BORDER, _MEETING = "0.78", "0.35", "tab:red"
 _FLEETS = {"left": "tab:blue", "right": "tab:orange"}
 
 
 def draw(file: Path, districts: DemoQuery, meetings: DemoQuery) -> Path:
-    """Draw the answers to both queries; returns the file."""
+    """Draw the answers to both queries; return the file."""
     one, two = districts.query, meetings.query
     assert isinstance(one, SpatialJoinQuery)
     assert isinstance(two, SpatialJoinQuery)
@@ -49,6 +49,7 @@ def draw_answers(
     """Draw four maps: fixes by the districts of their answers, afar and near, and the pairs that met, afar and near."""
     table = districts.spatial_join.table
     assert table is not None
+    assert table.path is not None
     features = json.loads(table.path.read_text(encoding="utf-8"))["features"]
     areas = {feature["properties"][table.id]: _mended(shape(feature["geometry"])) for feature in features}
     low_x, low_y, high_x, high_y = shapely.total_bounds(list(areas.values())).tolist()
@@ -66,7 +67,7 @@ def draw_answers(
             _name(ax, areas)
         for ax, box in ((whole, _CITY), (meeting, _STREETS)):
             ax.plot(*shapely.box(*box).exterior.xy, color="black", lw=1.2, zorder=5)
-        without = fixes.num_rows - pc.count_distinct(located["left_id"]).as_py()
+        without = fixes.num_rows - pc.count_distinct(_matched(located)).as_py()
         whole.set_title(f"{fixes.num_rows:,} fixes by district, {without:,} in none")
         city.set_title("the same in the city")
         meeting.set_title(f"{met.num_rows:,} pairs that met")
@@ -79,7 +80,7 @@ def _mended(area: BaseGeometry) -> BaseGeometry:
 
 
 def _places(query: SpatialJoinQuery, side: str) -> pa.Table:
-    """The columns id, x and y (degrees) of a stream's fixes."""
+    """Return the columns id, x and y (degrees) of a stream's fixes."""
     stream = query.streams[side]
     columns = query.spatial_join.geometry.of(("left", "right").index(side)).named
     names = [stream.id, columns["x"], columns["y"]]
@@ -94,12 +95,17 @@ def _locate(ax: Axes, areas: Mapping[str, BaseGeometry], fixes: pa.Table, answer
         ids = answers.filter(pc.equal(answers["right_id"], name))["left_id"]
         inside = fixes.filter(pc.is_in(fixes["id"], ids.combine_chunks()))
         ax.scatter(inside["x"], inside["y"], s=size, lw=0, color=colormaps["tab20"](number))
-    outside = fixes.filter(pc.invert(pc.is_in(fixes["id"], answers["left_id"].combine_chunks())))
+    outside = fixes.filter(pc.invert(pc.is_in(fixes["id"], _matched(answers))))
     ax.scatter(outside["x"], outside["y"], s=size, lw=0, color="black")
 
 
+def _matched(answers: pa.Table) -> pa.Array:
+    """Return the fixes with a district; under `on_no_match: null` those without one also have an answer."""
+    return answers.filter(answers["right_id"].is_valid())["left_id"].combine_chunks()
+
+
 def _meet(ax: Axes, fleets: Mapping[str, pa.Table], pairs: Sequence[pa.Table]) -> None:
-    """Draw the fixes of both fleets alike, and the midpoints of pairs."""
+    """Draw the fixes of both fleets, and the midpoints of pairs."""
     for fleet in fleets.values():
         ax.scatter(fleet["x"], fleet["y"], s=3, lw=0, color=_PALE)
     x, y = (np.mean([np.asarray(end[name]) for end in pairs], axis=0) for name in ("x", "y"))
@@ -116,7 +122,7 @@ def _connect(ax: Axes, fleets: Mapping[str, pa.Table], pairs: Sequence[pa.Table]
 
 
 def _frame(ax: Axes, areas: Mapping[str, BaseGeometry], box: tuple[float, float, float, float]) -> None:
-    """Draw the districts' borders, and show a box of degrees as it is on the ground in its middle latitude."""
+    """Draw the districts' borders, and show a box of degrees with the proportions at its middle latitude."""
     for area in areas.values():
         for ring in shapely.get_exterior_ring(shapely.get_parts(area)).tolist():
             ax.plot(*ring.xy, color=_BORDER, lw=0.7, zorder=3)
@@ -127,19 +133,19 @@ def _frame(ax: Axes, areas: Mapping[str, BaseGeometry], box: tuple[float, float,
 
 
 def _name(ax: Axes, areas: Mapping[str, BaseGeometry]) -> None:
-    """Write the names of the districts that cover enough of a map into what it shows of them."""
+    """Write the names of the districts that cover enough of a map into their visible parts."""
     (low_x, high_x), (low_y, high_y) = ax.get_xlim(), ax.get_ylim()
     frame = shapely.box(low_x, low_y, high_x, high_y)
     for name, area in areas.items():
         shown = shapely.intersection(area, frame)
         if shown.area >= _LABELLED * frame.area:
-            place = shapely.point_on_surface(shown)
+            label_point = shapely.point_on_surface(shown)
             box = {"facecolor": "white", "alpha": 0.75, "lw": 0, "pad": 1}
-            ax.text(place.x, place.y, name, fontsize=8, ha="center", va="center", bbox=box, zorder=6)
+            ax.text(label_point.x, label_point.y, name, fontsize=8, ha="center", va="center", bbox=box, zorder=6)
 
 
 def _add_legend(ax: Axes, meetings: SpatialJoinQuery) -> None:
-    """Label what the maps show; the figure's legend takes it from the first of them."""
+    """Add labels for the figure's legend to the first map."""
     section = meetings.spatial_join
     assert section.interval is not None
     ax.scatter([], [], color="tab:green", s=20, label="fix, coloured by its district")

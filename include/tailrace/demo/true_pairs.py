@@ -1,4 +1,4 @@
-"""The true pairs of the demonstration's join of histograms, by brute force over the sources' files alone.
+"""The true pairs of the demonstration's join of histograms, by brute force over the sources' files.
 
 It shares no code with the platform.
 """
@@ -14,7 +14,7 @@ Pairs = set[tuple[str, str]]
 
 
 def true_pairs(query: EmdJoinQuery) -> Pairs:
-    """The ids of all pairs: every left frame is compared with every right one.
+    """Return the ids of all pairs, comparing every left frame with every right one.
 
     On a line the Earth Mover's Distance is the sum of the absolute differences of the cumulated shares.
     """
@@ -29,7 +29,7 @@ def true_pairs(query: EmdJoinQuery) -> Pairs:
 
 
 def _frames(query: EmdJoinQuery, side: str) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """The ids, the event times in ms and the cumulated shares of a stream's frames."""
+    """Return the ids, the event times in ms and the cumulated shares of a stream's frames."""
     stream = query.streams[side]
     rows = pq.read_table(stream.path).to_pylist()
     masses = np.array([row[query.emd_join.histogram] for row in rows])

@@ -1,4 +1,4 @@
-"""The true pairs of the demonstration's spatial joins, by brute force over the sources' files and the table's alone.
+"""The true pairs of the demonstration's spatial joins, by brute force over the files of the sources and the table.
 
 It shares no code with the platform: each fix is tested with each district by shapely, unprepared, and the geodesic of
 each two fixes in the interval is computed by pyproj.
@@ -18,13 +18,13 @@ from shapely.geometry import shape
 from tailrace.query.joins import SpatialJoinQuery
 
 Pairs = dict[tuple[str, str], float | None]
-"""The distance in metres of each pair, by its ids; None where it is not asked for."""
+"""The distance in metres of each pair, by its ids; None where it is not requested."""
 
 _BLOCK = 1000  # left fixes whose geodesics are held at once
 
 
 def true_spatial_pairs(query: SpatialJoinQuery) -> Pairs:
-    """All pairs of a fix and its district, or of two fixes that are near each other."""
+    """Return all pairs of a fix and its district, or of two near fixes."""
     return _districts(query) if query.spatial_join.join == "table" else _meetings(query)
 
 
@@ -48,6 +48,7 @@ def _fixes(query: SpatialJoinQuery, side: str) -> _Fixes:
 def _districts(query: SpatialJoinQuery) -> Pairs:
     table, fixes = query.spatial_join.table, _fixes(query, "left")
     assert table is not None
+    assert table.path is not None
     points = shapely.points(fixes.lon, fixes.lat)
     pairs: Pairs = {}
     for feature in json.loads(table.path.read_text(encoding="utf-8"))["features"]:

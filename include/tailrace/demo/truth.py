@@ -1,4 +1,4 @@
-"""The true answers of the demonstration's queries, computed in the plainest way from the sources' files alone.
+"""The true answers of the demonstration's queries, computed in the plainest way from the sources' files.
 
 It shares no code with the platform.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,16 +21,19 @@ Window = tuple[str | int | None, int, int]
 Held = list[tuple[float, Any]]
 
 Answer = tuple[Any, int]
-"""A window's answer, and the number of tuples that it holds; a ranking is a list of (score, id), the best first."""
+"""A window's answer, and the number of its tuples; a ranking is a list of (score, id), the best first."""
 
 
-def truth(query: Query) -> dict[Window, Answer]:
-    """The true answer of every window, computed tuple by tuple."""
+def truth(query: Query, sent: Path | None = None) -> dict[Window, Answer]:
+    """Compute the true answer of every window, tuple by tuple.
+
+    `sent`: the files with what was sent to the topic that the query reads.
+    """
     assert isinstance(query, WindowedQuery)
     stream, size, slide = query.stream[1], query.window.size_ms, query.window.slide_ms
     column = query.topk.score if isinstance(query, TopKQuery) else _aggregate(query).column
     contents: defaultdict[Window, Held] = defaultdict(list)
-    for row in pq.read_table(stream.path).to_pylist():
+    for row in pq.read_table(sent or stream.path).to_pylist():
         time = round(row[stream.event_time].timestamp() * 1000)
         key = row[stream.key] if stream.key else None
         number = row[column] if column else 0.0
@@ -60,7 +64,7 @@ def _aggregate(query: Query) -> FunctionSection:
 
 
 def given(answers: pa.Table) -> dict[Window, Answer]:
-    """The answers as readers get them, by window."""
+    """Return the answers that readers get, by window."""
     by_window: dict[Window, Answer] = {}
     for row in answers.to_pylist():
         window = row["key"], row["window_start"], row["window_end"]
@@ -73,7 +77,7 @@ def given(answers: pa.Table) -> dict[Window, Answer]:
 
 
 def share_off(answers: pa.Table, true: dict[Window, Answer], error: float) -> float:
-    """The share of the true windows whose answer is missing, or has a relative error of at least `error`."""
+    """Return the share of the true windows whose answer is missing, or has a relative error of at least `error`."""
     near_count = 0
     for window, (value, _) in given(answers).items():
         exact, _ = true.get(window, (float("nan"), 0))
@@ -82,7 +86,7 @@ def share_off(answers: pa.Table, true: dict[Window, Answer], error: float) -> fl
 
 
 def share_found(answers: pa.Table, true: dict[Window, Answer]) -> float:
-    """The share of the true top-k that the rankings hold, as the mean over the true windows."""
+    """Return the share of the true top-k in the rankings, as the mean over the true windows."""
     rankings, share_sum = given(answers), 0.0
     for window, (exact, _) in true.items():
         ranking, _ = rankings.get(window, ([], 0))
@@ -91,7 +95,7 @@ def share_found(answers: pa.Table, true: dict[Window, Answer]) -> float:
 
 
 def share_right(answers: pa.Table, true: dict[Window, Answer]) -> float:
-    """The share of the true windows whose answer counts all their tuples and has the true value."""
+    """Return the share of the true windows whose answer counts all their tuples and has the true value."""
     right_count = 0
     for window, (value, tuples) in given(answers).items():
         exact, true_tuples = true.get(window, (None, 0))

@@ -1,49 +1,58 @@
 """The demonstration: the platform as its users have it, on a laptop, over a sample of real flights.
 
 Airflow and a driver host start on free ports of loopback; a stream is deployed, watched, corrected by a backfill, and
-every answer is compared with the truth. On request there are other streams: one whose corrections start by themselves
-while it goes on, two of top-k queries, of which one is calibrated while it goes on, a join of two films, and two joins
-of taxis: with the districts of Beijing, and with one another.
+every answer is compared with the truth. Beside it a stream goes on for as long as people look, unless the demonstration
+ends by itself. On request there are other streams: one whose corrections start by themselves
+while it goes on, two of top-k queries, of which one is calibrated while it goes on, a join of two films, two joins
+of taxis: with the districts of Beijing, and with one another; and one between two topics of a Kafka broker.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
-import sys
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
+from tailrace.bench.kafka.broker import kill_broker
 from tailrace.demo import scenarios
 from tailrace.demo.demonstrated_query import DemoQuery
-from tailrace.demo.generated_data import COPIES, DELAYS, DISTRICTS, GAME2, MEETINGS, TRADES, declare, places
+from tailrace.demo.generated_data import (
+    COPIES,
+    DELAYS,
+    DISTRICTS,
+    GAME2,
+    MEETINGS,
+    METERS,
+    TRADES,
+    declare,
+    finished_places,
+    places,
+    sent_files,
+)
 from tailrace.demo.inventory import Inventory
-from tailrace.demo.printed_texts import look_around
+from tailrace.demo.living_stream import PAYMENTS, LivingStream, first_payment_ms
+from tailrace.demo.look_around import look_around
 from tailrace.demo.spatial_map import draw
+from tailrace.demo.topics import Topics
 from tailrace.drivers.embedded import UMASK, EmbeddedHost
 from tailrace.drivers.embedded_cluster import EmbeddedCluster
-from tailrace.ground.errors import refuse
-from tailrace.ground.files import write_atomically
-from tailrace.orchestration.airflow_parts import KEPT_HOST
+from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.extras import require_extra
+from tailrace.ground.held_directory import held_directory
+from tailrace.orchestration.addresses import DAG_KINDS
 from tailrace.orchestration.embedded_airflow import START_S, USER, EmbeddedAirflow
+from tailrace.orchestration.embedded_platform import AIRFLOW, CLUSTER, DRIVERS, EmbeddedPlatform
 from tailrace.orchestration.forget_dags import forget_dags
-from tailrace.orchestration.links import DAG_KINDS
+from tailrace.orchestration.platform_environment import ENVIRONMENT
 from tailrace.query.loading import load
 from tailrace.terminal import screen
-from tailrace.terminal.plots import require_matplotlib
 
 FLIGHTS = Path("include/queries/flights.yaml")
-MAP, ENVIRONMENT, CLUSTER = "taxis.png", "env.sh", "cluster"
-QUERIES = (FLIGHTS, GAME2, DELAYS, TRADES, COPIES, DISTRICTS, MEETINGS)
-_BACKFILL_FUNCTION = """\
-airflow() {{  # a backfill is tried again while SQLite is locked
-  case "$1" in
-    backfill) {python} -m tailrace.orchestration.airflow_command "$@" ;;
-    *) command airflow "$@" ;;
-  esac
-}}
-"""
+MAP, BROKER = "taxis.png", "kafka"
+QUERIES = (FLIGHTS, GAME2, DELAYS, TRADES, COPIES, DISTRICTS, MEETINGS, METERS)
+Runner = Callable[[DemoQuery, scenarios.Echo], tuple[str, bool]]
 
 
 def demonstrate(
@@ -55,14 +64,15 @@ def demonstrate(
     spatial: bool = False,
     start_s: float = START_S,
     cluster: bool = False,
+    kafka: bool = False,
 ) -> bool:
     """Start, stream, correct, compare and print the result; True when every final answer is right.
 
     Parameters
     ----------
     home : Path
-        The directory of everything. An earlier demonstration in it is stopped first, and what it made is deleted; what
-        others put there stays, and so does the history of their DAGs.
+        The directory of everything. An earlier demonstration in it is stopped first, and its files are deleted;
+        files of others stay, and so does the history of their DAGs.
     bounded : bool
         End after that; else go on until Ctrl-C, for people to look around.
     game2 : bool
@@ -78,58 +88,111 @@ def demonstrate(
         Seconds that Airflow may take to start.
     cluster : bool
         Run all of it on a Spark cluster of a master and two workers, which is started too.
+    kafka : bool
+        Stream the query meters, too: from a topic to a topic of a Kafka broker, which is started.
 
     Raises
     ------
     Refused
-        When this is no checkout of tailrace, `home` has contents and not the record `.demo` of a demonstration, others
-        have something where this one writes, or there is no matplotlib to draw a map with.
+        When this is no checkout of tailrace, or one without the flights; `home` can't be written to, or has contents
+        and not the record `.demo` of a demonstration; another one runs there; others have something where this one
+        writes; or there is no matplotlib to draw a map with.
     RuntimeError
         When a part of it fails; the message names the part, and where its log is.
     """
-    if not (FLIGHTS.exists() and Path("dags").is_dir()):
+    if not (FLIGHTS.parent.is_dir() and Path("dags").is_dir()):
         raise refuse(str(Path.cwd()), "it is no checkout of tailrace", "the directory that has dags and include")
-    load(FLIGHTS)
+    _require_sample(load(FLIGHTS).stream[1].path)
     if spatial:
-        require_matplotlib("--spatial")
+        require_extra("--spatial", "plots")
     home = home.absolute()
     os.umask(UMASK)
-    runners = {FLIGHTS: scenarios.flights}
+    with held_directory(home, f"--warehouse {home}", lambda: _in_use(home)):
+        runners = _runners(game2, topk, emd, spatial, kafka)
+        return _demonstrate(home, runners, bounded, spatial, start_s, cluster)
+
+
+def _in_use(home: Path) -> Refused:
+    fault = "a demonstration runs there, and its next one would end it"
+    return refuse(f"--warehouse {home}", fault, "Ctrl-C where it runs, or another directory")
+
+
+def _require_sample(flights: Path) -> None:
+    """Refuse to start without the flights; otherwise their stream would fail minutes later."""
+    if not any(flights.glob("*.parquet")):
+        raise refuse(f"{FLIGHTS}: {flights}", "there are no flights", "the files of the checkout: git checkout samples")
+
+
+def _runners(game2: bool, topk: bool, emd: bool, spatial: bool, kafka: bool) -> dict[Path, Runner]:
+    """Return what is asked for: the functions that run the queries, by the queries' files."""
+    runners: dict[Path, Runner] = {FLIGHTS: scenarios.flights}
     runners |= {GAME2: scenarios.game2} if game2 else {}
     runners |= {DELAYS: scenarios.delays, TRADES: scenarios.trades} if topk else {}
     runners |= {COPIES: scenarios.copies} if emd else {}
     runners |= {DISTRICTS: scenarios.districts, MEETINGS: scenarios.meetings} if spatial else {}
-    copied = list(runners) if len(runners) > 1 else []
-    more = [*([MAP] if spatial else []), *([CLUSTER] if cluster else [])]
-    inventory = _start_afresh(home, list(runners), places(copied), more)
-    files = declare(home, copied) if copied else [FLIGHTS]
-    inventory.complete(places(copied))
-    tell = _Steps(2 * len(runners) + 2 + spatial)
-    tell(f"starting Airflow{', a Spark cluster' if cluster else ''} and the driver host")
+    runners |= {METERS: scenarios.meters} if kafka else {}
+    return runners
+
+
+def _demonstrate(
+    home: Path, runners: dict[Path, Runner], bounded: bool, spatial: bool, start_s: float, cluster: bool
+) -> bool:
+    """Run the demonstration in a directory that it holds."""
+    queries = [*runners, *([] if bounded else [PAYMENTS])]
+    copied = queries if len(queries) > 1 else []
+    kafka = METERS in runners
+    parts = {MAP: spatial, CLUSTER: cluster, BROKER: kafka}
+    inventory = _start_afresh(home, queries, places(copied), [folder for folder, wanted in parts.items() if wanted])
+    echo = _Steps(2 * len(runners) + 2 + spatial + (not bounded))
+    started = ["Airflow", *(["a Spark cluster"] if cluster else []), *(["a Kafka broker"] if kafka else [])]
+    echo(f"starting {', '.join(started)} and the driver host")
     with ExitStack() as running:
-        # Before the driver host, so that it ends after all drivers; they end with the driver host.
-        spark_cluster = running.enter_context(EmbeddedCluster(home / CLUSTER)) if cluster else None
-        driver_host = running.enter_context(EmbeddedHost(home / "drivers"))
-        environment = _environment(home, driver_host, files[0].parent, spark_cluster)
-        airflow = EmbeddedAirflow(home / "airflow", Path("dags"), environment, start_s, _print_progress)
-        with airflow:
-            _write_environment(home, airflow)
-            inventory.complete([ENVIRONMENT])
-            screen.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
-            demo_queries = [DemoQuery(load(file), home, airflow, airflow.api()) for file in files]
-            outcomes = [
-                runner(demo_query, tell) for demo_query, runner in zip(demo_queries, runners.values(), strict=True)
-            ]
-            if spatial:
-                tell("drawing a map of the taxis, their districts and those that met")
-                of_file = dict(zip(runners, demo_queries, strict=True))
-                screen.out.print(f"{draw(home / MAP, of_file[DISTRICTS], of_file[MEETINGS])}", soft_wrap=True)
-                inventory.complete([MAP])
-            if not bounded:
-                look_around(files, home, airflow)
-            for demo_query, (run, _) in zip(demo_queries, outcomes, strict=True):
-                demo_query.drain(run)
-            return all(right for _, right in outcomes)
+        topics = running.enter_context(Topics(home / BROKER)) if kafka else None  # it ends after all drivers
+        files = declare(home, copied, topics.servers if topics else "") if copied else [FLIGHTS]
+        inventory.complete(finished_places(copied))
+        if topics:
+            topics.make(load(files[copied.index(METERS)]))
+        platform = EmbeddedPlatform(
+            home, files[0].parent, home / "tables", start_s=start_s, echo=_print_progress, has_cluster=cluster
+        )
+        airflow = running.enter_context(platform).airflow
+        inventory.complete([ENVIRONMENT])
+        screen.err.print(f"Airflow is at {airflow.url} , user {USER}, password {airflow.password}", soft_wrap=True)
+        sent = {METERS.name: sent_files(home, METERS)}
+        demo_queries = [DemoQuery(load(file), home, airflow, airflow.api(), sent.get(file.name)) for file in files]
+        living = None if bounded else _Living(demo_queries[-1], running)
+        if living is not None:
+            runners = runners | {FLIGHTS: partial(scenarios.flights, begun=living.begin)}
+        outcomes = [
+            runner(demo_query, echo) for demo_query, runner in zip(demo_queries, runners.values(), strict=False)
+        ]
+        if spatial:
+            echo("drawing a map of the taxis, their districts and those that met")
+            of_file = dict(zip(runners, demo_queries, strict=False))
+            screen.out.print(f"{draw(home / MAP, of_file[DISTRICTS], of_file[MEETINGS])}", soft_wrap=True)
+            inventory.complete([MAP])
+        if living is not None:
+            echo(f"[bold]correct_{living.demo_query.name}[/]: late payments, by its schedule, while others come")
+            living.demo_query.await_scheduled_correction(living.run)
+            look_around(demo_queries[0], living.demo_query, demo_queries[1:-1])
+        for demo_query, (run, _) in zip(demo_queries, outcomes, strict=True):
+            demo_query.drain(run)
+        return all(right for _, right in outcomes)
+
+
+class _Living:
+    """The query whose stream continues beside the others, until `running` ends."""
+
+    def __init__(self, demo_query: DemoQuery, running: ExitStack) -> None:
+        self.demo_query, self._running, self.run = demo_query, running, ""
+
+    def begin(self) -> None:
+        """Start the payments, and deploy their stream after another driver has started.
+
+        Two starts at once take longer.
+        """
+        self._running.enter_context(LivingStream(self.demo_query.query.stream[1].path, first_payment_ms()))
+        self.run = scenarios.payments(self.demo_query)
 
 
 class _Steps:
@@ -143,66 +206,37 @@ class _Steps:
         screen.err.rule(f"{self._number} ∕ {self._steps}  {text}")
 
 
-def _environment(
-    home: Path, driver_host: EmbeddedHost, queries: Path, cluster: EmbeddedCluster | None
-) -> dict[str, str]:
-    """The environment variables by which Airflow and shells find the demonstration."""
-    access = driver_host.access
-    address = {"host": access.host, "port": access.port, "login": access.user, "password": access.password}
-    programs = {"programs": str(driver_host.directory / "programs")}
-    master = "local[*]" if cluster is None else cluster.master
-    return {
-        **({} if cluster is None else cluster.environment),
-        KEPT_HOST: str(driver_host.directory),
-        "TAILRACE_QUERIES": str(queries.absolute()),
-        "TAILRACE_WAREHOUSE": str(home / "tables"),
-        "AIRFLOW_CONN_TAILRACE_SPARK": json.dumps({"conn_type": "spark", "host": master}),
-        "AIRFLOW_CONN_TAILRACE_DRIVER_HOST": json.dumps(
-            {"conn_type": "tailrace_driver_host", **address, "extra": programs}
-        ),
-    }
-
-
 def _print_progress(text: str) -> None:
     screen.err.print(text, soft_wrap=True)
 
 
-def _write_environment(home: Path, airflow: EmbeddedAirflow) -> None:
-    """Write the environment to a file for shells; it holds passwords, so it is for this user alone.
-
-    Its umask makes the files that such a shell creates for this user alone, too.
-    """
-    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in airflow.environment.items())
-    backfill = _BACKFILL_FUNCTION.format(python=shlex.quote(sys.executable))
-    write_atomically(home / ENVIRONMENT, f"umask {UMASK:03o}\n{exports}{backfill}", 0o600)
-
-
 def _start_afresh(home: Path, files: list[Path], copies: list[str], more: list[str]) -> Inventory:
-    """Stop what an earlier demonstration left running in `home`, and delete what it made; record what this one makes.
+    """Stop an earlier demonstration's processes in `home`, and delete its files; record this one's files.
 
-    Its tables are among that, and the history of its DAGs in Airflow. What others put into `home` stays as it is.
+    This includes its tables, and the history of its DAGs in Airflow. Other files in `home` are left alone.
 
     Parameters
     ----------
     files : list of Path
         The queries, whose tables are written.
     copies, more : list of str
-        What else is written, by paths in `home`.
+        Other written files, by paths in `home`.
 
     Raises
     ------
     Refused
         When `home` has contents and no record of a demonstration, or others have something where this one writes.
     """
-    inventory = Inventory(home, [*map(_tables, QUERIES), *places(list(QUERIES)), MAP, ENVIRONMENT, CLUSTER])
+    inventory = Inventory(home, [*map(_tables, QUERIES), *places(list(QUERIES)), MAP, ENVIRONMENT, CLUSTER, BROKER])
     written = [*map(_tables, files), *copies, *more, ENVIRONMENT]
     inventory.require_free(written)
-    airflow = EmbeddedAirflow(home / "airflow", Path("dags"), {})
-    EmbeddedHost(home / "drivers").stop()  # leftovers of a demonstration that was killed
+    airflow = EmbeddedAirflow(home / AIRFLOW, Path("dags"), {})
+    EmbeddedHost(home / DRIVERS).stop()  # leftovers of a demonstration that was killed
     airflow.kill()
     EmbeddedCluster(home / CLUSTER).stop()
+    kill_broker(home / BROKER)
     cleared = set(inventory.clear())
-    past = [file.stem for file in QUERIES if _tables(file) in cleared]
+    past = [file.stem for file in (*QUERIES, PAYMENTS) if _tables(file) in cleared]
     if past:
         forget_dags(airflow, [f"{kind}_{name}" for name in past for kind in DAG_KINDS])
     inventory.begin(written)
@@ -210,5 +244,5 @@ def _start_afresh(home: Path, files: list[Path], copies: list[str], more: list[s
 
 
 def _tables(file: Path) -> str:
-    """Return where the tables of a query lie, which has the name of its file."""
+    """Return the directory of a query's tables, which has the name of its file."""
     return f"tables/{file.stem}"

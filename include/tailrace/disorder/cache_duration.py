@@ -1,4 +1,4 @@
-"""Policy `cache_duration`: slack K (allowed lateness) is constant between calibrations, which choose it again."""
+"""Policy `cache_duration`: slack K (allowed lateness) is constant between calibrations, each of which chooses it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from tailrace.ground.duration import Duration, ms
 class CacheDuration(PromiseOfAnswers):
     """Slack K is constant until the next calibration.
 
-    A calibration measures, over the newest `queries` windows of history, how near the answers after each of
-    `durations` waits would have come to the exact ones, and proposes the shortest wait that keeps the mean accuracy at
-    `accuracy` (calibration/search.py). The proposal is these settings with another `initial`, and holds once it is
-    stamped as a fact (a configuration change with the tick from which it holds). The policy itself learns nothing.
+    A calibration finds from history how accurate the answers would have been after different waits, and proposes the
+    shortest wait that keeps the mean accuracy at `accuracy`. By method `two_scales` it follows directly from the newest
+    `queries` windows: of rankings from the delays of all their tuples, and from how late the winners of thousands of
+    windows came (calibration/two_scales/estimator.py), otherwise from what each late tuple cost
+    (calibration/two_scales/measured.py). By `search` and `paper` each calibration compares `durations` waits over the
+    newest `queries` windows, and is a step of a search (calibration/search.py). The proposal is these settings with
+    another `initial`, and holds once it is stamped as a fact (a configuration change with the tick from which it
+    holds). The policy itself learns nothing.
 
     References
     ----------
@@ -41,6 +45,14 @@ class CacheDuration(PromiseOfAnswers):
     )
     accuracy: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.95, description="the mean accuracy of answers that is to be kept, more than 0 and at most 1: 0.95"
+    )
+
+    method: Literal["two_scales", "search", "paper"] | None = Field(
+        default=None,
+        description=(
+            "how a calibration finds the wait: two_scales (directly), search, or paper (paper 001's search);"
+            " by default two_scales for topk, else search"
+        ),
     )
 
     @property

@@ -2,9 +2,10 @@
 
 The clock is deterministic: any process that runs it over the same tick statistics and facts computes the same F.
 
-F advances no further than arrival allows. For t_max an event time counts only up to `skew` after the tuple's own
+F advances to arrival + `skew` − K at most. For t_max an event time counts only up to `skew` after the tuple's own
 arrival (a bound of its stream, 1 min unless it is set); `StreamReader` cuts what is beyond. Otherwise one record from
-the future would close all windows up to its time, and what comes for them would be late until arrival has caught up.
+the future would close all windows up to its time, and every tuple of these windows would be late until arrival has
+caught up.
 
 - Where events are behind their arrival, as nearly everywhere, and where clocks differ by less than `skew`, t_max is the
   largest event time as it came.
@@ -12,18 +13,20 @@ the future would close all windows up to its time, and what comes for them would
   as much, and with more of their tuples. Nothing is lost. A constant difference of clocks is a larger `skew`.
 - It is a function of the tuple alone: no tick, batch or order of reading changes it.
 
-The record itself counts in its own windows, which stay open until arrival has come there.
+The record itself counts in its own windows. They close when arrival comes within skew − K of their ends.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.disorder.arrival_curves import NO_CURVES, CoverageCurves
+from tailrace.disorder.expected_coverage import ExpectedCoverage
 from tailrace.disorder.policies import policy_of
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.tick_statistics import TickContents, TickRows, TickStatistics
@@ -33,18 +36,22 @@ from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.wire import Batches
 
 _OF_STREAMS = ("latest", "last_end")
+_APART = ("facts", "idle_ms", "expected")
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """The clock's values at each of n complete ticks, in order; `start` is F before the first of them.
+    """The table of the clock's values at n complete ticks, in order; `start` is F before the first tick.
 
-    When the stream is quiet or ends, one more row follows: the last tick again, at which F moves on.
+    When the stream is silent or ends, one more row follows, at which F advances. It has the number of the last tick, or
+    BEFORE_ALL where no tick was completed.
 
     Attributes
     ----------
     tick, end, t_max, k_ms, after, version : ndarray, shape (n,)
         The tick's number, its end in arrival time, t_max, K and F at its end, and the version of the facts in force.
+    curves : CoverageCurves
+        The coverage that windows are expected to have when they close at each tick, where answers are estimates.
     """
 
     start: int
@@ -54,6 +61,7 @@ class Frontier:
     k_ms: NDArray[np.int64]
     after: NDArray[np.int64]
     version: NDArray[np.int64]
+    curves: CoverageCurves = NO_CURVES
 
     def __len__(self) -> int:
         return len(self.tick)
@@ -64,7 +72,7 @@ class Frontier:
         return int(self.after[-1]) if len(self) else self.start
 
     def index(self, tick: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the index of each given tick; all of them must be here."""
+        """Return the index of each given tick, all of which must be here."""
         return np.searchsorted(self.tick, tick)
 
     def before(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -72,12 +80,12 @@ class Frontier:
         return np.concatenate([[self.start], self.after])[index]
 
     def closing(self, window_end: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the index of the tick at which each window closed."""
+        """Return the index of the row at which each window closed; all must have closed within these rows."""
         return np.searchsorted(self.after, window_end)
 
 
 @dataclass
-class Clock:
+class StreamClock:
     """State of the query's clock between ticks, as of the last complete one: `tick`, which ended at `end`.
 
     Attributes
@@ -86,19 +94,22 @@ class Clock:
         Of each of s streams: the largest event time as far as it counts, and the end of the last tick in which it
         brought a tuple, or of the query's first one where it brought none; ms. None before the first tick.
     furthest : int
-        The largest event time of all that came, in complete ticks or not, and however far ahead of its arrival.
+        The largest event time of all tuples so far, in complete ticks or not, however far ahead of its arrival.
     t_max : int
-        The largest event time seen by the query: the least of `latest` over the streams that are not idle.
+        The query's progress in event time: the least of `latest` over the streams that are not idle.
     largest : int
         The largest delay so far, ms.
     in_force : Fact or None
         The settings in force; None before the first tick.
     policy_state : dict
         The state of the policy in force.
+    expected : ExpectedCoverage
+        The measurement of the expected coverage; empty where no answers are estimates.
     facts : tuple of Fact
-        The settings in force at the next tick, and later ones. They come with each batch, and are no state.
+        The settings in force at the next tick, and later ones. They come with each batch and are not part of the state.
     idle_ms : int
-        The arrival time after which a stream without tuples is idle. It comes with each batch, and is no state.
+        How much arrival time may pass without a tuple until a stream is idle. It comes with each batch and is not part
+        of the state.
     """
 
     t_max: int = BEFORE_ALL
@@ -112,6 +123,7 @@ class Clock:
     furthest: int = BEFORE_ALL
     in_force: Fact | None = None
     policy_state: PolicyState = field(default_factory=dict)
+    expected: ExpectedCoverage = field(default_factory=ExpectedCoverage.empty, compare=False)
     facts: Facts = ()
     idle_ms: int = AFTER_ALL
 
@@ -122,22 +134,27 @@ class Clock:
 
     @property
     def coverage_threshold(self) -> float | None:
-        """λ_thr, the coverage that the policy in force is to keep; None where it goes by none, or before a tick."""
+        """λ_thr, the coverage that the policy in force aims for; None where it uses none, or before the first tick."""
         return None if self.in_force is None else policy_of(self.in_force.value).coverage_threshold(self.policy_state)
 
     def advance(self, ticks: Ticks, contents: TickContents | None = None) -> Frontier:
-        """Complete these ticks, each later than those before: update t_max first, then K, then F.
+        """Complete these ticks, which follow all earlier ones: update t_max first, then K, then F.
 
-        `contents` are the contents of the ticks; policies that use tick statistics alone do not need them.
+        `contents` are the tuples of the ticks, which some policies need beside the statistics.
         """
         contents = contents or TickContents.empty()
         start = self.frontier
         t_max = self._advance_t_max(ticks)
-        # A delay is t_max − event_time, with t_max after the tuple's own tick: a tick's earliest tuple has its largest.
+        # A delay is t_max − event_time, with t_max after the tuple's own tick. So the earliest tuple of a tick has its
+        # largest delay.
         largest = np.maximum.accumulate(np.maximum(t_max - ticks.min_event, self.largest))
         counts, sample = (TickRows.of(table, ticks) for table in (contents.counts, contents.sample))
+        curves = NO_CURVES
+        if contents.estimates and len(ticks):
+            before = np.append(self.t_max if self.tick > BEFORE_ALL else t_max[0], t_max[:-1])
+            curves = self.expected.advance(contents.windows, before, t_max, counts)
         stats = TickStatistics(
-            ticks, t_max, largest, self.t_max, start, contents.windows, counts, sample, contents.error_model
+            ticks, t_max, largest, self.t_max, start, contents.windows, counts, sample, contents.error_model, curves
         )
         k_ms, version = self._slack(stats)
         after = np.maximum.accumulate(np.maximum(t_max - k_ms, start))
@@ -145,31 +162,33 @@ class Clock:
             self.t_max, self.largest, self.k_ms, self.frontier, self.tick, self.end = (
                 int(column[-1]) for column in (t_max, largest, k_ms, after, ticks.tick, ticks.end)
             )
-        return Frontier(start, ticks.tick, ticks.end, t_max, k_ms, after, version)
+        return Frontier(start, ticks.tick, ticks.end, t_max, k_ms, after, version, curves)
 
     def close(self, frontier: Frontier, until: int) -> Frontier:
-        """Move F on to `until` in one more row of the last tick, K and facts; `frontier` is the result of `advance`."""
+        """Append a row with F raised to `until` and all else of the last row; `frontier` is from `advance`."""
         self.frontier = max(self.frontier, until)
         last = frontier.tick[-1] if len(frontier) else BEFORE_ALL
-        row = (last, self.end, self.t_max, self.k_ms, self.frontier, self.version)
-        columns = frontier.tick, frontier.end, frontier.t_max, frontier.k_ms, frontier.after, frontier.version
-        return Frontier(frontier.start, *(np.append(column, value) for column, value in zip(columns, row, strict=True)))
+        row = {"tick": last, "end": self.end, "t_max": self.t_max, "k_ms": self.k_ms, "after": self.frontier}
+        row["version"] = self.version
+        columns: dict[str, Any] = {name: np.append(getattr(frontier, name), value) for name, value in row.items()}
+        return replace(frontier, curves=frontier.curves.until(len(frontier)), **columns)
 
     def last_closing(self, passed_ms: int) -> int:
-        """Return the event time up to which answers close when all that arrived before `passed_ms` is complete.
+        """Return the event time up to which answers close once all that arrived before `passed_ms` is complete.
 
-        It is the largest one that came. While that lies beyond `passed_ms`, answers with tuples ahead stay open.
+        It is the largest event time so far. While that lies beyond `passed_ms`, it is the largest event time as far as
+        it counts for t_max, and answers beyond stay open.
         """
         assert self.latest is not None
         newest = int(self.latest.max())
         return max(newest, self.furthest) if self.furthest <= passed_ms else newest
 
     def _advance_t_max(self, ticks: Ticks) -> NDArray[np.int64]:
-        """Take in the event times of these ticks; returns t_max at each of them, which never falls.
+        """Add the event times of these ticks; return t_max at each of them, which never decreases.
 
         A stream is idle at a tick that ends more than `idle_ms` after the last one in which it brought a tuple. At
-        least one stream is not: the tick has tuples. Before every stream has brought one, there is no t_max. That a
-        stream is recorded as idle only lets ticks complete without it; it moves t_max no further than this.
+        least one stream is not idle, since the tick has tuples. Before every stream has brought one, there is no t_max.
+        The journal's record of an idle stream only lets ticks complete without it; it does not change t_max.
         """
         if not len(ticks):
             return np.zeros(0, np.int64)
@@ -203,21 +222,27 @@ class Clock:
         """Serialize the state as record batches and JSON values."""
         arrays = {name: value for name, value in self.policy_state.items() if isinstance(value, np.ndarray)}
         batches = {name: pa.RecordBatch.from_arrays([pa.array(value)], ["value"]) for name, value in arrays.items()}
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("facts", "idle_ms")}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _APART}
+        expected, values["expected"] = self.expected.pack()
         for name in _OF_STREAMS:
             values[name] = None if values[name] is None else values[name].tolist()
         values["in_force"] = None if self.in_force is None else asdict(self.in_force)
         values["policy_state"] = {name: value for name, value in self.policy_state.items() if name not in arrays}
-        return batches, values
+        return batches | expected, values
 
     @staticmethod
-    def unpack(batches: Batches, values: dict[str, Any]) -> Clock:
+    def unpack(batches: Batches, values: dict[str, Any]) -> StreamClock:
         """Restore the state from the output of `pack`."""
+        expected, batches = ExpectedCoverage.unpack(batches, values.get("expected"))
         arrays = {name: np.asarray(batch.column("value")) for name, batch in batches.items()}
         fact = values["in_force"]
-        restored = {"in_force": fact and Fact(**fact), "policy_state": values["policy_state"] | arrays}
+        restored = {
+            "in_force": fact and Fact(**fact),
+            "policy_state": values["policy_state"] | arrays,
+            "expected": expected,
+        }
         for name in _OF_STREAMS:
             restored[name] = None if values[name] is None else np.array(values[name], np.int64)
-        if "furthest" not in values:  # in a state of an earlier version
+        if "furthest" not in values:  # a state of an earlier version
             restored["furthest"] = max(values["latest"] or [BEFORE_ALL])
-        return Clock(**{**values, **restored})
+        return StreamClock(**{**values, **restored})

@@ -20,7 +20,7 @@ SHARE = "share"
 """The name of the latest λ_thr in the state."""
 
 _MAX_WINDOWS, _MAX_VALUES = 512, 2_000  # only the newest count
-_MIN_VALUES = 1_000  # fewer say too little of a skewed population
+_MIN_VALUES = 1_000  # fewer describe a skewed population too badly
 _MEASURE_EVERY = 16  # windows: λ_thr moves slowly, and measuring it takes up to 10 ms
 
 
@@ -34,7 +34,7 @@ def thresholds(
     block = stats.windows.block(stats.t_max)
     share, first = np.empty(len(stats)), 0
     while first < len(stats):
-        # Each tick takes over the λ_thr of the tick before, up to one at which it is measured again.
+        # Each tick has the λ_thr of the tick before, up to one at which it is measured again.
         due = first + int(np.searchsorted(block[first:], population.measured + _MEASURE_EVERY))
         upto = min(due + 1, len(stats))
         population.add(sample.between(first, upto), stats.windows)
@@ -52,7 +52,7 @@ class _RecentWindows:
     Attributes
     ----------
     promised : PromisedAnswers
-        Says which `sums` and `values` are stored.
+        Determines which `sums` and `values` are stored.
     sums : dict of ndarray, shape (m,)
         By window and group: `block` (the window's number), `group`, and the sums over its tuples.
     values : dict of pairs of ndarray, shape (v,)
@@ -60,7 +60,7 @@ class _RecentWindows:
     share : float
         The latest λ_thr; 1 until the first windows are full.
     measured, oldest : int
-        The block that the latest measurement of λ_thr stops before, and the first block that is still stored.
+        The block before which the latest measurement of λ_thr ends, and the oldest block that is stored.
     """
 
     promised: PromisedAnswers
@@ -91,7 +91,7 @@ class _RecentWindows:
     def add(self, rows: TickRows, windows: Windows) -> None:
         """Add the part of the sample that belongs to some ticks."""
         block = windows.block(rows["pane"])
-        is_stored = block >= self.oldest  # the rest of an older block is no longer stored
+        is_stored = block >= self.oldest  # rows of an older block are no longer complete
         new = {"block": block[is_stored]} | {name: rows[name][is_stored] for name in self.sums if name != "block"}
         columns = {name: np.concatenate([self.sums[name], column]) for name, column in new.items()}
         code, split = pair(columns["block"], columns["group"])
@@ -107,7 +107,7 @@ class _RecentWindows:
     def full_windows(self, block: int) -> tuple[Columns, Columns] | None:
         """Return the sums of the windows before `block`, and values; None if there are no such windows.
 
-        `block` is the one that t_max has reached; it becomes `measured`, and all but the newest windows are dropped.
+        `block` is the block of t_max. It becomes `measured`, and all but the newest windows are dropped.
         """
         is_full = self.sums["block"] < block
         if not is_full.any():
@@ -122,9 +122,9 @@ class _RecentWindows:
 
 
 def _relative(value: Floats, group: Ints) -> Floats:
-    """Divide each value by the mean magnitude of its key's: errors are relative, and keys may differ in scale.
+    """Divide each value by the mean magnitude of its key's values: errors are relative, and keys may differ in scale.
 
-    Too few values give none.
+    Return nothing where there are too few values.
     """
     if len(value) < _MIN_VALUES:
         return np.zeros(0)
@@ -136,9 +136,9 @@ def _relative(value: Floats, group: Ints) -> Floats:
 def _newest(rows: TickRows, name: str, wanted: NDArray[np.bool_]) -> Ints:
     """Return the indices of the newest wanted rows, at most `_MAX_VALUES`, by tick, then group, then value.
 
-    The order within a tick makes the choice the same however the log is cut.
+    This order makes the choice independent of how the log is cut into batches.
     """
-    place = np.flatnonzero(wanted)
-    if len(place) > _MAX_VALUES:
-        place = place[rows.at[place] >= rows.at[place[-_MAX_VALUES]]]
-    return place[np.lexsort((rows[name][place], rows["group"][place], rows.at[place]))][-_MAX_VALUES:]
+    index = np.flatnonzero(wanted)
+    if len(index) > _MAX_VALUES:
+        index = index[rows.at[index] >= rows.at[index[-_MAX_VALUES]]]
+    return index[np.lexsort((rows[name][index], rows["group"][index], rows.at[index]))][-_MAX_VALUES:]

@@ -20,35 +20,35 @@ SAMPLE = pa.schema([(name, pa.int64()) for name in ("tick", "group", "pane", "tu
 
 
 Promises = Sequence[tuple[str, ...] | None]
-"""The answers that each of some policies promises; None: all that are numbers."""
+"""The columns of answers that each of some policies promises; None: all numeric ones."""
 
 
 class PromisedAnswers(Protocol):
-    """The a columns of a kind's answers that a promise is for. Each of them keeps it by itself."""
+    """The columns of a kind's answers that a promise covers, a of them. Each keeps the promise by itself."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the answers."""
+        """The names of the columns in the answers."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the sample from which the answers follow."""
+        """The columns of the sample from which the answers are computed."""
 
     @property
     def sums(self) -> tuple[str, ...]:
-        """The columns of the sample of which `threshold` needs the sum over each window."""
+        """The columns of the sample whose sums over windows `threshold` needs."""
 
     @property
     def values(self) -> Mapping[str, str]:
-        """The columns of the sample that have single values, of which `threshold` needs some.
+        """The columns of single values in the sample, some of which `threshold` needs.
 
-        Each with the column that is 1 where a row has a value, else 0.
+        Each is mapped to the column that is 1 where a row has a value, else 0.
         """
 
     def required_slack(self, error: float, window: Ints, need: Ints, columns: Columns) -> Ints:
-        """Return the slack K that each answer of m windows needs.
+        """Return the slack K that each answer of m windows needs to keep the promise.
 
-        It is the least K with which, as with any larger one, the window's answer is off by less than `error`.
+        It is the least K from which on the window's answer is off by less than `error`.
 
         Parameters
         ----------
@@ -62,6 +62,29 @@ class PromisedAnswers(Protocol):
         -------
         ndarray, shape (a, m)
             In ms.
+        """
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether a promised answer depends on an estimate: its error does not always fall with K."""
+
+    def off(
+        self, error: float, window: Ints, need: Ints, columns: Columns, age: Ints, expected: tuple[Floats, Floats]
+    ) -> NDArray[np.bool_]:
+        """Test which answers of m windows are off by `error` or more when the windows close at given ages.
+
+        The first parameters are those of `required_slack`.
+
+        Parameters
+        ----------
+        age : ndarray, shape (l,)
+            How far t_max is beyond the windows' end when they close, in ms.
+        expected : pair of ndarray, shape (l,)
+            The coverage that is expected at each age, and its spread, see `CoverageCurves`.
+
+        Returns
+        -------
+        ndarray, shape (a, m, l)
         """
 
     def threshold(self, error: float, risk: float, sums: Columns, values: Columns) -> float:
@@ -84,7 +107,7 @@ class ErrorModel(Protocol):
         """Schema of the kind's sample: `SAMPLE`, and the columns that its answers need."""
 
     def promised(self, of: tuple[str, ...] | None) -> PromisedAnswers:
-        """Return the answers that a promise names; None: all that are numbers."""
+        """Return the answers that a promise names; None: all numeric ones."""
 
     def type_problems(self, of: tuple[str, ...] | None) -> list[Problem]:
-        """Return what the types of the answers show to be wrong with a promise: an answer that is no number."""
+        """Return the problems of a promise that follow from the answers' types, such as a non-numeric answer."""

@@ -18,10 +18,10 @@ Gain = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Hybrid(PDPolicy):
     """Slack K = αk, with k the largest delay that the query has seen, and α in [0, 1] from a PD controller.
 
-    K and the change of α (equation 1) are as the paper has them; it leaves open the bounds of α (`pd_controller`).
+    K and the change of α (equation 1) follow the paper, which leaves the bounds of α open (`pd_controller`).
 
-    It holds the *mean* coverage near λ_thr, so in bursts more answers are off than the promise allows; and a single
-    very late tuple makes every later change of K larger. `quantile` is robust to both.
+    It holds the *mean* coverage near λ_thr. A single very late tuple makes every later change of K larger, so after a
+    burst it waits much longer than its promise needs (docs/results/002.md). `quantile` is robust to both.
 
     References
     ----------

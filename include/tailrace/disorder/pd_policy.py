@@ -19,8 +19,8 @@ from tailrace.disorder.window_coverage import WindowCoverage
 class PDPolicy(PromisingPolicy):
     """Policy K = αk, where a PD controller sets α from err(i) = λ_thr − λ_i, in the order of the windows' ends.
 
-    λ_thr is the largest coverage threshold of the promised answers, measured on recent windows. F (the frontier, the
-    watermark) counts here only as ticks move it: K has no part in what windows closed by silence miss.
+    λ_thr is the largest coverage threshold of the promised answers, measured on recent windows. Here F (the frontier,
+    the watermark) is moved by ticks alone: K is not to blame for the tuples that windows closed by silence miss.
     """
 
     needs_threshold: ClassVar[bool] = True

@@ -1,11 +1,11 @@
-"""Registry of the policies of slack (allowed lateness): a new one is a file beside these and a name here."""
+"""Registry of the policies of slack (allowed lateness); to add one, add a file here and a line below."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from tailrace.disorder.aq_k_slack import AQKSlack
 from tailrace.disorder.cache_duration import CacheDuration
@@ -29,7 +29,7 @@ POLICIES: tuple[type[SlackPolicy], ...] = (
 AnyPolicy = Annotated[
     NoSlack | KSlack | MPKSlack | AQKSlack | Hybrid | Quantile | CacheDuration, Field(discriminator="policy")
 ]
-_adapter: TypeAdapter[SlackPolicy] = TypeAdapter(AnyPolicy)
+_adapter: TypeAdapter[SlackPolicy] = TypeAdapter(AnyPolicy, config=ConfigDict(defer_build=True))
 
 
 def policy_from_json(settings: str) -> SlackPolicy:

@@ -23,7 +23,8 @@ class SlackPolicy(BaseModel):
     tuples and of nothing else.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # As in `ground.fields.Section`: a query's validator holds its policy's, and no other is built.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     policy: str
 
@@ -33,7 +34,7 @@ class SlackPolicy(BaseModel):
         return timedelta(0)
 
     def coverage_threshold(self, state: PolicyState) -> float | None:
-        """Return λ_thr, the coverage that K is to keep, as of a state; None for a policy that goes by none."""
+        """Return λ_thr, the coverage that K aims for, in a given state; None for a policy without one."""
         return None
 
     @abstractmethod
@@ -43,7 +44,7 @@ class SlackPolicy(BaseModel):
         Parameters
         ----------
         stats : TickStatistics
-            n complete ticks in order, n ≥ 1, however the stream is cut into calls.
+            n complete ticks in order, n ≥ 1. How the stream is cut into calls does not matter.
         state : dict
             The state that the previous call returned under the same settings; empty at the first call.
 

@@ -1,4 +1,4 @@
-"""Base of the policies that promise something of answers: `of` names these."""
+"""Base of the policies that promise something about answers; `of` names the columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.ground.fields import field_error
 
 
 class PromiseOfAnswers(SlackPolicy):
-    """Base class of policies with a promise, which each of the promised columns of answers keeps by itself."""
+    """Base class of policies with a promise, which each promised column of the answers keeps by itself."""
 
     of: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
         default=None, description="the answers that this is promised of, by default each number: [revenue, purchases]"

@@ -1,4 +1,7 @@
-"""Base of the policies that promise (error, risk): a bound of an answer's error, and the share that may reach it."""
+"""Base of the policies that promise (error, risk).
+
+`error` bounds an answer's error, and `risk` the share of answers that may exceed it.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, json_schema_extr
 class PromisingPolicy(PromiseOfAnswers):
     """Base class of policies that promise (error, risk): at most `risk` of the answers are off by `error` or more.
 
-    The query that declares a promise refuses one that can't be kept, such as one with 0 or 1, and gives the reason.
+    A query refuses a promise that can't be kept, such as one with 0 or 1, and gives the reason.
 
     Attributes
     ----------
     needs_threshold : bool
-        Whether it goes by the coverage threshold λ_thr, which some functions do not have.
+        Whether the policy needs the coverage threshold λ_thr, which some functions do not have.
     """
 
     needs_threshold: ClassVar[bool] = False
@@ -31,6 +34,6 @@ class PromisingPolicy(PromiseOfAnswers):
     risk: Share = Field(description="the share of answers that may be off, between 0 and 1: 0.05")
 
     def promised(self, stats: TickStatistics) -> PromisedAnswers:
-        """Return the answers that this is promised of."""
-        assert stats.error_model is not None  # other kinds are refused with such a policy
+        """Return the answers that the promise covers."""
+        assert stats.error_model is not None  # a query of another kind refuses such a policy
         return stats.error_model.promised(self.of)

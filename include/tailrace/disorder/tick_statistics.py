@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.disorder.arrival_curves import NO_CURVES, CoverageCurves
 from tailrace.disorder.error_model import SAMPLE, ErrorModel, Ints
 from tailrace.disorder.ticks import Ticks
 from tailrace.windows.sliding import Sliding
@@ -23,12 +24,14 @@ class TickContents:
     """Contents of ticks, in any order, and the windows that they belong to.
 
     `counts` is of schema `COUNTS`, `sample` of the error model's, or of `SAMPLE` where there is no error model.
+    `estimates`: whether early answers are scaled, for which the expected coverage is measured.
     """
 
     windows: Windows
     counts: pa.Table
     sample: pa.Table
     error_model: ErrorModel | None
+    estimates: bool = False
 
     @staticmethod
     def empty() -> TickContents:
@@ -65,7 +68,7 @@ class TickStatistics:
     Attributes
     ----------
     t_max, largest : ndarray, shape (n,)
-        The largest event time and the largest delay (ms) that the query has seen, each tick's own tuples included.
+        The largest event time and the largest delay (ms) so far, each tick's own tuples included.
     before, frontier : int
         t_max and F (the frontier, the watermark) before the first of the ticks.
     counts : TickRows
@@ -73,6 +76,8 @@ class TickStatistics:
     sample : TickRows
         `group`, `pane` (ms), `tuples`, and the kind's own columns (`ErrorModel.sample`): partials of some keys, where
         the policy asks for them.
+    curves : CoverageCurves
+        The expected coverage by which early answers are scaled at each tick.
     """
 
     ticks: Ticks
@@ -84,6 +89,7 @@ class TickStatistics:
     counts: TickRows
     sample: TickRows
     error_model: ErrorModel | None
+    curves: CoverageCurves = NO_CURVES
 
     def __len__(self) -> int:
         return len(self.ticks)
@@ -100,4 +106,5 @@ class TickStatistics:
             frontier=frontier,
             counts=self.counts.between(first, end),
             sample=self.sample.between(first, end),
+            curves=self.curves.from_tick(first),
         )

@@ -47,16 +47,16 @@ class Ticks:
 
     @staticmethod
     def of(columns: Iterable[NDArray[np.int64]], max_event: NDArray[np.int64]) -> Ticks:
-        """The ticks with the given columns of shape (n,)."""
+        """Build the ticks from columns of shape (n,)."""
         tick, end, count, min_event = columns
         return Ticks(tick, end, count, min_event, max_event)
 
     def columns(self) -> tuple[NDArray[np.int64], ...]:
-        """The columns of shape (n,)."""
+        """Return the columns of shape (n,)."""
         return (self.tick, self.end, self.count, self.min_event)
 
     def to_arrow(self) -> pa.RecordBatch:
-        """The ticks of one stream as a batch."""
+        """Return the ticks of one stream as a batch."""
         columns = [pa.array(column) for column in (*self.columns(), *self.max_event)]
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
@@ -76,13 +76,13 @@ def number(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Assign to each tuple of a segment its tick and the end of that tick; tuples are in order of position.
 
-    Where arrival goes backwards, a tuple belongs to the largest tick so far; `follow` does the same from
-    segment to segment. With tick 0 each tuple is a tick of its own, numbered by its position in the log.
+    Where arrival time decreases, a tuple belongs to the largest tick so far; `follow` does the same between segments.
+    With `tick_ms` 0 each tuple is its own tick, numbered by its position in the log.
 
     Returns
     -------
     tick, end : ndarray, shape (n,)
-        Both are monotone: they never fall.
+        Both never decrease.
     """
     if tick_ms and (number_all := compiled(number_ticks, len(arrival_ms))) is not None:
         tick, end = np.empty((2, len(arrival_ms)), np.int64)
@@ -96,7 +96,7 @@ def number(
 
 
 def end_of(arrival_ms: NDArray[np.int64], tick_ms: int) -> NDArray[np.int64]:
-    """The end of the tick of each arrival time, in ms; shape (n,)."""
+    """Return the end of the tick of each arrival time, in ms; shape (n,)."""
     return (arrival_ms // tick_ms + 1) * tick_ms if tick_ms else arrival_ms + 1
 
 
@@ -106,7 +106,7 @@ def summarise(
     event_ms: NDArray[np.int64],
     counted_ms: NDArray[np.int64] | None = None,
 ) -> Ticks:
-    """Compute the statistics of a segment's ticks; `tick` must not fall.
+    """Compute the statistics of a segment's ticks; `tick` must not decrease.
 
     `counted_ms` has the event times as far as they count for t_max; by default all of `event_ms`.
     """
@@ -123,7 +123,7 @@ def summarise(
 
 
 def follow(ticks: Ticks, tick: int, end: int) -> Ticks:
-    """Raise a segment's ticks to at least `tick`, the largest one before the segment, which ends at `end`."""
+    """Raise a segment's ticks to at least `tick`, the newest one before the segment; `end` is that tick's end."""
     late = ticks.tick <= tick
     if not late.any() and (not len(ticks) or ticks.end[0] >= end):
         return ticks
@@ -134,10 +134,10 @@ def follow(ticks: Ticks, tick: int, end: int) -> Ticks:
 
 
 def concatenate(parts: list[Ticks]) -> Ticks:
-    """Concatenate `Ticks` of the same streams, whose numbers must not fall.
+    """Concatenate `Ticks` of the same streams, whose numbers must not decrease.
 
-    Rows with the same tick number become one: counts are added, the least `min_event`, the largest `end` and
-    `max_event` stay.
+    Rows of the same tick become one: counts are added, and the least `min_event` and the largest `end` and `max_event`
+    are kept.
     """
     columns = (np.concatenate(columns) for columns in zip(*(part.columns() for part in parts), strict=True))
     ticks = Ticks.of(columns, np.concatenate([part.max_event for part in parts], axis=1))
@@ -154,7 +154,7 @@ def concatenate(parts: list[Ticks]) -> Ticks:
 
 
 def unite(streams: Sequence[Ticks]) -> Ticks:
-    """Unite the ticks of s streams, each of one stream, by their numbers."""
+    """Merge the ticks of s streams by number; each of the `Ticks` is of one stream."""
     if len(streams) == 1:
         return streams[0]
     rows = []

@@ -21,9 +21,9 @@ Ints = NDArray[np.int64]
 
 @dataclass
 class TotalCoverage:
-    """Coverage of all windows closed so far, as one total: the share of tuples received before the closing.
+    """Coverage of all windows closed so far: the share of their tuples received before the closing.
 
-    The coverage of a single window is that of paper 002, section 1.2; here the counts are added up over windows.
+    The coverage of a single window is defined in paper 002, section 1.2; here the counts are added up over windows.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class TotalCoverage:
 def _spread(first: Ints, last: Ints, count: Ints) -> tuple[Ints, Ints]:
     """Return the numbers of windows in the runs [first, last] of n rows, and the tuples that the rows bring to each.
 
-    The runs are never written out: of long windows many rows lie in many.
+    The runs are not expanded: with long windows, many rows lie in many windows.
     """
     some = first <= last
     first, after, count = first[some], last[some] + 1, count[some]
@@ -86,5 +86,5 @@ def _spread(first: Ints, last: Ints, count: Ints) -> tuple[Ints, Ints]:
     )
     steps = np.where(np.cumsum(rows) > 0, np.diff(at, append=at[-1:]), 0)
     run = np.repeat(np.arange(len(at)), steps)
-    place = np.arange(len(run)) - np.repeat(np.cumsum(steps) - steps, steps)
-    return at[run] + place, np.cumsum(tuples)[run]
+    index = np.arange(len(run)) - np.repeat(np.cumsum(steps) - steps, steps)
+    return at[run] + index, np.cumsum(tuples)[run]

@@ -1,6 +1,6 @@
-"""Coverage λ of each single window, given out one window size after its end, when its late tuples are counted.
+"""Coverage λ of each window, known one window size after its end, when its late tuples have been counted.
 
-That is by the frontier F (the watermark). λ is that of paper 002, section 1.2.
+Time is measured by the frontier F (the watermark). λ is defined in paper 002, section 1.2.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class WindowCoverage:
     ends, received, late : ndarray, shape (m,)
         The windows whose period is not over: their ends, and the tuples before and after the closing.
     since : int
-        Windows that end at or before this time do not count: they began before the first tick.
+        Windows that end at or before this time do not count, as they began before the first tick.
     """
 
     windows: Windows

@@ -1,8 +1,8 @@
-"""The applications of a query's driver on a cluster platform: where they may run, and their end.
+"""The applications of a query's driver on a cluster platform: where they may run, and how they are ended.
 
 The file `_stream/cluster.json` of a query's home holds the platform's address, the query's tag there, and the home. It
-is written before the first submission, and stays: a fence asks that platform after any crash, and before any other
-start. A copy of a warehouse has the original's file, and ends none of the original's applications.
+is written before the first submission, and kept: after a crash, and before any other start, a fence asks that platform.
+A copy of a warehouse has the original's file, but does not end the original's applications.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _LOOK_AGAIN_S = 1.0
 
 
 def platform_file(home: Path) -> Path:
-    """Return the file that says where a home's driver may run beside this host."""
+    """Return the file that records where a home's driver may run besides this host."""
     return home / "_stream" / "cluster.json"
 
 
 def tag_of(home: Path) -> str:
-    """Return the tag of a home's applications: drawn when it has none yet, since two warehouses may share a platform.
+    """Return the tag of a home's applications, drawn at random at first, since two warehouses may share a platform.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def tag_of(home: Path) -> str:
 
 
 def write_platform(home: Path, platform: ClusterPlatform) -> None:
-    """Note that a home's driver may run there from now on."""
+    """Record that a home's driver may run there from now on."""
     file = platform_file(home)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, json.dumps({**platform.description(), "home": resolved(home)}))
@@ -76,27 +76,27 @@ def platform_of(home: Location) -> ClusterPlatform | None:
 
 def end_applications(
     platform: ClusterPlatform,
-    tell: Callable[[str], Any],
+    echo: Callable[[str], Any],
     wait_s: float | None = None,
     pause: Callable[[float], Any] = time.sleep,
 ) -> None:
-    """End every application of a query, and wait until the platform reports that nothing of them is left.
+    """End every application of a query, and wait until the platform reports that none is left.
 
     Parameters
     ----------
-    tell : callable
-        Called with a line for each new state of what is waited for.
+    echo : callable
+        Called with a line for each new state of the applications waited for.
     wait_s : float, optional
-        Seconds that it may take; by default it goes on for as long as the platform is away or an application lives.
+        The most seconds to wait; by default until the platform answers and no application lives.
 
     Raises
     ------
     TimeoutError
         When it takes longer.
     Refused
-        When the platform does not let us in.
+        When the platform denies access.
     """
-    told, began_s = "", time.monotonic()
+    shown, began_s = "", time.monotonic()
     for _ in _until(None if wait_s is None else began_s + wait_s):
         try:
             remaining = [one for one in platform.applications() if one.blocks]
@@ -108,11 +108,11 @@ def end_applications(
         else:
             if not remaining:
                 return
-        if state != told:
-            tell(f"to be ended first: {state}")
-            told = state
+        if state != shown:
+            echo(f"to be ended first: {state}")
+            shown = state
         pause(_LOOK_AGAIN_S)
-    raise TimeoutError(f"after {wait_s:g} s there may still be a driver on the platform: {told}")
+    raise TimeoutError(f"after {wait_s:g} s there may still be a driver on the platform: {shown}")
 
 
 def _until(deadline_s: float | None) -> Iterator[int]:
@@ -123,9 +123,9 @@ def _until(deadline_s: float | None) -> Iterator[int]:
 
 
 def _described(home: Path) -> Mapping[str, Any] | None:
-    """Read a home's platform file; None where there is none, or only the one of the home that this is a copy of."""
+    """Read a home's platform file; None where there is none, or it is a copy of another home's."""
     file = platform_file(home)
-    if not os.path.exists(file):  # False, and no error, where it must not be looked for
+    if not os.path.exists(file):  # returns False without an error where access is denied
         return None
     try:
         described = json.loads(file.read_text())
@@ -133,7 +133,7 @@ def _described(home: Path) -> Mapping[str, Any] | None:
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise _damaged(home, str(error)) from None
     assert isinstance(described, dict)
-    is_own = resolved(described.get("home", home)) == resolved(home)  # earlier versions have noted no home
+    is_own = resolved(described.get("home", home)) == resolved(home)  # earlier versions did not record the home
     return described if is_own else None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Application:
-    """A submitted driver, as its platform reports it; on a machine that the platform has lost it may run on.
+    """A submitted driver, as reported by its platform. On a machine that the platform has lost, it may still run.
 
     Attributes
     ----------
@@ -18,13 +18,13 @@ class Application:
     start : str
         Token of the start of the driver that submitted it.
     over : bool
-        True once it has ended.
+        Whether it has ended.
     exit_code : int or None
-        Exit code of its Python process, 0 where it succeeded; None while it runs, or where the platform knows none.
+        Exit code of its Python process, 0 for success; None while it runs, or where the platform knows none.
     detail : str
         The platform's description of it, for people.
     blocks : bool
-        True while it must be ended, or removed, before the next start.
+        Whether it must be ended or removed before the next start.
     """
 
     id: str
@@ -36,23 +36,23 @@ class Application:
 
 
 class ClusterPlatform(Protocol):
-    """The applications of one query's driver on a platform. A call may fail and have its effect all the same."""
+    """The applications of one query's driver on a platform. A failed call may still take effect."""
 
     def applications(self) -> list[Application]:
         """Return every application of the query that the platform knows, also of earlier starts."""
 
     def end(self, application: Application) -> None:
-        """Request the end of an application, whatever its state (idempotent); it may take its time."""
+        """Request the end of an application, whatever its state (idempotent), without waiting for it."""
 
     def last_lines(self, application: Application) -> str:
         """Return the end of an application's output; empty where the platform has none."""
 
     def submission_settings(self, start: str) -> dict[str, str]:
-        """Spark's settings that identify a submission of this start; none is secret."""
+        """Return Spark's settings that identify a submission of this start; none is secret."""
 
     def description(self) -> Mapping[str, Any]:
-        """Return its address and the query's tag there, as JSON has it; nothing secret."""
+        """Return its address and the query's tag there, as JSON values without secrets."""
 
 
 class PlatformDown(ConnectionError):
-    """Raised when a platform gives no answer, or one that says nothing."""
+    """Raised when a platform does not answer, or its answer is unusable."""

@@ -2,10 +2,10 @@
 
     python -m tailrace.drivers.cluster_submission --home WAREHOUSE/QUERY --app spark_apps/stream.py -- spark-submit …
 
-It brings the app and the package into the warehouse, where the command takes them from, so that the driver never runs
-another version than this host's. To its host it is the driver: its exit code is the driver's where the platform
-reports it, else 0 or 1; a signal ends the driver (130). It runs under the launcher, which ends the applications of all
-earlier starts first; one that reaches the platform only later, as a submission may, is ended here.
+It copies the app and the package into the warehouse, from where the command reads them, so that the driver always runs
+this host's version. The host treats it as the driver: its exit code is the driver's if the platform reports it, else 0
+or 1, and a signal ends the driver (130). It runs under the launcher, which first ends the applications of all earlier
+starts. An earlier submission that reaches the platform later is ended here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tailrace.ground.retries import pause_s
 
 DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 _POLL_S = 1.0
-_UNSEEN_S = 120.0  # how long a submission that succeeded may stay unseen
+_UNSEEN_S = 120.0  # how long a successful submission may stay invisible
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,7 +70,7 @@ class Watch:
     start : str
         Token of this start of the driver.
     wait : callable
-        Waits so many seconds; True where the driver is to be ended at once.
+        Waits a number of seconds; returns whether the driver is to be ended at once.
     """
 
     def __init__(
@@ -84,17 +84,17 @@ class Watch:
         self._told = ""
 
     def run(self, submit: Callable[[], int]) -> int:
-        """Submit the driver once the platform answers, and return its exit code when it has ended, or is to be ended.
+        """Submit the driver once the platform answers; return its exit code when it has ended or is to be ended.
 
         Raises
         ------
         Refused
-            When the platform does not let us in.
+            When the platform denies access.
         """
         if self._answer() is None:
             return INTERRUPTED
         code = submit()
-        unseen_s = self._clock() + (_UNSEEN_S if code == DONE else 0.0)  # one that failed may have come through
+        unseen_s = self._clock() + (_UNSEEN_S if code == DONE else 0.0)  # a failed submission may have arrived
         seen = False
         while (applications := self._answer()) is not None:
             own = next((one for one in applications if one.start == self._start), None)
@@ -114,7 +114,7 @@ class Watch:
         return INTERRUPTED
 
     def _answer(self) -> list[Application] | None:
-        """Return the query's applications, once the platform answers; end those of other starts. None at a stop."""
+        """Return the query's applications, once the platform answers, and end other starts' ones; None at a stop."""
         failures = 0
         while True:
             try:
@@ -147,7 +147,7 @@ class Watch:
 
 
 def _submit(command: Sequence[str], stopped: threading.Event) -> int:
-    """Run spark-submit to its end, and return its exit code; it is killed if the driver is to be ended meanwhile."""
+    """Run spark-submit to its end, and return its exit code; kill it if the driver is to be ended meanwhile."""
     try:
         process = subprocess.Popen(command)
     except OSError as error:

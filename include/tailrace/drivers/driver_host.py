@@ -1,4 +1,4 @@
-"""Interface to the host of driver processes, which supervisord implements; on a platform it hosts their submissions."""
+"""Interface to the host of driver processes, implemented on supervisord; with a platform it hosts their submissions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Driver:
         ``ended``: it exited with code 0, or was stopped by request; ``failed``: it exited otherwise and its host
         won't start it again; ``starting``: also between a crash and the pending restart.
     pid : int or None
-        Process id on the host; None where there is no process.
+        Process id on the host; None without a process.
     exit_code : int or None
-        Exit code of a driver that is over, -1 where a signal ended it; None while it is alive or absent, and where it
-        failed without one.
+        Exit code of a finished driver, -1 if a signal ended it; None while it is alive or absent, and if it failed
+        without one.
     detail : str
         The host's description of it, for people.
     """
@@ -42,7 +42,7 @@ class Driver:
 
     @property
     def alive(self) -> bool:
-        """True while it has a process, or its host is about to start one."""
+        """Whether it has a process, or its host is about to start one."""
         return self.state in ("starting", "running", "stopping")
 
 
@@ -50,7 +50,7 @@ class DriverHost(Protocol):
     """Deploys drivers, one per program name, and keeps them alive; `homes.program_of` gives the name."""
 
     def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
-        """Get or create the driver (idempotent): one that is alive stays as it is, also when two deploy at once."""
+        """Get or create the driver (idempotent). A living one is unchanged, even if two callers deploy at once."""
         ...
 
     def inspect(self, name: str) -> Driver:
@@ -62,15 +62,21 @@ class DriverHost(Protocol):
         ...
 
     def homes(self, query: str) -> dict[str, str]:
-        """Return the homes of a query's drivers, as their commands spell them, by the names of their programs."""
+        """Return the homes of a query's drivers, as written in their commands, by the names of their programs."""
         ...
 
     def stop(self, name: str, wait_s: float) -> Driver:
-        """Stop the driver: TERM to its process group, KILL after wait_s seconds; then it is dead and stays down."""
+        """Stop the driver: TERM to its process group, KILL after `wait_s` seconds.
+
+        Then the driver is dead and is not restarted.
+        """
         ...
 
     def run(self, program: str, command: Sequence[str], wait_s: float) -> int | None:
-        """Run another command on the host: its exit code, or None where it can't be started or does not end in time."""
+        """Run another command on the host; return its exit code.
+
+        It is None if the command can't be started or does not end in time.
+        """
         ...
 
     def last_lines(self, name: str, lines: int) -> list[str]:
@@ -79,4 +85,4 @@ class DriverHost(Protocol):
 
 
 class DriverHostDown(ConnectionError):
-    """Raised when a driver host gives no answer, or a wrong one; the message has its address, not its password."""
+    """Raised when a driver host does not answer, or wrongly; the message has its address, not its password."""

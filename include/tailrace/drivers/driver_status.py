@@ -1,4 +1,4 @@
-"""The status of a query's driver: its host's view of it, and the driver's own last report."""
+"""The status of a query's driver: its host's view, and the driver's own last report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DriverStatus:
     driver : Driver
         The host's view of it.
     reported : Status or None
-        Its own last report, also after its end; None where none ever ran.
+        Its own last report, also after its end; None where no driver ever ran.
     now_ms : int
         Wall-clock time of this observation, in epoch milliseconds.
     """
@@ -41,12 +41,12 @@ class DriverStatus:
 
     @property
     def lag_rows(self) -> int | None:
-        """Number of rows that are known to be in the source and not read yet; None where there is no report."""
+        """Number of known rows in the source that are not read yet; None without a report."""
         return None if self.reported is None else self.reported.rows_left
 
     @property
     def summary(self) -> tuple[object, ...]:
-        """The fields whose change a watcher logs at once."""
+        """The fields whose changes a watcher logs at once."""
         return (
             self.driver.state,
             self.driver.pid,
@@ -56,15 +56,15 @@ class DriverStatus:
 
     @property
     def problems(self) -> dict[str, str]:
-        """The problems in the driver's last report, by names that stay; lines after the first are indented."""
+        """The problems in the driver's last report, under stable names; lines after the first are indented."""
         if self.reported is None:
             return {}
-        found = {text.partition("\n")[0]: f"{text}{self._outcome}" for text in self.reported.problems}
-        return found if self.reported.ahead is None else found | {"ahead": self.reported.ahead}
+        problems = {text.partition("\n")[0]: f"{text}{self._outcome}" for text in self.reported.problems}
+        return problems if self.reported.ahead is None else problems | {"ahead": self.reported.ahead}
 
     @property
     def _outcome(self) -> str:
-        """The outcome of a problem for its driver, as a further line; nothing where the driver is over already."""
+        """The consequence of a problem for its driver, as a further line; empty where the driver is over."""
         if self.reported is None or not self.driver.alive:
             return ""
         if self.reported.gives_up_ms is not None:
@@ -75,31 +75,33 @@ class DriverStatus:
 
     @property
     def head(self) -> str:
-        """The host's view of the driver, in a line."""
+        """The host's view of the driver, as a line."""
         driver = self.driver
+        if driver.state == "absent":
+            return f"{driver.query}: {'no driver has started yet' if self.reported is None else 'it has no driver'}"
         pid = f", pid {driver.pid}" if driver.pid is not None else ""
         detail = f" ({driver.detail})" if driver.detail and not driver.alive else ""
         return f"{driver.query}: {driver.state}{pid}{detail}"
 
     def facts(self, with_ages: bool = True) -> list[str]:
-        """Return what is known of the stream, a short line for each fact.
+        """Return the known facts about the stream, a short line for each.
 
         Parameters
         ----------
         with_ages : bool
-            Whether lines say how long ago something was, as where no time stands beside them.
+            Whether lines contain ages, which are needed where no time is shown beside them.
         """
         status = self.reported
         if status is None:
-            return ["the driver has said nothing yet"]
+            return [] if self.driver.state == "absent" else ["the driver has said nothing yet"]
         report_age = f", {_seconds(self.silent_ms or 0)} ago" if with_ages else ""
         age_ms = self.commit_age_ms
         commit_age = "" if age_ms is None or not with_ages else f", the last one {_seconds(age_ms)} ago"
-        found = [f"{_STATES.get(status.state, status.state)}{report_age}"]
+        parts = [f"{_STATES.get(status.state, status.state)}{report_age}"]
         if status.busy_ms is not None:
             busy_for = f" for {_seconds(status.busy_ms)}" if with_ages else ""
-            found += [f"at a batch of {counted(status.busy_rows, 'row')}{busy_for}"]
-        found += [
+            parts += [f"at a batch of {counted(status.busy_rows, 'row')}{busy_for}"]
+        parts += [
             f"{counted(status.batches, 'batch', 'batches')}{commit_age}",
             f"{counted(status.rows_left, 'row')} to read",
             f"committed up to {_time(status.committed)}",
@@ -109,12 +111,16 @@ class DriverStatus:
             counted(status.answers, "answer"),
             f"{status.rows:,} accepted, {status.late:,} late",
         ]
-        if status.filtered:
-            found += [f"{status.filtered:,} filtered"]
+        parts += [counted(status.tasks, "task")] if status.tasks else []
+        parts += [f"{place} holds the answers up to {_time(until)}" for place, until in status.delivered.items()]
+        if by_where := status.filtered - status.unmatched:
+            parts += [f"{by_where:,} filtered"]
+        if status.unmatched:
+            parts += [f"{status.unmatched:,} without a row of a lookup"]
         if status.quarantined:
             reasons = "" if status.rejected is None else f": {status.rejected}"
-            found += [f"{status.quarantined:,} rejected{reasons}"]
-        return found
+            parts += [f"{status.quarantined:,} rejected{reasons}"]
+        return parts
 
     def __str__(self) -> str:
         problems = (f"{self.driver.query}: {problem}" for problem in self.problems.values())
@@ -123,6 +129,8 @@ class DriverStatus:
 
 _STATES = {
     "waiting": "waiting: its source has nothing new that can be read",
+    "stopped": "stopped: it was interrupted, or it failed",
+    "held": "held: it reads nothing until a place has its answers",
     "quiet": "quiet: nothing came for so long that open windows were closed",
 }
 

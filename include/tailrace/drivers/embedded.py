@@ -1,11 +1,10 @@
-"""An embedded supervisord on a free port of loopback: the driver host of the demo, of tests, and of a laptop."""
+"""An embedded supervisord on a free loopback port: the driver host of the demo, of tests, and of a laptop."""
 
 from __future__ import annotations
 
 import configparser
 import os
 import secrets
-import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -20,38 +19,40 @@ from filelock import FileLock
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.embedded_configuration import CONFIGURATION, Access
+from tailrace.drivers.ports import free_port
 from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.ground.errors import Refused, refuse
 from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
 
-UMASK = 0o077  # of everything embedded: its files are for this user alone
+UMASK = 0o077  # of everything embedded: its files belong to this user alone
 _MARK = "TAILRACE_DRIVER_HOST"  # in the environment of supervisord and of all that it starts; holds its directory
 AIRFLOW_MARK = "TAILRACE_AIRFLOW"  # in the environment of all processes of an embedded Airflow; holds its directory
 _USER = "tailrace"
 _LOOK_AGAIN_S = 0.1
-_PORT_ATTEMPTS = 5  # a port that is free may be taken before supervisord takes it
-_PORT_IN_USE = "already listening"  # what supervisord writes when its port is taken
+_PORT_ATTEMPTS = 5  # another process may take a free port before supervisord does
+_PORT_IN_USE = "already listening"  # supervisord's message when its port is taken
 
 
 class EmbeddedHost:
-    """A supervisord, one for each directory; it outlives the process that started it unless it is stopped.
+    """A supervisord, one for each directory. It outlives the process that started it, unless it is stopped.
 
-    As a context manager it starts, or finds, the supervisord, and stops it with all its programs at the end.
+    As a context manager it starts or finds the supervisord, and stops it with all its programs at the end.
 
     Parameters
     ----------
     directory : Path
-        Holds its configuration (readable for this user only: it contains the password), its logs and its programs.
+        The directory of its configuration (readable for this user only, since it contains the password), logs and
+        programs.
     patience_s : float
-        A running supervisord that does not answer for so many seconds hangs.
+        The seconds without an answer after which a running supervisord counts as hanging.
     probe_s : float
-        Seconds that a supervisord which starts may be silent before it is asked again.
+        Seconds to wait for an answer of a starting supervisord before asking again.
 
     Raises
     ------
     Refused
-        When supervisord can't read such a path.
+        When supervisord can't read the path.
     """
 
     def __init__(self, directory: Path, patience_s: float = 10.0, probe_s: float = 1.0) -> None:
@@ -60,7 +61,8 @@ class EmbeddedHost:
         if set(str(self.directory)) & set("%[]*?\n"):
             raise refuse(f"driver host in {directory}", "supervisord takes %[]*? for its own", "a path without them")
         self._file = self.directory / "supervisord.conf"
-        self._wanted = self.directory / ".wanted"  # from a start until a stop
+        self._wanted = self.directory / ".wanted"  # from a start until a stop; holds the directory
+        self._suspended = self.directory / ".suspended"  # in its place after a stop that keeps programs
         self._output = self.directory / "supervisord.out"
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -75,7 +77,7 @@ class EmbeddedHost:
 
     @property
     def access(self) -> Access:
-        """The address and credentials of the supervisord; there are none before the first start.
+        """The address and credentials of the supervisord, which exist from the first start on.
 
         Raises
         ------
@@ -95,12 +97,12 @@ class EmbeddedHost:
         return self._host(self._patience_s)
 
     def start(self, wait_s: float = 120.0) -> SupervisorHost:
-        """Find the running supervisord, or start one in a session of its own, so that no Ctrl-C reaches it.
+        """Find the running supervisord, or start one in its own session, so that Ctrl-C does not reach it.
 
         Raises
         ------
         DriverHostDown
-            When it does not answer in time; the message holds its output.
+            When it does not answer in time; the message contains its output.
         """
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.directory / "programs").mkdir(mode=0o700, exist_ok=True)
@@ -110,9 +112,9 @@ class EmbeddedHost:
             return self._start(wait_s)
 
     def keep(self, wait_s: float = 120.0) -> bool:
-        """Start supervisord again if it was killed; True if it was. One that was stopped, or lives, stays as it is.
+        """Restart supervisord if it was killed; return whether it was. A stopped or living one is left alone.
 
-        Its configuration has its programs still, so it starts its drivers again.
+        As its configuration still has its programs, it restarts its drivers.
         """
         if not self._wanted.exists() or self._is_alive():
             return False
@@ -123,18 +125,19 @@ class EmbeddedHost:
             return True
 
     def _is_alive(self) -> bool:
-        """True while the supervisord of this directory has a process, by its pid file and its mark."""
+        """Return whether the supervisord of this directory has a process, by its pid file and its mark."""
         with suppress(OSError, ValueError, psutil.Error):
             pid = int((self.directory / "supervisord.pid").read_text())
             return psutil.Process(pid).environ().get(_MARK) == str(self.directory)
         return False
 
     def _start(self, wait_s: float) -> SupervisorHost:
-        """Start supervisord, for a caller that holds the lock."""
+        """Start supervisord; the caller holds the lock."""
         fence.kill(self._ours, wait_s)  # leftovers of a killed one, which can't be adopted
         if is_copy := self._is_copy():  # its drivers would end the original's, and its address is the original's
             self._remove_programs()
         write_atomically(self._wanted, str(self.directory), 0o600)
+        self._suspended.unlink(missing_ok=True)
         previous = self.access if self._file.exists() and not is_copy else None
         port, password = (previous.port, previous.password) if previous else (free_port(), secrets.token_hex(16))
         for _ in range(_PORT_ATTEMPTS):
@@ -146,15 +149,17 @@ class EmbeddedHost:
 
     def _is_copy(self) -> bool:
         """True in a copy of the directory of another host."""
-        started_in = self._wanted.read_text() if self._wanted.exists() else ""
-        return started_in not in ("", str(self.directory))
+        records = [file.read_text() for file in (self._wanted, self._suspended) if file.exists()]
+        return any(directory != str(self.directory) for directory in records)
 
     def _remove_programs(self) -> None:
         for program in (self.directory / "programs").glob("*.conf"):
             program.unlink()
 
-    def stop(self, wait_s: float = 10.0) -> None:
+    def stop(self, wait_s: float = 10.0, keeps_programs: bool = False) -> None:
         """Stop supervisord and all its programs: TERM, KILL after wait_s seconds; nothing is left or restarted.
+
+        With `keeps_programs` they stay in its configuration, and its next start starts them again.
 
         Raises
         ------
@@ -164,19 +169,22 @@ class EmbeddedHost:
         if not (self._ours() or self._file.exists()):
             return
         with self._lock():
+            if keeps_programs and self._wanted.exists():
+                self._wanted.replace(self._suspended)
             self._wanted.unlink(missing_ok=True)
             try:
                 if self._ours():  # a copy of the directory has the address of the original's supervisord
                     self._request_shutdown(wait_s)
-            finally:  # also at a second Ctrl-C
+            finally:  # also after a second Ctrl-C
                 fence.kill(self._ours, wait_s=30.0)
-                self._remove_programs()
+                if not keeps_programs:
+                    self._remove_programs()
         if self._child is not None:
             self._child.wait()
 
     def _run(self, wait_s: float) -> bool:
-        """Start supervisord and wait until it answers; False where its port was taken."""
-        # With such a mark a fence, or the end of the Airflow that keeps it, would kill it.
+        """Start supervisord and wait until it answers; return False where its port was taken."""
+        # With such a mark, a fence, or the end of the Airflow that starts it, would kill it.
         environment = {key: value for key, value in os.environ.items() if key not in (fence.MARK, AIRFLOW_MARK)}
         command = [sys.executable, "-P", "-X", "utf8", "-m", "supervisor.supervisord", "-c", str(self._file)]
         with open(self._output, "wb", opener=private) as output:
@@ -210,7 +218,7 @@ class EmbeddedHost:
         raise DriverHostDown(f"driver host in {self.directory}: {reason}; it wrote:\n{output[-2000:]}")
 
     def _request_shutdown(self, wait_s: float) -> None:
-        with suppress(DriverHostDown, Refused, Fault, psutil.Error):  # one that does not respond is killed afterwards
+        with suppress(DriverHostDown, Refused, Fault, psutil.Error):  # an unresponsive one is killed afterwards
             call = self.host.rpc.call
             server = psutil.Process(call("getPID"))
             call("stopAllProcesses", False)  # all at once: a shutdown stops them one by one
@@ -223,7 +231,7 @@ class EmbeddedHost:
         return SupervisorHost(url, self.directory / "programs", access.user, access.password, timeout_s)
 
     def _answers(self, timeout_s: float) -> bool:
-        """True when it runs and takes the password that only this directory's supervisord knows."""
+        """Return whether it runs and accepts the password that only this directory's supervisord knows."""
         try:
             return bool(self._host(timeout_s).rpc.call("getState")["statename"] == "RUNNING")
         except (DriverHostDown, Refused, Fault):
@@ -237,12 +245,5 @@ class EmbeddedHost:
 
 
 def private(path: str, flags: int) -> int:
-    """Open a file, as the opener of `open`; only this user can read and write what it creates."""
+    """Open a file, for use as the opener of `open`; only this user can read and write a file that it creates."""
     return os.open(path, flags, 0o600)
-
-
-def free_port() -> int:
-    """Return a port of loopback on which nobody listens now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

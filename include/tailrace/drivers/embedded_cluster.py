@@ -1,4 +1,4 @@
-"""An embedded Spark cluster on free ports of loopback: a master and workers, for the demo and for tests."""
+"""An embedded Spark cluster on free loopback ports, with a master and workers, for the demo and for tests."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from typing import Self
 import psutil
 
 from tailrace.drivers import fence
-from tailrace.drivers.embedded import UMASK, free_port, private
+from tailrace.drivers.embedded import UMASK, private
+from tailrace.drivers.ports import free_port
 from tailrace.drivers.spark_daemon import page
 from tailrace.ground.polling import polls
 from tailrace.spark.cluster_master import SECRET
 
 _HOST = "127.0.0.1"
-_MARK = "TAILRACE_CLUSTER"  # in the environment of its daemons, and so of their executors; holds its directory
+_MARK = "TAILRACE_CLUSTER"  # in the environment of its daemons, and so of their executors; its value is the directory
 _START_S, _LOOK_AGAIN_S, _DEATH_S = 180.0, 0.3, 30.0
 _OFFER = ("--cores", "16", "--memory", "16g")  # of a worker; Spark only counts: many small drivers share a laptop
 
 
 class EmbeddedCluster:
-    """A standalone Spark cluster in a directory; as a context manager it starts it, and kills all of it at the end.
+    """A standalone Spark cluster in a directory; as a context manager it starts the cluster, and kills it at the end.
 
     Parameters
     ----------
     directory : Path
-        Holds the daemons' logs and their executors' directories; for this user alone.
+        The directory of the daemons' logs and their executors' files; for this user alone.
     workers : int
         Number of workers.
     """
@@ -62,16 +63,16 @@ class EmbeddedCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start the master and the workers; return when the master has all of them.
+        """Start the master and the workers; return when all workers have registered.
 
         Raises
         ------
         RuntimeError
-            When that takes too long, or one of them ends; the message quotes its log.
+            When this takes too long, or one of them ends; the message quotes its log.
         """
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with ExitStack() as on_failure:
-            on_failure.callback(self.stop)  # Ctrl-C included: nobody else would end it
+            on_failure.callback(self.stop)  # also after Ctrl-C: nobody else would end it
             self._await("master", self.start_master(), workers=0)
             workers = [self.start_worker(f"worker-{number}") for number in range(self.workers)]
             for number, worker in enumerate(workers):
@@ -79,16 +80,16 @@ class EmbeddedCluster:
             on_failure.pop_all()
 
     def start_master(self) -> subprocess.Popen[bytes]:
-        """Start the master, or another one in the place of one that died; return without waiting for it."""
+        """Start the master, or replace one that died; return without waiting for it."""
         return self._start("master", "master", self.port, self.ui_port)
 
     def start_worker(self, name: str, **variables: str) -> subprocess.Popen[bytes]:
-        """Start one more worker, with these further environment variables; return without waiting for it."""
+        """Start one more worker, with further environment variables; return without waiting for it."""
         options = ("--master", self.master, *_OFFER, "--work-dir", str(self.directory / name))
         return self._start(name, "worker", free_port(), free_port(), *options, **variables)
 
     def stop(self) -> None:
-        """Kill all its processes, executors too; drivers that use it must have ended before."""
+        """Kill all its processes, including executors; drivers that use it must have ended before."""
         fence.kill(self.processes, _DEATH_S)
 
     def processes(self) -> list[psutil.Process]:

@@ -1,4 +1,4 @@
-"""The configuration of an embedded supervisord, and the address and credentials that are read from it."""
+"""The configuration of an embedded supervisord, and its address and credentials."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ files=programs/*.conf
 
 @dataclass(frozen=True)
 class Access:
-    """The address and credentials of a supervisord, for a connection; its repr does not show the password."""
+    """The address and credentials of a supervisord, for a connection; its repr hides the password."""
 
     host: str
     port: int

@@ -1,8 +1,8 @@
 """Finds and kills every process of an earlier start of a driver, and waits until they are dead.
 
-PySpark's daemon makes a process group of its own, and a killed driver can leave its JVM behind. So a process is
-identified not by its group but by a mark in its environment, which every child inherits. On a driver host, after a
-driver's end, this command kills them, and then ends the driver's applications on a cluster platform, if it ran on one:
+PySpark's daemon creates its own process group, and a killed driver can leave its JVM behind. So a process is identified
+not by its group but by a mark in its environment, which every child inherits. On a driver host, after a driver's end,
+this command kills its processes, and then ends its applications on a cluster platform, if there are any:
 
     python -m tailrace.drivers.fence WAREHOUSE/QUERY
 """
@@ -34,7 +34,7 @@ def mark(home: Location, token: str) -> str:
 
 
 def marked(home: Location) -> list[psutil.Process]:
-    """Return this user's living processes of any start of a home's driver, however its path is spelled."""
+    """Return this user's living processes of any start of a home's driver, however its path is written."""
     return _processes_of(home, but=None)
 
 
@@ -44,7 +44,7 @@ def fence(home: Location, token: str | None, wait_s: float = 30.0) -> list[int]:
     Parameters
     ----------
     token : str or None
-        The start that may live; None: none may.
+        The start that may live, or None.
     wait_s : float
         How many seconds the processes may take to die.
 
@@ -65,17 +65,17 @@ def _processes_of(home: Location, but: str | None) -> list[psutil.Process]:
     wanted = resolved(home)
 
     def belongs(value: str) -> bool:
-        place, _, token = value.rpartition("#")
-        return resolved(place) == wanted and (but is None or token != but)
+        marked, _, token = value.rpartition("#")
+        return resolved(marked) == wanted and (but is None or token != but)
 
     return carrying(MARK, belongs)
 
 
 def carrying(name: str, fits: Callable[[str], bool]) -> list[psutil.Process]:
-    """Return the living processes of this user whose environment has the variable, with a value that fits."""
+    """Return this user's living processes whose environment has the variable with a matching value."""
     processes = []
     for pid in psutil.pids():
-        with suppress(psutil.Error):  # it has exited, or is another user's
+        with suppress(psutil.Error):  # it has exited, or belongs to another user
             process = psutil.Process(pid)
             if process.uids().real == os.getuid():
                 value = process.environ().get(name)  # a zombie has none
@@ -88,7 +88,7 @@ def of_session(leader: int, directory: Path) -> list[psutil.Process]:
     """Return the living processes of a leader's session that work in a directory, also after the leader's own end."""
     processes = []
     for pid in psutil.pids():
-        with suppress(psutil.Error, OSError):  # it has exited, or is another user's
+        with suppress(psutil.Error, OSError):  # it has exited, or belongs to another user
             process = psutil.Process(pid)
             if os.getsid(pid) == leader and process.cwd() == str(directory) and not dead(process):
                 processes.append(process)
@@ -96,7 +96,7 @@ def of_session(leader: int, directory: Path) -> list[psutil.Process]:
 
 
 def kill(find: Callable[[], list[psutil.Process]], wait_s: float) -> list[int]:
-    """Kill the processes that `find` gives, again and again, until it gives none and all of them are dead.
+    """Kill the processes that `find` returns, repeatedly, until it returns none and all of them are dead.
 
     SIGKILL works on stopped processes too.
 
@@ -125,7 +125,10 @@ def kill(find: Callable[[], list[psutil.Process]], wait_s: float) -> list[int]:
 
 
 def dead(process: psutil.Process) -> bool:
-    """True when nothing of the process runs any more; a zombie is dead unless threads have outlived its first one."""
+    """Test whether nothing of the process runs any more.
+
+    A zombie is dead unless other threads have outlived its first.
+    """
     try:
         return not process.is_running() or (
             process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1  # its threads may hold a last write
@@ -135,7 +138,7 @@ def dead(process: psutil.Process) -> bool:
 
 
 def main(home: Location) -> None:
-    """Leave nothing of any start of a home's driver, on this host or a platform: processes first, for they submit."""
+    """End all starts of a home's driver, on this host and a platform: processes first, as they submit applications."""
     fence(home, token=None)
     platform = platform_of(home)
     if platform is not None:

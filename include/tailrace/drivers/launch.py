@@ -1,10 +1,9 @@
-"""The launcher that supervisord starts: it counts restarts, backs off, fences, and becomes the driver.
+"""The launcher that supervisord starts: it counts restarts, waits, fences, and becomes the driver.
 
     python -m tailrace.drivers.launch --home WAREHOUSE/QUERY --restarts 5 --within 600 -- spark-submit …
 
-Exit codes of its own: 0 drained, and not deployed since; 1 an earlier start survives; 2 the command can't be run, or a
-cluster platform does not let it in; 3 a crash loop; 130 interrupted. Otherwise it becomes the command, under the same
-pid.
+Its own exit codes: 0 drained, and not deployed since; 1 an earlier start survives; 2 the command can't be run, or a
+cluster platform denies access; 3 a crash loop; 130 interrupted. Otherwise it becomes the command, under the same pid.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from tailrace.storage.deployment import DEPLOYMENT, await_deployment, deployment
 from tailrace.storage.warehouses import location_of
 
 DRAINED, FAILED, REFUSED, CRASH_LOOP, INTERRUPTED = 0, 1, 2, 3, 130
-HOST_PASSWORD = "TAILRACE_DRIVER_HOST_PASSWORD"  # of supervisord, which hands its whole environment down
+HOST_PASSWORD = "TAILRACE_DRIVER_HOST_PASSWORD"  # of supervisord, which passes on its whole environment
 
 _END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replace this process by the command, or print why not and return the exit code."""
+    """Replace this process by the command, or print the reason why not and return the exit code."""
     parser = argparse.ArgumentParser("python -m tailrace.drivers.launch", description="Start a driver, guarded.")
     parser.add_argument("--home", type=location_of, required=True, help="WAREHOUSE/QUERY of the driver")
     parser.add_argument("--restarts", type=int, default=5, help="how many restarts are no crash loop yet …")
@@ -63,13 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(
             f"crash loop: {options.home.name} was restarted {options.restarts} times within {options.within:g} s, and "
             "ended again. It stays down.\n"
-            "    right would be: to mend what its last lines tell of, then to deploy it again"
+            "    right would be: to fix the cause in its last lines, then to deploy it again"
         )
         return CRASH_LOOP
     if wait_s:
         _say(f"a restart: waiting {wait_s:g} s")
         time.sleep(wait_s)
-        if is_drained(options.home):  # asked again, since the wait was up to a minute
+        if is_drained(options.home):  # checked again, since the wait was up to a minute
             return DRAINED
     token = secrets.token_hex(16)
     failure = _fence(options.home, token)
@@ -77,10 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fence(home: Location, token: str) -> int | None:
-    """End everything of earlier starts: processes first, which might submit another application.
+    """End all earlier starts: processes first, as these might submit another application.
 
-    Returns None when nothing is left of them, else an exit code. Applications on a cluster platform are waited for
-    without a limit: while the platform is away, a restart would do nothing but use up the budget.
+    Return None when nothing is left of them, else an exit code. Applications on a cluster platform are waited for
+    without a limit: while the platform is unavailable, a restart would only use up the budget.
     """
     try:
         victims = fence.fence(home, token)
@@ -99,13 +98,24 @@ def _fence(home: Location, token: str) -> int | None:
 
 
 def is_drained(home: Location) -> bool:
-    """True while there is a drain request: then a restarted host must not start the driver. A deployment removes it."""
+    """Test whether there is a drain request, which keeps a restarted host from starting the driver.
+
+    A deployment removes it.
+    """
     return _exists(home / "_stream" / "drain")
 
 
 def starts_file(home: Location) -> Location:
-    """Return the file that counts the restarts of a home's driver; without it the count begins at 0."""
+    """Return the file that counts the restarts of a home's driver; deleting it resets the count."""
     return home / "_stream" / "starts.json"
+
+
+def forget_restarts(home: Location) -> None:
+    """Let the count of restarts begin at 0, after a stop that was no crash; a launcher that has given up stays down."""
+    file = starts_file(home)
+    with suppress(OSError):  # a warehouse that is away: what is counted stays counted
+        if _exists(file) and not _read(file)[1]:
+            file.unlink()
 
 
 def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float | None:
@@ -114,7 +124,7 @@ def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float
     Parameters
     ----------
     restarts : int
-        The budget: how many restarts are allowed within within_s seconds.
+        The budget: the number of restarts allowed within within_s seconds.
     now_s : float
         The time of this start, in seconds since the epoch.
 
@@ -122,7 +132,7 @@ def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float
     -------
     float or None
         Seconds to wait: 0 at the first start, then 1, 2, 4 … 60 by the number of restarts in the last within_s seconds;
-        None once the budget is spent, and from then on: the launcher has given up, until the driver is deployed again.
+        None once the budget is spent; then the launcher has given up until the driver is deployed again.
     """
     file = starts_file(home)
     recent_restarts: list[float] = []
@@ -134,7 +144,7 @@ def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, json.dumps({"restarts": recent_restarts, "given_up": given_up}))
-    except OSError as error:  # as on a full disk: restarts that are not counted must not be fast
+    except OSError as error:  # such as on a full disk: restarts that are not counted must not be fast
         _say(f"can't count this start: {error}")
         return None if given_up else LONGEST_S
     if given_up:
@@ -143,14 +153,14 @@ def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float
 
 
 def _exists(file: Location) -> bool:
-    """Return True if a file is there; False, and no error, where access is denied or fails."""
+    """Return whether a file exists; False, without an error, where access is denied or fails."""
     with suppress(OSError):
         return file.exists()
     return False
 
 
 def _read(file: Location) -> tuple[list[float], bool]:
-    """Return the times of the restarts, and whether the launcher gave up; none and False where the file is damaged."""
+    """Return the times of the restarts, and whether the launcher gave up; none and False if the file is damaged."""
     try:
         record = json.loads(file.read_text())
         return [float(at) for at in record["restarts"]], bool(record.get("given_up"))
@@ -160,8 +170,8 @@ def _read(file: Location) -> tuple[list[float], bool]:
 
 
 def _become(command: list[str], mark: str) -> int:
-    """Replace this process by the command, with signals handled as in a new process."""
-    python_directory = os.path.dirname(sys.executable)  # spark-submit lies beside its Python
+    """Replace this process by the command, with signal handling as in a new process."""
+    python_directory = os.path.dirname(sys.executable)  # spark-submit is in the same directory as its Python
     path = os.pathsep.join([python_directory, os.environ.get("PATH", os.defpath)])
     signal.pthread_sigmask(signal.SIG_BLOCK, _END_SIGNALS)  # a signal that comes now waits, and meets the default below
     for number in (*_END_SIGNALS, signal.SIGPIPE):

@@ -1,4 +1,4 @@
-"""Liveness detection: a verdict on a driver from observations in order. No clock, no Airflow: times are passed in."""
+"""Liveness detection: a verdict on a driver from successive observations. No clock, no Airflow: times are arguments."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any, Literal
 
 from tailrace.drivers.driver_host import Driver
 from tailrace.ground.words import counted
-from tailrace.storage.status import Status
+from tailrace.storage.status import OVER, Status
 
-START_S = 300.0  # for a driver that has not reported yet: Spark may have to fetch its jars first
-GONE_S = 15.0  # for a driver that is not there: it may be between two deployments
+START_S = 300.0  # for a driver without a report yet: Spark may have to fetch its jars first
+GONE_S = 15.0  # for a missing driver: it may be between two deployments
 SLOWER = 5.0  # times the longest of the newest batches: the machine may have become busy since
-ROWS_A_SECOND = 20_000.0  # for a large batch after small ones: no machine at work reads fewer (2 M/s on a quiet one)
+ROWS_A_SECOND = 20_000.0  # for a large batch after small ones: no working machine reads fewer (a quiet one reads 2 M/s)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LivenessVerdict:
     """The result that ends a watch over a driver.
 
     Attributes
     ----------
     kind : str
-        `ended`: it drained, or came to the end of its input. `failed`: it gave up, or no restart would help.
-        `hung`: it lives, but reports nothing or ends no batch. `gone`: someone stopped or removed it. `replaced`:
-        another driver was deployed in its place. `unreachable`: its host is down.
+        `ended`: it drained, or reached the end of its input. `failed`: it gave up, or no restart would help. `hung`: it
+        lives, but reports nothing or finishes no batch. `gone`: someone stopped or removed it. `replaced`: another
+        driver was deployed in its place. `unreachable`: its host is down.
     pid : int or None
         Process id of the driver that the verdict is about.
     """
@@ -38,20 +38,19 @@ class Verdict:
 
 
 class LivenessJudge:
-    """Judges from successive observations whether one driver lives, hangs, is over or out of reach.
+    """Judges from successive observations whether one driver lives, hangs, is over, or unreachable.
 
-    A driver hangs when it has made no new report for `hang_after_s`, or when the batch under way has run for that
-    time and for much longer than batches take: the readers of its rows may hang while the driver itself still reports.
-    Both are measured by the caller's steady clock: so neither clocks that differ between machines nor a machine that
-    slept make a driver hang.
+    A driver hangs when it has not reported for `hang_after_s`, or when the current batch has run for that time and for
+    much longer than batches usually take: readers may hang while the driver still reports. Both are measured by the
+    caller's steady clock, so neither different clocks of machines nor a suspended machine make a driver look hung.
 
     Parameters
     ----------
     hang_after_s : float
-        Seconds that a driver may be silent, or at one batch; after a start at least five minutes, for its first report
-        as for its first batch.
+        Seconds that a driver may be silent or work on one batch; after a start at least five minutes, both for its
+        first report and its first batch.
     patience_s : float
-        Seconds that its host may be down. The stream goes on meanwhile.
+        Seconds that its host may be down, while the stream continues.
     """
 
     def __init__(self, hang_after_s: float, patience_s: float) -> None:
@@ -65,50 +64,54 @@ class LivenessJudge:
         self._gone_since: float | None = None
         self._down_since: float | None = None
 
-    def observe(self, driver: Driver | None, status: Status | None, now_s: float) -> Verdict | None:
-        """Take in one observation of the driver; return a verdict, or None to go on.
+    def observe(self, driver: Driver | None, status: Status | None, now_s: float) -> LivenessVerdict | None:
+        """Add an observation of the driver; return a verdict, or None to continue.
 
         Parameters
         ----------
         driver : Driver or None
-            None: its host did not answer.
+            None where its host did not answer.
         now_s : float
             Seconds of a steady clock.
         """
         if driver is None:
             self._down_since = now_s if self._down_since is None else self._down_since
             down_s = now_s - self._down_since
-            return Verdict("unreachable", f"no answer for {down_s:.0f} s") if down_s >= self._patience_s else None
+            return (
+                LivenessVerdict("unreachable", f"no answer for {down_s:.0f} s") if down_s >= self._patience_s else None
+            )
         self._down_since = None
         if not driver.alive:
             return self._judge_dead(driver, now_s)
         self._gone_since = None
         return self._judge_alive(driver, status, now_s)
 
-    def _judge_dead(self, driver: Driver, now_s: float) -> Verdict | None:
+    def _judge_dead(self, driver: Driver, now_s: float) -> LivenessVerdict | None:
         if driver.state == "failed":
-            return Verdict("failed", driver.detail, driver.pid)
+            return LivenessVerdict("failed", driver.detail, driver.pid)
         if driver.state == "ended" and driver.exit_code == 0:
-            return Verdict("ended", driver.detail, driver.pid)
+            return LivenessVerdict("ended", driver.detail, driver.pid)
         self._gone_since = now_s if self._gone_since is None else self._gone_since
-        return Verdict("gone", driver.detail) if now_s - self._gone_since >= GONE_S else None
+        return LivenessVerdict("gone", driver.detail) if now_s - self._gone_since >= GONE_S else None
 
-    def _judge_alive(self, driver: Driver, status: Status | None, now_s: float) -> Verdict | None:
+    def _judge_alive(self, driver: Driver, status: Status | None, now_s: float) -> LivenessVerdict | None:
         report_ms = None if status is None else status.at_ms
         if self._silent_since is None or driver.pid != self._pid:
             self._has_started, self._silent_since = False, now_s
         elif status is not None and report_ms != self._report_ms:
-            self._has_started, self._silent_since = status.state != "starting", now_s  # Spark starts after that report
+            is_at_work = status.state not in ("starting", *OVER)  # Spark starts after that report
+            self._has_started = is_at_work or (self._has_started and status.state != "starting")
+            self._silent_since = now_s
         self._pid, self._report_ms = driver.pid, report_ms
         silent_s, limit_s = now_s - self._silent_since, self._hang_after_s
         if driver.state == "stopping":
             return None
         if silent_s >= (limit_s if self._has_started else max(limit_s, START_S)):
-            return Verdict("hung", f"it has said nothing for {silent_s:.0f} s", driver.pid)
+            return LivenessVerdict("hung", f"it has said nothing for {silent_s:.0f} s", driver.pid)
         return self._judge_batch(driver, status if self._has_started else None, now_s)
 
-    def _judge_batch(self, driver: Driver, status: Status | None, now_s: float) -> Verdict | None:
-        """Return the verdict on a batch that takes too long; a driver that is still starting has no batch."""
+    def _judge_batch(self, driver: Driver, status: Status | None, now_s: float) -> LivenessVerdict | None:
+        """Return the verdict on a batch that takes too long; a starting driver has no batch."""
         batch_number = None if status is None or status.busy_ms is None else status.batches
         if batch_number != self._batch_number:
             self._batch_number, self._batch_since = batch_number, now_s
@@ -119,11 +122,11 @@ class LivenessJudge:
             return None
         comparison = f", the longest one of late took {status.batch_ms / 1000:.1f} s" if status.batch_ms else ""
         detail = f"its batch of {counted(status.busy_rows, 'row')} has not ended for {busy_s:.0f} s{comparison}"
-        return Verdict("hung", detail, driver.pid)
+        return LivenessVerdict("hung", detail, driver.pid)
 
 
 def longest_batch_s(status: Status) -> float:
-    """Return how long the batch under way may take, in s, before its driver counts as one that hangs."""
+    """Return how long the current batch may take, in s, before its driver counts as hung."""
     may_be_slow = status.committed_at_ms is None or not status.busy_rows  # Spark starts, or all windows close
     expected_s = SLOWER * status.batch_ms / 1000 + status.busy_rows / ROWS_A_SECOND
     return max(expected_s, START_S if may_be_slow else 0.0)

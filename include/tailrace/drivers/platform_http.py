@@ -1,4 +1,4 @@
-"""HTTP requests to a platform's API, by the standard library alone: the launcher must start fast."""
+"""HTTP requests to a platform's API, with the standard library alone so that the launcher starts fast."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _REFUSALS = {401: "it does not know who asks", 403: "who asks has no right to it
 _ANSWER_S = 20.0
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """The status code and the body of an answer."""
 
     status: int
     body: bytes
 
     def json(self) -> dict[str, Any] | None:
-        """Return the body as a JSON object; None where it is none."""
+        """Return the body as a JSON object; None where it is not one."""
         try:
             value = json.loads(self.body)
         except ValueError:
@@ -37,14 +37,14 @@ class Answer(NamedTuple):
 
 
 class Send(Protocol):
-    """Sends one request, and returns the answer whatever its status; raises `OSError` where there is none."""
+    """Sends one request and returns the answer, whatever its status; raises `OSError` without an answer."""
 
-    def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer: ...
+    def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse: ...
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """Files of the driver host that hold what a platform's API asks for; their content is read at each request."""
+    """Files of the driver host with the credentials for a platform's API, which are read at each request."""
 
     ca_file: str | None = None
     token_file: str | None = None
@@ -52,11 +52,11 @@ class Credentials:
     key_file: str | None = None
 
     def headers(self) -> dict[str, str]:
-        """Return the header that holds the token, if there is one."""
+        """Return the header with the token, if there is one."""
         return {"Authorization": f"Bearer {Path(self.token_file).read_text().strip()}"} if self.token_file else {}
 
-    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
-        """Send a request by this machine's network, past any proxy, and follow no redirection."""
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
+        """Send a request from this machine, without proxies, and without following redirections."""
         handlers: list[BaseHandler] = [ProxyHandler({}), _NoRedirect()]
         if url.startswith("https:"):
             context = ssl.create_default_context(cafile=self.ca_file)
@@ -66,9 +66,9 @@ class Credentials:
         request = Request(url, body, {**headers, **self.headers()}, method=method)
         try:
             with build_opener(*handlers).open(request, timeout=_ANSWER_S) as response:
-                return Answer(response.status, response.read())
+                return HttpResponse(response.status, response.read())
         except HTTPError as error:
-            return Answer(error.code, error.read())
+            return HttpResponse(error.code, error.read())
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -78,15 +78,15 @@ class _NoRedirect(HTTPRedirectHandler):
 
 def ask(
     send: Send, method: str, url: str, parameters: Mapping[str, str], body: Mapping[str, Any] | None = None
-) -> Answer:
-    """Send a request with a JSON body, and return the answer, whose status is no error's but 404 or 409.
+) -> HttpResponse:
+    """Send a request with a JSON body, and return the answer; of error statuses only 404 and 409 are returned.
 
     Raises
     ------
     PlatformDown
-        When there is no answer, or its status means trouble that may pass.
+        When there is no answer, or its status means a temporary problem.
     Refused
-        When the platform does not let this user in.
+        When the platform denies this user access.
     """
     split = urlsplit(url)
     where = f"{split.scheme}://{split.netloc}"

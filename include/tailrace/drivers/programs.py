@@ -1,4 +1,4 @@
-"""Renders the supervisord configuration of a program so that supervisord's parsers give back the original values.
+"""Renders a program's supervisord configuration so that supervisord's parsers restore the original values.
 
 supervisord cuts a line at a blank before ; or #, expands %, and splits a command as a shell does. Quotes in an
 environment have no escape, and are stripped from both ends of a value.
@@ -15,10 +15,10 @@ from itertools import pairwise
 from tailrace.ground.errors import refuse
 
 FINAL = (0, 2, 3, 126, 127, 130)  # no restart would help: done, refused, crash loop, can't be run, interrupted
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}(\.[0-9a-f]{12})?")  # a query's, and the hash that homes.py gives
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}(\.[0-9a-f]{12})?")  # a query's name, and the hash from homes.py
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPES = {"'": "'\"'\"'", "%": "%%''", ";": "'';", "#": "''#"}  # '' parts %% from (here)s, ; and # from a blank
-_UNQUOTABLE = re.compile(r"""['"]|\s[;#]|%\(here\)s""")  # what a quoted value of an environment can't hold
+_UNQUOTABLE = re.compile(r"""['"]|\s[;#]|%\(here\)s""")  # not allowed in a quoted environment value
 # stopwaitsecs is long, since SupervisorHost.stop sends the KILL itself. %(here)s: this file's directory on the host.
 _DRIVER_TEMPLATE = """\
 [program:{name}]
@@ -48,7 +48,7 @@ stderr_logfile=NONE
 
 
 def checked(name: str) -> str:
-    """Return the name if a driver can have it, for it becomes a file's and a program's name; else refuse it."""
+    """Return the name if a driver can have it, since it becomes the name of a file and a program; else refuse it."""
     if not _NAME.fullmatch(name):
         raise refuse(f"driver {name!r}", "it can't be called so", f"a name like {_NAME.pattern}")
     return name
@@ -60,7 +60,7 @@ def driver(name: str, command: Sequence[str], environment: Mapping[str, str]) ->
     Raises
     ------
     Refused
-        When the name, a word of the command or a variable can't be written in it, or there is no command.
+        When the name, a word of the command or a variable can't be expressed, or there is no command.
     """
     checked(name)
     if not command:
@@ -95,18 +95,18 @@ def once(name: str, command: Sequence[str]) -> str:
 
 
 def home_of(text: str) -> str | None:
-    """Return the home in the command of a configuration that `driver` has made; None where it has none."""
+    """Return the home in the command of a configuration made by `driver`; None where it has none."""
     parser = RawConfigParser(strict=False)
     try:
         parser.read_string(text)
         words = [word for name in parser.sections() for word in shlex.split(parser[name].get("command", ""))]
-    except (Error, ValueError):  # someone else's
+    except (Error, ValueError):  # not ours
         return None
     return next((value.replace("%%", "%") for word, value in pairwise(words) if word == "--home"), None)
 
 
 def _require_line(where: str, text: str) -> None:
-    """Refuse a text that no single line of UTF-8 can hold; it may be a secret, so it is not shown."""
+    """Refuse a text that does not fit on one line of UTF-8; it may be a secret, so it is not shown."""
     if re.search(r"[\n\r\0]", text) or re.search("[\ud800-\udfff]", text):
         raise refuse(where, "it holds a line's end, a NUL or no UTF-8", "a single line of text")
 

@@ -1,4 +1,4 @@
-"""XML-RPC requests to a supervisord, by HTTP or HTTPS: each has a timeout, and none shows the password."""
+"""XML-RPC requests to a supervisord by HTTP or HTTPS; each has a timeout, and none shows the password."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_XML = re.compile(rb"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\x
 
 
 class TransientFault(DriverHostDown):
-    """Raised when supervisord failed over a single request, but goes on."""
+    """Raised when supervisord failed on a single request but continues to run."""
 
 
 class Rpc:
@@ -28,11 +28,11 @@ class Rpc:
     Parameters
     ----------
     url : str
-        URL of its inet_http_server; may hold user and password, percent-quoted.
+        URL of its inet_http_server; may contain user and password, percent-encoded.
     user, password : str, optional
         Take precedence over the URL's.
     timeout_s : float
-        Seconds that it may be silent over a request.
+        Seconds to wait for the answer to a request.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class Rpc:
         Fault
             When supervisord reports a fault.
         DriverHostDown
-            When it does not answer, or not as a running supervisord that lets this user in.
+            When it does not answer like a running supervisord that accepts this user.
         """
         try:
             with ServerProxy(f"{self.url}/RPC2", self._transport()) as proxy:
@@ -82,7 +82,10 @@ class Rpc:
                 "the user and password of its inet_http_server",
             )
         except (OSError, HTTPException) as error:
-            reason, remedy = str(error) or type(error).__name__, "a supervisord that runs there, or its true address"
+            reason, remedy = (
+                str(error) or type(error).__name__,
+                "a driver host that runs there (tailrace serve FOLDER starts one), or its true address",
+            )
         except (ExpatError, Error):
             reason, remedy = "what answers is no supervisord", "its true address"
         raise DriverHostDown(
@@ -90,7 +93,7 @@ class Rpc:
         ) from None
 
     def has_pages(self) -> bool:
-        """Return whether supervisord answers browsers too: by pages that act, or by asking for the password.
+        """Return whether supervisord also answers browsers, by pages or by asking for the password.
 
         Raises
         ------
@@ -112,7 +115,7 @@ class Rpc:
         return transport(self._timeout_s, self._headers)
 
     def ask(self, method: str, name: str, *arguments: Any) -> Any:
-        """Call a method about a program, and return supervisord's answer; None where it does not know the program."""
+        """Call a method about a program, and return supervisord's answer; None if it does not know the program."""
         try:
             return self.call(method, name, *arguments)
         except Fault as fault:
@@ -122,7 +125,7 @@ class Rpc:
 
 
 class _Transport(Transport):
-    """HTTP with a timeout; it accepts what supervisord sends of a log, though that is not always XML."""
+    """HTTP with a timeout; it accepts supervisord's logs, which are not always valid XML."""
 
     accept_gzip_encoding = False
 
@@ -143,7 +146,7 @@ class _Transport(Transport):
 
 
 class _EncryptedTransport(_Transport):
-    """The same over TLS, which ends before supervisord; this machine must trust the certificate."""
+    """The same over TLS, which is terminated in front of supervisord; this machine must trust the certificate."""
 
     def make_connection(self, host: Any) -> HTTPConnection:
         connection = HTTPSConnection(host, timeout=self._timeout_s)

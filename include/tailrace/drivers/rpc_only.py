@@ -1,10 +1,10 @@
-"""Leaves a supervisord its XML-RPC interface, and takes its pages away: a part of supervisord's configuration.
+"""A part of supervisord's configuration that removes its web pages, and keeps its XML-RPC interface.
 
-supervisord's pages stop and start programs on a GET, so any page on the web could have a browser do that which has once
-been given the password; and they show what drivers log. Without them nothing asks a browser for the password, and a
-request that a form of another page can send is not answered: it can't have the content type of XML.
+supervisord's pages start and stop programs on a GET, so any page on the web could use a browser that knows the
+password; and they show drivers' logs. Without them, no browser is asked for the password, and requests from forms of
+other pages are not answered, as they can't have XML's content type.
 
-A supervisord has this part by a section of its configuration:
+To use it, add a section to supervisord's configuration:
 
     [rpcinterface:tailrace]
     supervisor.rpcinterface_factory=tailrace.drivers.rpc_only:make_interface
@@ -23,11 +23,11 @@ _PAGES = (supervisor_ui_handler, logtail_handler, mainlogtail_handler, default_h
 
 
 class NoMethods:
-    """An RPC interface without methods, which supervisord asks for."""
+    """An RPC interface without methods, as supervisord requires one."""
 
 
 def make_interface(supervisord: Any, **settings: Any) -> NoMethods:
-    """Let no handler of this process but XML-RPC's match a request; every other one is answered by 404."""
+    """Remove all handlers except XML-RPC from this process; other requests are answered by 404."""
     for page in _PAGES:
         page.match = _is_never_a_request
     supervisor_xmlrpc_handler.match = _is_xml_rpc

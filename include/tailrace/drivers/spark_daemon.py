@@ -1,13 +1,13 @@
-"""Starts the master or a worker of a standalone Spark cluster from the installed PySpark: it becomes that process.
+"""Starts the master or a worker of a standalone Spark cluster from the installed PySpark, by becoming that process.
 
     python -m tailrace.drivers.spark_daemon master --host HOST
     python -m tailrace.drivers.spark_daemon worker --host HOST --master spark://HOST:7077 --cores 2 --memory 4g
     python -m tailrace.drivers.spark_daemon check --ui-port 8080
 
-Both ask for the cluster's secret, which they take from `TAILRACE_SPARK_SECRET`, and encrypt what they send. Their web
-pages, which know no password, are served on loopback. A master notes its workers and applications in a directory, by
-which one that is started again finds them: else it would have their executors killed, and their drivers would hang.
-`check` asks such a page: exit code 0 where its daemon answers and, of a master, has a worker.
+Connections need the cluster's secret, from `TAILRACE_SPARK_SECRET`, and are encrypted. The web pages, which have no
+password, are served on loopback. A master records its workers and applications in a directory, where a restarted master
+finds them; otherwise their executors would be killed, and their drivers would hang. `check` requests a daemon's page:
+exit code 0 if it answers and, for a master, has a worker.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ REFUSED = 2
 _LOOPBACK = "127.0.0.1"
 _ANSWER_S = 5.0
 _DEPLOY = "org.apache.spark.deploy"
-_WORKER = {"spark.worker.cleanup.enabled": "true"}  # removes the directories of applications that ended, after a week
+_WORKER = {"spark.worker.cleanup.enabled": "true"}  # removes the directories of ended applications after a week
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replace this process by the daemon, or print why not and return the exit code."""
+    """Replace this process by the daemon, or print the reason why not and return the exit code."""
     options = _parser().parse_args(arguments)
     if options.role == "check":
         return 0 if is_up(page(options.ui_port)) else 1
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def page(ui_port: int) -> dict[str, Any]:
-    """Read the web page of a daemon on this machine, in its JSON form; empty where none answers."""
+    """Read the web page of a daemon on this machine in its JSON form; empty without an answer."""
     try:
         answer = httpx.get(f"http://{_LOOPBACK}:{ui_port}/json/", timeout=_ANSWER_S, trust_env=False).json()
     except (httpx.HTTPError, ValueError):
@@ -58,12 +58,12 @@ def page(ui_port: int) -> dict[str, Any]:
 
 
 def is_up(page: dict[str, Any]) -> bool:
-    """True for the page of a worker, or of a master that has one."""
+    """Return whether the page belongs to a worker, or to a master with a worker."""
     return bool(page) and page.get("aliveworkers", 1) > 0
 
 
 def daemon_command(options: argparse.Namespace) -> list[str]:
-    """Return the command of a master or worker: PySpark's spark-class, with what is not secret."""
+    """Return the command of a master or worker: PySpark's spark-class, with all settings that are not secret."""
     start = [str(Path(local_master.spark_home(), "bin", "spark-class"))]
     address = ["--host", options.host, "--port", str(options.port), "--webui-port", str(options.ui_port)]
     if options.role == "master":
@@ -73,14 +73,14 @@ def daemon_command(options: argparse.Namespace) -> list[str]:
 
 
 def _notes(options: argparse.Namespace) -> dict[str, str]:
-    """Spark's settings of a master that finds its workers and applications again; makes the directory for them."""
+    """Return the settings by which a master recovers its workers and applications; create the directory for them."""
     directory = Path(os.path.abspath(options.recovery_dir))
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return {"spark.deploy.recoveryMode": "FILESYSTEM", "spark.deploy.recoveryDirectory": str(directory)}
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a daemon with these further settings of Spark's; its executors inherit them.
+    """Return the environment of a daemon with further Spark settings; its executors inherit it.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
         "_SPARK_AUTH_SECRET": cluster_master.secret(),
         "SPARK_HOME": local_master.spark_home(),
         "SPARK_CONF_DIR": ClassArchive().conf_directory(with_archive=False),
-        "SPARK_LOCAL_IP": _LOOPBACK,  # of the web page; all else goes by --host
+        "SPARK_LOCAL_IP": _LOOPBACK,  # of the web page; everything else uses --host
         "SPARK_DAEMON_MEMORY": os.environ.get("SPARK_DAEMON_MEMORY", "512m"),
         "SPARK_DAEMON_JAVA_OPTS": " ".join(shlex.quote(f"-D{name}={value}") for name, value in settings.items()),
         "SPARK_NO_DAEMONIZE": "1",

@@ -1,4 +1,4 @@
-"""A spark-submit command in deploy mode `cluster`: the platform that it names, and what is added to it."""
+"""A spark-submit command in deploy mode `cluster`: the platform that it names, and the settings that are added."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _FILES = {
     "certificate_file": f"{_SUBMISSION}clientCertFile",
     "key_file": f"{_SUBMISSION}clientKeyFile",
 }
-_FILES_OF_YARN = "spark.yarn.dist.files"  # which the option --files replaces
+_FILES_OF_YARN = "spark.yarn.dist.files"  # replaced by the option --files
 _MASTER_ENVIRONMENT = f"spark.yarn.appMasterEnv.{passed_variables.VARIABLE}"
 
 
 def platform_named(command: Sequence[str], url: str, tag: str) -> ClusterPlatform:
-    """Return the platform of a spark-submit command's master, with the credentials that Spark itself has for it.
+    """Return the platform of a spark-submit command's master, with Spark's own credentials for it.
 
     Raises
     ------
@@ -53,12 +53,12 @@ def platform_named(command: Sequence[str], url: str, tag: str) -> ClusterPlatfor
 
 
 def submitted_files(home: Path) -> Path:
-    """Return the directory of what a home's driver is started from elsewhere: the app and the package."""
+    """Return the directory of the files that start a home's driver on another machine: the app and the package."""
     return home / "_stream" / "submitted"
 
 
 def bring(home: Path, app: Path) -> None:
-    """Bring the app and this host's package into the warehouse, which the driver's machine shares."""
+    """Copy the app and this host's package into the warehouse, which the driver's machine shares."""
     directory = submitted_files(home)
     directory.mkdir(parents=True, exist_ok=True)
     write_atomically(directory / app.name, app.read_bytes())
@@ -68,10 +68,10 @@ def bring(home: Path, app: Path) -> None:
 
 @contextmanager
 def submission(command: Sequence[str], settings: Mapping[str, str], passed: Sequence[str]) -> Iterator[list[str]]:
-    """The command with more settings, and with variables of this process for a driver on YARN.
+    """Yield the command with more settings, and with variables of this process for a driver on YARN.
 
-    They may be secrets, so no command line and no setting holds them, but a file in memory for this user alone, which
-    ends with this process; Spark copies it to the application's directory, as it does with keytabs.
+    The variables may be secrets, so they are in no command line or setting, but in an in-memory file for this user
+    alone, which ends with this process. Spark copies it to the application's directory, as it does with keytabs.
     """
     program, *rest = command
     words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]

@@ -1,4 +1,4 @@
-"""The driver host on supervisord, local or remote, with one program per warehouse and query."""
+"""The driver host on supervisord, local or remote, with one program for each warehouse and query."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class SupervisorHost:
     Parameters
     ----------
     url : str
-        URL of its inet_http_server; may hold user and password, percent-quoted.
+        URL of its inet_http_server; may contain user and password, percent-encoded.
     programs : Path
-        The directory whose *.conf supervisord includes, by its path on this machine. The logs are written there too.
+        The directory whose *.conf files supervisord includes, by its path on this machine. Logs are written there, too.
     user, password : str, optional
         Take precedence over the URL's.
     timeout_s : float
-        Seconds that supervisord may be silent over a request.
+        Seconds to wait for supervisord's answer to a request.
     lock_s : float
-        Seconds to wait for others that deploy or stop a driver.
+        Seconds to wait for other callers that deploy or stop a driver.
     soon_s : float
-        Seconds in which supervisord's own actions end, which take one or two.
+        Seconds within which supervisord's own actions end; they usually take one or two.
 
     Raises
     ------
@@ -64,10 +64,10 @@ class SupervisorHost:
         return f"SupervisorHost({self.rpc.url!r}, {str(self.programs)!r})"
 
     def deploy(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Driver:
-        """Get or create the driver (idempotent): a living one stays as it is, any other one is started again.
+        """Get or create the driver (idempotent): a living one is left alone, any other one is started again.
 
-        One that is alive stays also where the command is another one. A caller that dies on the way leaves a state
-        from which the next call goes on.
+        A living driver is left alone even if the command differs. If a caller dies on the way, the next call continues
+        from its state.
 
         Raises
         ------
@@ -91,23 +91,23 @@ class SupervisorHost:
         return _driver(name, info) if info else Driver(name, "absent", None, None, "its host does not know it")
 
     def names(self) -> list[str]:
-        """Return the names of the drivers that supervisord knows; a temporary program has a hyphen in its name."""
+        """Return the names of the drivers that supervisord knows; temporary programs have a hyphen in their names."""
         names = [str(info["name"]) for info in self.rpc.call("getAllProcessInfo")]
         return sorted(name for name in names if "-" not in name and self._file(name).exists())
 
     def homes(self, query: str) -> dict[str, str]:
-        """Return the homes of a query's drivers, by the names of their programs; programs of others have none."""
+        """Return the homes of a query's drivers, by the names of their programs; other programs have none."""
         homes = {}
         for file in self.programs.glob(f"{query}.*"):
             if file.suffix == ".conf" and file.stem.partition(".")[0] == query and "-" not in file.name:
-                with suppress(FileNotFoundError, UnicodeDecodeError):  # it was removed meanwhile, or is someone else's
+                with suppress(FileNotFoundError, UnicodeDecodeError):  # removed meanwhile, or not ours
                     home = configurations.home_of(file.read_text(encoding="utf-8"))
                     if home is not None:
                         homes[file.stem] = home
         return homes
 
     def stop(self, name: str, wait_s: float) -> Driver:
-        """Stop the driver: TERM to its process group, KILL after wait_s seconds; then it is dead and stays down.
+        """Stop the driver: TERM to its process group, KILL after wait_s seconds. Then it is dead and is not restarted.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class SupervisorHost:
         """
         with self._lock():
             self._request_stop(name)
-            self._file(name).unlink(missing_ok=True)  # or supervisord's next start would bring it back
+            self._file(name).unlink(missing_ok=True)  # otherwise supervisord's next start would bring it back
         driver = self._wait(name, wait_s, lambda driver: driver.state == "stopping")
         if driver.state == "stopping" and driver.pid is not None:
             self._kill(name, driver.pid)
@@ -128,9 +128,9 @@ class SupervisorHost:
         return driver
 
     def run(self, program: str, command: Sequence[str], wait_s: float) -> int | None:
-        """Run another command as a temporary program; its name has a hyphen, which no driver's has.
+        """Run another command as a temporary program, whose name has a hyphen, unlike a driver's.
 
-        Returns its exit code, -1 where a signal ended it; None where it can't be started, or has not ended in time.
+        Return its exit code, -1 if a signal ended it; None if it can't be started, or has not ended in time.
         """
         text = configurations.once(program, command)
         try:
@@ -150,11 +150,11 @@ class SupervisorHost:
                 self.rpc.call("removeProcessGroup", program)
 
     def last_lines(self, name: str, lines: int) -> list[str]:
-        """Return the last lines of the driver's log, oldest first, also after its end; none where there is no log."""
+        """Return the last lines of the driver's log, oldest first, also after its end; none without a log."""
         checked(name)
         size = max(lines * 300, 1 << 14)
         while size > 1 and lines > 0:
-            for cut in range(4):  # supervisord fails on a cut within a character, and on what is no UTF-8
+            for cut in range(4):  # supervisord fails if a cut splits a character, and on invalid UTF-8
                 with suppress(TransientFault):
                     tail = self.rpc.ask("tailProcessStdoutLog", name, 0, size - cut)
                     return tail[0].splitlines()[-lines:] if tail else []
@@ -163,14 +163,14 @@ class SupervisorHost:
 
     def _add(self, name: str, text: str, known: bool) -> None:
         """Write a program's configuration and add the program to supervisord; the caller holds the lock."""
-        write_atomically(self._file(name), text, 0o600)  # it may hold secrets
+        write_atomically(self._file(name), text, 0o600)  # it may contain secrets
         try:
             self.rpc.call("reloadConfig")
             if known:  # a group keeps the configuration with which it was added
                 self.rpc.call("removeProcessGroup", name)
             self.rpc.call("addProcessGroup", name)
         except Fault as fault:
-            if fault.faultCode in (ALREADY_ADDED, STILL_RUNNING):  # someone else started it, by supervisorctl
+            if fault.faultCode in (ALREADY_ADDED, STILL_RUNNING):  # somebody else started it, by supervisorctl
                 return
             if fault.faultCode == BAD_NAME:
                 reason = f"it does not read {self.programs}/*.conf"
@@ -196,11 +196,11 @@ class SupervisorHost:
         raise TimeoutError(f"{name} can't be stopped: {fault_text}")
 
     def _kill(self, name: str, group: int) -> None:
-        """Send KILL to a process group by a temporary program: supervisord's own signals reach its leader alone."""
-        with suppress(Refused):  # some configuration is broken; the leader can be killed all the same
+        """Send KILL to a process group by a temporary program, as supervisord's own signals reach only its leader."""
+        with suppress(Refused):  # some configuration is broken; the leader can still be killed
             self.run(f"{name}-kill-{group}", ["/bin/sh", "-c", f"kill -KILL -{group}"], self._soon_s)
         self._wait(name, self._soon_s, lambda driver: driver.state == "stopping")
-        with suppress(Fault):  # it is dead already
+        with suppress(Fault):  # it is already dead
             self.rpc.call("signalProcess", name, "KILL")
 
     def _wait(self, name: str, wait_s: float, is_pending: Callable[[Driver], bool]) -> Driver:
@@ -216,7 +216,7 @@ class SupervisorHost:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        """Hold the lock for changes of programs; it lies in their directory, so that it is shared as they are."""
+        """Hold the lock for changes of programs; it is in their directory, so that it is shared like them."""
         if not self.programs.is_dir():
             raise refuse(f"programs {self.programs}", "it is no directory", "the one whose *.conf supervisord includes")
         try:

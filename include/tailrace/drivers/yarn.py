@@ -1,7 +1,7 @@
-"""YARN as a cluster platform: its ResourceManager's REST API, with an application tag for each query.
+"""YARN as a cluster platform, by its ResourceManager's REST API, with an application tag for each query.
 
-The API is asked as the user who submits: who reads applications needs no right, who ends them needs their owner's.
-Where it asks for Kerberos it refuses us, for no SPNEGO is spoken here.
+Requests are made as the submitting user: reading applications needs no right, ending them needs their owner's. An API
+that requires Kerberos refuses us, as SPNEGO is not supported.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Yarn:
     Attributes
     ----------
     tag : str
-        An application tag that no other query's driver has; in lower case, as YARN stores it.
+        An application tag, unique to the query's driver; in lower case, as YARN stores it.
     addresses : tuple of str
-        URLs of the ResourceManager's web application; several where it is highly available.
+        URLs of the ResourceManager's web application; several for high availability.
     """
 
     tag: str
@@ -39,22 +39,22 @@ class Yarn:
     send: Send = field(default=Credentials().send, compare=False)
 
     def applications(self) -> list[Application]:
-        """Return the applications of the tag, from the ResourceManager that is active."""
+        """Return the applications with the tag, from the active ResourceManager."""
         answer = self._ask("GET", _APPS, {"applicationTags": self.tag}, ("apps",))
         entries = (answer["apps"] or {}).get("app") or []
         return [_application(entry) for entry in entries if self.tag in _tags(entry)]
 
     def end(self, application: Application) -> None:
-        """Have an application killed; YARN answers before it is dead."""
-        told = ("state", "RemoteException")  # the latter with 404, where it has forgotten the application
-        self._ask("PUT", f"{_APPS}/{application.id}/state", {}, told, {"state": "KILLED"})
+        """Request that an application be killed; YARN answers before it is dead."""
+        members = ("state", "RemoteException")  # the latter with 404, where it has forgotten the application
+        self._ask("PUT", f"{_APPS}/{application.id}/state", {}, members, {"state": "KILLED"})
 
     def last_lines(self, application: Application) -> str:
-        """Nothing: the lines are on the node, and what YARN itself knows of them is in the application's detail."""
+        """Return nothing: the lines are on the node, and YARN's own knowledge is in the application's detail."""
         return ""
 
     def submission_settings(self, start: str) -> dict[str, str]:
-        """Return the tags; YARN must not start a driver again by itself, since the launcher counts the restarts."""
+        """Return the tags, and that YARN must not restart a driver itself, as the launcher counts the restarts."""
         return {
             "spark.yarn.tags": f"{self.tag},{_START}{start}",
             "spark.yarn.maxAppAttempts": "1",
@@ -73,23 +73,23 @@ class Yarn:
         members: tuple[str, ...],
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Ask each ResourceManager until an answer has one of these members: a standby one's answer has none."""
-        told = []
+        """Ask each ResourceManager until an answer has one of these members, which a standby's answer lacks."""
+        failures = []
         for address in self.addresses:
             try:
                 answer = ask(self.send, method, f"{address}{path}", {**parameters, "user.name": _user()}, body)
             except PlatformDown as error:
-                told.append(str(error))
+                failures.append(str(error))
                 continue
             value = answer.json()
             if value is not None and any(member in value for member in members):
                 return value
-            told.append(f"{address} gives no answer of an active ResourceManager")
-        raise PlatformDown("; ".join(told))
+            failures.append(f"{address} gives no answer of an active ResourceManager")
+        raise PlatformDown("; ".join(failures))
 
 
 def _user() -> str:
-    return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()  # as Hadoop's client does
+    return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()  # like Hadoop's client
 
 
 def _tags(entry: Mapping[str, Any]) -> list[str]:

@@ -26,7 +26,7 @@ ORDER = ("range", "triangle", "feasible", "flow", "independent")
 FILTERS = frozenset(ORDER)
 
 _WORTH = 3
-"""The distance of two queries is computed if it may decide more candidates than this: it seldom decides all of them."""
+"""The distance of two queries is computed if it may decide more candidates than this; it seldom decides all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +37,17 @@ class ChainSearch:
     query's dual solutions bound tightly, and its distances decide by the triangle inequality. No locality outlives a
     call, so the counts are a function of the columns.
 
-    Unlike the paper's, the triangle filter comes twice: first for nothing, with bounds of the distance of both queries,
-    then with that distance, where it may decide enough. And UB_P comes before LB_IM, which costs most for near pairs; a
-    pair that the one accepts the other can't reject.
+    Unlike in the paper, the triangle filter is applied twice: first at no cost, with bounds of the distance of both
+    queries, then with that distance where it may decide enough. And UB_P comes before LB_IM, which costs most for near
+    pairs; LB_IM can't reject a pair that UB_P accepts. On a line UB_P is the distance itself (`ordered_flow`): where
+    distances are not wanted, it accepts every pair, and the solver only ever sees pairs that are none.
 
     Attributes
     ----------
     threshold : float
         θ, in the unit of the ground distance.
     exact : bool
-        Whether each pair's distance is computed. If not, upper bounds accept pairs, and every distance is NaN.
+        Whether each pair's distance is computed. If not, upper bounds accept pairs, and all distances are NaN.
     """
 
     costs: Costs
@@ -58,16 +59,18 @@ class ChainSearch:
     by_part: ClassVar[bool] = False
 
     def derived(self, shares: Rows) -> Values:
-        """The columns `keys`, under the forest, and `rows`, the shares."""
+        """Return the columns `keys`, under the forest, and `rows`, the shares."""
         return {"keys": self.forest.keys(shares), "rows": shares}
 
     def find(self, queries: HistogramColumns, targets: HistogramColumns, reach_ms: int) -> Found:
-        """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
+        """Find the pairs with event times at most `reach_ms` apart and distances up to the threshold + TOLERANCE."""
         builder = FoundBuilder.empty(queries, targets, reach_ms, self.filters)
         width = self.threshold + self._margin if "range" in self.filters else np.inf
         in_range = RangeSearch(targets, width, reach_ms)
         locality = Locality(len(targets))
-        for row in tour_of_keys(queries.keys):
+        tour = tour_of_keys(queries.keys)
+        builder.cost.begin()
+        for row in tour:
             rows = in_range.candidates(queries.keys[row], int(queries.times[row]))
             candidates = Candidates(rows, self.threshold, self._margin, builder.counts)
             if len(candidates.rows):
@@ -76,7 +79,7 @@ class ChainSearch:
         return builder.result(self.exact)
 
     def _decide(self, query: Rows, targets: Rows, candidates: Candidates, locality: Locality) -> None:
-        """Decide all candidates of a query, the cheap ways first."""
+        """Decide all candidates of a query, by the cheapest means first."""
         before = locality.query if "triangle" in self.filters else None
         nearest = 0.0
         if before is not None:
@@ -94,29 +97,30 @@ class ChainSearch:
             candidates.reject("independent", self._independent.between(query[None], rows, enough))
         if before is not None and self._decidable(candidates, locality, nearest) > _WORTH:
             candidates.counts["queries"] += 1
-            apart = self._solved(query, before, locality).distance
-            self._triangle(candidates, locality, apart, apart)
+            solved = self._solved(query, before, locality)
+            candidates.solve_ms += solved.cpu_ms
+            self._triangle(candidates, locality, solved.distance, solved.distance)
         self._solve(query, targets, candidates, locality)
         locality.succeed(query, candidates.rows, candidates.bounds)
 
     def _triangle(self, candidates: Candidates, locality: Locality, nearest: float, furthest: float) -> None:
-        """Reject and accept by the distances of the query before, which is between `nearest` and `furthest` apart."""
+        """Reject and accept by the distances of the previous query, which is between `nearest` and `furthest` away."""
         candidates.reject("triangle", locality.known(candidates.open_rows).of_next(nearest, furthest).lower)
         if not self.exact:
             candidates.accept("triangle", locality.known(candidates.open_rows).of_next(nearest, furthest).upper)
 
     def _decidable(self, candidates: Candidates, locality: Locality, nearest: float) -> int:
-        """The number of candidates that the triangle filter decides if the query before is at `nearest`."""
+        """Return how many candidates the triangle filter would decide for a previous query at distance `nearest`."""
         bounds = locality.known(candidates.open_rows).of_next(nearest, nearest)
         is_near = (bounds.upper <= self.threshold - self._margin) & (not self.exact)
         return int((is_near | (bounds.lower > self.threshold + self._margin)).sum())
 
     def _solve(self, query: Rows, targets: Rows, candidates: Candidates, locality: Locality) -> None:
-        """Solve what is open, the nearest by their bounds first; each dual solution may reject others."""
+        """Solve the open candidates, the nearest by their bounds first; each dual solution may reject others."""
         while len(candidates.open):
             position = int(candidates.open[candidates.bounds.lower[candidates.open].argmin()])
             solved = self._solved(query, targets[candidates.rows[position]], locality)
-            candidates.settle(position, solved.distance)
+            candidates.settle(position, solved)
             if "feasible" in self.filters:
                 candidates.reject("feasible", solved.dual.lower_bound(query, targets[candidates.open_rows]))
 

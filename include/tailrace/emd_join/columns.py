@@ -1,4 +1,4 @@
-"""Histograms of a stream in Arrow: the columns that a search derives from them, stored and read without a copy."""
+"""Histograms of a stream in Arrow, with columns that a search derives from them, stored and read without a copy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.emd_join.search import HistogramColumns, Values
 KEY = "key"
 """The column with the first key, by which rows are sorted and partitioned."""
 
-_DERIVED = "of_"  # begins the names of the columns that the search derives
+_DERIVED = "of_"  # prefix of the columns that the search derives
 
 
 def with_derived(rows: pa.RecordBatch, values: Values) -> pa.RecordBatch:
@@ -26,15 +26,20 @@ def with_derived(rows: pa.RecordBatch, values: Values) -> pa.RecordBatch:
 
 
 def columns_of(rows: pa.RecordBatch) -> HistogramColumns:
-    """The columns that a search compares, of rows in order of their first key."""
+    """Return the columns that a search compares, from rows in order of their first key."""
     values = {
         name.removeprefix(_DERIVED): _matrix(rows.column(name)) for name in rows.schema.names if _is_derived(name)
     }
     return HistogramColumns(np.asarray(rows.column("event_time")), values)
 
 
+def derived_column(rows: pa.RecordBatch, name: str) -> np.ndarray:
+    """Return a column that was derived from the histograms, of shape (m,) or (m, k)."""
+    return _matrix(rows.column(_DERIVED + name))
+
+
 def merged(parts: Sequence[HistogramColumns]) -> tuple[HistogramColumns, np.ndarray]:
-    """Merge columns: those of all parts in order of their first key, and the index of each row among all of these."""
+    """Merge the columns of all parts in order of their first key; return them, and each row's index among all parts."""
     times = np.concatenate([part.times for part in parts])
     return HistogramColumns.ordered(
         times, {name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values}

@@ -1,4 +1,4 @@
-"""Feasible solutions of the dual problem of the Earth Mover's Distance, and the keys of histograms under them."""
+"""Feasible solutions of the dual problem of the Earth Mover's Distance, and histograms' keys under them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Keys = NDArray[np.float64]
 class DualSolution:
     """A feasible solution Z = (Φ, Π) of the dual problem: φ_i + π_j ≤ c_ij for all bins (paper 000, eq. 3).
 
-    So Σ φ_i p_i + Σ π_j q_j is at most EMD(P, Q), whatever histograms these are.
+    So Σ φ_i p_i + Σ π_j q_j is at most EMD(P, Q) for any two histograms.
 
     Attributes
     ----------
@@ -34,29 +34,33 @@ class DualSolution:
     def of(potential: NDArray[np.float64], costs: Costs) -> DualSolution:
         """Round potentials of the bins, shape (n,), down to a feasible solution.
 
-        The least of φ_j + c_ij over all j differs between two bins by no more than their distance; so Π = −Φ will do.
+        The least of φ_j + c_ij over all j differs between two bins by no more than their distance, so Π = −Φ is
+        feasible.
         """
         phi = (potential + costs).min(axis=1)
         return DualSolution(phi, -phi)
 
     @staticmethod
     def from_bin(index: int, costs: Costs) -> DualSolution:
-        """The distances from one bin; feasible by the triangle inequality."""
+        """Build the solution of the distances from one bin, feasible by the triangle inequality."""
         return DualSolution.of(costs[index], costs)
 
     def key(self, histograms: Histograms) -> Keys:
-        """The key Σ φ_i p_i of each histogram P (eq. 4)."""
+        """Return the key Σ φ_i p_i of each histogram P (eq. 4)."""
         return np.asarray(histograms @ self.phi)
 
     def counter_key(self, histograms: Histograms) -> Keys:
-        """The counter key Σ π_i q_i of each histogram Q."""
+        """Return the counter key Σ π_i q_i of each histogram Q."""
         return np.asarray(histograms @ self.pi)
 
     def key_range(self, histograms: Histograms, threshold: float) -> tuple[Keys, Keys]:
-        """The least and the greatest key that a histogram can have that is as near as the threshold to Q (eq. 5)."""
+        """Return the least and the greatest key of histograms within the threshold of Q (eq. 5)."""
         low = (self.phi + self.pi).min() + self.key(histograms) - threshold
         return np.asarray(low), np.asarray(threshold - self.counter_key(histograms))
 
     def lower_bound(self, p: Histograms, q: Histograms) -> Keys:
-        """The lower bound key(P) + counter key(Q) of EMD(P, Q), for rows of equal index, or one row against many."""
+        """Return the lower bound key(P) + counter key(Q) of EMD(P, Q).
+
+        Rows are paired by index, or one row is compared with many.
+        """
         return np.asarray(self.key(p) + self.counter_key(q))

@@ -1,4 +1,4 @@
-"""The forest: feasible dual solutions of a query, under each of which a histogram has a key (paper 000, [13])."""
+"""The forest: feasible dual solutions of a query, each of which gives a histogram a key (paper 000, [13])."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Forest:
 
     @staticmethod
     def of_bins(costs: Costs, count: int) -> Forest:
-        """The distances from `count` bins far from each other: a forest that needs no sample."""
+        """Build the forest of the distances from `count` bins far from each other, which needs no sample."""
         return Forest(tuple(DualSolution.from_bin(int(index), costs) for index in far_bins(costs, count)))
 
     @cached_property
@@ -37,12 +37,12 @@ class Forest:
         return np.stack([solution.phi for solution in self.solutions], axis=1)
 
     def keys(self, shares: Rows) -> Rows:
-        """The keys of m histograms, shape (m, z)."""
+        """Return the keys of m histograms, shape (m, z)."""
         return np.asarray(shares @ self._phi)
 
 
 def far_bins(costs: Costs, count: int) -> Ints:
-    """Bins far from each other: the one furthest from all, then, one by one, the furthest from those taken."""
+    """Return bins far from each other: first the one furthest from all, then one by one the furthest from these."""
     bins = [int(costs.sum(axis=1).argmax())]
     while len(bins) < min(count, len(costs)):
         bins.append(int(costs[bins].min(axis=0).argmax()))

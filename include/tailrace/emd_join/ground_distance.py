@@ -1,4 +1,4 @@
-"""Ground distances: what it costs to move a unit of mass from one histogram bin to another."""
+"""Ground distances: the cost of moving a unit of mass from one histogram bin to another."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 Costs = NDArray[np.float64]
-"""A ground distance as a matrix of shape (n, n): the cost c_ij of bin i to bin j, a metric."""
+"""A ground distance as a matrix of shape (n, n): the cost c_ij between bins i and j, a metric."""
 
 _TOLERANCE = 1e-9  # of the triangle inequality, as a share of the largest distance
 
 
 def line(bins: int, scale: float = 1.0) -> Costs:
-    """The distance of bins on a line: abs(i − j), divided by `scale`."""
+    """Return the distance of bins on a line: abs(i − j), divided by `scale`."""
     return grid((bins,), scale)
 
 
 def grid(shape: tuple[int, ...], scale: float = 1.0) -> Costs:
-    """The Euclidean distance of the cells of a grid, flattened in C order, in cells, divided by `scale`."""
+    """Return the Euclidean distance of a grid's cells, flattened in C order, in cells, divided by `scale`."""
     places = grid_places(shape)
     return np.asarray(np.sqrt(((places[:, None] - places) ** 2).sum(axis=2)) / scale)
 
 
 def grid_places(shape: tuple[int, ...], scale: float = 1.0) -> Costs:
-    """The coordinates of the cells of a grid, flattened in C order, divided by `scale`; shape (n, d)."""
+    """Return the coordinates of a grid's cells, flattened in C order, divided by `scale`; shape (n, d)."""
     return np.indices(shape).reshape(len(shape), -1).T.astype(np.float64) / scale
 
 
 def fault(costs: Costs) -> str | None:
-    """The reason for which a matrix is no metric, with the bins that show it; None for a metric."""
+    """Return why a matrix is not a metric, with the bins that show it; None for a metric."""
     if not costs.ndim or not costs.size or costs.shape != costs.shape[:1] * 2:
         return f"its shape is {costs.shape}, not (n, n)"
     for wrong, reason in _faults(costs):
@@ -42,7 +42,7 @@ def fault(costs: Costs) -> str | None:
 
 
 def _faults(costs: Costs) -> Iterator[tuple[NDArray[np.bool_], str]]:
-    """For each property of a metric, the pairs of bins that do not have it, and what these are instead."""
+    """Yield, for each property of a metric, the pairs of bins that violate it, and the description of the violation."""
     yield ~np.isfinite(costs), "is not a finite number"
     yield costs < 0, "is negative"
     bound = _TOLERANCE * float(costs.max())

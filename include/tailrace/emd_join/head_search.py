@@ -1,4 +1,7 @@
-"""The search of Head-SJ: three lower bounds and an upper one, each from the two histograms alone (paper 000, 2.2.3)."""
+"""The search of Head-SJ: three lower bounds and one upper bound (paper 000, 2.2.3).
+
+Each bound is computed from two histograms alone.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tailrace.emd_join import reference_bound
+from tailrace.emd_join import ordered_flow, reference_bound
 from tailrace.emd_join.candidates import Candidates
 from tailrace.emd_join.exact import solve
 from tailrace.emd_join.forest import Forest
@@ -16,12 +19,16 @@ from tailrace.emd_join.ground_distance import Costs
 from tailrace.emd_join.normal_bound import Normals, normals_of, projection
 from tailrace.emd_join.range_search import RangeSearch
 from tailrace.emd_join.results import FoundBuilder
-from tailrace.emd_join.search import Found, HistogramColumns, Reals, Rows, Values, margin_of
+from tailrace.emd_join.search import Found, HistogramColumns, Ints, Reals, Rows, Values, margin_of
+from tailrace.emd_join.tour import tour_of_bins
 
 ORDER = ("normal", "dual", "centroid", "reference")
-"""The filters in the order in which candidates meet them."""
+"""The paper's filters in the order in which candidates meet them."""
 
 FILTERS = frozenset(ORDER)
+
+FLOW = "flow"
+"""A further filter, UB_P, which Head-SJ lacks: for comparisons alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +42,14 @@ class HeadSearch:
     forest : Forest
         The dual solutions whose keys give the dual lower bound.
     places : ndarray, shape (n, d), or None
-        Coordinates of the bins, where the ground distance is the Euclidean one. Without them the bins' distances from a
-        far bin take their place: no two differ by more than the ground distance.
+        Coordinates of the bins for the centroid bound, where the ground distance is Euclidean. Without them that bound
+        uses each bin's distance from a far bin, as the normal bound always does: no two differ by more than the
+        ground distance.
     exact : bool
-        Whether each pair's distance is computed. If not, the upper bound accepts pairs, and every distance is NaN.
+        Whether every pair gets its distance. If not, the upper bound accepts pairs if it can; all distances are NaN.
+    references : ndarray, shape (r, n), or None
+        The histograms over which the reference bound goes. Without them these are the histograms of a single bin: a
+        query is planned before there is data to draw from.
     """
 
     costs: Costs
@@ -47,19 +58,32 @@ class HeadSearch:
     places: Rows | None = None
     exact: bool = True
     filters: frozenset[str] = FILTERS
+    references: Rows | None = None
 
     by_part: ClassVar[bool] = False
 
     def derived(self, shares: Rows) -> Values:
-        """The columns `keys`, `rows` (the shares), `normal` (mean, deviation, error) and `centroid`, shape (m, d)."""
+        """Return the columns `keys`, `rows` (the shares), `normal`, `centroid` and, given references, `reference`.
+
+        `normal` has the mean, the deviation and the error; `centroid` has the shape (m, d), `reference` (m, r).
+        """
         normals = np.stack(normals_of(shares, self._projection), axis=1)
         places = self._projection[:, None] if self.places is None else self.places
-        return {"keys": self.forest.keys(shares), "rows": shares, "normal": normals, "centroid": shares @ places}
+        columns = {"keys": self.forest.keys(shares), "rows": shares, "normal": normals, "centroid": shares @ places}
+        if self.references is None:
+            return columns
+        return columns | {"reference": self.reference_distances(shares)}
+
+    def reference_distances(self, shares: Rows) -> Rows:
+        """Return the distances of m histograms to the references, shape (m, r)."""
+        assert self.references is not None
+        return reference_bound.distances(shares, self.references, self.costs)
 
     def find(self, queries: HistogramColumns, targets: HistogramColumns, reach_ms: int) -> Found:
-        """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
+        """Find the pairs with event times at most `reach_ms` apart and distances up to the threshold + TOLERANCE."""
         builder = FoundBuilder.empty(queries, targets, reach_ms, self.filters)
         in_reach, margin = RangeSearch(targets, np.inf, reach_ms), margin_of(float(self.costs.max()))
+        builder.cost.begin()
         for row in range(len(queries)):
             rows = in_reach.candidates(queries.keys[row], int(queries.times[row]))
             candidates = Candidates(rows, self.threshold, margin, builder.counts)
@@ -78,17 +102,31 @@ class HeadSearch:
             apart = targets.values["centroid"][candidates.open_rows] - query["centroid"]
             candidates.reject("centroid", np.sqrt((apart**2).sum(axis=1)))
         if "reference" in self.filters and not self.exact:
+            candidates.accept("reference", self._reference(query, targets, candidates))
+        if FLOW in self.filters and not self.exact:
             rows = targets.rows[candidates.open_rows]
-            candidates.accept("reference", reference_bound.between(query["rows"][None], rows, self.costs))
+            candidates.accept(FLOW, ordered_flow.between(query["rows"][None], rows, self.costs, self._tour))
         for position in candidates.open:
             row = targets.rows[candidates.rows[position]]
-            candidates.settle(int(position), solve(query["rows"], row, self.costs).distance)
+            candidates.settle(int(position), solve(query["rows"], row, self.costs))
+
+    def _reference(self, query: Values, targets: HistogramColumns, candidates: Candidates) -> Reals:
+        """Return the upper bound over the references for each open candidate."""
+        if self.references is None:
+            rows = targets.rows[candidates.open_rows]
+            return reference_bound.between(query["rows"][None], rows, self.costs)
+        apart = targets.values["reference"][candidates.open_rows] + query["reference"]
+        return np.asarray(apart.min(axis=1))
 
     @cached_property
     def _projection(self) -> Reals:
         return projection(self.costs)
 
+    @cached_property
+    def _tour(self) -> Ints:
+        return tour_of_bins(self.costs)
+
 
 def _normal(query: Reals, targets: Rows) -> Reals:
-    """The normal lower bound of one query and m targets, of the columns of `Normals`."""
+    """Return the normal lower bound of one query and m targets, given the columns of `Normals`."""
     return Normals(*query[:, None]).lower_bound(Normals(*targets.T))

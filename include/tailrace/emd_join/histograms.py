@@ -1,4 +1,4 @@
-"""Histograms as columns: from lists in Arrow to a matrix of shares, and the check of those that a stream brings."""
+"""Histograms as columns: from Arrow lists to a matrix of shares, and the check of a stream's histograms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Histograms = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class HistogramCheck:
-    """The check of a stream's histograms (`kind.inputs.RowCheck`): those that are none go to quarantine.
+    """The check of a stream's histograms (`kind.inputs.RowCheck`); invalid ones are quarantined.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class HistogramCheck:
 
 
 def shares(lists: pa.Array, bins: int) -> Histograms:
-    """The shares of each bin: masses divided by their sum; shape (m, bins)."""
+    """Return the share of each bin: masses divided by their sum; shape (m, bins)."""
     mass = np.asarray(pc.list_flatten(lists), np.float64).reshape(-1, bins)
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 

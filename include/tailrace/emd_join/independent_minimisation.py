@@ -1,4 +1,4 @@
-"""LB_IM, a lower bound: the Earth Mover's Distance where each bin may choose its way for itself (paper 000, [25])."""
+"""LB_IM, a lower bound: the Earth Mover's Distance where each bin chooses its flow independently (paper 000, [25])."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class IndependentMinimisation:
-    """The bound LB_IM: a bin sends its mass to the nearest bins, to each no more than that one takes in.
+    """The bound LB_IM: each bin sends its mass to the nearest bins, to each no more than its demand.
 
-    It drops one side of the constraints, so it is at most the distance: what two bins send to a third may be more than
-    this takes in. The mass that both histograms have in a bin is left out, as it need not move.
+    It drops one side of the constraints (two bins together may exceed the demand of a third), so it is at most the
+    distance. Mass that both histograms have in a bin is left out, as it need not move.
     """
 
     costs: Costs
 
     @cached_property
     def _nearest(self) -> tuple[NDArray[np.int64], Costs]:
-        """For each bin all bins by their distance, and how much further each is than the one before it."""
+        """For each bin, all bins by their distance, and how much further each is than the one before it."""
         order = np.argsort(self.costs, axis=1, kind="stable")
         return order, np.diff(np.take_along_axis(self.costs, order, axis=1), axis=1)
 
     def between(self, p: Rows, q: Rows, enough: float = np.inf) -> Reals:
-        """The bound for each row of `p` and the row of equal index of `q`, of shape (m, n), or (1, n) for all alike.
+        """Return the bound for each row of `p` and the row of `q` with equal index, of shape (m, n), or (1, n) for all.
 
         Parameters
         ----------
         enough : float
-            Bounds above it may be lower than LB_IM, though not below `enough`: they already reject.
+            A bound above this value may be lower than LB_IM, but not below this value: it already rejects.
         """
         common = np.minimum(p, q)
         p, q = p - common, q - common
@@ -46,11 +46,11 @@ class IndependentMinimisation:
         return bound
 
     def _sent(self, p: Rows, q: Rows, enough: float) -> Reals:
-        """The cost at which the bins of `p` send their mass, each for itself.
+        """Return the cost at which the bins of `p` send their mass independently.
 
-        Mass pays each step away from its bin for itself: what the k nearest bins do not take in goes on to the next.
-        So the cost only grows from step to step, and rows whose cost is above `enough`, or whose mass has all arrived,
-        need no more steps.
+        Mass pays for each step away from its bin: mass beyond the demand of the k nearest bins goes on to the next. So
+        the cost only grows from step to step. Rows whose cost is above `enough`, or whose mass has all arrived, need no
+        more steps.
         """
         order, steps = self._nearest
         bins = np.flatnonzero(p.any(axis=0))

@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from tailrace.emd_join.columns import KEY, columns_of, merged, with_derived
 from tailrace.emd_join.histograms import LIST, HistogramCheck, shares
-from tailrace.emd_join.methods import SpreadingMethod
+from tailrace.emd_join.methods import LOADS, SpreadingMethod
 from tailrace.emd_join.search import Found, HistogramColumns, HistogramSearch
+from tailrace.emd_join.search_cost import FILTER, SOLVE
 from tailrace.ground.columns import Floats, Ints
-from tailrace.kind.explanation import Explanation
+from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
 from tailrace.kind.pair_condition import with_carried
 from tailrace.operators.chunk import Chunk
 from tailrace.operators.interval_join import Matches
-from tailrace.partition.by_span import span_of
 from tailrace.partition.routes import Partition
 
 _BINS_OF_A_ROW = 8  # of doubles, which are as large as a plain row
@@ -31,7 +31,7 @@ _BINS_OF_A_ROW = 8  # of doubles, which are as large as a plain row
 class EmdJoin(JoinedPairs):
     """The similarity join of two histogram streams: |left_time − right_time| ≤ reach and EMD ≤ threshold + 1e-9.
 
-    The left stream is the paper's R, of which each tuple goes to one task; the right one is S, which goes to all.
+    The left stream is the paper's R, each tuple of which goes to one task; the right stream is S, which goes to all.
 
     Attributes
     ----------
@@ -40,19 +40,19 @@ class EmdJoin(JoinedPairs):
     bins : int
         The number of bins of a histogram.
     search : HistogramSearch
-        Finds pairs in columns: in closed form on a line, or by a chain of filters.
+        The search for pairs in columns: in closed form on a line, or by a chain of filters.
     method : SpreadingMethod
-        The method by which R is spread over tasks.
+        The method that spreads R over tasks.
     explanation : Explanation
     distances : bool
-        Whether answers have their distance.
+        Whether answers include the distance.
     """
 
     histogram: str
     bins: int
     search: HistogramSearch
     method: SpreadingMethod
-    explanation: Explanation
+    explanation: KindExplanation
     distances: bool = True
 
     sort_key: ClassVar[str | None] = KEY
@@ -90,28 +90,36 @@ class EmdJoin(JoinedPairs):
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         rows = tuples.select(["id", "event_time", "tick", *self.inputs[side].carried])
         rows = rows.append_column("tuples", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
-        return with_derived(rows, self.search.derived(shares(tuples.column("histogram"), self.bins)))
+        mass = shares(tuples.column("histogram"), self.bins)
+        return with_derived(rows, {**self.search.derived(mass), **self.method.derived(mass)})
 
     def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
-        """Find the similar pairs; the new side queries the other."""
+        """Find the similar pairs; rows of the new side are the queries."""
         sides = [[columns_of(chunk.rows) for chunk in chunks] for chunks in (left, right)]
         swapped = new == 1
         (queries,), targets = (sides[1], sides[0]) if swapped else sides
         result = self._search(queries, targets)
         of_left, of_right = (result.target, result.query) if swapped else (result.query, result.target)
-        exact = result.solved_by_target if swapped else result.solved_by_query
-        distance = result.distance if self.distances else np.full(len(of_left), np.nan)
-        return Matches(
-            of_left, of_right, {"distance": distance}, self._loads(sides[0], exact, not swapped), result.counts
+        exact, cost = (
+            (result.solved_by_target, result.cost_by_target)
+            if swapped
+            else (result.solved_by_query, result.cost_by_query)
         )
+        distance = result.distance if self.distances else np.full(len(of_left), np.nan)
+        loads = self._loads(sides[0], exact, cost, not swapped)
+        return Matches(of_left, of_right, {"distance": distance}, loads, result.counts)
 
     def _search(self, queries: HistogramColumns, targets: Sequence[HistogramColumns]) -> Found:
-        """Search among all targets, whose rows are numbered one after the other."""
+        """Search all targets, whose rows are numbered consecutively across chunks."""
         results = list(self._parts(queries, targets))
-        by_query, by_target = np.zeros(len(queries), np.int64), np.zeros(sum(map(len, targets)), np.int64)
+        count = sum(map(len, targets))
+        by_query, by_target = np.zeros(len(queries), np.int64), np.zeros(count, np.int64)
+        cost_by_query, cost_by_target = np.zeros((len(queries), 2)), np.zeros((count, 2))
         for each, rows in results:
             by_query += each.solved_by_query
             by_target[rows] += each.solved_by_target
+            cost_by_query += each.cost_by_query
+            cost_by_target[rows] += each.cost_by_target
         query, target, distance = (
             np.concatenate(parts)
             for parts in zip(
@@ -121,10 +129,10 @@ class EmdJoin(JoinedPairs):
             )
         )
         counts = sum((Counter(each.counts) for each, _ in results), Counter[str]())
-        return Found(query, target, distance, by_query, by_target, counts)
+        return Found(query, target, distance, by_query, by_target, cost_by_query, cost_by_target, counts)
 
     def _parts(self, queries: HistogramColumns, targets: Sequence[HistogramColumns]) -> Iterator[tuple[Found, Ints]]:
-        """The results by part of the targets, and the index among all targets of each row of the part."""
+        """Yield the results by part of the targets, with the index among all targets of each row of the part."""
         parts = [part for part in targets if len(part)]
         if not len(queries) or not parts:
             return
@@ -137,13 +145,15 @@ class EmdJoin(JoinedPairs):
             yield self.search.find(queries, part, self.reach_ms), np.arange(first, first + len(part))
             first += len(part)
 
-    def _loads(self, left: Sequence[HistogramColumns], exact: Ints, are_new: bool) -> dict[str, Floats]:
-        """The exact distances by span of R, and the tuples if these are new, see `SpreadingMethod.next_plan`."""
-        spans = span_of(np.concatenate([np.zeros(0), *(part.keys[:, 0] for part in left)]), self.method.width)
-        some = (exact > 0) | are_new
+    def _loads(self, left: Sequence[HistogramColumns], exact: Ints, cost: Floats, are_new: bool) -> dict[str, Floats]:
+        """Return the loads by span of R: exact distances, tuples if `are_new`, and both terms of the cost.
+
+        See `SpreadingMethod.next_plan`.
+        """
+        spans = np.concatenate([np.zeros(0, np.int64), *(self.method.spans(part) for part in left)])
+        some = (cost.any(axis=1) & self.method.balances_cost) | (exact > 0) | are_new
         span, index = np.unique(spans[some], return_inverse=True)
-        load, tuples = (
-            np.bincount(index, weights, len(span)).astype(np.float64)
-            for weights in (exact[some].astype(float), np.full(len(index), float(are_new)))
-        )
-        return {"span": span.astype(np.float64), "load": load, "tuples": tuples}
+        tuples = np.full(len(index), float(are_new))
+        measured = exact[some].astype(float), tuples, cost[some, FILTER], cost[some, SOLVE]
+        sums = (np.bincount(index, weights, len(span)).astype(np.float64) for weights in measured)
+        return {"span": span.astype(np.float64), **dict(zip(LOADS, sums, strict=True))}

@@ -22,6 +22,7 @@ from tailrace.emd_join.search import (
     margin_of,
     pairs_within_reach,
 )
+from tailrace.emd_join.search_cost import SearchCost
 
 ORDER = ("centroid", "coarse")
 """The filters in the order in which pairs meet them."""
@@ -32,19 +33,19 @@ _QUERIES = 64
 """The number of queries of a block: few, so that their centroids are near each other."""
 
 _TARGETS = 8192
-"""The largest number of targets of a block. A matrix of a block holds 4 MB at most, and there are three at a time."""
+"""The largest number of targets of a block. A block's matrix holds at most 4 MB, and three exist at a time."""
 
 _PIECE = 2048
-"""The number of targets whose rows are copied at once, to sum them in full: 4 MB at 256 bins."""
+"""The number of targets whose rows are copied at once for full sums: 4 MB at 256 bins."""
 
 
 @dataclass(frozen=True, eq=False)
 class LineSearch:
     """The search for pairs of histograms whose bins lie on a line; it always gives the distances.
 
-    Targets are in order of their centroids, so those of a block of queries are one slice of the columns. The coarse
-    bound then compares sums of neighbouring bins, and only the pairs that it leaves are summed in full. These count as
-    `exact`. Beside the columns and the pairs found, memory is bounded by the size of a block.
+    Targets are ordered by their centroids, so the targets of a block of queries are one slice of the columns. The
+    coarse bound then compares sums of neighbouring bins, and only the remaining pairs are summed in full. These count
+    as `exact`. Beside the columns and the pairs found, memory is bounded by the size of a block.
 
     Attributes
     ----------
@@ -61,41 +62,49 @@ class LineSearch:
     by_part: ClassVar[bool] = True
 
     def derived(self, shares: Rows) -> Values:
-        """The columns `keys` (centroids), `rows` (cumulated shares times the steps) and `coarse` (their block sums)."""
+        """Return the columns `keys`, `rows` and `coarse`.
+
+        `keys` are the centroids, `rows` the cumulated shares times the steps, and `coarse` their block sums.
+        """
         rows = line_distance.cumulated(shares, self.steps)
         keys = line_distance.centroids(shares, self.steps)[:, None]
         return {"keys": keys, "rows": rows, "coarse": line_distance.coarse(rows)}
 
     def find(self, queries: HistogramColumns, targets: HistogramColumns, reach_ms: int) -> Found:
-        """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
+        """Find the pairs with event times at most `reach_ms` apart and distances up to the threshold + TOLERANCE."""
         counts = Counter(coarse=0, queries=0, candidates=pairs_within_reach(queries.times, targets.times, reach_ms))
         by_query, by_target = np.zeros(len(queries), np.int64), np.zeros(len(targets), np.int64)
         parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        cost = SearchCost(len(queries), len(targets))
         for some, part in self._blocks(queries, targets):
             is_open = np.abs(queries.times[some, None] - targets.times[part]) <= reach_ms
             counts["coarse"] += int(is_open.sum())
             if "coarse" in self.filters:
                 bound = line_distance.between(queries.values["coarse"][some], targets.values["coarse"][part])
                 is_open &= bound <= self.threshold + self._margin
-            by_query[some] += is_open.sum(axis=1)
-            by_target[part] += is_open.sum(axis=0)
+            of_queries, of_targets = is_open.sum(axis=1), is_open.sum(axis=0)
+            by_query[some] += of_queries
+            by_target[part] += of_targets
             query, target = np.nonzero(is_open)
+            cost.add_block(some, part, cost.lap_ms())
             counts["coarse"] -= len(query)
             distance = _sums(queries.rows[some], targets.rows[part], query, target)
+            cost.add_sums(some, part, of_queries, of_targets, cost.lap_ms())
             near = distance <= self.threshold + TOLERANCE
             parts.append((query[near] + some.start, target[near] + part.start, distance[near]))
         query, target, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
         counts["exact"] = int(by_query.sum())
         counts["centroid"] = counts["candidates"] - counts["coarse"] - counts["exact"]
         order = np.lexsort((target, query))
-        return Found(query[order], target[order], distance[order], by_query, by_target, counts)
+        pairs = query[order], target[order], distance[order]
+        return Found(*pairs, by_query, by_target, cost.by_query, cost.by_target, counts)
 
     @property
     def _margin(self) -> float:
         return margin_of(float(self.steps.sum()))
 
     def _blocks(self, queries: HistogramColumns, targets: HistogramColumns) -> Iterator[tuple[slice, slice]]:
-        """The blocks of queries, each with the targets whose centroids are within the threshold of one of them."""
+        """Yield blocks of queries, each with the targets that have a centroid within the threshold of a query's."""
         centroids, others = queries.keys[:, 0], targets.keys[:, 0]
         width = self.threshold + self._margin if "centroid" in self.filters else np.inf
         for start in range(0, len(queries), _QUERIES):
@@ -107,7 +116,7 @@ class LineSearch:
 
 
 def _sums(rows: Rows, others: Rows, query: Ints, target: Ints) -> Reals:
-    """The distances of pairs that are in order of the query: one query at a time against the rows of its targets."""
+    """Return the distances of pairs that are ordered by query: each query against the rows of its targets."""
     distance = np.empty(len(query))
     ends = np.append(np.flatnonzero(np.diff(query, prepend=-1)), len(query))
     for start, end in itertools.pairwise(ends.tolist()):

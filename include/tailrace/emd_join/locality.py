@@ -1,4 +1,4 @@
-"""Locality: the dual solutions and distances of earlier queries, by which the next ones are filtered (section 3.3)."""
+"""Locality: dual solutions and distances of earlier queries filter the candidates of the next (section 3.3)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tailrace.emd_join.search import Ints, Reals, Rows
 from tailrace.emd_join.triangle import DistanceBounds
 
 _RECENT = 16
-"""The number of dual solutions, the newest ones, by which candidates are filtered."""
+"""The number of newest dual solutions that filter candidates."""
 
 
 @dataclass(eq=False)
 class Locality:
-    """The newest dual solutions, and the bounds of the distances of the query before.
+    """The newest dual solutions, and the bounds of the previous query's distances.
 
     Attributes
     ----------
     query : ndarray, shape (n,), or None
-        The query before.
+        The previous query.
     """
 
     size: int
@@ -35,22 +35,22 @@ class Locality:
         self._bounds = DistanceBounds(np.zeros(self.size), np.full(self.size, np.inf))
 
     def add(self, dual: DualSolution) -> None:
-        """Keep a dual solution, and forget the oldest one."""
+        """Store a dual solution, and drop the oldest one."""
         self._duals.append(dual.phi)
 
     def feasible_bound(self, query: Rows, rows: Rows) -> Reals:
-        """The greatest of the lower bounds that the dual solutions give for the distances to histograms, shape (m,)."""
+        """Return the greatest lower bound that the dual solutions give for the distances to histograms, shape (m,)."""
         if not self._duals:
             return np.zeros(len(rows))
         phi = np.stack(self._duals, axis=1)
         return np.asarray(np.abs(rows @ phi - query @ phi).max(axis=1))
 
     def known(self, rows: Ints) -> DistanceBounds:
-        """The bounds of the distances of the query before to some targets; 0 and infinite where it had none."""
+        """Return the bounds of the previous query's distances to some targets; 0 and infinity where unknown."""
         return DistanceBounds(self._bounds.lower[rows], self._bounds.upper[rows])
 
     def succeed(self, query: Rows, rows: Ints, bounds: DistanceBounds) -> None:
-        """Put a query, and the bounds of its distances to some targets, in place of the query before."""
+        """Replace the previous query by a query, with the bounds of its distances to some targets."""
         self._bounds.lower[self._rows], self._bounds.upper[self._rows] = 0.0, np.inf
         self._bounds.lower[rows], self._bounds.upper[rows] = bounds
         self.query, self._rows = query, rows

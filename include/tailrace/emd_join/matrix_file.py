@@ -1,4 +1,4 @@
-"""Files of ground distances: a matrix that NumPy saved, which must be a metric."""
+"""Files of ground distances: a matrix saved by NumPy, which must be a metric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.emd_join.ground_distance import Costs, fault
 from tailrace.ground.regular_files import open_regular, regular_status
 
 MOST_BINS = 512
-"""The most bins of a matrix: that it is a metric takes a second to check, each time a query is loaded."""
+"""The most bins of a matrix. Checking that it is a metric takes a second, each time a query is loaded."""
 
 _MAGIC = b"\x93NUMPY"
 
@@ -22,7 +22,7 @@ def read(path: Path) -> Costs:
     Raises
     ------
     ValueError
-        When it can't be read, or is no metric; it says which, as the end of a sentence about the file.
+        When it can't be read, or is not a metric; the text completes a sentence about the file.
     """
     try:
         stat = regular_status(path)
@@ -37,7 +37,7 @@ def _read(path: Path, changed_ns: int, size: int) -> Costs:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError("is no file that np.save has written")
     try:
-        saved = np.load(path, mmap_mode="r", allow_pickle=False)  # of a header with a huge shape nothing is allocated
+        saved = np.load(path, mmap_mode="r", allow_pickle=False)  # nothing is allocated for a header with a huge shape
     except (ValueError, EOFError, SyntaxError) as error:
         raise ValueError("is no whole file that np.save has written, or not of numbers") from error
     if saved.dtype.kind not in "iuf":

@@ -1,4 +1,4 @@
-"""The methods by which the stream R is spread over tasks: EMD-DDSJ, and the baselines ShuffleJ and Head-SJ."""
+"""The methods that spread the stream R over tasks: EMD-DDSJ, and the baselines ShuffleJ and Head-SJ."""
 
 from __future__ import annotations
 
@@ -9,23 +9,32 @@ from typing import Any
 
 import numpy as np
 
-from tailrace.ground.columns import Floats
+from tailrace.emd_join.hough_cells import POINT, ByHoughCell, cells_of, codes_of, hough_points
+from tailrace.emd_join.search import HistogramColumns, Rows, Values
+from tailrace.ground.columns import Floats, Ints
 from tailrace.ground.duration import format_duration
 from tailrace.partition import feedback_balancing
-from tailrace.partition.by_span import FARTHEST_SPAN, ByHash, BySpan
+from tailrace.partition.by_span import ByHash, BySpan, span_of, tasks_of_spans
+from tailrace.partition.feedback_balancing import load_imbalance
 from tailrace.partition.routes import Partition
 
 Plan = Mapping[str, Any] | None
 
+_WORTH = 0.05
+"""The imbalance by which a new plan must be better than the one in force to replace it."""
+
+LOADS = ("load", "tuples", "filter_ms", "solve_ms")
+"""The loads of a span: its exact distances, its tuples of R, and the CPU time for filtering and for exact distances."""
+
 
 @dataclass(frozen=True)
 class SpreadingMethod(ABC):
-    """How tuples of R are spread over tasks (paper 000).
+    """A method that spreads tuples of R over tasks (paper 000).
 
     Attributes
     ----------
     width : float
-        The width of a span, in units of the key: load is measured by spans.
+        The width of a span, in units of the key: load is measured by spans (of `head`, by squares of this width).
     feedback_ms : int
         The feedback period, in ms of arrival time.
     """
@@ -45,11 +54,28 @@ class SpreadingMethod(ABC):
 
     @abstractmethod
     def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
-        """Make the plan of the next feedback period, see `LoadBalanced`; `loads` has `span`, `load` and `tuples`."""
+        """Make the plan of the next feedback period, see `LoadBalanced`; `loads` has `span` and `LOADS`."""
+
+    @property
+    def balances_cost(self) -> bool:
+        """Whether plans go by the cost of stored tuples as well, and not by new tuples and exact distances alone."""
+        return False
+
+    def derived(self, shares: Rows) -> Values:
+        """Return the columns that the method itself needs of histograms, shape (m, n)."""
+        return {}
+
+    def spans(self, columns: HistogramColumns) -> Ints:
+        """Return the span of each histogram, by which load is measured; shape (m,)."""
+        return span_of(columns.keys[:, 0], self.width)
 
 
 class EmdDdsj(SpreadingMethod):
-    """R by spans of the key, balanced by the exact distances of each feedback period (section 4)."""
+    """Spreads R by spans of the key, balanced by the measured cost of each feedback period (section 4).
+
+    The paper balances numbers of exact distances alone, as these dominate its cost (eq. 6). Where filters leave few of
+    them, filtering is most of the cost, so both terms count here, as CPU time.
+    """
 
     @property
     def description(self) -> str:
@@ -57,17 +83,36 @@ class EmdDdsj(SpreadingMethod):
         return f"emd_ddsj: right to all tasks, left by spans of {self.width:g} of its key, balanced every {period}"
 
     @property
+    def balances_cost(self) -> bool:
+        return True
+
+    @property
     def partition(self) -> BySpan:
         return BySpan(self.width)
 
     def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
-        """Algorithm 2. A task has finished every batch before it reports, so nothing is left to it: V_est is 0."""
-        nothing_left = np.zeros(tasks)
-        return feedback_balancing.next_plan(plan, loads["span"].astype(np.int64), loads["load"], nothing_left, tasks)
+        """Return the plan by Algorithm 2 over both terms of eq. (6), with V_est = 0.
+
+        A task finishes every batch before it reports, so nothing is pending. Measured times are never twice the same,
+        so the plan in force stays where the new one would have balanced the period hardly better.
+        """
+        spans, cost = loads["span"].astype(np.int64), loads["filter_ms"] + loads["solve_ms"]
+        new = feedback_balancing.next_plan(plan, spans, cost, np.zeros(tasks), tasks)
+        if plan is None or new is None or len(plan["bounds"]) != len(new["bounds"]):
+            return new
+        former, best = (load_imbalance(_cost_of_tasks(each, spans, cost, tasks)) for each in (plan, new))
+        return new if former > best + _WORTH else plan
+
+
+def _cost_of_tasks(plan: Mapping[str, Any], spans: Ints, cost: Floats, tasks: int) -> Floats:
+    """Return the cost that each task would have had under a plan, shape (tasks,)."""
+    task, is_hot = tasks_of_spans(spans, plan, tasks)
+    half = np.where(is_hot, cost / 2, 0.0)
+    return np.asarray(np.bincount(task, cost - half, tasks) + np.bincount((task - 1) % tasks, half, tasks))
 
 
 class ShuffleMethod(SpreadingMethod):
-    """R at random (section 2.2.2)."""
+    """Spreads R at random (section 2.2.2)."""
 
     @property
     def description(self) -> str:
@@ -81,31 +126,35 @@ class ShuffleMethod(SpreadingMethod):
         return plan
 
 
+@dataclass(frozen=True)
 class Head(SpreadingMethod):
-    """R by ranges of its first key, which are made once, of equal numbers of tuples, and stay (section 2.2.3).
+    """Spreads R by cells of the Hough space with equal numbers of tuples, determined once (section 2.2.3).
 
-    The first key is the mean of the histogram's normal distribution; Head-SJ divides by its deviation, too. Heads-Join
-    makes the ranges from a scan of the data. A stream has none: here the first feedback period stands for it.
+    A histogram's point there is the mean and the deviation of its normal distribution along a projection. Heads-Join
+    determines the cells by a scan of the data. For a stream, the first feedback period replaces the scan.
+
+    Attributes
+    ----------
+    places : tuple of float
+        The projected bins.
     """
+
+    places: tuple[float, ...]
 
     @property
     def description(self) -> str:
-        return "head: right to all tasks, left by ranges of a key that the first feedback period fixes"
+        return "head: right to all tasks, left by cells of mean and deviation that the first feedback period fixes"
 
     @property
-    def partition(self) -> BySpan:
-        return BySpan(self.width)
+    def partition(self) -> ByHoughCell:
+        return ByHoughCell(self.width)
+
+    def derived(self, shares: Rows) -> Values:
+        return {POINT: hough_points(shares, np.array(self.places))}
+
+    def spans(self, columns: HistogramColumns) -> Ints:
+        return codes_of(columns.values[POINT], self.width)
 
     def next_plan(self, plan: Plan, loads: Mapping[str, Floats], tasks: int) -> Plan:
-        """The ranges of equal numbers of tuples; the outermost ones reach to the ends of the key space."""
-        if plan is not None:
-            return plan
-        spans = loads["span"].astype(np.int64)
-        first = feedback_balancing.next_plan(None, spans, loads["tuples"], np.zeros(tasks), tasks)
-        if first is None:
-            return None
-        outermost = int(FARTHEST_SPAN)
-        return {**first, "bounds": [-outermost, *first["bounds"][1:-1], outermost + 1]}
-
-
-METHODS: dict[str, type[SpreadingMethod]] = {"emd_ddsj": EmdDdsj, "shuffle": ShuffleMethod, "head": Head}
+        """Return cells of equal numbers of tuples; the outermost ones reach to the ends of the space."""
+        return plan if plan is not None else cells_of(loads["span"].astype(np.int64), loads["tuples"], tasks)

@@ -1,4 +1,7 @@
-"""The normal lower bound of Head-SJ: histograms as normal distributions along a projection (paper 000, [12, 18])."""
+"""The normal lower bound of Head-SJ (paper 000, [12, 18]).
+
+Histograms are approximated by normal distributions along a projection.
+"""
 
 from __future__ import annotations
 
@@ -30,36 +33,50 @@ class Normals(NamedTuple):
     error: Reals
 
     def lower_bound(self, others: Normals) -> Reals:
-        """A lower bound of the distances, by the triangle inequality: of the normals, less both errors."""
+        """Return a lower bound of the distances: the distance of the normals, less both errors.
+
+        It follows from the triangle inequality.
+        """
         apart, wider = np.abs(self.mean - others.mean), np.abs(self.deviation - others.deviation)
         return between_normals(apart, wider) - self.error - others.error
 
 
 def between_normals(apart: Reals, wider: Reals) -> Reals:
-    """The Earth Mover's Distance of normals by the differences of means and of deviations: E abs(apart + wider · Z)."""
+    """Return the Earth Mover's Distance of normal distributions: E abs(apart + wider · Z).
+
+    `apart` is the difference of their means, `wider` of their deviations.
+    """
     ratio = np.divide(apart, wider, out=np.full_like(apart, np.inf), where=wider > 0)
     near = np.sqrt(2 / np.pi) * wider * np.exp(-(ratio**2) / 2)
     return np.asarray(apart * erf(ratio / np.sqrt(2)) + near)
 
 
 def projection(costs: Costs) -> Reals:
-    """Places of the bins on a line, no two further apart than in the ground distance: the distances from a far bin."""
+    """Project the bins onto a line: to their distances from a far bin.
+
+    No two bins are further apart on the line than in the ground distance.
+    """
     return np.asarray(costs[int(costs.sum(axis=1).argmax())])
 
 
-def normals_of(histograms: Rows, places: Reals) -> Normals:
-    """The normal distribution with the mean and deviation of each histogram, whose bins are projected to `places`."""
+def moments(histograms: Rows, places: Reals) -> tuple[Reals, Reals]:
+    """Return the mean and the deviation of each histogram along the projected bins, shape (m,) each."""
     mean = histograms @ places
-    deviation = np.sqrt(np.maximum(histograms @ places**2 - mean**2, 0.0))
+    return mean, np.sqrt(np.maximum(histograms @ places**2 - mean**2, 0.0))
+
+
+def normals_of(histograms: Rows, places: Reals) -> Normals:
+    """Return the normal distribution with each histogram's mean and deviation; `places` has the projected bins."""
+    mean, deviation = moments(histograms, places)
     order = np.argsort(places, kind="stable")
     return Normals(mean, deviation, _error(histograms[:, order], places[order], mean, deviation))
 
 
 def _error(histograms: Rows, places: Reals, mean: Reals, deviation: Reals) -> Reals:
-    """The area between the quantiles of histograms, whose bins are in order of place, and those of their normals.
+    """Return the area between the quantiles of histograms, whose bins are ordered along the line, and of their normals.
 
     Where the histogram's quantile is x, between the levels a and b, it is the integral of abs(x − mean − deviation · z)
-    over these levels, with z from the quantile of a to that of b; the sign changes at most once, at x.
+    over these levels, with z between the quantiles of a and b; the sign changes at most once, at x.
     """
     levels = np.clip(np.cumsum(histograms, axis=1), 0.0, 1.0)
     levels[:, -1] = 1.0
@@ -73,6 +90,6 @@ def _error(histograms: Rows, places: Reals, mean: Reals, deviation: Reals) -> Re
 
 
 def _integral(offset: Rows, low: Rows, high: Rows) -> Rows:
-    """The integral of (offset − z) φ(z) from low to high, φ the density of the standard normal."""
+    """Return the integral of (offset − z) φ(z) from low to high, φ being the density of the standard normal."""
     density_low, density_high = (np.exp(-(end**2) / 2) / np.sqrt(2 * np.pi) for end in (low, high))
     return np.asarray(offset * (ndtr(high) - ndtr(low)) - (density_low - density_high))

@@ -1,4 +1,7 @@
-"""The choice of the search of an EMD join, with its reason: in closed form where bins lie on a line, else a chain."""
+"""The choice of an EMD join's search, with its reason.
+
+If bins lie on a line, the search uses the closed form; else it is a chain of filters.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,23 @@ from tailrace.emd_join.forest import Forest
 from tailrace.emd_join.ground_distance import Costs, is_line
 from tailrace.emd_join.head_search import HeadSearch
 from tailrace.emd_join.line_search import LineSearch
-from tailrace.emd_join.methods import METHODS, SpreadingMethod
+from tailrace.emd_join.methods import EmdDdsj, Head, ShuffleMethod, SpreadingMethod
+from tailrace.emd_join.normal_bound import projection
 from tailrace.emd_join.search import HistogramSearch
 from tailrace.emd_join.section import EmdJoinSection
 from tailrace.ground.duration import ms
-from tailrace.kind.explanation import Explanation
+from tailrace.kind.explanation import KindExplanation
 
-_SOLUTIONS = 4  # of the forest: more reject few candidates that these leave
-_HEAD_SPANS = 1024  # the ranges of Head-SJ are made of spans as narrow as this part of the longest distance
+_SOLUTIONS = 4  # of the forest: more solutions reject few further candidates
+_HEAD_SPANS = 1024  # the cells of Head-SJ consist of squares whose sides are this part of the longest distance
 
 
 class SearchPlan(NamedTuple):
-    """How the pairs of a query are found, and the reason for it."""
+    """How the pairs of a query are found, and the reason."""
 
     search: HistogramSearch
     method: SpreadingMethod
-    explanation: Explanation
+    explanation: KindExplanation
 
 
 def plan_of(section: EmdJoinSection) -> SearchPlan:
@@ -35,7 +39,7 @@ def plan_of(section: EmdJoinSection) -> SearchPlan:
     costs = section.costs
     method = method_of(section, costs)
     search, how, why = _search(section, costs)
-    return SearchPlan(search, method, Explanation(method.description, how, why))
+    return SearchPlan(search, method, KindExplanation(method.description, how, why))
 
 
 def filters_of(section: EmdJoinSection) -> tuple[str, ...]:
@@ -50,7 +54,7 @@ def _is_closed_form(section: EmdJoinSection, costs: Costs) -> bool:
 
 
 def _search(section: EmdJoinSection, costs: Costs) -> tuple[HistogramSearch, str, str]:
-    """The search, in words too, and the reason for it."""
+    """Return the search, its description, and the reason for it."""
     on_line = is_line(costs)
     if _is_closed_form(section, costs):
         how = "closed form: ranges of centroids, then sums of neighbouring bins, then the L1 distance"
@@ -69,6 +73,8 @@ def _search(section: EmdJoinSection, costs: Costs) -> tuple[HistogramSearch, str
 
 
 def method_of(section: EmdJoinSection, costs: Costs) -> SpreadingMethod:
-    """Return the method by which the left stream is spread over tasks."""
-    width = float(costs.max()) / _HEAD_SPANS if section.method == "head" else section.span_width
-    return METHODS[section.method](width, ms(section.feedback_period))
+    """Return the method that spreads the left stream over tasks."""
+    period_ms = ms(section.feedback_period)
+    if section.method == "head":
+        return Head(float(costs.max()) / _HEAD_SPANS, period_ms, tuple(projection(costs).tolist()))
+    return (ShuffleMethod if section.method == "shuffle" else EmdDdsj)(section.span_width, period_ms)

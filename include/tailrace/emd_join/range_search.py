@@ -1,4 +1,4 @@
-"""The range search: the histograms whose event time and keys are near those of a query (paper 000, section 3.2)."""
+"""The range search: the histograms whose event time and keys are near a query's (paper 000, section 3.2)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tailrace.emd_join.search import HistogramColumns, Ints, Reals
 class RangeSearch:
     """The range search over columns in order of their first key: a slice of them, then masks of the other columns.
 
-    The keys are those of a `Forest`: as Π = −Φ, the range of each key (eq. 5) is the query's key ± the threshold.
+    The keys belong to a `Forest`: as Π = −Φ, the range of each key (eq. 5) is the query's key ± the threshold.
 
     Attributes
     ----------
     width : float
-        How far keys may be apart: θ and the margin; infinite to search by event time alone.
+        How far keys may be apart: θ + the margin; infinite to search by event time alone.
     """
 
     targets: HistogramColumns
@@ -32,7 +32,7 @@ class RangeSearch:
         return np.ascontiguousarray(self.targets.keys.T)
 
     def candidates(self, key: Reals, time: int) -> Ints:
-        """The rows within reach of an event time whose keys are within the width of those given, shape (z,)."""
+        """Return the rows within reach of `time` whose keys are within the width of `key`; shape (z,)."""
         first, width = self._keys[0], self.width
         low, high = first.searchsorted(key[0] - width, "left"), first.searchsorted(key[0] + width, "right")
         mask = np.abs(self.targets.times[low:high] - time) <= self.reach_ms

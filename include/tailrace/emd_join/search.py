@@ -1,6 +1,4 @@
-"""Shapes that the searches of the join share: columns of histograms, the pairs found, and the protocol
-`HistogramSearch`.
-"""
+"""Types that the join's searches share: histogram columns, found pairs, and the protocol `HistogramSearch`."""
 
 from __future__ import annotations
 
@@ -19,16 +17,16 @@ Values = Mapping[str, Rows]
 """Columns that a search derives from the shares of m histograms: float64, of shape (m,) or (m, k)."""
 
 TOLERANCE = 1e-9
-"""The amount by which a pair's distance may exceed the threshold: sums of doubles in another order differ by less."""
+"""The amount by which a pair's distance may exceed the threshold: the order of summation changes doubles by less."""
 
 _MARGIN = 4 * TOLERANCE
 
 
 def margin_of(longest: float) -> float:
-    """The error that bounds of distances can have, if no ground distance is longer than `longest`.
+    """Return the error that bounds of distances can have if no ground distance is longer than `longest`.
 
-    A lower bound rejects a pair if it is this much over the threshold, an upper bound accepts one if it is this much
-    below: so neither rounding nor a metric that is one to within 1e-9 of its longest distance loses a pair.
+    A lower bound rejects a pair if it exceeds the threshold by this much, and an upper bound accepts one if it is below
+    by this much. So no pair is lost by rounding, or by a metric that is only accurate to 1e-9 of its longest distance.
     """
     return _MARGIN * max(1.0, longest)
 
@@ -42,8 +40,8 @@ class HistogramColumns:
     times : ndarray of int64, shape (m,)
         Event times in ms.
     values : mapping of str to ndarray
-        What the search derives from the shares (`HistogramSearch.derived`). Every search has `keys`, shape (m, z), and
-        `rows`, shape (m, c): what it sums or solves.
+        The columns that the search derives from the shares (`HistogramSearch.derived`). Every search has `keys`, shape
+        (m, z), and `rows`, shape (m, c), the vectors that it sums or solves.
 
     Raises
     ------
@@ -61,7 +59,7 @@ class HistogramColumns:
 
     @staticmethod
     def ordered(times: Ints, values: Values) -> tuple[HistogramColumns, Ints]:
-        """Sort columns by their first key: the columns, and for each of their rows its index before."""
+        """Sort columns by their first key; return them, and each row's index before."""
         order = np.argsort(values["keys"][:, 0], kind="stable")
         return HistogramColumns(times[order], {name: column[order] for name, column in values.items()}), order
 
@@ -80,17 +78,19 @@ class HistogramColumns:
 
 
 class Found(NamedTuple):
-    """The pairs that a search finds, in ascending order of the query, then of the target, and the work it took.
+    """The pairs that a search finds, in ascending order of query and then target, and the search's work.
 
     Attributes
     ----------
     query, target : ndarray of int64, shape (p,)
         The rows of both sides.
     distance : ndarray, shape (p,)
-        The distance of each pair; NaN for all pairs where the search is not asked for distances.
+        The distance of each pair; NaN for all pairs where distances were not requested.
     solved_by_query, solved_by_target : ndarray of int64
-        The number of exact distances for each row of either side. The distance of two queries counts for the later one,
-        and for the target in the middle of its candidates, which it helps to decide.
+        The number of exact distances for each row of either side. The distance of two queries counts for the later
+        query, and for the middle one of the targets that it helps to decide.
+    cost_by_query, cost_by_target : ndarray, shape (q, 2) and (t, 2)
+        The CPU time of each row of either side in ms: for filtering, and for exact distances (`search_cost`).
     counts : mapping of str to int
         `candidates`: the pairs within reach. Each filter by its name: the pairs that it rejected or accepted. `exact`:
         the pairs whose distance was computed. So the filters and `exact` sum up to the candidates. Beside these
@@ -102,6 +102,8 @@ class Found(NamedTuple):
     distance: Reals
     solved_by_query: Ints
     solved_by_target: Ints
+    cost_by_query: Rows
+    cost_by_target: Rows
     counts: Mapping[str, int]
 
 
@@ -110,19 +112,22 @@ class HistogramSearch(Protocol):
 
     @property
     def by_part(self) -> bool:
-        """Whether targets may be searched part by part at no loss; else a query gains by all its candidates at once."""
+        """Whether targets may be searched part by part at no loss.
+
+        Otherwise a query gains by seeing all its candidates at once.
+        """
 
     def derived(self, shares: Rows) -> Values:
-        """The columns that the search compares, of histograms of shape (m, n); `keys` and `rows` among them."""
+        """Return the columns that the search compares, from histograms of shape (m, n); includes `keys` and `rows`."""
         ...
 
     def find(self, queries: HistogramColumns, targets: HistogramColumns, reach_ms: int) -> Found:
-        """The pairs with event times at most `reach_ms` apart and a distance of at most the threshold + TOLERANCE."""
+        """Find the pairs with event times at most `reach_ms` apart and distances up to the threshold + TOLERANCE."""
         ...
 
 
 def pairs_within_reach(queries: Ints, targets: Ints, reach_ms: int) -> int:
-    """The number of pairs of event times that are at most `reach_ms` apart."""
+    """Return the number of pairs of event times that are at most `reach_ms` apart."""
     ordered = np.sort(targets)
     ends = np.searchsorted(ordered, queries + reach_ms, side="right")
     return int((ends - np.searchsorted(ordered, queries - reach_ms, side="left")).sum())

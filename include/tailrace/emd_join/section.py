@@ -16,18 +16,20 @@ from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from tailrace.emd_join import ground_distance, matrix_file
 from tailrace.emd_join.ground_distance import Costs
+from tailrace.ground.extras import validate_extra
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error, resolve_path
 from tailrace.kind.pair_condition import check_condition
 from tailrace.kind.selection import Selected, check_selection, selected
 
 MOST_BINS = 1024
-"""The most bins of a histogram: an exact distance between more of them takes seconds."""
+"""The most bins of a histogram; an exact distance between larger ones takes seconds."""
 
-_LINE_BINS, SPAN_SHARE, FEEDBACK = 256, 15 / 255, timedelta(milliseconds=2500)
-"""The bins on a line before any record came; the defaults of a span's width, as a share of the longest distance, and of
-the feedback period.
+_LINE_BINS, SPAN_SHARE, FEEDBACK = 256, 15 / 255, timedelta(milliseconds=500)
+"""The number of bins on a line before the first record; the defaults of a span's width, as a share of the longest
+distance, and of the feedback period.
 
-They are those of paper 000, section 6: 256 grey levels, spans of 15 of them, 2.5 s.
+The first two are taken from paper 000, section 6: 256 grey levels, spans of 15 of them. The paper's feedback period is
+2.5 s. Plans follow the streams a period late, so a short one is better; docs/results/000.md has several (figure 6).
 """
 
 _GROUND_DISTANCE = "line, or {grid: [4, 4, 4]}, or {matrix: distances.npy}"
@@ -88,7 +90,7 @@ class GroundDistance(Section):
         return path
 
     def costs(self, bins: int, scale: float) -> Costs:
-        """The distances of all bins, shape (n, n); `bins` is the number of those on a line."""
+        """Return the distances of all bins, shape (n, n); `bins` is the number of bins on a line."""
         if self.grid is not None:
             return ground_distance.grid(self.grid, scale)
         if self.matrix is not None:
@@ -96,12 +98,12 @@ class GroundDistance(Section):
         return ground_distance.line(bins, scale)
 
     def places(self, bins: int, scale: float) -> NDArray[np.float64] | None:
-        """The coordinates of the bins, shape (n, d), whose distance is the Euclidean one; None for a matrix."""
+        """Return the coordinates of the bins, shape (n, d), for a Euclidean distance; None for a matrix."""
         return None if self.matrix is not None else ground_distance.grid_places(self.grid or (bins,), scale)
 
     @property
     def digest(self) -> str | None:
-        """Return a digest of the matrix, by which a change of it is seen; None without one."""
+        """A digest of the matrix, by which changes of it are detected; None without a matrix."""
         return None if self.matrix is None else hashlib.sha256(matrix_file.read(self.matrix).tobytes()).hexdigest()
 
 
@@ -122,7 +124,7 @@ class EmdJoinSection(Section):
         default=1.0, description="number that divides the ground distance: 255"
     )
     bins: Annotated[int, Field(ge=2, le=MOST_BINS)] | None = Field(
-        default=None, description="the number of bins on a line; without it that of the first record: 256"
+        default=None, description="the number of bins on a line; without it the first record decides: 256"
     )
     method: Literal["emd_ddsj", "shuffle", "head"] = Field(
         default="emd_ddsj", description="how tuples are spread and filtered; all but emd_ddsj are baselines: emd_ddsj"
@@ -144,16 +146,17 @@ class EmdJoinSection(Section):
         description="width of a span of keys, in bins, for method emd_ddsj (a 17th of them all by default): 15",
     )
     feedback: PositiveDuration | None = Field(
-        default=None, description="how often tasks are balanced, for method emd_ddsj: 2500 ms"
+        default=None, description="how often tasks are balanced, for method emd_ddsj: 500 ms"
     )
 
     @model_validator(mode="after")
     def _validate_combination(self) -> Self:
+        validate_extra("emd")
         for name in ("span", "feedback"):
             if self.method != "emd_ddsj" and getattr(self, name) is not None:
                 raise field_error(f"method {self.method} takes no {name}", f"no {name}, or method: emd_ddsj", name)
         if self.bins is not None and self.ground_distance != LINE:
-            raise field_error("the ground distance tells the number of bins", "no bins", "bins")
+            raise field_error("the ground distance determines the number of bins", "no bins", "bins")
         with np.errstate(over="ignore"):
             longest = float(self.costs.max())
         if not 0 < longest < math.inf:
@@ -180,7 +183,10 @@ class EmdJoinSection(Section):
 
     @property
     def takes_bins(self) -> bool:
-        """Whether the number of bins is that of the first record: they are on a line, and it is not declared."""
+        """Whether the first record determines the number of bins.
+
+        It does if they are on a line, and their number is not declared.
+        """
         return self.bins is None and self.ground_distance == LINE
 
     @property

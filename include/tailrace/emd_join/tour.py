@@ -15,12 +15,12 @@ _BLOCK = 1024
 
 
 def tour(count: int, start: int, distances_from: Callable[[int], Reals]) -> Ints:
-    """All of `count` in the order of a walk that goes each time to the nearest one not visited.
+    """Return `count` items in the order of a walk that always continues with the nearest item not visited.
 
     Parameters
     ----------
     distances_from : callable
-        The distances from one of them to all, shape (count,).
+        Returns the distances from one item to all, shape (count,).
     """
     order = np.empty(count, np.int64)
     is_left = np.ones(count, bool)
@@ -34,12 +34,12 @@ def tour(count: int, start: int, distances_from: Callable[[int], Reals]) -> Ints
 
 
 def tour_of_bins(costs: NDArray[np.float64]) -> Ints:
-    """The tour of all bins, from the one that is furthest from the others; on a line it is the line's order."""
+    """Return a tour of all bins, from the bin furthest from the others; on a line it is the line's order."""
     return tour(len(costs), int(costs.sum(axis=1).argmax()), lambda at: np.asarray(costs[at]))
 
 
 def tour_of_keys(keys: NDArray[np.float64]) -> Ints:
-    """The tour of m histograms by the largest difference of their keys, shape (m, z); block after block of rows."""
+    """Return a tour of m histograms by the largest difference of their keys, shape (m, z), block by block."""
     starts = range(0, len(keys), _BLOCK)
     walks = [start + _walk(keys[start : start + _BLOCK]) for start in starts]
     return np.concatenate([np.zeros(0, np.int64), *walks])

@@ -1,4 +1,4 @@
-"""The triangle filter: the distances of a query bound those of one near it (paper 000, section 3.3)."""
+"""The triangle filter: a query's distances bound the distances of a near query (paper 000, section 3.3)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ class DistanceBounds(NamedTuple):
     upper: Reals
 
     def of_next(self, nearest: Reals | float, furthest: Reals | float) -> DistanceBounds:
-        """The bounds of another query, whose distance to this one lies between `nearest` and `furthest`.
+        """Return the bounds of another query, whose distance to this one lies between `nearest` and `furthest`.
 
-        For a distance d of this query and the distance `apart` of both: abs(d − apart) ≤ that of the other ≤ d + apart.
+        For a distance d of this query and the distance `apart` of both queries: abs(d − apart) ≤ other distance ≤ d +
+        apart.
         """
         return DistanceBounds(np.maximum(self.lower - furthest, nearest - self.upper), self.upper + furthest)

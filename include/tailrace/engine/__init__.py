@@ -1,1 +1,1 @@
-"""The engine of a query, in process: the stateless pipeline, the stateful task, and what passes between them."""
+"""The engine of a query, in process: the stateless pipeline, the stateful task, and the messages between them."""

@@ -1,4 +1,4 @@
-"""Answers that readers write themselves, as files of the table `results`: those of an enrichment."""
+"""Answers that readers write directly as files of the table `results`: the answers of an enrichment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from tailrace.ground.written_files import FILES
 from tailrace.kind.protocol import Enrichment
 
 _FIRST_BLOCK, _MOST_TUPLES, _MOST_ANSWERS = 1 << 12, 1 << 18, 1 << 20
-"""The tuples whose answers are held at once: at first, and at most; of many answers each, those of about so many."""
+"""The tuples whose answers are held at once, at first and at most. If a tuple has many answers, fewer tuples are held:
+their answers reach the last number.
+"""
 
 _GROWTH = 8
 
@@ -38,8 +40,8 @@ class WrittenAnswers(NamedTuple):
     files : RecordBatch
         The record of their file, of schema `FILES`; none without answers.
     measured : dict
-        `answers`: how many; `waited_ms`: the sum of the times from the tuples' event times to the answers; `counts`:
-        as in `kind.step.Step`.
+        `answers`: their number; `waited_ms`: the sum of the times from the tuples' event times to the answers;
+        `counts`: as in `kind.step.Step`.
     """
 
     files: pa.RecordBatch
@@ -50,8 +52,8 @@ class WrittenAnswers(NamedTuple):
 class AnswerFiles:
     """Writes the answers to tuples as files, which the sink commits.
 
-    A reader that is run again writes files of other names. What no commit names is removed at the next
-    start, or when the table is compacted.
+    A reader that is run again writes files with other names. Files without a commit are removed at the next start, or
+    when the table is compacted.
 
     Attributes
     ----------
@@ -72,7 +74,7 @@ class AnswerFiles:
     ) -> WrittenAnswers:
         """Answer a segment's tuples by a version of the dimension table, and write the answers.
 
-        The as_of of an answer is the end of the tick of its tuple's own arrival time.
+        The as_of of an answer is the end of the tick of its tuple's arrival time.
         """
         name = f"part-{ordinal:08d}-{uuid.uuid4().hex}.parquet"
         answers, waited_ms, start, block, size = 0, 0, 0, _FIRST_BLOCK, 0
@@ -100,7 +102,7 @@ class AnswerFiles:
         return WrittenAnswers(pa.RecordBatch.from_pylist(records, FILES), measured)
 
     def _stamped(self, answers: pa.RecordBatch, as_of: Ints, version: Fact) -> pa.Table:
-        """The rows of the table."""
+        """Return the answers as rows of the table."""
         stamps = {"k_ms": 0, "emitted_at": datetime.now(UTC), "facts_version": version.version}
         columns = {name: answers.column(name) for name in answers.schema.names} | {"as_of": pa.array(as_of)}
         for name, value in stamps.items():
@@ -111,7 +113,7 @@ class AnswerFiles:
 
 @contextmanager
 def _new_file(target: Location) -> Iterator[Path]:
-    """Yield the path of a file to be written, if anything is; one for an object store is uploaded at the end."""
+    """Yield the path of a file that may be written; a file for an object store is uploaded at the end."""
     if isinstance(target, Path):
         try:
             yield target

@@ -1,4 +1,4 @@
-"""The header of a batch: the facts and the records of silence that readers and tasks get beside its segments."""
+"""The header of a batch: the facts and records of silence that readers and tasks get beside its segments."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ class BatchHeader:
     Attributes
     ----------
     facts : tuple of Fact
-        All that a tick or tuple of this batch, or of a later one, can be under; in the order of their stamping.
+        All facts that can apply to a tick or tuple of this batch or a later one, in the order of their stamping.
     heartbeats : dict
-        Heartbeats: a stream, by its name, has passed this arrival time (ms), and what comes from it counts as later.
+        Heartbeats: the arrival time (ms) that a stream, by its name, has passed; its further tuples count as later.
     idle : tuple of str
-        The streams for which no tick waits, from after this batch's rows until a batch that has rows of them.
+        The streams that no tick waits for, from after this batch's rows until a batch with rows of them.
     closes : bool
-        All that came is complete, and open windows close: the streams are quiet, or a bounded run ends.
+        Whether all ticks so far are complete and open windows close, because the streams are silent or a bounded run
+        ends.
     ends : bool
-        Whether this is the last batch of a bounded run. A later run may follow; what comes for closed windows is late
-        then, as after quiet.
+        Whether this is the last batch of a bounded run. In a later run, tuples of closed windows are late, as after
+        silence.
     idle_ms : int
-        The arrival time after which a stream without tuples holds t_max back no longer.
+        The arrival time after which a stream without tuples no longer holds back t_max.
     """
 
     batch: int
@@ -48,7 +49,7 @@ class BatchHeader:
         return tuple(fact for fact in self.facts if fact.about == "settings")
 
     def plans(self, since: int = 0) -> Facts:
-        """The facts that are partition plans, of those that were stamped for batch `since` or a later one."""
+        """Return the facts that are partition plans, stamped for batch `since` or later."""
         return tuple(fact for fact in self.facts if fact.about == "plan" and fact.batch >= since)
 
     @property
@@ -58,7 +59,7 @@ class BatchHeader:
 
     @property
     def promises(self) -> Promises:
-        """What the policies that are in force, or will be, promise: they need a sample of the partials for that."""
+        """The promises of the policies in force now or later, for which a sample of the partials is needed."""
         policies = (policy_of(fact.value) for fact in self.settings)
         return [policy.of for policy in policies if isinstance(policy, PromisingPolicy)]
 

@@ -1,8 +1,8 @@
-"""Stores of chunks: the immutable parts of a task's state, kept beside the state that names them.
+"""Stores of chunks: the immutable parts of a task's state, stored beside the state that names them.
 
 A batch writes its new chunks before its state is committed, under names that begin with the batch's number. A chunk
-that no committed state names is deleted when the state after a later batch is restored: until then, a batch that is
-run again finds all that its first run found, and writes the same chunks.
+that no committed state names is deleted when the state after a later batch is restored. Until then, a batch that is run
+again finds the same chunks as its first run, and writes the same ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SUFFIX = ".arrow"
 _SUM_BYTES = 4  # of the checksum at the end of a file
 _MOST_CHECKED = 10_000
 _READERS = 8  # of objects at once
-_CACHE = ContentCache(256 << 20)  # by a process, of the chunks in object stores
+_CACHE = ContentCache(256 << 20)  # of this process, for chunks in object stores
 _CHECKED: dict[str, tuple[int, int, int]] = {}  # inode, time and size of each file that this process has checked
 
 
@@ -35,26 +35,26 @@ class ChunkStore(Protocol):
     """The chunks of one task, by name."""
 
     def write(self, name: str, rows: pa.RecordBatch) -> None:
-        """Store a chunk atomically; in the place of an equal one of an earlier attempt."""
+        """Store a chunk atomically, replacing an equal one of an earlier attempt."""
 
     def read(self, names: Collection[str]) -> dict[str, Chunk]:
-        """Read all chunks that a state names, by name.
+        """Read the chunks of a state by name.
 
         Raises
         ------
         LostChunk
-            When one is not there, or damaged.
+            When a chunk is missing or damaged.
         """
 
     def names(self) -> list[str]:
-        """The names of all chunks in the store."""
+        """Return the names of all chunks in the store."""
 
     def delete(self, name: str) -> None:
-        """Delete a chunk if it is there."""
+        """Delete a chunk if it exists."""
 
 
 class LostChunk(Exception):
-    """A part of the state of a task is lost or damaged."""
+    """Raised when a part of a task's state is lost or damaged."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class MemoryChunks:
 
 @dataclass(frozen=True)
 class ChunkFiles:
-    """A store in a directory of Arrow files, which are mapped into memory when they are read."""
+    """A store in a directory of Arrow files, which are memory-mapped for reading."""
 
     directory: Path
 
@@ -113,7 +113,7 @@ class ChunkFiles:
 
 @dataclass(frozen=True)
 class ChunkObjects:
-    """A store of objects below a prefix; a process holds the contents of some."""
+    """A store of objects below a prefix; a process caches the contents of some."""
 
     directory: ObjectPath
 
@@ -136,7 +136,7 @@ class ChunkObjects:
         return [file.stem for file in self.directory.glob(f"[0-9]*{_SUFFIX}")]
 
     def delete(self, name: str) -> None:
-        _CACHE.drop(str(self.directory), name)  # first: a request that fails may have been carried out
+        _CACHE.drop(str(self.directory), name)  # first, as a request that fails may have been carried out
         self._file(name).unlink(missing_ok=True)
 
     def _file(self, name: str) -> ObjectPath:
@@ -144,12 +144,12 @@ class ChunkObjects:
 
 
 def chunk_store(directory: Location) -> ChunkStore:
-    """The store of the chunks in a directory, on a disk or in an object store."""
+    """Return the store of the chunks in a directory, on a disk or in an object store."""
     return ChunkFiles(directory) if isinstance(directory, Path) else ChunkObjects(directory)
 
 
 def _packed(rows: pa.RecordBatch) -> bytes:
-    """The content of a file: the rows, and a checksum."""
+    """Return the content of a file: the rows and a checksum."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, rows.schema) as writer:
         writer.write_batch(rows)
@@ -162,7 +162,7 @@ def _rows(content: pa.Buffer) -> pa.RecordBatch:
 
 
 def _content(file: ObjectPath) -> pa.Buffer:
-    """Read the content of a file in an object store, and compare it with the checksum at its end."""
+    """Read the content of a file in an object store, and verify the checksum at its end."""
     try:
         content = pa.py_buffer(file.read_bytes())
         _require_sum(content)
@@ -179,17 +179,17 @@ def _require_sum(content: pa.Buffer) -> None:
 
 
 def _checked(file: Path, content: pa.Buffer) -> tuple[int, int, int]:
-    """Compare a file with the checksum at its end, the first time that this process reads it.
+    """Verify the checksum at a file's end the first time that this process reads it.
 
     Returns
     -------
     inode, modified, size : int
-        By which the file is known.
+        The values that identify the file.
 
     Raises
     ------
     pa.ArrowInvalid
-        When its content is another one than was written.
+        When its content differs from what was written.
     """
     status = file.stat()
     known = (status.st_ino, status.st_mtime_ns, status.st_size)
@@ -203,7 +203,7 @@ def _checked(file: Path, content: pa.Buffer) -> tuple[int, int, int]:
 
 
 def store_new(store: ChunkStore, chunks: Chunks, batch: int) -> Chunks:
-    """Store the chunks that a batch has made; returns all of them, each with its name."""
+    """Store the new chunks of a batch; return all chunks, each with its name."""
     stored: dict[str, tuple[Chunk, ...]] = {}
     for part, mine in chunks.items():
         named = []
@@ -217,7 +217,7 @@ def store_new(store: ChunkStore, chunks: Chunks, batch: int) -> Chunks:
 
 
 def delete_unnamed(store: ChunkStore, named: Collection[str], batch: int) -> None:
-    """Delete the chunks that the state after a batch does not name; chunks of later batches stay."""
+    """Delete the chunks that the state after a batch does not name; chunks of later batches are kept."""
     for name in store.names():
         if name not in named and int(name.split("-")[0]) <= batch:
             store.delete(name)

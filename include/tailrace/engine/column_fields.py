@@ -1,4 +1,4 @@
-"""The fields of a query file that name columns of a stream, for refusals of those that are not there or do not fit."""
+"""The fields of a query file that name columns of a stream, for refusals of missing or unfit columns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _NAMING = ("column", "score", "select")
 def column_fields(query: Query, stream: str) -> dict[str, str]:
     """Return the first field of the kind's section that names each column of a stream: aggregate.revenue.column.
 
-    What joins select, and their conditions read, is not among them: see `kind.inputs.Input.readers`.
+    Columns that joins select or read in conditions are not included, see `kind.inputs.Input.readers`.
     """
-    found: dict[str, str] = {}
+    field_of: dict[str, str] = {}
     for column, field in _fields(query, stream):
-        found.setdefault(column, field)
-    return found
+        field_of.setdefault(column, field)
+    return field_of
 
 
 def _fields(query: Query, stream: str) -> Iterator[tuple[str, str]]:

@@ -16,33 +16,33 @@ _ROUNDS = 8
 class _Directory:
     contents: dict[str, pa.Buffer]
     read: int
-    """The number of the read at which it was read last."""
+    """The number of the latest read of the directory."""
 
 
 @dataclass
 class ContentCache:
-    """Contents by directory and name. A batch reads all contents that the state of its task names, in one directory.
+    """Contents by directory and name. A batch reads all contents that its task's state names, from one directory.
 
     It evicts contents that the newest state does not name, and directories that were not read during the last eight
-    reads per directory: their tasks run elsewhere. When it is full, new contents are not cached: to evict the least
+    reads per directory: their tasks run elsewhere. When it is full, new contents are not cached. Evicting the least
     recently used ones would evict each just before its next use, as every batch reads all of them.
 
     Attributes
     ----------
     most_bytes : int
-        The most that is held.
+        The limit.
     size : int
-        The bytes that are held.
+        The bytes held now.
     """
 
     most_bytes: int
     size: int = 0
     _reads: int = 0
-    _directories: OrderedDict[str, _Directory] = field(default_factory=OrderedDict)  # that read last at the end
+    _directories: OrderedDict[str, _Directory] = field(default_factory=OrderedDict)  # the last one read at the end
     _lock: RLock = field(default_factory=RLock)  # the tasks of one process run in threads
 
     def read(self, directory: str, names: Collection[str]) -> dict[str, pa.Buffer]:
-        """Return the cached ones of all contents that a state names, and evict the others of its directory."""
+        """Return the cached contents among those that a state names, and evict the directory's others."""
         with self._lock:
             self._reads += 1
             mine = self._directory(directory)
@@ -57,7 +57,7 @@ class ContentCache:
             return dict(mine.contents)
 
     def add(self, directory: str, name: str, content: pa.Buffer) -> None:
-        """Hold a content, in the place of an earlier one of its name, if there is room."""
+        """Cache a content, replacing an earlier one of its name, if there is room."""
         with self._lock:
             self.drop(directory, name)
             if self.size + content.size <= self.most_bytes:
@@ -65,7 +65,7 @@ class ContentCache:
                 self.size += content.size
 
     def drop(self, directory: str, name: str) -> None:
-        """Drop a content, if it is held."""
+        """Drop a content if it is cached."""
         with self._lock:
             content = self._directory(directory).contents.pop(name, None)
             self.size -= 0 if content is None else content.size

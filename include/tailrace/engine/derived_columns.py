@@ -1,6 +1,10 @@
-"""Binds a stream's expressions to the types of its source's columns, and returns the types of the derived ones."""
+"""Binds a stream's expressions to the types of its source's columns, and returns the types of derived columns."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
 
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.expressions.types import column_type
@@ -12,31 +16,40 @@ from tailrace.sources.type_names import data_type
 
 
 def with_derived(stream: str, columns: Columns, types: Types) -> Types:
-    """Return the types of a stream's columns, the derived ones among them, which stand for the source's of their names.
+    """Return the types of a stream's columns; looked-up and derived columns replace the source's of the same name.
 
     Raises
     ------
     Unfit
-        When an expression can't be bound to the types of the source's columns, or gives no type that a tuple can come
-        from.
+        When an expression can't be bound to the types of the source's columns, or has a type that tuples can't have.
     """
+    looked_up = {name: dtype for lookup in columns.lookups for name, dtype in lookup.types}
+    types = types | {name: str(dtype) for name, dtype in looked_up.items()}
+    _require_fit(stream, columns, {name: dtype for name, dtype in looked_up.items() if name not in columns.derived})
     if columns.projection is None:
         return types
     try:
         derived = bound(columns.projection, types).derived_types
     except NamedError as error:
-        place = error.name if error.name in columns.fields else f"streams.{stream}.{error.field}"
-        where = f"{place}: {error.position}"
+        location = error.name if error.name in columns.fields else f"streams.{stream}.{error.field}"
+        where = f"{location}: {error.position}"
         raise Unfit([Problem(where, error.fault, error.remedy)]) from None
-    for part, name in columns.parts().items():
-        if name in derived:
-            with as_unfit():
-                require_fit(f"streams.{stream}.columns.{name}", part, derived[name], columns)
+    _require_fit(stream, columns, derived)
     return types | {name: str(dtype) for name, dtype in derived.items()}
 
 
+def _require_fit(stream: str, columns: Columns, added: Mapping[str, pa.DataType]) -> None:
+    """Refuse a column, naming its field, whose type its part of a tuple can't have."""
+    giving = {name: f"lookup.{lookup.name}.columns.{name}" for lookup in columns.lookups for name in lookup.columns}
+    giving |= {name: f"columns.{name}" for name in columns.derived}
+    for part, name in columns.parts().items():
+        if name in added:
+            with as_unfit():
+                require_fit(f"streams.{stream}.{giving[name]}", part, added[name], columns)
+
+
 def bound(projection: Projection, types: Types) -> Projection:
-    """Return a projection with the types of the source's columns that its expressions read, as far as they have one."""
+    """Return a projection with the types of the source columns that its expressions read, as far as they have any."""
     named = {name: data_type(types[name]) for name in projection.inputs if name in types}
     seen = {name: None if dtype is None else column_type(dtype) for name, dtype in named.items()}
     return projection.over({name: dtype for name, dtype in seen.items() if dtype is not None})

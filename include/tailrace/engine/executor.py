@@ -1,4 +1,4 @@
-"""Executors of batches: what runs the pipeline, the clock and the tasks of one batch, and returns its rows by table."""
+"""Executors, which run the pipeline, the clock and the tasks of one batch, and return its rows by table."""
 
 from __future__ import annotations
 
@@ -13,28 +13,31 @@ from tailrace.sources.segments import Segment
 
 
 class Executor(Protocol):
-    """Runs batches, one at a time. It writes the states of clock and tasks, and nothing else of a batch."""
+    """Runs batches, one at a time. It writes the states of clock and tasks, but no other output of a batch."""
 
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
-        """Run a batch, and return its rows by table; a batch that has failed, or was run already, may be run again.
+        """Run a batch, and return its rows by table. Running a batch again is allowed, also after a failure.
 
         Parameters
         ----------
         before : int
-            The number of the batch before it, whose states it starts from; -1 for none.
+            The number of the previous batch, from whose states it starts; -1 for none.
 
         Raises
         ------
         LostChunk
-            When a state is not there, damaged, or of another version.
+            When a state is missing, damaged, or of another version.
         """
 
     def cancel(self) -> None:
-        """End the batch that runs in another thread as soon as possible."""
+        """Cancel the batch that runs in another thread, as soon as possible."""
 
 
 def rows_by_table(parts: Iterable[tuple[str, pa.RecordBatch]]) -> dict[str, pa.Table]:
-    """Return the rows of a batch by table, of the tables that get any; readers, clock and tasks each give a part."""
+    """Return the rows of a batch by table, for the tables with rows.
+
+    Readers, clock and tasks each contribute parts.
+    """
     batches: dict[str, list[pa.RecordBatch]] = {}
     for table, part in parts:
         if part.num_rows:

@@ -1,8 +1,8 @@
-"""A query in one process: the pipeline and the tasks that run in Spark, batch by batch, over files or tables in memory.
+"""A query in one process, batch by batch, over files or tables in memory; pipeline and tasks are the same as in Spark.
 
-Tests, benchmarks and simulations share this runner. They cut a stream into segments and segments into batches at will,
-and restart the query between any two of them. No answer depends on that, but where an idle stream wakes: it does so
-with the batch that has its tuples.
+Tests, benchmarks and simulations share this runner. They cut a stream into segments and batches at will, and restart
+the query between any two batches. No answer depends on the cuts, with one exception: an idle stream wakes with the
+batch that has its tuples.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tailrace.engine.next_facts import DECLARED, next_facts, with_plan, with_tab
 from tailrace.engine.pipeline import Pipeline, PreparedSegment
 from tailrace.engine.progress import Progress
 from tailrace.engine.query_clock import ClockState, QueryClock
-from tailrace.engine.stream_reader import TABLE, columns_of, named_types
+from tailrace.engine.stream_reader import columns_of, named_types
 from tailrace.engine.task import TaskBatch, TaskState
 from tailrace.ground.facts import Facts
-from tailrace.ground.regular_files import read_regular
 from tailrace.query.query import Query
 from tailrace.sources.columns import Columns
+from tailrace.sources.dimension_sources import read_whole
 from tailrace.sources.segments import RawSegment, Segment, Types
 
 
@@ -62,7 +62,7 @@ class MemoryFormat:
         return [str(self._rows(segment).slice(row, 1).to_pylist()[0]) for row in rows]
 
     def segments(self, stream: str, cuts: Iterable[int] = ()) -> list[Segment]:
-        """The log of a stream that has these tables one after the other, cut at these positions too."""
+        """Return the log of a stream that consists of these tables in order, also cut at these positions."""
         log: list[Segment] = []
         start, positions = 0, sorted(set(cuts))
         for name, table in self.tables.items():
@@ -79,13 +79,13 @@ class MemoryFormat:
 
 
 def pipeline_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Pipeline:
-    """The pipeline of a declared query whose streams are tables in memory: where it declares files, it reads these."""
+    """Build the pipeline of a declared query over tables in memory instead of its declared files."""
     types = {
         name: streams[name].types(Path(next(iter(streams[name].tables))), columns)
         for name, columns in columns_of(query).items()
     }
-    if query.table:
-        types[TABLE] = named_types(query.table.check(read_regular(query.table.path)).types)
+    for subject, table in query.tables.items():
+        types[subject] = named_types(table.check(read_whole(table.place)).types)
     pipeline = Pipeline.of(query, types, dict.fromkeys(streams, Path()))
     readers = tuple(replace(reader, format=streams[reader.name], history=None) for reader in pipeline.readers)
     return replace(pipeline, readers=readers)
@@ -94,8 +94,7 @@ def pipeline_in_memory(query: Query, streams: Mapping[str, MemoryFormat]) -> Pip
 class LocalEngine:
     """Runs the batches of a query, one after the other.
 
-    What goes from the pipeline to the tasks, and the states, go through bytes, as in Spark; unless the engine runs
-    without restarts.
+    Messages to tasks, and states, are serialized as in Spark, unless the engine runs without restarts.
 
     Attributes
     ----------
@@ -103,17 +102,17 @@ class LocalEngine:
     states : list of TaskState
         The state of each task.
     frontier : Frontier
-        The frontier (the watermark) over the ticks of the newest batch; there is none before the first.
+        The frontier (the watermark) over the ticks of the newest batch; absent before the first.
     newest : list of TaskBatch
-        What each task made of the newest batch; empty before the first.
+        The result of the newest batch at each task; empty before the first.
     facts : tuple of Fact
-        Those of the newest batch.
+        The facts of the newest batch.
     progress : Progress or None
         The progress of the stream; None before the first batch.
     """
 
     def __init__(self, pipeline: Pipeline, restarts: bool = True) -> None:
-        """Start a query; `restarts`: all that its clock and tasks hold goes through bytes after each batch."""
+        """Start a query; with `restarts`, clock and tasks are serialized and restored after each batch."""
         self.pipeline = pipeline
         self.restarts = restarts
         self.clock: QueryClock = pipeline.clock
@@ -137,21 +136,21 @@ class LocalEngine:
         table: str | None = None,
         **silence: Any,
     ) -> dict[str, pa.Table]:
-        """Plan a batch under a policy, as the driver does, and run it; returns the rows that it gives to each table.
+        """Plan a batch under a policy, like the driver, and run it; return its rows by table.
 
         Parameters
         ----------
         plan : mapping, optional
-            A new partition plan; by default the one that follows from the load of the tasks, as in the driver.
+            A new partition plan; by default the one that follows from the tasks' load, as in the driver.
         complete : bool
-            True: heartbeats follow, by which the ticks of the segments are complete; these must end where ticks end.
+            Whether heartbeats follow that complete the ticks of the segments; the segments must end where ticks end.
         table : str, optional
             The file of a new version of the dimension table, in the directory of versions.
         silence
-            The other attributes of `BatchHeader`: what follows the segments.
+            The other attributes of `BatchHeader`, about the silence after the segments.
         """
         facts = self.next_facts(policy)
-        plan, evidence = (self.feedback.take(), FEEDBACK) if plan is None else (plan, DECLARED)
+        plan, evidence = (self.feedback.take(facts), FEEDBACK) if plan is None else (plan, DECLARED)
         if plan is not None:
             facts = with_plan(facts, plan, evidence, self.progress, self._segments, self._batches)
         if table is not None:
@@ -168,11 +167,11 @@ class LocalEngine:
         return rows
 
     def next_facts(self, policy: SlackPolicy) -> Facts:
-        """The facts of the next batch under a policy, but for a new partition plan."""
+        """Return the facts of the next batch under a policy, without a new partition plan."""
         return next_facts(self.facts, policy, DECLARED, self.progress, self.pipeline.kind, self._batches)
 
     def run(self, header: BatchHeader, segments: Sequence[Segment] = ()) -> dict[str, pa.Table]:
-        """Run a batch; returns the rows that it gives to each table."""
+        """Run a batch; return its rows by table."""
         return self.deliver(header, self.prepare(header, segments))
 
     def prepare(self, header: BatchHeader, segments: Sequence[Segment]) -> list[PreparedSegment]:
@@ -180,7 +179,7 @@ class LocalEngine:
         return [self.pipeline.prepare(segment, header) for segment in segments]
 
     def deliver(self, header: BatchHeader, segments: Sequence[PreparedSegment]) -> dict[str, pa.Table]:
-        """Run a batch, by what the pipeline made of its segments."""
+        """Run a batch over prepared segments."""
         statistics = [(segment.record, segment.statistics) for segment in segments]
         rows = [[segment.rows_of(task.index) for segment in segments] for task in self.tasks]
         parts = [part for segment in segments for part in segment.tables.items()]
@@ -209,7 +208,7 @@ class LocalEngine:
 
 
 def _through_bytes(segments: Sequence[PreparedSegment], groups: int) -> list[Inbox]:
-    """Send segments to the groups of a job as bytes; returns what came to each."""
+    """Send segments as bytes to the groups of a job; return each group's inbox."""
     messages: list[list[Message]] = [[] for _ in range(groups)]
     for segment in segments:
         for group, message in messages_of(segment, groups):
@@ -218,6 +217,6 @@ def _through_bytes(segments: Sequence[PreparedSegment], groups: int) -> list[Inb
 
 
 def _last_end(segments: Sequence[PreparedSegment]) -> int | None:
-    """Return the end of the last tick of all streams in ms; None without one."""
+    """Return the end of the last tick of all streams in ms; None without a tick."""
     ends = (Ticks.from_arrow(segment.statistics["ticks"]).end for segment in segments)
     return max((int(end[-1]) for end in ends if len(end)), default=None)

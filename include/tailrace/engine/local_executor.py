@@ -1,4 +1,4 @@
-"""The executor in this process: the pipeline and the tasks in threads, without a JVM."""
+"""The executor in this process: pipeline and tasks run in threads, without a JVM."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import pyarrow as pa
 
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.executor import rows_by_table
+from tailrace.engine.moved_states import state_before
 from tailrace.engine.pipeline import Pipeline, PreparedSegment
 from tailrace.engine.query_clock import ClockBatch
+from tailrace.engine.task_change import TaskChange
 from tailrace.engine.task_states import CLOCK, StateOwner, TaskStates
 from tailrace.ground.wire import Batches
 from tailrace.operators.chunk import chunks_of
@@ -30,8 +32,8 @@ class LocalExecutor:
     Attributes
     ----------
     held : dict
-        The newest state of the clock and of each task, and its batch, so that the next batch need not read the file.
-        Large ones, and those with chunks, which are mapped from files, are read.
+        The newest state of the clock and of each task, with its batch, so that the next batch need not read the file.
+        Large states, and states with chunks (mapped from files), are read.
     """
 
     pipeline: Pipeline
@@ -41,22 +43,27 @@ class LocalExecutor:
 
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
         """Run a batch, see `Executor.run`."""
+        change = self.pipeline.tasks_in(header)
+        if change.moves:  # the states of tasks that end are not held for ever
+            self.held = {owner: held for owner, held in self.held.items() if owner == CLOCK}
         with ThreadPoolExecutor(self.threads, "batch") as pool:
             prepared = list(pool.map(lambda segment: self.pipeline.prepare(segment, header), segments))
             clock, written = self._advance_clock(header, prepared, before, pool)
-            tasks = range(self.pipeline.tasks)
-            outputs = list(pool.map(lambda task: self._advance_task(task, header, clock, prepared, before), tasks))
+            tasks = range(change.now)
+            outputs = list(
+                pool.map(lambda task: self._advance_task(task, change, header, clock, prepared, before), tasks)
+            )
             written.result()
         batches = chain((segment.tables for segment in prepared), outputs, [clock.output])
         return rows_by_table(chain.from_iterable(each.items() for each in batches))
 
     def cancel(self) -> None:
-        """Leave the batch to end by itself: it writes no table."""
+        """Let the batch end by itself; it writes no table."""
 
     def _advance_clock(
         self, header: BatchHeader, segments: Sequence[PreparedSegment], before: int, pool: ThreadPoolExecutor
     ) -> tuple[ClockBatch, Future[None]]:
-        """Advance the clock by a batch, and begin to write its state: the tasks need not wait for that."""
+        """Advance the clock by a batch, and start writing its state, which the tasks need not wait for."""
         clock, state = self.pipeline.clock, self._take(CLOCK, before)
         if state is None:
             state = clock.restore(self.states.read(CLOCK, before))
@@ -65,23 +72,32 @@ class LocalExecutor:
         return batch, pool.submit(lambda: self._keep(CLOCK, header.batch, state, state.pack()))
 
     def _advance_task(
-        self, index: int, header: BatchHeader, clock: ClockBatch, segments: Sequence[PreparedSegment], before: int
+        self,
+        index: int,
+        change: TaskChange,
+        header: BatchHeader,
+        clock: ClockBatch,
+        segments: Sequence[PreparedSegment],
+        before: int,
     ) -> Batches:
-        """Advance a task by a batch, and write its state; returns its rows for the tables."""
-        task, state = self.pipeline.task(index), self._take(index, before)
+        """Advance a task by a batch, and write its state; return its rows for the tables."""
+        task, state = self.pipeline.task(index, change), self._take(index, before)
         if state is None:
-            state = task.restore(self.states.read(index, before))
+            state = state_before(task, self.states, before, change, self.pipeline.task)
         batch = task.step(state, header, clock, [segment.rows_of(index) for segment in segments])
         self._keep(index, header.batch, batch.state, batch.state.pack(task.store))
         return batch.output
 
     def _take(self, owner: StateOwner, batch: int) -> Any:
-        """Take the state after a batch, if it is held: a step may use it up, and a batch that fails is run again."""
+        """Remove and return the state after a batch, if it is held.
+
+        A step may consume the state, and a failed batch is run again.
+        """
         held_batch, state = self.held.pop(owner, (None, None))
         return state if held_batch == batch else None
 
     def _keep(self, owner: StateOwner, batch: int, state: Any, packed: bytes) -> None:
-        """Write a state after a batch, and hold it if that is worthwhile."""
+        """Write the state after a batch, and hold it if that is worthwhile."""
         self.states.write(owner, batch, packed)
         if len(packed) <= _MOST_HELD and not chunks_of(getattr(state, "state", None)):
             self.held[owner] = batch, state

@@ -1,4 +1,4 @@
-"""The messages of a batch through Spark: what readers send to tasks, and what tasks return, as opaque bytes.
+"""The messages of a batch through Spark, from readers to tasks and from tasks to the driver, as opaque bytes.
 
 A message is a kind (`clock`, `rows`, or the table that its rows are for) and its bytes.
 """
@@ -23,10 +23,10 @@ _ROWS_AT_ONCE = 500_000
 
 
 def messages_of(segment: PreparedSegment, groups: int) -> Iterator[tuple[int, Message]]:
-    """Yield the messages of a segment, each with the group of the job that gets it.
+    """Yield the messages of a segment, each with the job's group that receives it.
 
-    Every group gets the statistics, as it may run in any process; a task's group gets the task's rows. Rows for tables
-    only pass through, in any group.
+    Every group gets the statistics, as it may run in any process. A task's group gets the task's rows. Rows for tables
+    pass through any group unchanged.
     """
     ordinal = segment.record["ordinal"]
     statistics = wire.pack(segment.statistics, **segment.record)
@@ -38,7 +38,7 @@ def messages_of(segment: PreparedSegment, groups: int) -> Iterator[tuple[int, Me
 
 
 def table_messages(tables: Batches) -> Iterator[Message]:
-    """Yield the rows for tables, in parts that the JVM can take as one value each."""
+    """Yield the rows for tables, in parts small enough for a single value in the JVM."""
     for table, batch in tables.items():
         for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
             yield table, wire.pack({table: batch.slice(start, _ROWS_AT_ONCE)})
@@ -46,12 +46,12 @@ def table_messages(tables: Batches) -> Iterator[Message]:
 
 @dataclass
 class Inbox:
-    """The messages of a batch that came to one group.
+    """The messages of a batch for one group.
 
     Attributes
     ----------
     passing : list of Message
-        The rows for tables, as they are.
+        The rows for tables, still packed.
     """
 
     passing: list[Message] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Inbox:
 
     @staticmethod
     def of(messages: Iterable[Message]) -> Inbox:
-        """Sort messages by what they are."""
+        """Sort messages by kind."""
         inbox = Inbox()
         for what, data in messages:
             if what == _CLOCK:

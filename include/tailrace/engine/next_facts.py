@@ -10,20 +10,20 @@ import numpy as np
 from tailrace.disorder.policies import policy_of, settings_of
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.engine.progress import Progress
-from tailrace.ground.facts import Facts, newest, prune, prune_plans, stamp
+from tailrace.ground.facts import TABLE, TASKS, Facts, Subject, newest, prune, prune_plans, stamp, tables_in_force
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.kind.protocol import Enrichment, Kind, windowed
 
 DECLARED = "declared"
-"""Evidence of settings that are the query's own."""
+"""Evidence of settings that are declared in the query."""
 
 
 def next_facts(
     facts: Facts, policy: SlackPolicy, evidence: str, progress: Progress | None, kind: Kind, batch: int
 ) -> Facts:
-    """Return the facts of the next batch: those of the last one that can still be referred to, and a new policy.
+    """Return the facts of the next batch: the facts of the last one that may still be needed, and a new policy.
 
-    A new policy holds from the tick after the newest one that was begun, so no processed tick changes.
+    A new policy holds from the tick after the newest begun tick, so no processed tick changes.
 
     Parameters
     ----------
@@ -47,7 +47,8 @@ def next_facts(
             )
         else:
             facts = prune_plans(facts, lambda event: True, AFTER_ALL)
-    facts = prune(facts, "table", AFTER_ALL)
+    for subject in (TASKS, *tables_in_force(facts)):
+        facts = prune(facts, subject, AFTER_ALL)
     last = newest(facts, "settings")
     if last is not None and policy_of(last.value) == policy:
         return facts
@@ -62,6 +63,8 @@ def with_plan(
     return stamp(facts, "plan", partition_plan, segments, evidence, batch, newest_event, newest_tick)
 
 
-def with_table(facts: Facts, version: Mapping[str, Any], evidence: str, segments: int, batch: int) -> Facts:
-    """Append a version of the dimension table to the facts of the next batch, which begins with the given segment."""
-    return stamp(facts, "table", version, segments, evidence, batch)
+def with_table(
+    facts: Facts, version: Mapping[str, Any], evidence: str, segments: int, batch: int, subject: Subject = TABLE
+) -> Facts:
+    """Append a version of a table to the facts of the next batch, which begins with the segment of this ordinal."""
+    return stamp(facts, subject, version, segments, evidence, batch)

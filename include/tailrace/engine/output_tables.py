@@ -1,4 +1,4 @@
-"""The rows of a batch for the tables, times still in integer milliseconds."""
+"""The rows of a batch for the tables, with times still in integer milliseconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.answers.model import AnswerModel
-from tailrace.disorder.clock import Clock, Frontier
+from tailrace.disorder.clock import Frontier, StreamClock
 from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.tick_buffer import TickBuffer
@@ -24,7 +24,7 @@ from tailrace.partition.feedback_balancing import load_imbalance
 from tailrace.windows.windows import Windows
 
 _ANSWERED_AT = "answered at"
-"""A column beside those of answers, whatever these are called: none of theirs has a space in its name."""
+"""A column beside the answers' columns, whose names never contain a space."""
 
 _COUNTS = ("rows", "filtered", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
@@ -43,7 +43,7 @@ _FACTS = pa.schema(
 
 
 def results(step: Step, frontier: Frontier) -> pa.RecordBatch:
-    """The answers, each with K, as_of and the facts of the tick that decided it."""
+    """Return the answers, each with K, as_of and the facts of the tick that decided it."""
     answers = step.answers
     stamps = {"k_ms": frontier.k_ms, "as_of": frontier.end, "facts_version": frontier.version}
     for name, values in stamps.items():
@@ -52,7 +52,7 @@ def results(step: Step, frontier: Frontier) -> pa.RecordBatch:
 
 
 def late(rows: Sequence[pa.RecordBatch], own: pa.Schema, frontier: Frontier, streams: Sequence[str]) -> pa.RecordBatch:
-    """The late tuples of each stream, which missed the answers that were due by `frontier`.
+    """Return the late tuples of each stream, which missed the answers that were due by `frontier`.
 
     `arrived` is the end of the tick; `own` is the schema of the kind's own columns.
     """
@@ -67,8 +67,11 @@ def late(rows: Sequence[pa.RecordBatch], own: pa.Schema, frontier: Frontier, str
     return pa.concat_batches(parts)
 
 
-def quiet(clock: Clock, from_tick: int | None) -> Fact:
-    """The fact that nothing came for so long that the open windows closed: what comes for them afterwards is late."""
+def quiet(clock: StreamClock, from_tick: int | None) -> Fact:
+    """Return the fact that the streams were silent until open windows closed.
+
+    Tuples that come for these windows later are late.
+    """
     assert clock.in_force is not None
     assert from_tick is not None
     evidence = f"quiet: windows are closed up to {format_time(clock.frontier)}"
@@ -76,7 +79,10 @@ def quiet(clock: Clock, from_tick: int | None) -> Fact:
 
 
 def facts(stamped: Iterable[Fact]) -> pa.RecordBatch:
-    """The facts of this batch: settings hold from a tick, partition plans and tables from a segment of the log."""
+    """Return the facts of this batch.
+
+    Settings hold from a tick, partition plans and tables from a segment of the log.
+    """
     rows = [
         {"about": fact.about, "version": fact.version, "value": json.dumps(fact.value), "evidence": fact.evidence}
         | {"from_tick" if fact.about == "settings" else "from_segment": fact.since}
@@ -86,10 +92,10 @@ def facts(stamped: Iterable[Fact]) -> pa.RecordBatch:
 
 
 def segments(batch: int, segment_rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    """Rows of the table `segments`: each segment read, and the newest tick before it."""
+    """Return rows of the table `segments`: each segment read, with the newest tick before it."""
     id_type = pa.string() if any(isinstance(segment_row["min_id"], str) for segment_row in segment_rows) else pa.int64()
     names = ["ordinal", "position", "first_row", "rows", "of_rows", "size", "mtime_ns", "ingested_ms"]
-    names += ["accepted", "quarantined", "filtered", "before_tick", "before_end", "min_event", "max_event"]
+    names += ["accepted", "quarantined", "filtered", "unmatched", "before_tick", "before_end", "min_event", "max_event"]
     types = dict.fromkeys(names, pa.int64()) | {
         "stream": pa.string(),
         "path": pa.string(),
@@ -106,10 +112,10 @@ def segments(batch: int, segment_rows: list[dict[str, Any]]) -> pa.RecordBatch:
 def task_counts(
     model: AnswerModel, partials: Sequence[pa.RecordBatch], accepted: int, step: Step, frontier: Frontier
 ) -> dict[str, Any]:
-    """Return the counts of a task in a batch of so many accepted tuples, of which it got these partials.
+    """Return the counts of a task that got these partials in a batch of `accepted` accepted tuples.
 
-    `latency_ms` is the mean time, in stream time, from the horizon of an answer, a window's end or a pair's later time,
-    to the answer. `load` is the work of the task as its kind measures it; else its share of the batch's tuples.
+    `latency_ms` is the mean stream time from the horizon of an answer (a window's end, a pair's later time) to the
+    answer. `load` is the task's work if its kind measures it, otherwise its share of the batch's tuples.
     """
     rows = sum(map(total, partials))
     answers = model.first_rows(step.answers.append_column(_ANSWERED_AT, pa.array(frontier.end[step.decided_at])))
@@ -123,7 +129,7 @@ def task_counts(
 
 
 def enrichment_counts(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the counts of a batch whose segments, by these records, were answered as they were read."""
+    """Return the counts of a batch whose segments, with these records, were answered while they were read."""
     rows, answers, waited_ms = (
         sum(record.get(name, 0) for record in records) for name in ("accepted", "answers", "waited_ms")
     )
@@ -138,11 +144,13 @@ def _mean(total_ms: int, count: int) -> float | None:
 
 
 def arrival_classes(windows: Windows, counts: pa.Table, frontier: Frontier) -> dict[str, Any]:
-    """Count the tuples of all keys by arrival class: before the frontier had reached their pane (`buffered`), while a
-    window of theirs was open (`in_process`), and later (`expired`). Paper 002, section 1.3; F is t_max − K.
+    """Count the tuples of all keys by arrival class (paper 002, section 1.3); F is t_max − K.
 
-    `counts` has the tuples that each complete tick brought to each pane. A tuple may be late and still in process:
-    it counts in those of its windows that are open.
+    A tuple is `buffered` if it came before the frontier reached its pane, `in_process` if one of its windows was open,
+    else `expired`.
+
+    `counts` has the tuples that each complete tick brought to each pane. A tuple may be both late and in process: it
+    counts in its windows that are still open.
     """
     pane, tick, count = (counts.column(name).to_numpy() for name in ("pane", "tick", "count"))
     before = frontier.before(frontier.index(tick))
@@ -151,9 +159,9 @@ def arrival_classes(windows: Windows, counts: pa.Table, frontier: Frontier) -> d
     return dict(zip(("buffered", "in_process", "expired"), counts_of_classes, strict=True))
 
 
-def clock_columns(clock: Clock, coverage: TotalCoverage, pending: TickBuffer) -> dict[str, Any]:
-    """The progress of the query, which the clock computes; `pending` is what came in no complete tick."""
-    frontier = max(clock.frontier, EARLIEST_MS)  # K may reach beyond the calendar's beginning, windows don't
+def clock_columns(clock: StreamClock, coverage: TotalCoverage, pending: TickBuffer) -> dict[str, Any]:
+    """Return the progress of the query, computed by the clock; `pending` are the tuples of incomplete ticks."""
+    frontier = max(clock.frontier, EARLIEST_MS)  # F = t_max − K may lie before the calendar's beginning, windows do not
     times = {
         "t_max": clock.t_max if clock.t_max > BEFORE_ALL else None,  # None: no tick was complete, or not of each stream
         "frontier": frontier if clock.frontier > BEFORE_ALL else None,
@@ -165,7 +173,7 @@ def clock_columns(clock: Clock, coverage: TotalCoverage, pending: TickBuffer) ->
 
 
 def metrics(head: BatchHeader, task: int, measured: dict[str, Any]) -> pa.RecordBatch:
-    """One row: a task at the end of a batch."""
+    """Return one row: the figures of a task at the end of a batch."""
     row = {"batch": head.batch, "task": task, "flushed": head.ends} | measured
     return pa.RecordBatch.from_pylist([row], _METRICS)
 
@@ -179,5 +187,5 @@ def with_imbalance(metrics: pa.Table) -> pa.Table:
 
 
 def total(rows: pa.RecordBatch | pa.Table) -> int:
-    """The number of tuples that rows stand for."""
+    """Return the number of tuples that rows stand for."""
     return int(np.asarray(rows.column("tuples")).sum())

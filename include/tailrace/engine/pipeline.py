@@ -15,10 +15,11 @@ from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.chunk_stores import MemoryChunks, chunk_store
 from tailrace.engine.query_clock import QueryClock
 from tailrace.engine.repeats import ID_COLUMNS, are_distinct, with_positions
-from tailrace.engine.stream_reader import TABLE, StreamReader, readers_of, table_types
+from tailrace.engine.stream_reader import StreamReader, readers_of, table_types
 from tailrace.engine.task import SegmentRows, Task
+from tailrace.engine.task_change import TaskChange, task_change
 from tailrace.ground.columns import group_sums, pair, single_batch
-from tailrace.ground.facts import newest
+from tailrace.ground.facts import TABLE, newest, tables_in_force
 from tailrace.ground.object_path import Location
 from tailrace.ground.wire import Batches
 from tailrace.kind.capabilities import Preaggregating, combined, sample_of
@@ -27,26 +28,28 @@ from tailrace.kind.protocol import Enrichment, Kind, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.sources import history
+from tailrace.sources.answers_source import RETRACTED
+from tailrace.sources.lookups import NO_VERSIONS, Versions, stored_versions
 from tailrace.sources.segments import Segment, Types
 from tailrace.windows.windows import Windows
 
 
 @dataclass(frozen=True)
 class PreparedSegment:
-    """A segment of a batch as the pipeline leaves it.
+    """A prepared segment of a batch.
 
     Attributes
     ----------
     record : dict
-        What the table `segments` says of it, and the counts of the answers that it already has.
+        Its row of the table `segments`, and the counts of answers that it already has.
     side : int
         The side of its stream.
     statistics : Batches
         For the query's clock, see `query_clock.SegmentStatistics`.
     rows : tuple of RecordBatch
-        The rows for each task; none of an enrichment.
+        The rows for each task; empty for an enrichment.
     tables : Batches
-        The rows that go to tables as they are, by table.
+        The rows that go to tables unchanged, by table.
     """
 
     record: dict[str, Any]
@@ -67,17 +70,19 @@ class Pipeline:
     Attributes
     ----------
     readers : tuple of StreamReader
-        Of the streams, in the order of the kind's inputs.
+        The readers of the streams, in the order of the kind's inputs.
     deduplicates : bool
-        Whether repeats of ids are dropped. Then rows go to the tasks one a tuple, and the ids of all to the clock.
+        Whether repeats of ids are dropped. Then tasks get one row for each tuple, and the clock gets all ids.
     tasks : int
-        The number of tasks; 0 of an enrichment.
+        The number of tasks with which the checkpoint was created or rebuilt, see `tasks_in`; 0 for an enrichment.
     chunks : Path or ObjectPath or None
-        The directory with the chunks of the tasks' states; None: each task has them in memory.
+        The directory with the chunks of the tasks' states; None where each task has them in memory.
     answer_files : AnswerFiles or None
-        Of an enrichment: writes its answers. Without it there are none.
+        Writes the answers of an enrichment; without it there are none.
     plans_from : int
-        The first batch whose partition plans count: those before it are of another number of tasks.
+        The first batch whose partition plans and numbers of tasks count; earlier ones are for another checkpoint.
+    table_versions : Path or ObjectPath or None
+        The directory with the versions of the tables of lookups.
     """
 
     kind: Kind
@@ -87,14 +92,15 @@ class Pipeline:
     chunks: Location | None = None
     answer_files: AnswerFiles | None = None
     plans_from: int = 0
+    table_versions: Location | None = None
 
     @staticmethod
     def of(
         query: Query, types: Mapping[str, Types], histories: Mapping[str, Location], chunks: Location | None = None
     ) -> Pipeline:
-        """The pipeline of a declared query; the other parameters are those of `readers_of`.
+        """Build the pipeline of a declared query; see `readers_of` for the other parameters.
 
-        `types` has those of the dimension table, too, if there is one.
+        `types` also has the dimension table's types, if there is one.
         """
         readers = readers_of(query, types, histories)
         streams = [reader.column_types for reader in readers]
@@ -108,7 +114,7 @@ class Pipeline:
 
     @property
     def tick_ms(self) -> int:
-        """The length of a tick, alike for all readers."""
+        """The length of a tick, equal for all readers."""
         return self.readers[0].tick_ms
 
     @property
@@ -116,32 +122,37 @@ class Pipeline:
         """The query's clock."""
         return QueryClock(self.kind, self.streams, self.tick_ms, self.deduplicates)
 
-    def task(self, index: int) -> Task:
-        """Return one of the tasks, by its number."""
+    def tasks_in(self, header: BatchHeader) -> TaskChange:
+        """Return the numbers of tasks before and in a batch."""
+        return task_change(header, self.tasks, self.plans_from)
+
+    def task(self, index: int, change: TaskChange | None = None) -> Task:
+        """Return the task with a number, by default of those with which the checkpoint was created."""
         store = MemoryChunks() if self.chunks is None else chunk_store(self.chunks / str(index))
-        tasks = self.tasks, self.deduplicates, self.plans_from
-        return Task(windowed(self.kind), self.streams, index, store, *tasks)
+        tasks, since = (self.tasks, self.plans_from) if change is None else (change.now, change.since)
+        return Task(windowed(self.kind), self.streams, index, store, tasks, self.deduplicates, since)
 
     def prepare(self, segment: Segment, header: BatchHeader) -> PreparedSegment:
         """Read a segment of a batch, and prepare it for the clock, the tasks and the tables."""
         side = self.streams.index(segment.stream)
         reader = self.readers[side]
         combines = isinstance(self.kind, Preaggregating)
-        content = reader.read(segment, coded_keys=combines and not self.deduplicates and reader.history is None)
+        is_coded = combines and not self.deduplicates and reader.history is None
+        content = reader.read(segment, is_coded, self._versions(reader, header))
         tuples = content.tuples
         record = segment.to_json() | {"accepted": tuples.num_rows, "quarantined": content.quarantine.num_rows}
-        record |= {"filtered": content.filtered}
+        record |= {"filtered": content.filtered, "unmatched": content.unmatched}
         record |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
-        record["distinct_ids"] = reader.has_generated_ids or are_distinct(tuples.column("id"))
+        record["distinct_ids"] = reader.has_generated_ids or are_distinct(content.stored.column("id"))
         tables = {"quarantine": content.quarantine}
         if reader.history is not None:
-            tables[reader.history.name] = history.write(tuples, segment.ordinal, reader.history)
+            tables[reader.history.name] = history.write(content.stored, segment.ordinal, reader.history)
         statistics = {
             "ticks": content.ticks.to_arrow(),
             "sample": sample_of(self.kind, tuples, header.promises),
         }
-        ids = tuples.select(ID_COLUMNS)
-        none = single_batch(ids.schema.empty_table())  # a slice of no rows would bring the offsets of all
+        ids = tuples.select([*ID_COLUMNS, *([RETRACTED] if reader.takes_newest else [])])
+        none = single_batch(ids.schema.empty_table())  # a slice of no rows would carry the offsets of all
         statistics["ids"] = ids if self.deduplicates else none
         if isinstance(self.kind, Enrichment):
             rows: tuple[pa.RecordBatch, ...] = ()
@@ -154,24 +165,34 @@ class Pipeline:
             kind = windowed(self.kind)
             all_rows = kind.prepare(tuples, side)
             all_rows = with_positions(all_rows, tuples) if self.deduplicates else combined(kind, all_rows)
-            routes = kind.partition.assign(side, all_rows, header.plans(self.plans_from), self.tasks)
-            rows = tuple(routes.rows_of(all_rows, task) for task in range(self.tasks))
+            change = self.tasks_in(header)
+            routes = kind.partition.assign(side, all_rows, header.plans(change.since), change.now)
+            rows = tuple(routes.rows_of(all_rows, task) for task in range(change.now))
             statistics["counts"] = _counts(all_rows, kind.windows)
         some = {name: batch for name, batch in tables.items() if batch.num_rows}
         return PreparedSegment(record, side, statistics, rows, some)
 
+    def _versions(self, reader: StreamReader, header: BatchHeader) -> Versions:
+        """Return the versions of the tables that a stream's lookups read in a batch."""
+        if not reader.columns.lookups:
+            return NO_VERSIONS
+        assert self.table_versions is not None
+        facts = tables_in_force(header.facts)
+        files = {subject: self.table_versions / fact.value["file"] for subject, fact in facts.items()}
+        return stored_versions(reader.columns.lookups, files)
+
     def _answer(
         self, kind: Enrichment, files: AnswerFiles, tuples: pa.RecordBatch, segment: Segment, header: BatchHeader
     ) -> WrittenAnswers:
-        version = newest(header.facts, "table")
+        version = newest(header.facts, TABLE)
         if version is None:
             raise RuntimeError("the driver stamps the first version of the table before the first batch")
         return files.write(kind, tuples, version, segment.ordinal, self.tick_ms)
 
 
 def _counts(rows: pa.RecordBatch, windows: Windows) -> pa.RecordBatch:
-    """Count the tuples of each tick in each pane, over all keys; coverage is computed from it."""
-    time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are by pane already
+    """Count the tuples of each tick in each pane, over all keys, for coverage."""
+    time = "pane" if "pane" in rows.schema.names else "event_time"  # partials are already by pane
     tick, pane, tuples = (np.asarray(rows.column(name)) for name in ("tick", time, "tuples"))
     group_id, split = pair(tick, windows.to_scale(pane) // windows.scale_step)
     group_id, (count,) = group_sums(group_id, tuples)

@@ -1,10 +1,10 @@
-"""The clock of a query: it advances once a batch, for all tasks.
+"""The clock of a query, which advances once per batch for all tasks.
 
-It takes the statistics of the batch's segments and the batch's header, and says which ticks are complete and where the
-frontier (the watermark) is after each of them. The newest tick stays pending, more of it may come; until a heartbeat
-says that the source has passed it, or that the stream is quiet. Of several streams, a tick is complete when all that
-are not idle have passed it. The result is a function of the state before and of the batch: where several processes run
-tasks, each of them may compute it.
+From the statistics of the batch's segments and the batch's header it determines which ticks are complete, and the
+frontier (the watermark) after each of them. The newest tick stays pending, as more of it may come, until a heartbeat
+reports that the source has passed it or that the stream is silent. With several streams, a tick is complete when all
+streams that are not idle have passed it. The result depends only on the previous state and the batch, so each process
+that runs tasks can compute it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tailrace.disorder.clock import Clock, Frontier
+from tailrace.disorder.clock import Frontier, StreamClock
 from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
 from tailrace.engine.batch_header import BatchHeader
@@ -33,10 +33,10 @@ SegmentStatistics = tuple[dict[str, Any], Batches]
 
 @dataclass(frozen=True)
 class ClockState:
-    """The state of the clock after a batch: the clock proper, the statistics of pending ticks, and the known ids."""
+    """The state of the clock after a batch: the clock itself, the statistics of pending ticks, and the known ids."""
 
     batch: int
-    clock: Clock
+    clock: StreamClock
     coverage: TotalCoverage
     arrived: TickBuffer
     repeats: Repeats
@@ -52,24 +52,24 @@ class ClockState:
 
 
 class ClockBatch(NamedTuple):
-    """What a batch's tasks need of the clock.
+    """The result of the clock that a batch's tasks need.
 
     Attributes
     ----------
     frontier : Frontier
         The frontier at each tick that became complete.
     least_tick : dict
-        By the ordinal of each of the batch's segments, the least tick that its rows can belong to.
+        The least tick that a segment's rows can belong to, by the segment's ordinal.
     cuts : tuple of Cut
         Where the complete ticks end in each stream.
     repeats : tuple of ndarray, or None
-        Of each stream, the positions of repeats among the tuples of complete ticks; None where repeats are not dropped.
+        The positions of each stream's repeats among the tuples of complete ticks; None where repeats are not dropped.
     accepted, filtered : int
-        The tuples of the batch's segments, and the records that `where` leaves out.
+        The numbers of tuples in the batch's segments, and of records that `where` leaves out.
     columns : dict
-        The values in `metrics` that are the query's, and so alike in all rows of a batch.
+        The values in `metrics` that describe the whole query, and so are equal in all rows of a batch.
     output : Batches
-        The rows of the batch's `facts` and `segments`; of an enrichment, the one of `metrics`, too.
+        The batch's rows of `facts` and `segments`; for an enrichment also its row of `metrics`.
     """
 
     frontier: Frontier
@@ -89,7 +89,7 @@ class QueryClock:
     Attributes
     ----------
     deduplicates : bool
-        Whether tuples whose id came before are found.
+        Whether tuples with a repeated id are found.
     """
 
     kind: Kind
@@ -100,7 +100,7 @@ class QueryClock:
     def step(
         self, before: ClockState, header: BatchHeader, segments: Sequence[SegmentStatistics]
     ) -> tuple[ClockState, ClockBatch]:
-        """Advance a state, which must not be used again, by a batch, whose segments may be in any order."""
+        """Advance a state by a batch, whose segments may be in any order; the state must not be used again."""
         segments = sorted(segments, key=lambda segment: segment[0]["ordinal"])
         records = [record for record, _ in segments]
         clock, coverage, windows = before.clock, before.coverage, self._windows
@@ -131,7 +131,7 @@ class QueryClock:
             for record, (tick, end) in zip(records, least, strict=True)
         ]
         output = {"facts": output_tables.facts(facts), "segments": output_tables.segments(header.batch, read)}
-        if windows is None:  # there are no tasks, so the clock has the batch's row of `metrics`
+        if windows is None:  # without tasks, the clock writes the batch's row of `metrics`
             measured = output_tables.enrichment_counts(records) | columns
             output["metrics"] = output_tables.metrics(header, 0, measured)
         batch = ClockBatch(
@@ -148,11 +148,11 @@ class QueryClock:
 
     @property
     def _windows(self) -> Windows | None:
-        """The windows that tuples wait in; None of an enrichment, whose tuples wait for nothing."""
+        """The windows in which tuples wait; None for an enrichment, whose tuples do not wait."""
         return None if isinstance(self.kind, Enrichment) else windowed(self.kind).windows
 
-    def _close(self, clock: Clock, header: BatchHeader, frontier: Frontier) -> tuple[Frontier, bool]:
-        """Close the open windows if the header says so; returns the frontier, and whether quiet has moved it."""
+    def _close(self, clock: StreamClock, header: BatchHeader, frontier: Frontier) -> tuple[Frontier, bool]:
+        """Close the open windows if the header says so; return the frontier, and whether silence has moved it."""
         if not header.closes or clock.latest is None:  # without a tuple so far, nothing is open
             return frontier, False
         passed_ms = AFTER_ALL if header.ends else max(header.heartbeats.values(), default=AFTER_ALL)
@@ -162,14 +162,14 @@ class QueryClock:
     def _repeats(
         self, repeats: Repeats, complete: CompleteTicks, frontier: Frontier
     ) -> tuple[Repeats, tuple[Ints, ...]]:
-        """Find the repeats among the tuples of complete ticks; returns the ids that are known then, and positions."""
+        """Find the repeats among the tuples of complete ticks; return the ids known from then on, and the positions."""
         known, positions = [], []
         for side, (ids, before) in enumerate(zip(complete.ids, repeats.known, strict=True)):
             event_time, tick = (ids.column(name).to_numpy() for name in ("event_time", "tick"))
             until, at_tick = self.kind.answers.expiry_frontier(event_time, side), frontier.before(frontier.index(tick))
-            after, found = before.observe(ids, until, at_tick, frontier.last)
+            after, position = before.observe(ids, until, at_tick, frontier.last)
             known.append(after)
-            positions.append(found)
+            positions.append(position)
         return Repeats(tuple(known)), tuple(positions)
 
     def _silent(self, arrived: TickBuffer, header: BatchHeader, last_end: int) -> TickBuffer:
@@ -179,15 +179,15 @@ class QueryClock:
         return arrived.complete_all(last_end) if header.closes else arrived
 
     def restore(self, state: bytes | None) -> ClockState:
-        """Restore a state from its bytes; None: the initial state."""
+        """Restore a state from its bytes; None stands for the initial state."""
         if state is None:
             id_types = [each.column_types.id for each in self.kind.inputs]
             arrived = TickBuffer.empty(self.tick_ms, id_types, sample_schema(self.kind))
-            return ClockState(-1, Clock(), TotalCoverage(), arrived, Repeats.none(id_types))
+            return ClockState(-1, StreamClock(), TotalCoverage(), arrived, Repeats.none(id_types))
         batches, values = wire.unpack(state)
         return ClockState(
             values["batch"],
-            Clock.unpack(wire.under("clock.", batches), values["clock"]),
+            StreamClock.unpack(wire.under("clock.", batches), values["clock"]),
             TotalCoverage.from_json(values["coverage"]),
             TickBuffer.from_arrow(self.tick_ms, wire.under("arrived.", batches), values["arrived"]),
             Repeats.from_arrow(wire.under("repeats.", batches)),

@@ -1,7 +1,7 @@
-"""Repeats in the stream: tuples whose id came before (`deduplicate: true`), as far back as tuples are kept.
+"""Repeats in the stream: tuples whose id came before (`deduplicate: true`), as far back as tuples are stored.
 
 The query's clock gets the ids of all tuples, and finds the repeats once for all tasks. It remembers an id until the
-frontier (the watermark) has passed what a tuple with it can count in, be it the first or a repeat.
+frontier (the watermark) has passed all answers in which a tuple with this id, the first one or a repeat, can count.
 """
 
 from __future__ import annotations
@@ -19,20 +19,24 @@ from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.wire import Batches
 from tailrace.kernels.library import compiled
 from tailrace.kernels.repeats import find_repeat
+from tailrace.sources.answers_source import RETRACTED
 
 Ints = NDArray[np.int64]
 
-_IDS_PER_TUPLE = 4  # so many integers are counted one by one for each tuple, at most
+_IDS_PER_TUPLE = 4  # the most integers for each tuple that are counted one by one
 
 ID_COLUMNS = ("id", "tick", "arrival_time", "position", "event_time")
-"""Columns of a tuple that deduplication needs; arrival is ordered by tick, arrival time and position."""
+"""Columns of a tuple that deduplication needs; arrival is ordered by tick, arrival time and position.
+
+Versions of answers also have `retracted`.
+"""
 
 
 def are_distinct(ids: pa.Array) -> bool:
-    """Test whether no id stands twice, as far as that costs some nanoseconds an id; False where it is not known.
+    """Test whether all ids are distinct, by means that cost a few nanoseconds an id; False where that is not known.
 
-    It is known of ids that ascend, and of integers that lie close together. A comparison of all ids would take up to a
-    quarter of the time of a batch.
+    It is known for ascending ids, and for integers within a small range. Comparing all ids would take up to a quarter
+    of a batch's time.
     """
     if len(ids) and pa.types.is_integer(ids.type):
         values = np.asarray(ids)
@@ -43,12 +47,12 @@ def are_distinct(ids: pa.Array) -> bool:
                 return find(len(ids), low, values.astype(np.int64, copy=False), is_there) < 0
             is_there[values - low] = 1
             return int(np.count_nonzero(is_there)) == len(ids)
-    return pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False  # null: there is no pair of neighbours
+    return pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False  # null: there are no neighbours
 
 
 @dataclass(frozen=True)
 class KnownIds:
-    """The remembered ids of one stream, each once, and the frontier (ms) up to which each is remembered."""
+    """The distinct remembered ids of one stream, and the frontier (ms) up to which each is remembered."""
 
     ids: pa.Array
     until: Ints
@@ -58,23 +62,35 @@ class KnownIds:
         return KnownIds(pa.array([], id_type), np.zeros(0, np.int64))
 
     def observe(self, tuples: pa.Table, until: Ints, before: Ints, frontier: int) -> tuple[KnownIds, Ints]:
-        """Take in the n tuples of complete ticks.
+        """Add the n tuples of complete ticks.
 
         Parameters
         ----------
         tuples : Table
-            With `ID_COLUMNS`.
+            With `ID_COLUMNS`; versions of answers also with `retracted`.
         until, before : ndarray, shape (n,)
             The frontier up to which each tuple can count, and the frontier before its tick.
         frontier : int
-            The frontier after these ticks: what is remembered up to it is forgotten.
+            The frontier after these ticks; ids remembered up to it are forgotten.
 
         Returns
         -------
         known : KnownIds
         repeats : ndarray, shape (m,)
-            The positions of the repeats in the log of the stream.
+            The positions of the repeats in the log of the stream. A retraction that is not late is included, since it
+            does not count, whether or not the retracted answer was counted.
         """
+        if RETRACTED not in tuples.column_names:
+            return self._observe(tuples, until, before, frontier)
+        retracted = pc.fill_null(tuples[RETRACTED], False)  # null: it was pending in a state of an earlier version
+        is_retraction = np.asarray(retracted)
+        is_version = ~is_retraction
+        versions = tuples.filter(pa.array(is_version))
+        known, repeats = self._observe(versions, until[is_version], before[is_version], frontier)
+        is_dropped = is_retraction & (until > before)
+        return known, np.sort(np.r_[repeats, tuples["position"].to_numpy()[is_dropped]])
+
+    def _observe(self, tuples: pa.Table, until: Ints, before: Ints, frontier: int) -> tuple[KnownIds, Ints]:
         if not tuples.num_rows:
             kept = self.until > frontier
             return KnownIds(self.ids.filter(pa.array(kept)), self.until[kept]), np.zeros(0, np.int64)
@@ -86,7 +102,7 @@ class KnownIds:
         remembered[old] = self.until
         present, code_here = np.unique(code, return_inverse=True)
         is_repeat = _running_max_before(code_here, end, remembered[present]) > before[order]
-        is_repeat[1:] |= (code[1:] == code[:-1]) & (at[1:] == at[:-1])  # the tuples of a tick are there together
+        is_repeat[1:] |= (code[1:] == code[:-1]) & (at[1:] == at[:-1])  # the tuples of a tick come at the same time
         np.maximum.at(remembered, code, end)
         kept = remembered > frontier
         known = KnownIds(ids.filter(pa.array(kept)), remembered[kept])
@@ -119,7 +135,7 @@ class Repeats:
 
 
 def with_positions(rows: pa.RecordBatch, tuples: pa.RecordBatch) -> pa.RecordBatch:
-    """Add to the rows of tuples their positions in the log of the stream, and that each stands for one tuple."""
+    """Add to the rows of tuples their positions in the stream's log, and the column `tuples` with 1."""
     rows = rows.append_column("position", tuples.column("position"))
     if "tuples" not in rows.schema.names:
         rows = rows.append_column("tuples", pa.array(np.ones(len(rows), np.int64)))
@@ -127,15 +143,15 @@ def with_positions(rows: pa.RecordBatch, tuples: pa.RecordBatch) -> pa.RecordBat
 
 
 def without(rows: pa.Table, repeats: Ints) -> pa.Table:
-    """The rows that are not at one of these positions; no more with their positions."""
+    """Drop the rows at these positions, and the column of positions."""
     is_first = ~np.isin(rows.column("position").to_numpy(), repeats)
     return rows.filter(pa.array(is_first)).drop_columns(["position"])
 
 
 def _running_max_before(code: Ints, value: Ints, start: Ints) -> Ints:
-    """Of each row the largest value of the rows before it with the same code, and of its code's start.
+    """Return, for each row, the largest value of the earlier rows with the same code and of its code's start.
 
-    `code` is sorted; its groups are shifted apart, so that one running maximum does for all of them.
+    `code` is sorted; its groups are shifted apart, so that a single running maximum suffices.
     """
     if not len(code):
         return value

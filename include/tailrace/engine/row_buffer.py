@@ -1,4 +1,4 @@
-"""The rows that a task holds of one stream until their ticks are complete."""
+"""The rows of one stream that a task holds until their ticks are complete."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Cut:
-    """Where the complete ticks of a stream end.
+    """The end of the complete ticks of a stream.
 
     Attributes
     ----------
     bound : int or None
-        The first tick that is not complete; None where all that came are.
+        The first incomplete tick; None where all are complete.
     numbers : pair of ndarray, shape (n,), or None
-        The complete ticks, ascending, and their numbers among the tuples of all streams (tick 0); None: they stay.
+        The complete ticks, ascending, and their numbers among the tuples of all streams (tick 0); None where they keep
+        their numbers.
     """
 
     bound: int | None
@@ -32,7 +33,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class RowBuffer:
-    """A task's rows of one stream: what the kind has prepared of the tuples, with the column `tick`."""
+    """A task's rows of one stream, prepared by the kind, with the column `tick`."""
 
     rows: pa.Table
 
@@ -43,7 +44,7 @@ class RowBuffer:
     def split(self, cut: Cut) -> tuple[pa.Table, RowBuffer]:
         """Split into the rows of complete ticks, and the buffer of the rest."""
         if cut.bound is None:
-            complete, rest = self.rows, self.rows.schema.empty_table()  # a slice would hold the memory of all
+            complete, rest = self.rows, self.rows.schema.empty_table()  # a slice would keep the memory of all
         else:
             complete, rest = split_at(self.rows, cut.bound)
         if cut.numbers is not None:
@@ -51,7 +52,7 @@ class RowBuffer:
         return complete, RowBuffer(rest)
 
     def to_arrow(self) -> pa.RecordBatch:
-        """Return the rows as one batch; a dictionary has the values still in use."""
+        """Return the rows as one batch; dictionaries keep only values in use."""
         rows = self.rows
         for index, field in enumerate(rows.schema):
             if pa.types.is_dictionary(field.type):
@@ -67,19 +68,19 @@ class RowBuffer:
 
 
 def raise_ticks(rows: pa.RecordBatch, tick: int) -> pa.Table:
-    """Return the rows with no tick below the given one."""
+    """Return the rows with all ticks raised to at least the given one."""
     index = rows.schema.get_field_index("tick")
     raised = pa.array(np.maximum(np.asarray(rows.column(index)), tick))
     return pa.Table.from_batches([rows.set_column(index, "tick", raised)])
 
 
 def split_at(rows: pa.Table, bound: int) -> tuple[pa.Table, pa.Table]:
-    """Split rows into those of the ticks before the given one, and the others."""
+    """Split rows into those before the given tick, and the others."""
     is_before = rows.column("tick").to_numpy() < bound
     return rows.filter(pa.array(is_before)), rows.filter(pa.array(~is_before))
 
 
 def renumber(rows: pa.Table, ticks: Ints, numbers: Ints) -> pa.Table:
-    """Replace each tick of the rows by its number; all of them must be in `ticks`, which ascends."""
+    """Replace each tick by its number; all ticks must be in `ticks`, which ascends."""
     number = numbers[np.searchsorted(ticks, rows.column("tick").to_numpy())]
     return rows.set_column(rows.schema.get_field_index("tick"), "tick", pa.array(number))

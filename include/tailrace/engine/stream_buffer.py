@@ -20,7 +20,7 @@ from tailrace.ground.wire import Batches
 
 Ints = NDArray[np.int64]
 Newest = tuple[int, int]
-"""A tick, and the end of it in ms."""
+"""A tick, and its end in ms."""
 
 
 _TABLES = ("counts", "sample", "ids")
@@ -28,19 +28,19 @@ _TABLES = ("counts", "sample", "ids")
 
 @dataclass(frozen=True)
 class StreamBuffer:
-    """The statistics of one stream: of the ticks that are not complete, and how far the stream has come.
+    """The statistics of one stream's incomplete ticks, and how far the stream has come.
 
     Attributes
     ----------
     ticks : Ticks
         With tick 0, numbered by the tuples' positions in the stream.
     counts, sample : Table
-        As in `disorder.tick_statistics`: how many tuples each tick brought to each pane, and the partials of some keys.
+        As in `disorder.tick_statistics`: the number of tuples by tick and pane, and the partials of some keys.
     ids : Table
-        As in `engine.repeats`: the ids of all tuples, where repeats are dropped; else empty.
+        As in `engine.repeats`: the ids of all tuples where repeats are dropped, otherwise empty.
     newest : (int, int)
-        The least tick that a coming tuple can belong to, and the end of it in ms: the newest one with tuples, where
-        no heartbeat says more. The stream has passed the ticks before it.
+        The least tick that a coming tuple can belong to, and its end in ms: the newest tick with tuples, or a later one
+        by a heartbeat. The stream has passed the ticks before it.
     """
 
     ticks: Ticks
@@ -51,21 +51,21 @@ class StreamBuffer:
 
     @staticmethod
     def empty(id_type: pa.DataType, sample: pa.Schema) -> StreamBuffer:
-        """Return the buffer before anything came, given the schema of the kind's sample."""
+        """Return the initial buffer, given the schema of the kind's sample."""
         ids = pa.schema([(name, id_type if name == "id" else pa.int64()) for name in ID_COLUMNS])
         nothing = COUNTS.empty_table(), sample.empty_table(), ids.empty_table()
         return StreamBuffer(Ticks.none(), *nothing, (BEFORE_ALL, BEFORE_ALL))
 
     def append(self, segments: Sequence[Batches]) -> tuple[StreamBuffer, list[Newest]]:
-        """Append the next segments of the stream's log: statistics that follow from each alone.
+        """Append the next segments of the stream's log: statistics computed from each alone.
 
-        Where their arrival times lie before what came earlier, their tuples belong to the largest tick so far.
+        Tuples with arrival times before earlier ones belong to the largest tick so far.
 
         Returns
         -------
         buffer : StreamBuffer
         before : list of (int, int)
-            Of each segment, `newest` when it came.
+            For each segment, `newest` before it.
         """
         if not segments:
             return self, []
@@ -77,7 +77,8 @@ class StreamBuffer:
                 newest = (int(ticks[-1].tick[-1]), int(ticks[-1].end[-1]))
         counts, sample, ids = (
             pa.concat_tables(
-                [mine, *(raise_ticks(each[name], at[0]) for each, at in zip(segments, before, strict=True))]
+                [mine, *(raise_ticks(each[name], at[0]) for each, at in zip(segments, before, strict=True))],
+                promote_options="default",  # ids of versions have one column more than ids of tuples
             )
             for name, mine in self.tables().items()
         )
@@ -91,12 +92,12 @@ class StreamBuffer:
         """Record that the stream has passed all ticks before the one that ends at `end` (ms)."""
         if tick_ms:
             newest = (end // tick_ms - 1, end)
-        else:  # numbered by position: past the last tuple once, however often this is said
+        else:  # numbered by position: past the last tuple once, however often this is called
             newest = (int(self.ticks.tick[-1]) + 1 if len(self.ticks) else self.newest[0], max(self.newest[1], end))
         return replace(self, newest=max(self.newest, newest))
 
     def split(self, count: int) -> tuple[StreamBuffer, StreamBuffer, Cut]:
-        """Split into the first `count` ticks and the rest; return where the cut is, too."""
+        """Split into the first `count` ticks and the rest; also return the cut."""
         bound = None if count == len(self.ticks) else int(self.ticks.tick[count])
         tables = {
             name: (table, table.schema.empty_table()) if bound is None else split_at(table, bound)

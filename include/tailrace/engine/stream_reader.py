@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.disorder import ticks
 from tailrace.engine.column_fields import column_fields
 from tailrace.engine.derived_columns import bound, with_derived
+from tailrace.engine.lookup_types import with_lookup_types
+from tailrace.engine.quarantined_rows import quarantined_rows
+from tailrace.engine.stream_records import StreamRecords, types_seen
 from tailrace.expressions.projection import Projection
 from tailrace.ground.object_path import Location
 from tailrace.ground.sortable import to_sortable_text
@@ -21,37 +23,48 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Enrichment, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
+from tailrace.sources.answers_source import RETRACTED, AnswersSource
 from tailrace.sources.carried_columns import carried_type
-from tailrace.sources.check import Checked, check
+from tailrace.sources.check import check
 from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.kafka_topic import ID
-from tailrace.sources.segments import MalformedRecord, Segment, Types, is_integer
+from tailrace.sources.lookups import NO_VERSIONS, Versions
+from tailrace.sources.segments import Segment, Types, is_integer
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 
 
 @dataclass(frozen=True)
 class SegmentContent:
-    """A segment as it was read: its tuples with the ticks that follow from the segment alone, and its rejects.
+    """A segment after reading: its tuples, with ticks computed from the segment alone, and its rejects.
 
     `tuples` has, beside what `check` gives, `position` (in the log), `tick` and `end` (of the tick); `ticks` is the
     statistics of these ticks, of filtered records too: what a filter leaves out holds no tick and no window open.
-    `filtered` is the number of these records; those whose times are not sound move nothing.
+    `filtered` is the number of these records, `unmatched` of those among them that meet no row of a lookup; those whose
+    times are not sound move nothing. `records` are as in `stream_records`, with the columns that follow from arrival;
+    None where no correction repeats a lookup.
     """
 
     tuples: pa.RecordBatch
     ticks: ticks.Ticks
     quarantine: pa.RecordBatch
     filtered: int = 0
+    unmatched: int = 0
+    records: pa.RecordBatch | None = None
+
+    @property
+    def stored(self) -> pa.RecordBatch:
+        """The rows to store in history: records if corrections repeat the lookups, else tuples."""
+        return self.tuples if self.records is None else self.records
 
     def ranges(self, as_text: bool = False) -> dict[str, Any]:
-        """The least and the greatest event time and id; by these a correction decides whether to read it again.
+        """Return the least and greatest event time and id, by which a correction decides on reading the segment.
 
-        None where there is no tuple. `as_text`: ids are strings, integers among them sortable text.
+        The values are None without a tuple. `as_text`: ids are strings, and integers become sortable text.
         """
         ranges: dict[str, Any] = {}
         for name, column in (("event", "event_time"), ("id", "id")):
-            ends = pc.min_max(self.tuples.column(column)).as_py()
+            ends = pc.min_max(self.stored.column(column)).as_py()
             if as_text and name == "id":
                 ends = {end: to_sortable_text(id_) if isinstance(id_, int) else id_ for end, id_ in ends.items()}
             ranges |= {f"min_{name}": ends["min"], f"max_{name}": ends["max"]}
@@ -70,6 +83,8 @@ class StreamReader:
         The types of the tuples' key, id and carried columns.
     history : Path or ObjectPath or None
         Where accepted tuples are stored; None where the source is itself a durable log with arrival times.
+    records : StreamRecords or None
+        What is stored instead of tuples, where corrections repeat the stream's lookups.
     """
 
     name: str
@@ -79,65 +94,62 @@ class StreamReader:
     column_types: ColumnTypes
     tick_ms: int
     history: Location | None = None
+    records: StreamRecords | None = None
 
     @property
     def value_types(self) -> dict[str, pa.DataType]:
-        """The types of the tuples' columns beside times, id and key: values and carried ones, by name in the tuple."""
+        """The types of the tuples' columns beside times, id and key, values and carried ones, by name in the tuple."""
         return self.columns.value_types() | self.column_types.of_carried(self.columns.carried)
 
     @property
     def has_generated_ids(self) -> bool:
-        """True if the position in the source names a tuple: then no id comes twice."""
+        """Whether the position in the source identifies a tuple, so that no id comes twice."""
         return self.columns.id == ID
 
-    def read(self, segment: Segment, coded_keys: bool = False) -> SegmentContent:
-        """Read and check a segment; `coded_keys` as in `check`."""
+    @property
+    def takes_newest(self) -> bool:
+        """Whether the newest tuple of an id counts, unless it is a retraction; otherwise the first one counts."""
+        return RETRACTED in self.columns.carried
+
+    def read(self, segment: Segment, coded_keys: bool = False, versions: Versions = NO_VERSIONS) -> SegmentContent:
+        """Read and check a segment; `coded_keys` and `versions` as in `check`."""
         raw = self.format.read(segment, self.types)
-        checked = check(raw.table, self.columns, raw.row, self.column_types, segment.ingested_ms, coded_keys)
+        records = None
+        if self.records is None:
+            parts = self.column_types, segment.ingested_ms, coded_keys, versions
+            checked = check(raw.table, self.columns, raw.row, *parts)
+        else:
+            own = self.column_types, segment.ingested_ms, versions
+            checked, records = self.records.check(raw.table, raw.row, *own)
         (event, arrival, row), is_tuple = checked.sound, checked.is_tuple
         position = segment.position + row
         tick, end = ticks.number(arrival, position, self.tick_ms)
         tuples = checked.tuples
         for name, column in (("position", position), ("tick", tick), ("end", end)):
-            tuples = tuples.append_column(
-                name, pa.array(column) if is_tuple is None else pa.array(column).filter(is_tuple)
-            )
-        quarantine = self._quarantine(segment, checked, raw.row, raw.malformed)
+            of_all = pa.array(column)
+            tuples = tuples.append_column(name, of_all if is_tuple is None else of_all.filter(is_tuple))
+            records = None if records is None else records.append_column(name, of_all)
+        is_stamped = self.columns.arrival_time is None
+        quarantine = quarantined_rows(self.name, self.format, segment, raw, checked, is_stamped)
         counted = self.columns.counted_events(event, arrival)
-        return SegmentContent(tuples, ticks.summarise(tick, end, event, counted), quarantine, checked.filtered)
+        of_ticks = ticks.summarise(tick, end, event, counted)
+        return SegmentContent(tuples, of_ticks, quarantine, checked.filtered, checked.unmatched, records)
+
+    def tuples_of(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the tuples of stored records, by the newest versions of the lookups' tables."""
+        assert self.records is not None
+        return self.records.tuples_of(records, self.column_types)
 
     def without_values(self) -> StreamReader:
-        """The reader of event time, arrival time, id and key alone; it leaves out the same records."""
+        """Return the reader of event time, arrival time, id and key alone; it leaves out the same records."""
         columns = replace(self.columns, values={}, types={}, row_check=None, carried={}).pruned()
         names = set(columns.named().values())
         types = {name: dtype for name, dtype in self.types.items() if name in names}
         return replace(self, columns=columns, types=types)
 
-    def _quarantine(
-        self, segment: Segment, checked: Checked, row: np.ndarray, broken: list[MalformedRecord]
-    ) -> pa.RecordBatch:
-        """The rejects: where each stands, when it came, why it was rejected, and the record as it came."""
-        rejected = row[checked.rejected].tolist()
-        texts = self.format.records(segment, rejected) if rejected else []
-        rejects = [*zip(rejected, checked.arrivals, checked.reasons, texts, strict=True)]
-        for fault in broken:
-            stamp_ms = segment.ingested_ms if self.columns.arrival_time is None else None
-            arrival_ms = stamp_ms if fault.arrival_ms is None else fault.arrival_ms
-            rejects.append((fault.row, arrival_ms, fault.reason, fault.record))
-        rejects.sort(key=lambda reject: reject[0])
-        return pa.RecordBatch.from_pydict(
-            {
-                "stream": pa.array([self.name] * len(rejects), pa.string()),
-                "position": pa.array([f"{segment.path}#{segment.first_row + r[0]}" for r in rejects], pa.string()),
-                "arrival_time": pa.array([r[1] for r in rejects], pa.int64()),
-                "reason": pa.array([r[2] for r in rejects], pa.string()),
-                "record": pa.array([r[3] for r in rejects], pa.string()),
-            }
-        )
-
 
 def columns_of(query: Query) -> dict[str, Columns]:
-    """The columns that each of the query's streams must have, by the stream's name."""
+    """Return the columns that each of the query's streams must have, by the stream's name."""
     kind = build(query)
     first, last = EARLIEST_MS, LATEST_MS
     if not isinstance(kind, Enrichment):
@@ -146,7 +158,7 @@ def columns_of(query: Query) -> dict[str, Columns]:
     for (name, stream), needed in zip(query.streams.items(), kind.inputs, strict=True):
         own = stream.source.own_columns
         arrival_time, id_ = stream.arrival_time or own.get("arrival_time"), stream.id or own.get("id")
-        assert id_ is not None  # other streams are refused without
+        assert id_ is not None  # other streams without an id are refused
         parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
         read = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
@@ -157,14 +169,17 @@ def columns_of(query: Query) -> dict[str, Columns]:
         inputs = () if projection is None else projection.inputs
         read = replace(read, nullable=needed.nullable, finite=needed.finite)
         read = replace(read, fields=frozenset(needed.derived), readers=needed.readers)
-        columns[name] = replace(read, timezone=stream.timezone, projection=projection, inputs=inputs)
+        if isinstance(stream.source, AnswersSource):
+            read = replace(read, carried={**read.carried, RETRACTED: RETRACTED})
+        read = replace(read, timezone=stream.timezone, projection=projection, inputs=inputs)
+        columns[name] = replace(read, lookups=query.lookups[name])
     return columns
 
 
 def column_types_of(columns: Columns, types: Types) -> ColumnTypes:
-    """The types of a stream's tuples.
+    """Return the types of a stream's tuples.
 
-    Key and id are int64 for integers of any width, and string for all else, also for no key and for a list of keys.
+    Key and id are int64 for integers of any width, and string otherwise, also without a key or with a list of keys.
     """
     names = {name: pa.int64() if is_integer(types[name]) else pa.string() for name in columns.key_parts.values()}
     is_list = isinstance(columns.key, tuple)
@@ -174,48 +189,50 @@ def column_types_of(columns: Columns, types: Types) -> ColumnTypes:
     return ColumnTypes(key, id_, carried, keys)
 
 
-TABLE = "table"
-"""The name under which the types of a dimension table's columns stand beside those of the streams."""
-
-
 def table_types(types: Types) -> ColumnTypes:
-    """The types of a dimension table's columns; the inverse of `named_types`."""
+    """Return the types of a table's columns; the inverse of `named_types`."""
     carried = {name: carried_type(type_name) for name, type_name in types.items() if name != "id"}
     return ColumnTypes(id=pa.int64() if is_integer(types["id"]) else pa.string(), carried=carried)
 
 
 def named_types(types: ColumnTypes) -> Types:
-    """The names of the types of a dimension table's columns, for the manifest of a checkpoint."""
+    """Name the types of a table's columns, for a checkpoint's manifest."""
     return {"id": str(types.id)} | {name: str(dtype) for name, dtype in types.carried.items()}
 
 
 def readers_of(query: Query, types: Mapping[str, Types], histories: Mapping[str, Location]) -> tuple[StreamReader, ...]:
-    """The readers of the query's streams.
+    """Build the readers of the query's streams.
 
     Parameters
     ----------
     types : dict
-        The types of the source's columns, by stream.
+        The types of the source's columns, by stream, and of lookups' tables, by the subject of their versions.
     histories : dict
-        The directory for history, by stream; taken where the source is no history itself.
+        The directory for history, by stream; used where the source is not itself a history.
     """
     readers = []
+    tables = {subject: table_types(types[subject]) for subject in query.tables if subject in types}
     for name, declared in columns_of(query).items():
-        columns = replace(declared, zones=_zones(declared, types[name]))
+        seen = types_seen(declared, types[name])
+        columns = with_lookup_types(declared, seen, tables)
+        columns = replace(columns, zones=_zones(declared, types[name]))
         source = query.streams[name].source
-        history = None if source.is_history(columns) else histories[name]
-        tuple_types = column_types_of(columns, with_derived(name, columns, types[name]))
+        # Looked-up values are stored in history, so a correction computes with the same values as the stream.
+        history = None if source.is_history(columns) and not columns.lookups else histories[name]
+        tuple_types = column_types_of(columns, with_derived(name, columns, seen))
         read = types[name]
         if columns.projection is not None:
-            columns = replace(columns, projection=bound(columns.projection, read)).pruned()
+            looked_up = {each: str(dtype) for lookup in columns.lookups for each, dtype in lookup.types}
+            columns = replace(columns, projection=bound(columns.projection, seen | looked_up)).pruned()
             names = set(columns.named().values())
             read = {column: dtype for column, dtype in read.items() if column in names}
         format_ = source.reader(columns)
-        readers.append(StreamReader(name, format_, columns, read, tuple_types, query.tick_ms, history))
+        records = StreamRecords.of(columns, types[name]) if columns.repeats_lookups else None
+        readers.append(StreamReader(name, format_, columns, read, tuple_types, query.tick_ms, history, records))
     return tuple(readers)
 
 
 def _zones(columns: Columns, types: Types) -> dict[str, bool]:
-    """Return whether the texts of each column of times state their zone, as far as the first record has shown it."""
+    """Return whether the texts of each time column state their zone, as far as the first record has shown it."""
     names = [name for name in (columns.event_time, columns.arrival_time) if name is not None]
     return {name: types[name] == WITH_ZONE for name in names if types.get(name) in (WITH_ZONE, WITHOUT_ZONE)}

@@ -1,6 +1,7 @@
 """The stateful side of a query: one task, one batch at a time, in process or in a group of a Spark job.
 
-The query's clock says which ticks are complete (`QueryClock`). The task steps its own rows of them, and keeps the rest.
+The query's clock determines the complete ticks (`QueryClock`). The task steps its own rows of these, and stores the
+rest.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tailrace.partition.routes import TaskSlot
 
 
 class SegmentRows(NamedTuple):
-    """The rows of a segment that go to one task, prepared by the kind; `side` is its stream's, `ordinal` its own."""
+    """The rows of a segment for one task, prepared by the kind; `side` is the stream's, `ordinal` the segment's."""
 
     ordinal: int
     side: int
@@ -38,7 +39,7 @@ class SegmentRows(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskState:
-    """The state of a task after a batch: the kind's state, and of each stream the rows of ticks not complete yet."""
+    """The state of a task after a batch: the kind's state, and each stream's rows of incomplete ticks."""
 
     batch: int
     state: Any
@@ -54,7 +55,7 @@ class TaskState:
 
 
 class TaskBatch(NamedTuple):
-    """Result of a batch at a task: its next state, its rows for the tables that get any, and the kind's step."""
+    """Result of a batch at a task: its next state, its rows by table, and the kind's step."""
 
     state: TaskState
     output: Batches
@@ -63,16 +64,16 @@ class TaskBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """One of the tasks that a query is spread over.
+    """One of the tasks of a query.
 
     Attributes
     ----------
     store : ChunkStore
-        Of the chunks of its state.
+        The store of the chunks of its state.
     tasks : int
         The number of all tasks.
     plans_from : int
-        The first batch whose partition plans count: those before it are of another number of tasks.
+        The first batch whose partition plans count; earlier plans are for another number of tasks.
     """
 
     kind: WindowedKind
@@ -82,13 +83,6 @@ class Task:
     tasks: int = 1
     deduplicates: bool = False
     plans_from: int = 0
-
-    def advance(
-        self, state: bytes | None, header: BatchHeader, clock: ClockBatch, rows: Sequence[SegmentRows]
-    ) -> tuple[bytes, Batches]:
-        """Advance a packed state (None: the initial one) by a batch; returns the next one, and rows for the tables."""
-        batch = self.step(self.restore(state), header, clock, rows)
-        return batch.state.pack(self.store), batch.output
 
     def step(self, before: TaskState, header: BatchHeader, clock: ClockBatch, rows: Sequence[SegmentRows]) -> TaskBatch:
         """Advance a state by a batch, whose rows may be in any order of segments."""
@@ -110,7 +104,7 @@ class Task:
         measured = output_tables.task_counts(
             self.kind.answers, [segment.rows for segment in rows], clock.accepted, step, frontier
         )
-        filtered = 0 if self.index else clock.filtered  # no task's: the first one counts those of the query
+        filtered = 0 if self.index else clock.filtered  # counted once: the first task reports the query's number
         measured |= {"repeats": repeated, "filtered": filtered, **clock.columns}
         output: Batches = {"metrics": output_tables.metrics(header, self.index, measured)}
         if step.answers.num_rows:
@@ -120,11 +114,14 @@ class Task:
         return TaskBatch(TaskState(header.batch, step.state, tuple(pending)), output, step)
 
     def _without(self, rows: pa.Table, repeats: Any) -> pa.Table:
-        """Return rows without repeats, combined."""
+        """Return combined rows without repeats."""
         return pa.Table.from_batches([combined(self.kind, single_batch(without(rows, repeats)))])
 
     def restore(self, state: bytes | None) -> TaskState:
-        """Restore a state from its bytes, and delete the chunks that it needs no more; None: the initial state."""
+        """Restore a state from its bytes, and delete the chunks that it no longer needs.
+
+        None stands for the initial state.
+        """
         if state is None:
             pending = []
             for side, each in enumerate(self.kind.inputs):
@@ -135,8 +132,8 @@ class Task:
         batches, values = wire.unpack(state)
         names = values["chunks"]
         named = dict.fromkeys(name for mine in names.values() for name in mine)
-        if names:  # it is a state with chunks; to list those that there are is a request in an object store
-            with suppress(OSError):  # the next batch deletes them; this one does not need that
+        if names:  # the state has chunks; listing them costs a request in an object store
+            with suppress(OSError):  # the next batch deletes them; this one does not depend on it
                 delete_unnamed(self.store, named, values["batch"])
         stored = self.store.read(named)
         chunks = {part: tuple(stored[name] for name in mine) for part, mine in names.items()}

@@ -1,8 +1,8 @@
-"""The files with the states of a stream's clock and tasks: of each after each of its two newest batches.
+"""The files with the states of a stream's clock and tasks, after each of the two newest batches.
 
-The state after a batch follows from the state before it and from the batch's entry in the journal alone. It is written
-before the tables get the batch; the state before it stays until the tables have the batch. So a batch that is run
-again finds what its first run found, whichever process runs it, and writes the same.
+The state after a batch depends only on the state before it and the batch's record in the journal. It is written before
+the tables get the batch; the state before it is kept until the tables have the batch. So a batch that is run again, by
+any process, starts from the same state as its first run, and writes the same.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location
 
 VERSION = 8
-"""The version of a state's bytes; to be raised when a later tailrace reads other ones."""
+"""The version of the format of states; increase it when a later tailrace reads another format."""
 
 _HEADER_BYTES = 8  # the version, and the checksum of the state
 
 StateOwner = int | Literal["clock"]
-"""Whose state it is: a task's, by its number, or the clock's."""
+"""The owner of a state: a task, by its number, or the clock."""
 
 CLOCK: Final = "clock"
 
@@ -41,7 +41,7 @@ class TaskStates:
         Raises
         ------
         LostChunk
-            When it is not there, damaged, or of another version.
+            When it is missing, damaged, or of another version.
         """
         if batch < 0:
             return None
@@ -58,27 +58,27 @@ class TaskStates:
         return state
 
     def write(self, owner: StateOwner, batch: int, state: bytes) -> None:
-        """Write the state after a batch, and delete the one that no batch needs any more."""
+        """Write the state after a batch, and delete the one that is no longer needed."""
         file = self._file(owner, batch)
         if isinstance(file, Path):
             file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, VERSION.to_bytes(4, "big") + _checksum(state) + state)
         if batch > 1:
-            with suppress(OSError):  # `sweep` deletes it at a later start; the batch needs no more
+            with suppress(OSError):  # `sweep` deletes it at a later start; the batch does not depend on it
                 self._file(owner, batch - 2).unlink(missing_ok=True)
 
     def newest(self) -> int:
-        """Return the number of the newest batch of which there is any state; -1 where there is none."""
+        """Return the number of the newest batch with any state; -1 where there is none."""
         return max((int(file.stem) for file in self._files()), default=-1)
 
     def missing(self, tasks: int, batch: int) -> Location | None:
-        """Return the first missing file of the states of clock and tasks after a batch; None if all are there."""
+        """Return the first missing file among the states of clock and tasks after a batch; None if none is missing."""
         owners: list[StateOwner] = [CLOCK, *range(tasks)] if batch >= 0 else []
         files = (self._file(owner, batch) for owner in owners)
         return next((file for file in files if not file.exists()), None)
 
     def sweep(self, committed: int) -> int:
-        """Delete what no batch needs after so many committed ones, and earlier drivers have left; returns how many."""
+        """Delete states not needed after `committed` batches, and earlier drivers' leftovers; return their number."""
         old = [file for file in self._files() if int(file.stem) < committed - 1]
         for file in old:
             file.unlink(missing_ok=True)

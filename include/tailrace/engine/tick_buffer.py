@@ -1,6 +1,6 @@
-"""Buffer of the statistics of all streams; it releases a tick when every stream has passed it: it is complete then.
+"""Buffer of the statistics of all streams. It releases a tick when it is complete: when every stream has passed it.
 
-A stream that is idle holds no tick back. What it brings later belongs at least to the tick that the others are in.
+An idle stream holds no tick back. Its later tuples belong at least to the current tick of the others.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class CompleteTicks:
     counts, sample : Table
         As in `disorder.tick_statistics`.
     ids : tuple of Table
-        Of each stream, as in `engine.repeats`.
+        The ids of each stream, as in `engine.repeats`.
     cuts : tuple of Cut
-        Where they end in each stream.
+        The end of the complete ticks in each stream.
     """
 
     ticks: Ticks
@@ -50,9 +50,9 @@ class TickBuffer:
     ----------
     tick_ms : int
     streams : tuple of StreamBuffer
-        By side, the place of the stream among the kind's inputs.
+        The buffers by side, the index of the stream among the kind's inputs.
     numbered : tuple of int
-        With tick 0, of each side the number of positions up to its last complete tuple.
+        With tick 0, each side's number of positions up to its last complete tuple.
     idle : frozenset of int
         The sides that are recorded as idle.
     """
@@ -64,7 +64,7 @@ class TickBuffer:
 
     @staticmethod
     def empty(tick_ms: int, id_types: Sequence[pa.DataType], sample: pa.Schema) -> TickBuffer:
-        """Return the buffer before anything came, of one stream for each type of ids; `sample` is the kind's schema."""
+        """Return the initial buffer, with one stream for each type of ids; `sample` is the kind's schema."""
         streams = tuple(StreamBuffer.empty(id_type, sample) for id_type in id_types)
         return TickBuffer(tick_ms, streams, (0,) * len(streams))
 
@@ -72,7 +72,8 @@ class TickBuffer:
     def newest_tick(self) -> int | None:
         """The newest tick that a tuple or a heartbeat has reached; None before any.
 
-        With tick 0, no tuple that came gets a greater number, whatever tuples of other streams will lie before it.
+        With tick 0, an upper bound of the numbers of all tuples so far, whatever tuples of other streams may precede
+        them.
         """
         numbers = [stream.newest[0] for stream in self.streams if stream.newest[1] > BEFORE_ALL]
         if not numbers:
@@ -87,18 +88,20 @@ class TickBuffer:
 
     @property
     def committed(self) -> int | None:
-        """The point of arrival time, in ms, up to which every tuple has been taken in; None before any."""
+        """The arrival time, in ms, up to which every tuple has been processed; None before any."""
         end, _ = self._least_newest()
         return None if end == BEFORE_ALL else end - max(self.tick_ms, 1)
 
     def append(self, segments: Sequence[tuple[int, Batches]]) -> tuple[TickBuffer, list[Newest]]:
-        """Append the segments of a batch, each with its side, in the order of the log; their streams are idle no more.
+        """Append the segments of a batch in the order of the log; their streams are no longer idle.
+
+        Each segment comes with its side.
 
         Returns
         -------
         buffer : TickBuffer
         before : list of (int, int)
-            Of each segment, the newest tick of its stream when it came, and the end of that tick in ms.
+            For each segment, the newest tick of its stream before it, and that tick's end in ms.
         """
         streams: list[StreamBuffer] = []
         before: dict[int, Newest] = {}
@@ -112,7 +115,7 @@ class TickBuffer:
 
     def silent(self, heartbeats: Mapping[int, int], idle: Iterable[int]) -> TickBuffer:
         """Record heartbeats (ms of arrival time that a stream has passed, by side), and the streams that are idle."""
-        buffer = self._with_idle_raised()  # by what came before the silence, in this batch or in earlier ones
+        buffer = self._with_idle_raised()  # by tuples that came before the silence, in this batch or earlier
         streams = list(buffer.streams)
         for side, arrival_ms in heartbeats.items():
             end = (arrival_ms // self.tick_ms + 1) * self.tick_ms if self.tick_ms else arrival_ms
@@ -120,7 +123,7 @@ class TickBuffer:
         return replace(buffer, streams=tuple(streams), idle=buffer.idle.union(idle))
 
     def complete_all(self, last_end: int) -> TickBuffer:
-        """Complete all its ticks: later rows belong to later ticks, and no stream is idle any more.
+        """Complete all ticks: later rows belong to later ticks, and no stream is idle any more.
 
         `last_end` is the end of the last tick that was complete before, in ms.
         """
@@ -151,30 +154,30 @@ class TickBuffer:
         return CompleteTicks(ticking.unite(ticks), counts, sample, ids, tuple(cuts)), pending._with_idle_raised()
 
     def _active(self) -> set[int]:
-        """The sides that are waited for: those that are not idle, and all where all are."""
+        """Return the sides that ticks wait for: the sides that are not idle, or all sides where all are idle."""
         sides = set(range(len(self.streams)))
         return sides - self.idle or sides
 
     def _least_newest(self) -> tuple[int, int]:
-        """The end of the newest tick, and the side, of the stream that is waited for the longest."""
+        """Return the end of the newest tick, and the side, of the stream that is furthest behind."""
         return min((self.streams[side].newest[1], side) for side in self._active())
 
     def _complete(self, side: int) -> int:
-        """The number of complete ticks of a stream."""
+        """Return the number of complete ticks of a stream."""
         ticks, counts = self.streams[side].ticks, [len(self.streams[side].ticks)]
         for other in self._active():
             tick, end = self.streams[other].newest
             if other == side:
                 counts.append(int(np.searchsorted(ticks.tick, tick)))
-            else:  # with tick 0, of tuples with the same arrival time that of the first stream comes first
+            else:  # with tick 0, of tuples with the same arrival time the first stream's comes first
                 comes_first = self.tick_ms == 0 and side < other
                 counts.append(int(np.searchsorted(ticks.end, end, side="right" if comes_first else "left")))
         return min(counts)
 
     def _number(self, complete: Sequence[StreamBuffer]) -> tuple[list[StreamBuffer], tuple[int, ...]]:
-        """Number tuples that are ticks of their own by arrival time, side and position (tick 0).
+        """Number tuples that are their own ticks (tick 0) by arrival time, side and position.
 
-        A tuple's number is its position and the number of positions of other streams that lie before it.
+        A tuple's number is its position plus the number of positions of other streams before it.
         """
         position, end = (np.concatenate([getattr(each.ticks, name) for each in complete]) for name in ("tick", "end"))
         side = np.repeat(np.arange(len(complete)), [len(each.ticks) for each in complete])

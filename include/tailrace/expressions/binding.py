@@ -1,4 +1,4 @@
-"""Binds the tree of an expression to columns with types: it becomes steps of a plan."""
+"""Binds an expression's tree to typed columns: it becomes steps of a plan."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 
 
 def bind_tree(text: str, tree: exp.Expr, plan: Plan, qualifiers: Sequence[str] = ()) -> Term:
-    """Add an expression's steps to a plan, and return its value; its columns begin with one of the qualifiers.
+    """Add an expression's steps to a plan, and return its value. With qualifiers, each column begins with one of them.
 
     Raises
     ------
     ExpressionError
-        At a column that is not there, or an argument of a wrong type.
+        At an unknown column, or an argument of a wrong type.
     """
     return _Binder(text, plan, qualifiers).term(tree)
 
@@ -49,7 +49,7 @@ class _Binder:
         self.text, self.plan, self.qualifiers = text, plan, qualifiers
 
     def term(self, node: exp.Expr) -> Term:
-        """Return the value of a node, bound."""
+        """Return the value of a bound node."""
         try:
             return self._by_type(node)
         except TypeFault as fault:

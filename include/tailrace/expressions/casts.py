@@ -1,4 +1,7 @@
-"""Casts between types, as Spark's in ANSI mode: what the target type has not is a fault of the record, or null."""
+"""Casts between types as in Spark's ANSI mode.
+
+A value that the target type can't hold is a fault of the record, or null.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,14 @@ _EXACT_DIGITS = 15
 
 
 def cast(plan: Plan, term: Term, target: pa.DataType, is_try: bool = False) -> Term:
-    """Return a term in another type; with `is_try` null, and no fault, where the type has no such value.
+    """Return a term in another type.
+
+    If the type can't hold the value, the record has a fault; with `is_try` the result is null.
 
     Raises
     ------
     TypeFault
-        Where there is no such cast, or none that is exactly Spark's.
+        Where the cast does not exist, or can't be made exactly as in Spark.
     """
     if term.dtype == target:
         return term
@@ -56,7 +61,7 @@ def cast(plan: Plan, term: Term, target: pa.DataType, is_try: bool = False) -> T
 def widened(plan: Plan, terms: Sequence[Term], shrinks: bool = False) -> list[Term]:
     """Return terms in their common type.
 
-    `shrinks`: an integer literal beside decimals has no more digits than it needs.
+    `shrinks`: give an integer literal beside decimals no more digits than it needs.
     """
     if shrinks and any(is_decimal(term.dtype) for term in terms) and not any(is_real(term.dtype) for term in terms):
         terms = [cast(plan, t, literal_decimal(t)) if t.is_literal and is_integer(t.dtype) else t for t in terms]
@@ -102,7 +107,7 @@ def _converted(plan: Plan, term: Term, target: pa.DataType) -> Term | None:  # n
 
 
 def _number(plan: Plan, term: Term, target: pa.DataType) -> Term | None:  # noqa: PLR0911
-    """Convert a number to another type of numbers."""
+    """Convert a number to another numeric type."""
     source, name = term.dtype, spark_name(target)
     if target == FLOAT:
         return plan.step(term.sql, FLOAT, term) if is_integer(source) else None
@@ -132,8 +137,8 @@ def _holds_all(target: pa.DataType, source: pa.DataType) -> bool:
 
 
 def _decimal_to_double(plan: Plan, term: Term) -> Term:
-    """Convert by the text where the quotient of two doubles could be off by rounding twice."""
-    if term.dtype.precision <= _EXACT_DIGITS:  # both are doubles without rounding
+    """Convert by way of text where dividing two doubles could be wrong by rounding twice."""
+    if term.dtype.precision <= _EXACT_DIGITS:  # both doubles are exact
         return plan.step(term.sql, DOUBLE, term)
     return plan.step(f"CAST(CAST({term.sql} AS VARCHAR) AS DOUBLE)", DOUBLE, term)
 
@@ -166,7 +171,7 @@ def _real_to_decimal(plan: Plan, term: Term, target: pa.DataType) -> Term:
 
 def _to_text(plan: Plan, term: Term) -> Term | None:
     source = term.dtype
-    if is_decimal(source) and source.precision == source.scale:  # DuckDB writes .5, and Spark 0.5
+    if is_decimal(source) and source.precision == source.scale:  # DuckDB writes .5 where Spark writes 0.5
         if source.precision == MOST_DIGITS:
             return None
         term = plan.step(term.sql, decimal(source.precision + 1, source.scale), term)

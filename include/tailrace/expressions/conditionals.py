@@ -1,4 +1,4 @@
-"""Functions that choose among values: a value that is not chosen can't fail."""
+"""Functions that choose among values; a value that is not chosen can't fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailrace.expressions.types import BOOLEAN, DOUBLE
 
 
 def choose(plan: Plan, conditions: Sequence[Term], values: Sequence[Term], default: Term | None = None) -> Term:
-    """Return the value of the first condition that is true, else the default, else null: `case when`."""
+    """Return the value of the first true condition, else the default, else null: `case when`."""
     conditions = [take(plan, condition, BOOLEAN) for condition in conditions]
     *chosen, last = widened(plan, [*values, default or null()])
     faults: list[Fault] = []
@@ -65,7 +65,7 @@ def _extreme(name: str) -> None:
     @function(f"{name}(any, any, …)", f"the {name} of them; nulls are left out")
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
         values = widened(plan, terms)
-        comparison(plan, "<", values[:2])  # refuses what has no order
+        comparison(plan, "<", values[:2])  # refuses types without an order
         return plan.step(f"{name}({', '.join(value.sql for value in values)})", values[0].dtype, *values)
 
 

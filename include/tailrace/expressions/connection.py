@@ -1,4 +1,7 @@
-"""DuckDB in this process: connections that reach no file, no network and no setting, each of one thread at a time."""
+"""DuckDB in this process: connections without access to files, network and settings.
+
+Only one thread at a time may use a connection.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from tailrace.expressions.plan import PythonFunction
@@ -26,7 +30,7 @@ _CONFIGURATION: dict[str, Any] = {
 
 @dataclass
 class _Opened:
-    """A connection, the process that opened it, and the names of the functions of Python that it knows."""
+    """A connection, the process that opened it, and the names of the Python functions registered with it."""
 
     connection: duckdb.DuckDBPyConnection
     process: int
@@ -34,14 +38,14 @@ class _Opened:
 
 
 _idle: list[_Opened] = []
-"""Connections that nobody uses now. To open one costs 20 ms, and threads come and go with each batch."""
+"""Idle connections. Opening one costs 20 ms, and threads come and go with each batch."""
 
 
 @contextmanager
 def connection(functions: Mapping[str, PythonFunction] = MappingProxyType({})) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Lend a connection to this thread, with functions of Python by their names: a name stands for one function ever.
+    """Lend a connection to this thread, with Python functions by name. A name must always mean the same function.
 
-    A process that was forked opens its own.
+    A forked process opens its own connections.
     """
     lent = _take()
     try:
@@ -62,7 +66,7 @@ def connection(functions: Mapping[str, PythonFunction] = MappingProxyType({})) -
 
 
 def _take() -> _Opened:
-    """Take a connection that is idle, or open one."""
+    """Take an idle connection, or open one."""
     while True:
         try:
             lent = _idle.pop()
@@ -73,3 +77,8 @@ def _take() -> _Opened:
     opened = duckdb.connect(":memory:", config=_CONFIGURATION)
     opened.execute("SET lock_configuration = true")
     return _Opened(opened, os.getpid())
+
+
+def relation_of(rows: pa.Table) -> duckdb.DuckDBPyRelation:
+    """Return rows as a relation of DuckDB's default connection, the user's own, without these bounds."""
+    return duckdb.from_arrow(rows)

@@ -1,6 +1,7 @@
-"""Arithmetic with decimals in the types of Spark's results: exact, and rounded half up where a type has fewer places.
+"""Arithmetic with decimals, with Spark's result types: exact, and rounded half up where a type has fewer places.
 
-A decimal's digits as an integer are its units: 1.25 has 125. Units are at most 38 digits, which DuckDB's HUGEINT holds.
+The units of a decimal are its digits as an integer: 125 for 1.25. They have at most 38 digits, which DuckDB's HUGEINT
+holds.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ ZERO = "division by zero"
 _LEAST_SCALE = 6
 _HALF = 19
 _LIMB = f"CAST('1{'0' * _HALF}' AS HUGEINT)"
-"""10^19: units are two limbs to this base, and products of limbs are less than 10^38."""
+"""10^19. Units are two limbs to this base, and products of limbs are less than 10^38."""
 
 
 def arithmetic(plan: Plan, sign: str, one: Term, other: Term) -> Term:
-    """Return the sum, difference, product, quotient or remainder of two numbers, a decimal or an integer each.
+    """Return the sum, difference, product, quotient or remainder of two numbers, each a decimal or an integer.
 
     Raises
     ------
@@ -36,14 +37,14 @@ def arithmetic(plan: Plan, sign: str, one: Term, other: Term) -> Term:
 
 
 def result_type(precision: int, scale: int) -> pa.DataType:
-    """Return Spark's type for a result of so many digits; beyond 38 it has fewer places, of which six at most stay."""
+    """Return Spark's type for a result of `precision` digits; beyond 38 digits it drops places, down to six."""
     if precision <= MOST_DIGITS:
         return decimal(precision, scale)
     return decimal(MOST_DIGITS, max(MOST_DIGITS - (precision - scale), min(scale, _LEAST_SCALE)))
 
 
 def _digits(term: Term) -> tuple[int, int]:
-    """Return the digits before the point and the places after it."""
+    """Return the numbers of digits before the point and after it."""
     return term.dtype.precision - term.dtype.scale, term.dtype.scale
 
 
@@ -94,7 +95,7 @@ def _product(plan: Plan, one: Term, other: Term) -> Term:
         [_step(plan, f"abs({_huge(unit)}) {part} {_LIMB}", unit) for part in ("//", "%")] for unit in units
     )
     low = _step(plan, f"{_huge(l1)} * {_huge(l2)}", l1, l2)
-    # Each product of limbs is less than 10^38, and is added by its own limbs.
+    # Each product of limbs is less than 10^38, and its limbs are added one by one.
     cross = [_step(plan, f"{_huge(a)} * {_huge(b)}", a, b) for a, b in ((h1, l2), (l1, h2))]
     high = _step(plan, f"{_huge(h1)} * {_huge(h2)}", h1, h2)
     second = _step(
@@ -102,7 +103,8 @@ def _product(plan: Plan, one: Term, other: Term) -> Term:
     )
     above = [*(f"{_huge(each)} // {_LIMB}" for each in cross), f"{_huge(second)} // {_LIMB}"]
     if less <= _HALF:
-        # Units are at most 10^38 after the division, so that what stands above two limbs is zero, or too much.
+        # After the division, units are at most 10^38. So everything above two limbs is zero, or the result is too
+        # large.
         top = f"({_huge(high)} + {' + '.join(above)}) * {_LIMB} + {_huge(second)} % {_LIMB}"
         rest, places = f"({_huge(low)} % {_LIMB})", less
     else:
@@ -133,7 +135,7 @@ def _remainder(plan: Plan, one: Term, other: Term) -> Term:
 
 
 def _quotient(plan: Plan, one: Term, other: Term) -> Term:
-    """Divide the units, in two steps where the first one's are too long with the places of the result."""
+    """Divide the units; in two steps where a single dividend would be too long."""
     (p1, s1), (p2, s2) = ((term.dtype.precision, term.dtype.scale) for term in (one, other))
     scale = max(_LEAST_SCALE, s1 + p2 + 1)
     dtype = result_type(p1 - s1 + s2 + scale, scale)
@@ -156,7 +158,7 @@ def _quotient(plan: Plan, one: Term, other: Term) -> Term:
 
 
 def _bounded(plan: Plan, sql: str, dtype: pa.DataType, *terms: Term) -> Term:
-    """Add a step of units, which a record has not where they are more than 38 digits."""
+    """Add a step of units, which is null for a record where they exceed 38 digits."""
     return plan.fallible(sql, decimal(38, 0), f"{spark_name(dtype)} overflow", *terms)
 
 
@@ -189,7 +191,7 @@ def _units(plan: Plan, term: Term) -> Term:
 
 
 def _from_units(plan: Plan, units: Term, dtype: pa.DataType) -> Term:
-    """Return the decimal that has an integer's digits."""
+    """Return the decimal with an integer's digits."""
     if not dtype.scale:
         return plan.step(units.sql, dtype, units)
     unit = f"CAST('0.{'1'.zfill(dtype.scale)}' AS DECIMAL({dtype.scale},{dtype.scale}))"

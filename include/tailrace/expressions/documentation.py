@@ -1,4 +1,4 @@
-"""The table of the functions, for the documentation."""
+"""The table of all functions, for the documentation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tailrace.expressions.registry import FUNCTIONS
 
 
 def function_table() -> str:
-    """Return the functions as a table in Markdown: each with its arguments, its meaning and its other names."""
+    """Return a Markdown table of the functions: arguments, meaning and other names."""
     names: dict[str, list[str]] = {}
     for name, function in FUNCTIONS.items():
         names.setdefault(function.signature, []).append(name)

@@ -1,4 +1,4 @@
-"""The error of an expression that is refused."""
+"""The error of a refused expression."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 AGGREGATE = "an aggregate of the query: aggregate: {function: …}"
-"""The remedy for an aggregate in an expression over a record."""
+"""The remedy for an aggregate function in an expression over a record."""
 
 
 class Position(NamedTuple):
-    """A place in the text of an expression: line and column, both from 1."""
+    """A position in the text of an expression: line and column, both from 1."""
 
     line: int = 1
     column: int = 1
@@ -20,7 +20,7 @@ class Position(NamedTuple):
 
 
 class ExpressionError(ValueError):
-    """Raised for an expression that is refused: where in its text, what is wrong, and what would be right."""
+    """Raised for a refused expression: the position in its text, the fault, and the remedy."""
 
     def __init__(self, position: Position, fault: str, remedy: str) -> None:
         self.position, self.fault, self.remedy = position, fault, remedy
@@ -28,5 +28,5 @@ class ExpressionError(ValueError):
 
 
 def unsaid(name: str, qualifiers: Sequence[str]) -> str:
-    """Return what is wrong with a column that is named without one of the qualifiers."""
+    """Return the fault of a column that is named without one of the qualifiers."""
     return f"{name} is not said to be of {' or '.join(qualifiers)}"

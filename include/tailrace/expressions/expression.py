@@ -1,4 +1,4 @@
-"""An expression as it is written, and as it is bound to the types of a source's columns.
+"""An expression as written, and as bound to the types of a source's columns.
 
 The grammar is loaded with the first expression: most queries have none, and Airflow loads queries again and again.
 """
@@ -13,16 +13,17 @@ import pyarrow as pa
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.plan import Plan, Term
 from tailrace.expressions.types import NULL, spark_name
+from tailrace.ground.extras import missing_from, remedy_of
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A scalar expression of Spark SQL that was parsed; a frozen value.
+    """A parsed scalar expression of Spark SQL; a frozen value.
 
     Attributes
     ----------
     qualifiers : tuple of str
-        The names with one of which its columns begin, as left in left.taxi; none of an expression over one record.
+        The names with which its columns begin, such as left in left.taxi; empty for an expression over one record.
     """
 
     text: str
@@ -30,17 +31,17 @@ class Expression:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it reads, in the order of its text; of a nested field the column that holds it."""
+        """The columns that it reads, in the order of its text; for a nested field, the column that contains it."""
         from sqlglot import exp
 
         from tailrace.expressions.parse import parse_tree
         from tailrace.expressions.qualified import path_of
 
-        found = [path_of(node, self.qualifiers)[0] for node in parse_tree(self.text).find_all(exp.Column, bfs=False)]
-        return tuple(dict.fromkeys(found))
+        names = [path_of(node, self.qualifiers)[0] for node in parse_tree(self.text).find_all(exp.Column, bfs=False)]
+        return tuple(dict.fromkeys(names))
 
     def position_of(self, column: str) -> Position:
-        """Return where it first reads a column, in its text."""
+        """Return the position in its text at which it first reads a column."""
         from sqlglot import exp
 
         from tailrace.expressions.parse import parse_tree, position_of
@@ -96,7 +97,9 @@ def parse(text: str, qualifiers: tuple[str, ...] = ()) -> Expression:
     ------
     ExpressionError
         At anything that is not on the list of nodes and functions; with qualifiers, at a column without one.
+        Where the libraries of expressions are not installed.
     """
+    require_libraries()
     from tailrace.expressions.parse import parse_tree
 
     parse_tree(text)
@@ -105,3 +108,14 @@ def parse(text: str, qualifiers: tuple[str, ...] = ()) -> Expression:
 
         check_qualifiers(text, qualifiers)
     return Expression(text, qualifiers)
+
+
+def require_libraries() -> None:
+    """Refuse expressions and SQL where a library that parses or evaluates them is not installed.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    if (fault := missing_from("sql")) is not None:
+        raise ExpressionError(Position(), fault, remedy_of("sql"))

@@ -1,4 +1,4 @@
-"""All functions: importing it registers them."""
+"""All functions; importing this module registers them."""
 
 from tailrace.expressions import conditionals, nested, numbers, operators, texts, times
 

@@ -1,6 +1,6 @@
-"""Translates regular expressions of Java, which are Spark's, to RE2's, which are DuckDB's.
+"""Translates Java's regular expressions, which Spark uses, to RE2's, which DuckDB uses.
 
-What the two take differently is rewritten, as the end of a line before `$`, or refused.
+Where the two differ, a pattern is rewritten, such as the end of a line before `$`, or refused.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Pattern:
 def translate(pattern: str, has_end: bool = True) -> Pattern:
     """Translate a pattern of Java.
 
-    `has_end` allows `$`, which can take a line's end along.
+    `has_end` allows `$`, which can also match a line's end.
 
     Raises
     ------
     TypeFault
-        At what RE2 has not, or takes otherwise.
+        At a construct that RE2 lacks or interprets differently.
     """
     reader = _Reader(pattern, has_end)
     text, is_empty = reader.alternatives()
@@ -77,7 +77,7 @@ class _Reader:
         return text, is_empty
 
     def piece(self) -> tuple[str, bool, bool]:  # noqa: PLR0911  a character, a return
-        """Read one element: its text, whether it can match nothing, and whether it can be repeated."""
+        """Read one element; return its text, whether it can match nothing, and whether it can be repeated."""
         char = self.peek()
         self.at += 1
         if char == "(":

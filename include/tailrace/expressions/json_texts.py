@@ -44,20 +44,20 @@ def parse_path(text: str) -> Path:
 
 
 def value_at(text: str, path: Path) -> str | None:
-    """Return the value at a path as text; None where there is none, or the text is no JSON."""
+    """Return the value at a path as text; None where there is none, or the text is not JSON."""
     try:
         start, end = _skip(text, 0), len(text)
         _, end = _DECODER.raw_decode(text, start)
         for step in path:
-            found = None
+            member = None
             parts = _members(text, start) if isinstance(step, str) else enumerate(_elements(text, start))
             for name, span in parts:
                 if name == step:
-                    found = span
+                    member = span
                     break
-            if found is None:
+            if member is None:
                 return None
-            start, end = found
+            start, end = member
         value = _DECODER.raw_decode(text, start)[0]
         return "null" if value is None and not path else _written(value, text[start:end])
     except (ValueError, RecursionError):
@@ -65,7 +65,7 @@ def value_at(text: str, path: Path) -> str | None:
 
 
 def _written(value: Any, raw: str) -> str | None:
-    """Return a value as Spark writes it: a text without quotes, a double as Java does, and the rest without blanks."""
+    """Return a value as Spark writes it: a text without quotes, a double as in Java, others without blanks."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -92,7 +92,7 @@ def _java_double(value: float) -> str:
 
 
 def _valid(text: str) -> str:
-    """Replace halves of surrogate pairs, which no UTF-8 has."""
+    """Replace lone surrogates, which UTF-8 can't encode."""
     return text.encode(errors="replace").decode()
 
 
@@ -103,13 +103,13 @@ def _skip(text: str, at: int) -> int:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the names of an object's members, and where their values stand; nothing of another value."""
+    """Yield the names of an object's members and the positions of their values; nothing for other values."""
     if text[at : at + 1] != "{":
         return
     at = _skip(text, at + 1)
     while text[at : at + 1] != "}":
         name, at = _DECODER.raw_decode(text, at)
-        start = _skip(text, _skip(text, at) + 1)  # behind the colon, which is there: the text was parsed
+        start = _skip(text, _skip(text, at) + 1)  # after the colon, which exists because the text was parsed
         _, end = _DECODER.raw_decode(text, start)
         yield name, (start, end)
         at = _skip(text, end)
@@ -118,7 +118,7 @@ def _members(text: str, at: int) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _elements(text: str, at: int) -> Iterator[tuple[int, int]]:
-    """Yield where the elements of an array stand; nothing of another value."""
+    """Yield the positions of an array's elements; nothing for other values."""
     if text[at : at + 1] != "[":
         return
     at = _skip(text, at + 1)
@@ -131,7 +131,7 @@ def _elements(text: str, at: int) -> Iterator[tuple[int, int]]:
 
 
 def require_readable(dtype: pa.DataType) -> None:
-    """Refuse a type that values of JSON are not read in.
+    """Refuse a type that JSON values can't be read as.
 
     Raises
     ------
@@ -147,11 +147,17 @@ def require_readable(dtype: pa.DataType) -> None:
 
 
 class _Mismatch(Exception):
-    """Raised where a value is not of its type: the field that holds it is null, and so is an array around it."""
+    """Raised if a value does not match its type.
+
+    The field that contains the value is null, and so is an array around it.
+    """
 
 
 def read_by_schema(text: str | None, dtype: pa.DataType) -> Any:
-    """Return the value of a text by a schema; what does not fit it is null, and so is each field of no JSON."""
+    """Return the value of a text by a schema.
+
+    A value that does not fit is null; so are all fields of invalid JSON.
+    """
     if text is None or not text.strip():
         return None
     nothing = {field.name: None for field in dtype}
@@ -164,7 +170,7 @@ def read_by_schema(text: str | None, dtype: pa.DataType) -> Any:
 
 
 def _value(text: str, start: int, end: int, dtype: pa.DataType) -> Any:
-    """Return the value between two places in a text, in a type; None of null."""
+    """Return the value between two positions of a text in a type; None for null."""
     value = _DECODER.raw_decode(text, start)[0]
     if value is None:
         return None
@@ -215,7 +221,7 @@ def _as_double(value: float) -> float:
 
 
 def path_reader(path: Path) -> Callable[[pa.ChunkedArray], pa.Array]:
-    """Return the function of columns that `value_at` is of texts."""
+    """Return a function that applies `value_at` to columns."""
 
     def read(texts: pa.ChunkedArray) -> pa.Array:
         return pa.array([None if text is None else value_at(text, path) for text in texts.to_pylist()], pa.string())
@@ -224,7 +230,7 @@ def path_reader(path: Path) -> Callable[[pa.ChunkedArray], pa.Array]:
 
 
 def schema_reader(dtype: pa.DataType) -> Callable[[pa.ChunkedArray], pa.Array]:
-    """Return the function of columns that `read_by_schema` is of texts."""
+    """Return a function that applies `read_by_schema` to columns."""
 
     def read(texts: pa.ChunkedArray) -> pa.Array:
         return pa.array([read_by_schema(text, dtype) for text in texts.to_pylist()], dtype)

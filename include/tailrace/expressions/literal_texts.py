@@ -1,4 +1,4 @@
-"""The texts in an expression: which ways to write one are read as Spark reads them."""
+"""Text literals in an expression: accepts only forms that Spark reads the same way."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_texts(text: str) -> None:
 
 
 def _end(text: str, start: int, is_raw: bool) -> int:
-    """Return where a literal that starts with a quote ends."""
+    """Return the position at which a literal that starts with a quote ends."""
     at = start + 1
     while at < len(text) and text[at] != text[start]:
         if text[at] == "\\" and not is_raw:

@@ -1,4 +1,4 @@
-"""Literals, and the type that terms have in common: Spark's implicit casts in ANSI mode, where they are exact."""
+"""Literals, and the common type of terms: Spark's implicit casts in ANSI mode, where they are exact."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tailrace.expressions.types import (
 
 
 class TypeFault(Exception):
-    """Raised where the types of terms don't go together: what is wrong, and what would be right."""
+    """Raised where the types of terms don't go together: the fault, and the remedy."""
 
     def __init__(self, fault: str, remedy: str) -> None:
         self.fault, self.remedy = fault, remedy
@@ -62,7 +62,7 @@ def integer(value: int, dtype: pa.DataType = INT) -> Term:
 
 
 def number(written: str) -> Term:
-    """Return a number as Spark reads it: int, bigint or decimal by its size; double where it has an exponent."""
+    """Return a number as Spark reads it: int, bigint or decimal by its size, double with an exponent."""
     if "e" in written.lower():
         value = float(written)
         if value in (float("inf"), float("-inf")):
@@ -116,7 +116,7 @@ def _wider_decimal(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def exact_decimal(precision: int, scale: int) -> pa.DataType:
-    """Return a decimal type of a result; refuse one of more digits than there are, which Spark would round."""
+    """Return a decimal type of a result; refuse more digits than 38, which Spark would round."""
     if precision > MOST_DIGITS:
         fault = f"its result has {precision} digits, and a decimal {MOST_DIGITS}: Spark would round it"
         raise TypeFault(fault, "casts to decimals of fewer digits, or to double")
@@ -124,7 +124,7 @@ def exact_decimal(precision: int, scale: int) -> pa.DataType:
 
 
 def literal_decimal(term: Term) -> pa.DataType:
-    """Return the decimal type of a number beside a decimal: of an integer literal no more digits than it has."""
+    """Return the decimal type of a number beside a decimal; an integer literal gets no more digits than it has."""
     if term.is_literal and is_integer(term.dtype) and term.value is not None:
         return decimal(max(len(str(abs(term.value))), 1), 0)
     return as_decimal(term.dtype)

@@ -1,4 +1,4 @@
-"""Fields, elements and JSON: the parts of nested values."""
+"""Access to fields, elements and JSON: the parts of nested values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def field_of(plan: Plan, term: Term, name: str) -> Term:
 
 
 def element_of(plan: Plan, term: Term, key: Term) -> Term:
-    """Return an element of an array by its index from 0, or a map's value by its key; null where the map has none."""
+    """Return an array's element by its index from 0, or a map's value by its key; null where the map lacks the key."""
     if pa.types.is_map(term.dtype):
         key = take(plan, key, term.dtype.key_type)
         comparison(plan, "=", [key, key])

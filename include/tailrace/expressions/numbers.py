@@ -1,4 +1,4 @@
-"""Functions of numbers."""
+"""Numeric functions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _round(plan: Plan, terms: Sequence[Term]) -> Term:
         raise TypeFault("round of a float", "cast(… as double), or as a decimal")
     if digits > _MOST_PLACES:
         raise TypeFault(f"{digits} decimal places of a double", f"0 to {_MOST_PLACES}")
-    # Spark rounds the shortest digits that give the double back.
+    # Spark rounds the shortest digits that represent the double.
     text = plain(plan, plan.step(f"CASE WHEN isfinite({term.sql}) THEN CAST({term.sql} AS VARCHAR) END", TEXT, term))
     rounded = f"CAST(CAST(CAST({text.sql} AS DECIMAL(38,{digits})) AS VARCHAR) AS DOUBLE)"
     has_fraction = f"isfinite({term.sql}) AND abs({term.sql}) < 4503599627370496.0::DOUBLE"

@@ -1,4 +1,4 @@
-"""Spark SQL's operators: arithmetic with its result types, comparisons, and logic that stops where it is decided."""
+"""Spark SQL's operators: arithmetic with its result types, comparisons, and logic that stops once it is decided."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tailrace.expressions.types import (
 def arithmetic(plan: Plan, sign: str, terms: Sequence[Term], is_try: bool = False) -> Term:
     """Return the sum, difference, product, quotient or remainder of two numbers.
 
-    `is_try`: a record for which this operation fails has null, and no fault by it.
+    `is_try`: where the operation fails, the record has null and no fault.
     """
     one, other = _numbers(plan, sign, terms)
     value = (
@@ -41,7 +41,7 @@ def arithmetic(plan: Plan, sign: str, terms: Sequence[Term], is_try: bool = Fals
 
 
 def _numbers(plan: Plan, sign: str, terms: Sequence[Term]) -> list[Term]:
-    """Return the operands; an untyped null is of the other one's type."""
+    """Return the operands; an untyped null gets the type of the other one."""
     types = [term.dtype for term in terms if term.dtype != NULL]
     terms = [cast(plan, term, types[0]) if types and term.dtype == NULL else term for term in terms]
     for term in terms:
@@ -58,7 +58,7 @@ def _are_decimals(one: Term, other: Term) -> bool:
 
 
 def _binary(plan: Plan, sign: str, one: Term, other: Term) -> Term:
-    """Compute with integers or doubles; a quotient is a double always."""
+    """Compute with integers or doubles; a quotient is always a double."""
     one, other = [to_double(plan, term) for term in (one, other)] if sign == "/" else widened(plan, (one, other))
     dtype = one.dtype
     sql = f"{one.sql} {sign} {other.sql}"
@@ -81,7 +81,7 @@ def negative(plan: Plan, term: Term) -> Term:
 
 
 def integer_quotient(plan: Plan, terms: Sequence[Term]) -> Term:
-    """Return the quotient of two integers without its fraction: a bigint."""
+    """Return the quotient of two integers without its fraction, as a bigint."""
     one, other = (take(plan, term, BIGINT) for term in terms)
     value = plan.checked(
         f"TRY({one.sql} // {other.sql})", BIGINT, f"{other.sql} = 0 AND {one.sql} IS NOT NULL", ZERO, one, other
@@ -91,7 +91,7 @@ def integer_quotient(plan: Plan, terms: Sequence[Term]) -> Term:
 
 
 def comparison(plan: Plan, sign: str, terms: Sequence[Term]) -> Term:
-    """Compare two terms; NaN equals NaN, and is above all other doubles. `<=>` is false or true for nulls too."""
+    """Compare two terms; NaN equals NaN and exceeds all other doubles. `<=>` gives a boolean for nulls, too."""
     one, other = widened(plan, terms, shrinks=True)
     _require_order(one.dtype, only_equal=sign in ("=", "<>", "<=>"))
     operator = {"<=>": "IS NOT DISTINCT FROM"}.get(sign, sign)
@@ -109,7 +109,7 @@ def is_null(plan: Plan, term: Term, is_not: bool = False) -> Term:
 
 
 def is_value(plan: Plan, term: Term, value: bool, is_not: bool) -> Term:
-    """Return whether a boolean is true, or false, or else; never null."""
+    """Return whether a boolean equals the given one (true, false or null); never null."""
     term = take(plan, term, BOOLEAN)
     return plan.step(f"{term.sql} IS {'NOT ' if is_not else ''}{str(value).upper()}", BOOLEAN, term)
 

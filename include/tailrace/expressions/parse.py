@@ -1,4 +1,4 @@
-"""Parses an expression, and refuses what is not on the list: of nodes, of functions, of ways to write texts."""
+"""Parses an expression, and refuses nodes, functions and text literals that are not on the lists."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _OUTSIDE = "input_file_name current_user user session_user current_catalog curre
 _WITHOUT_PARENTHESES = {
     word for word in (*_CLOCKS.split(), *_OUTSIDE.split()) if word.startswith(("current_", "local"))
 }
-"""Words that are calls where they stand alone. `user` is none of them here, as streams have columns of that name."""
+"""Words that are function calls without parentheses. `user` is not among them, as streams have columns of that name."""
 
 _FORBIDDEN = {
     **dict.fromkeys(_AGGREGATES.split(), ("an aggregate", AGGREGATE)),
@@ -72,7 +72,7 @@ _BY_GRAMMAR = f"{_SCALAR}, by Spark SQL's grammar"
 
 
 class _Parser(SparkParser):
-    """Spark's grammar, in which each function keeps the name by which it is called."""
+    """Spark's grammar, in which each function keeps the name by which it was called."""
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
@@ -92,7 +92,7 @@ class _Dialect(Spark):
 
 @lru_cache(maxsize=1024)
 def parse_tree(text: str) -> exp.Expr:
-    """Parse an expression, and return its tree.
+    """Parse an expression and return its tree.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def parse_tree(text: str) -> exp.Expr:
         )
         token = first.get("highlight") or ""
         fault = f"at {token!r} it is no expression" if token else "it is no expression"
-        near = get_close_matches(token, NAMES, 1)  # a type of a cast is no keyword to the grammar
+        near = get_close_matches(token, NAMES, 1)  # the grammar does not know a type of a cast as a keyword
         raise ExpressionError(position, fault, near[0] if near else _BY_GRAMMAR) from None
     except (SqlglotError, RecursionError) as error:
         reason = str(error).splitlines()[0] if isinstance(error, SqlglotError) else "it is nested too deep"
@@ -124,7 +124,7 @@ def parse_tree(text: str) -> exp.Expr:
 
 
 def position_of(text: str, node: exp.Expr) -> Position:
-    """Return where a node begins in the text, by the first name in it."""
+    """Return the position at which a node begins in the text, by the first name in it."""
     starts = [each.meta["start"] for each in node.walk() if "start" in each.meta]
     above = node.parent
     while not starts and above is not None:
@@ -161,11 +161,11 @@ _PARTS: dict[type[exp.Expr], set[str]] = {
     exp.Trim: {"position"},
 }
 _COMMON_PARTS = {"this", "expression", "expressions"}
-"""The parts of nodes that binding knows: what has another one is refused, so that no part is passed over."""
+"""The parts of nodes that binding handles. A node with another part is refused, so that none is ignored."""
 
 
 def _fault(node: exp.Expr) -> tuple[str, str] | None:  # noqa: PLR0911  a rule, a return
-    """Return what is wrong with a node itself, and what would be right."""
+    """Return the fault of a node itself, and its remedy."""
     if type(node) not in _NODES:
         what = _WHAT.get(type(node), f"{type(node).__name__.lower()}: {node.sql('spark')[:40]}")
         return f"{what}, which no expression of a record has", _REMEDIES.get(type(node), _SCALAR)

@@ -1,7 +1,7 @@
-"""The plan of expressions: named steps, each computed once a record, and the faults that a record can have in them.
+"""The plan of expressions: named steps, each computed once per record, and the faults that a record can have in them.
 
-A step never raises: where it fails, its value is null, and a `Fault` says for which records. So what a branch that is
-not taken would raise stops nothing, and a record that fails has a reason of its own.
+A step never raises: where it fails, its value is null, and a `Fault` identifies the records. So a branch that is not
+taken can't stop anything, and each failing record has its own reason.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tailrace.expressions.types import duckdb_name
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of records: a condition in SQL over the plan's columns, which is true for them, and the reason."""
+    """A fault of records: an SQL condition over the plan's columns that is true for them, and the reason."""
 
     condition: str
     reason: str
 
     def guarded(self, guard: str) -> Fault:
-        """Return the fault of the records alone for which another condition is true."""
+        """Return the fault restricted to the records for which another condition is true."""
         return replace(self, condition=f"(({guard}) AND {self.condition})")
 
 
@@ -34,7 +34,7 @@ class Term:
     Attributes
     ----------
     level : int
-        How many levels of steps stand below it.
+        The number of levels of steps below it.
     is_literal : bool
         Whether it is `value` for every record.
     """
@@ -48,13 +48,13 @@ class Term:
 
 
 def faults_of(terms: Iterable[Term]) -> tuple[Fault, ...]:
-    """Return the faults of terms, in the order in which they are evaluated, each once."""
+    """Return the distinct faults of terms, in the order of evaluation."""
     return tuple(dict.fromkeys(fault for term in terms for fault in term.faults))
 
 
 @dataclass(frozen=True)
 class PythonFunction:
-    """A function of a column of Arrow, and DuckDB's names for the types that it takes and gives."""
+    """A function over an Arrow column, and DuckDB's names of its argument and result types."""
 
     compute: Callable[[pa.ChunkedArray], pa.Array]
     gives: str = "VARCHAR"
@@ -72,11 +72,11 @@ class Plan:
 
     @staticmethod
     def over(columns: Mapping[str, pa.DataType]) -> Plan:
-        """Return a plan over the columns of a source; the n-th is `c<n>` in SQL, whatever its name holds."""
+        """Return a plan over the columns of a source; the n-th is `c<n>` in SQL, whatever its name contains."""
         return Plan({name: Term(f"c{number}", dtype) for number, (name, dtype) in enumerate(columns.items())})
 
     def step(self, sql: str, dtype: pa.DataType, *terms: Term) -> Term:
-        """Add a step that computes a value of `terms`; the same SQL is one step."""
+        """Add a step that computes a value of `terms`; the same SQL is added once."""
         known = self._terms.get((sql, str(dtype)))
         level = max((term.level for term in terms), default=0)
         if known is None:
@@ -87,22 +87,22 @@ class Plan:
         return replace(known, faults=faults_of(terms))
 
     def fallible(self, sql: str, dtype: pa.DataType, reason: str, *terms: Term, uses: Sequence[Term] = ()) -> Term:
-        """Add a step that is null for records for which it raises; it has to have a value where all of `terms` do.
+        """Add a step that is null for records for which it raises; it must have a value where all of `terms` have one.
 
-        `uses`: other steps that stand in its SQL, which may be null.
+        `uses`: other steps in its SQL, which may be null.
         """
         value = self.step(f"TRY(CAST({sql} AS {duckdb_name(dtype)}))", dtype, *terms, *uses)
         present = "".join(f" AND {term.sql} IS NOT NULL" for term in terms if not term.is_literal or term.value is None)
         return replace(value, faults=(*value.faults, Fault(f"({value.sql} IS NULL{present})", reason)))
 
     def checked(self, sql: str, dtype: pa.DataType, fault: str, reason: str, *terms: Term) -> Term:
-        """Add a step that is computed for the records alone for which the condition `fault` is not true."""
+        """Add a step that is computed only for records for which the condition `fault` is not true."""
         condition = self.step(f"COALESCE({fault}, FALSE)", pa.bool_(), *terms)
         value = self.step(f"CASE WHEN NOT {condition.sql} THEN {sql} END", dtype, condition, *terms)
         return replace(value, faults=(*faults_of(terms), Fault(condition.sql, reason)))
 
     def select(self, table: str, columns: Mapping[str, str]) -> str:
-        """Return the statement that computes columns, SQL by name, from the steps over a table."""
+        """Return the statement that computes columns (SQL by name) from the steps over a table."""
         source = table
         for steps in self.levels:
             more = ", ".join(f"{sql} AS {name}" for name, sql in steps.items())

@@ -1,4 +1,4 @@
-"""Computes derived columns, and which records are kept, of a table of records: one statement of DuckDB a table."""
+"""Computes the derived columns of a table of records, and which records are kept, by one DuckDB statement a table."""
 
 from __future__ import annotations
 
@@ -22,34 +22,37 @@ WHERE = "where"
 """The name of the condition among the names of columns."""
 
 
-class Failure(NamedTuple):
-    """The records, by a mask of n, for which an expression fails, and the reason, which begins with its name."""
+class FailedRecords(NamedTuple):
+    """The records for which an expression fails, as a mask of n, and the reason.
+
+    The reason begins with the expression's name.
+    """
 
     mask: Mask
     reason: str
 
 
 class Projected(NamedTuple):
-    """A table with its derived columns, and what became of its n records.
+    """A table with its derived columns, and the outcome for each of its n records.
 
     Attributes
     ----------
     table : Table
-        The given columns, in whose places those derived of the same name stand, and the other derived columns.
-        A value whose expression failed is null.
+        The given columns, replaced by derived ones of the same name, and the other derived columns. A value whose
+        expression failed is null.
     kept : ndarray, shape (n,)
         False where `where` is false or null, or failed.
     failures : list of Failure
-        Of kept records by a column, and of records by `where`; a record can be in several.
+        Failures of columns for kept records, and of `where`; a record can be in several.
     """
 
     table: pa.Table
     kept: Mask
-    failures: list[Failure]
+    failures: list[FailedRecords]
 
     @property
     def filtered(self) -> Mask:
-        """The records that `where` leaves out: those for which it failed are none."""
+        """The records that `where` leaves out, without those for which it failed."""
         mask = ~self.kept
         for failure in self.failures:
             mask &= ~failure.mask
@@ -57,7 +60,7 @@ class Projected(NamedTuple):
 
 
 class NamedError(ExpressionError):
-    """The error of one of several expressions, by its name."""
+    """The error of one of several expressions, with its name."""
 
     def __init__(self, name: str, error: ExpressionError, is_condition: bool = False) -> None:
         super().__init__(error.position, error.fault, error.remedy)
@@ -67,21 +70,21 @@ class NamedError(ExpressionError):
 
 @dataclass(frozen=True)
 class Projection:
-    """Derived columns by name, in order, and a condition; a frozen value, sent to every worker.
+    """Derived columns by name, in order, and a condition; a frozen value that is sent to every worker.
 
     An expression reads source columns and the derived columns above it. A derived column may take a source column's
-    name: its own expression means the source's by it, and those below it the derived one.
+    name: in its own expression the name means the source's column, in later ones the derived column.
 
     Attributes
     ----------
     columns : tuple of (str, str)
         Names and texts of expressions.
     where : str or None
-        The condition of the records that are kept.
+        The condition that keeps records.
     types : tuple of (str, DataType)
         The types of the source columns that expressions read.
     qualifiers : tuple of str
-        The names with one of which source columns begin, as in `Expression`.
+        The names with which source columns begin, as in `Expression`.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -96,7 +99,7 @@ class Projection:
         types: Mapping[str, pa.DataType] | None = None,
         qualifiers: tuple[str, ...] = (),
     ) -> Projection:
-        """Return the projection of texts, and check that they can be parsed.
+        """Build the projection from texts, and check that they can be parsed.
 
         Raises
         ------
@@ -112,15 +115,15 @@ class Projection:
         return projection
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the plan, which each process makes for itself."""
+        """Drop the plan, which each process makes itself."""
         return {name: value for name, value in self.__dict__.items() if name != "_bound"}
 
     def over(self, types: Mapping[str, pa.DataType]) -> Projection:
-        """Return it with the types of the source columns that its expressions read."""
+        """Return the projection with the types of the source columns that it reads."""
         return replace(self, types=tuple(types.items()))
 
     def pruned(self, names: Iterable[str]) -> Projection | None:
-        """Return it with the expressions alone that some columns, or the condition, need; None where that is none."""
+        """Return the projection with only the expressions that `names` or the condition need; None if none is left."""
         needed = set(names) | set(() if self.where is None else self._expression(self.where).columns)
         kept = list[tuple[str, str]]()
         for name, text in reversed(self.columns):
@@ -136,12 +139,12 @@ class Projection:
         return Expression(text, self.qualifiers)
 
     def named(self) -> list[tuple[str, str]]:
-        """Return the names and texts of all expressions; the condition's is `where`."""
+        """Return the names and texts of all expressions; the condition's name is `where`."""
         return [*self.columns, *([(WHERE, self.where)] if self.where is not None else [])]
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The columns of the source that expressions read, in their order."""
+        """The source columns that expressions read, in their order."""
         needed, above = dict[str, None](), set[str]()
         for number, (name, text) in enumerate(self.named()):
             needed |= dict.fromkeys(column for column in self._expression(text).columns if column not in above)
@@ -152,9 +155,9 @@ class Projection:
     def require_order(
         self, source: Mapping[str, object], remedy: str = "columns of the source, and derived ones above it"
     ) -> None:
-        """Refuse an expression that reads a derived column which stands below it, and is no column of the source.
+        """Refuse an expression that reads a column derived after it, unless the source has that column.
 
-        `remedy` says what it may read.
+        `remedy` names the columns that it may read.
 
         Raises
         ------
@@ -202,20 +205,20 @@ class Projection:
 
     def run(self, table: pa.Table) -> Projected:
         """Compute the derived columns of n records, and which of them are kept."""
-        from tailrace.expressions.statement import Rows, fault_number  # loads DuckDB, for those who compute
+        from tailrace.expressions.statement import RecordsStatement, fault_number  # loads DuckDB only when it computes
 
         plan, terms, condition = self._bound
         columns = {f"c{number}": to_computable(table.column(name)) for number, (name, _) in enumerate(self.types)}
-        columns["row"] = pa.chunked_array([np.zeros(table.num_rows, np.int8)])  # constants alone have as many values
+        columns["row"] = pa.chunked_array([np.zeros(table.num_rows, np.int8)])  # gives constants their length
         outputs = {f"d{number}": term for number, term in enumerate(terms.values())}
         if condition is not None:
             outputs[WHERE] = condition
         selected = {name: term.sql for name, term in outputs.items()}
         selected |= {f"{name}_fault": fault_number(term) for name, term in outputs.items() if term.faults}
-        rows = Rows(plan.select("records", selected), plan)
+        rows = RecordsStatement(plan.select("records", selected), plan)
         computed, broken = rows.compute(pa.table(columns))
 
-        failures = [Failure(mask, f"an expression: {reason}") for reason, mask in broken.items()]
+        failures = [FailedRecords(mask, f"an expression: {reason}") for reason, mask in broken.items()]
         kept = np.ones(table.num_rows, bool)
         if condition is not None:
             kept = np.asarray(computed.column(WHERE).combine_chunks().fill_null(False))
@@ -223,13 +226,13 @@ class Projection:
         for output, (name, term) in zip(outputs, terms.items(), strict=False):
             failures += _failures(computed, output, term, f"expression {name}", kept)
             value = computed.column(output).cast(term.dtype)
-            place = table.schema.get_field_index(name)
-            table = table.append_column(name, value) if place < 0 else table.set_column(place, name, value)
+            index = table.schema.get_field_index(name)
+            table = table.append_column(name, value) if index < 0 else table.set_column(index, name, value)
         return Projected(table, kept, failures)
 
 
-def _failures(computed: pa.Table, output: str, term: Term, what: str, among: Mask | None) -> list[Failure]:
-    """Return the failures of an expression, by its column of numbers of faults; `among` records alone."""
+def _failures(computed: pa.Table, output: str, term: Term, what: str, among: Mask | None) -> list[FailedRecords]:
+    """Return the failures of an expression among some records, given its column of fault numbers."""
     if not term.faults:
         return []
     numbers = np.asarray(computed.column(f"{output}_fault").combine_chunks().fill_null(0))
@@ -237,5 +240,5 @@ def _failures(computed: pa.Table, output: str, term: Term, what: str, among: Mas
     for number, fault in enumerate(term.faults, 1):
         mask = numbers == number if among is None else (numbers == number) & among
         if mask.any():
-            failures.append(Failure(mask, f"{what}: {fault.reason}"))
+            failures.append(FailedRecords(mask, f"{what}: {fault.reason}"))
     return failures

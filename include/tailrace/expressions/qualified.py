@@ -1,4 +1,4 @@
-"""Names with a qualifier, as left.taxi: in an expression over several records, each of which has a name."""
+"""Names with a qualifier, such as left.taxi: in an expression over several named records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.expressions.parse import parse_tree, position_of
 
 
 def path_of(column: exp.Column, qualifiers: Sequence[str]) -> list[str]:
-    """Return the name of a column and of the fields below it; with qualifiers the first name begins with one."""
+    """Return the name of a column and of the fields below it; with qualifiers, the first name begins with one."""
     parts = [part.name for part in column.parts]
     return [f"{parts[0]}.{parts[1]}", *parts[2:]] if qualifiers else parts
 
@@ -37,6 +37,6 @@ def check_qualifiers(text: str, qualifiers: Sequence[str]) -> None:
         else:
             fault = unsaid(first, qualifiers)
             qualifier, dot, name = first.partition(".")
-            if dot and name and qualifier in qualifiers:  # backticks around both are one name
+            if dot and name and qualifier in qualifiers:  # backticks around both make it one name
                 remedy = f"`{qualifier}`.`{name}`"
         raise ExpressionError(position_of(text, column), fault, remedy)

@@ -1,4 +1,4 @@
-"""The registry of the functions that expressions may call, by their names in Spark SQL."""
+"""The registry of the functions that expressions may call, by their Spark SQL names."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from tailrace.expressions.types import (
 )
 
 Compile = Callable[[Plan, Sequence[Term]], Term]
-"""Adds the steps of a call to a plan, and returns its value; raises TypeFault where an argument is of a wrong type."""
+"""Adds the steps of a call to a plan and returns its value; raises TypeFault where an argument has a wrong type."""
 
 
 @dataclass(frozen=True)
-class Function:
+class SqlFunction:
     """A function of Spark SQL.
 
     Attributes
     ----------
     signature : str
-        Its name and arguments as the documentation shows them; those in brackets can be left out.
+        Its name and arguments as the documentation shows them; arguments in brackets are optional.
     meaning : str
     least, most : int
-        How many arguments it takes.
+        The least and the largest number of arguments.
     """
 
     signature: str
@@ -51,14 +51,14 @@ class Function:
         return self.signature.partition("(")[0]
 
 
-FUNCTIONS: dict[str, Function] = {}
-"""The functions by name, each under its other names too."""
+FUNCTIONS: dict[str, SqlFunction] = {}
+"""The functions by name, including their other names."""
 
 _MOST_ARGUMENTS = 100
 
 
 def function(signature: str, meaning: str, *aliases: str) -> Callable[[Compile], Compile]:
-    """Register a function under its name and other ones."""
+    """Register a function under its name and its other names."""
 
     def register(compile_: Compile) -> Compile:
         name, _, arguments = signature.rstrip(")").partition("(")
@@ -66,7 +66,7 @@ def function(signature: str, meaning: str, *aliases: str) -> Callable[[Compile],
         most = _MOST_ARGUMENTS if "…" in arguments else len([each for each in arguments.split(",") if each.strip()])
         least = len([each for each in given if "…" not in each])
         for each in (name, *aliases):
-            FUNCTIONS[each] = Function(signature, meaning, compile_, least, most)
+            FUNCTIONS[each] = SqlFunction(signature, meaning, compile_, least, most)
         return compile_
 
     return register
@@ -75,7 +75,7 @@ def function(signature: str, meaning: str, *aliases: str) -> Callable[[Compile],
 def simple(
     signature: str, meaning: str, sql: str, takes: Sequence[pa.DataType], gives: pa.DataType, *aliases: str
 ) -> None:
-    """Register a function that one piece of SQL computes from arguments of fixed types, and that never fails."""
+    """Register a function of arguments of fixed types that a single SQL expression computes and that never fails."""
 
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
         taken = [take(plan, term, dtype) for term, dtype in zip(terms, takes, strict=True)]
@@ -85,7 +85,7 @@ def simple(
 
 
 def take(plan: Plan, term: Term, dtype: pa.DataType) -> Term:
-    """Return an argument in the type that a function takes, by Spark's implicit casts.
+    """Return an argument in the type that a function expects, by Spark's implicit casts.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def take(plan: Plan, term: Term, dtype: pa.DataType) -> Term:
 
 
 def constant_of(term: Term, dtype: pa.DataType, what: str) -> object:
-    """Return the value of an argument that has to be written as a literal.
+    """Return the value of an argument that must be a literal.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def constant_of(term: Term, dtype: pa.DataType, what: str) -> object:
 
 
 def number_of(plan: Plan, term: Term) -> Term:
-    """Return an argument that has to be a number; an untyped null is a double."""
+    """Return an argument that must be a number; an untyped null counts as a double."""
     if term.dtype == NULL:
         return cast(plan, term, DOUBLE)
     if not is_number(term.dtype):

@@ -1,4 +1,4 @@
-"""Runs the statement of a plan over records, and finds those by which it fails although no step should raise."""
+"""Runs a plan's statement over records, and isolates records on which it fails although no step should raise."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from tailrace.expressions.connection import connection
 from tailrace.expressions.plan import Plan, Term
 
 _FAULTS = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
-"""The errors of DuckDB that a value of a record causes."""
+"""The DuckDB errors that a record's value can cause."""
 
 
 def fault_number(term: Term) -> str:
-    """Return the SQL of the number, from 1, of the first fault of a term that a record has; else 0."""
+    """Return the SQL of the number, from 1, of a record's first fault in a term, or 0."""
     whens = " ".join(f"WHEN {fault.condition} THEN {number}" for number, fault in enumerate(term.faults, 1))
     return f"CAST(CASE {whens} ELSE 0 END AS SMALLINT)"
 
 
 @dataclass(frozen=True)
-class Rows:
-    """A statement over the table `records`, whose n-th row is of the n-th record."""
+class RecordsStatement:
+    """A statement over the table `records`, whose n-th row belongs to the n-th record."""
 
     sql: str
     plan: Plan
 
     def compute(self, records: pa.Table) -> tuple[pa.Table, dict[str, NDArray[np.bool_]]]:
-        """Return the rows of n records, and by reason the records by which the statement fails: their rows are null.
+        """Return the rows of n records, and masks by reason of the records on which the statement fails.
 
-        Where it fails, the records are halved, down to the ones that make it fail.
+        The rows of these records are null. Where it fails, the records are halved until the ones that make it fail are
+        found.
         """
         parts: list[pa.Table] = []
         failed: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Casts of texts, by the ways to write a value that Spark reads; any other text is a fault of its record."""
+"""Casts of texts in the notations that Spark reads; any other text is a fault of its record."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _text_to_double(plan: Plan, term: Term, reason: str) -> Term:
 
 
 def _text_to_timestamp(plan: Plan, term: Term, reason: str) -> Term:
-    """Read a timestamp, in UTC where it states no zone; digits beyond microseconds are cut off."""
+    """Read a timestamp, in UTC if it has no zone; digits beyond microseconds are cut off."""
     zone = plan.step(f"regexp_extract({term.sql}, '{_ZONE}{_BLANK}$', 1)", TEXT, term)
     clock = f"regexp_extract({term.sql}, '{_DAY}([ T]{_CLOCK})?')"
     local = plan.step(
@@ -96,7 +96,7 @@ def _text_to_timestamp(plan: Plan, term: Term, reason: str) -> Term:
 
 
 def plain(plan: Plan, text: Term) -> Term:
-    """Return the text of a number without an exponent: DuckDB reads some decimals with one wrong."""
+    """Return the text of a number without an exponent, as DuckDB misreads some decimals with one."""
     plan.functions["plain_number"] = PythonFunction(_plain_numbers)
     return plan.step(
         f"CASE WHEN contains({text.sql}, 'e') THEN plain_number({text.sql}) ELSE {text.sql} END", TEXT, text
@@ -108,7 +108,7 @@ def _plain_numbers(texts: pa.ChunkedArray) -> pa.Array:
 
 
 def _plain_number(number: Decimal) -> str:
-    """Return a number as plain digits: 0 if it is too small for 38 places, and 39 digits if it is too large."""
+    """Return a number as plain digits: 0 where it needs more than 38 places, and 39 digits where it is too large."""
     if number.adjusted() > MOST_DIGITS:
         return "9" * (MOST_DIGITS + 1)
     return "0" if number.adjusted() < -MOST_DIGITS - 2 else f"{number:f}"

@@ -1,4 +1,4 @@
-"""Functions of texts, whose characters are Unicode's code points."""
+"""Functions of texts, which consist of Unicode code points."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tailrace.expressions.types import BOOLEAN, INT, TEXT, text_literal
 
 _LONGEST = 1 << 20
 _TOO_LONG = "a text of more than 1 MB"
-"""The longest text that a number in a record can ask for: one record must not take the memory of all."""
+"""The limit of a text whose length a number in a record sets: one record must not exhaust the memory."""
 
 
 def _cased(name: str, meaning: str, alias: str) -> None:
     @function(f"{name}(text)", meaning, alias)
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
-        """Leave all but ASCII to Python, which maps case by Unicode's full rules, as Spark does."""
+        """Use Python for all but ASCII: it maps case by Unicode's full rules, as Spark does."""
         term = take(plan, terms[0], TEXT)
         mapped = f"unicode_{name}"
         plan.functions[mapped] = _mapped(name)
@@ -74,7 +74,7 @@ simple("md5(text)", "its MD5 digest in hexadecimal digits", "md5({0})", [TEXT], 
 
 
 def substring(plan: Plan, terms: Sequence[Term]) -> Term:
-    """Return a part of a text: from a character counted from 1, or from the end where it is negative."""
+    """Return part of a text, from a character counted from 1, or from the end where it is negative."""
     source, start = take(plan, terms[0], TEXT), take(plan, terms[1], INT)
     given = [take(plan, term, INT) for term in terms[2:]]
     n = f"length({source.sql})"
@@ -94,7 +94,7 @@ function(
 
 
 def trim(plan: Plan, terms: Sequence[Term], side: str = "trim") -> Term:
-    """Take characters, blanks by default, off a text's ends."""
+    """Remove characters, blanks by default, from a text's ends."""
     taken = [take(plan, term, TEXT) for term in (terms if len(terms) > 1 else [*terms, text_of(" ")])]
     return plan.step(f"{side}({taken[0].sql}, {taken[1].sql})", TEXT, *taken)
 
@@ -156,7 +156,7 @@ _padded("rpad", "right")
 
 
 def like(plan: Plan, terms: Sequence[Term], escape: str = "\\", ignores_case: bool = False) -> Term:
-    """Match a text with a literal pattern of % and _; both in lower case with `ignores_case`."""
+    """Match a text with a literal pattern of % and _; ignoring case with `ignores_case`."""
     pattern = str(constant_of(terms[1], TEXT, "the pattern"))
     if re.search(
         rf"{re.escape(escape)}(?![%_{re.escape(escape)}])", re.sub(re.escape(escape) + re.escape(escape), "", pattern)
@@ -203,7 +203,7 @@ def _regexp_replace(plan: Plan, terms: Sequence[Term]) -> Term:
 
 
 def _replacement(text: str, groups: int) -> str:
-    """Translate Java's replacement to RE2's."""
+    """Translate Java's replacement syntax to RE2's."""
     written, at = "", 0
     while at < len(text):
         char, following = text[at], text[at + 1 : at + 2]

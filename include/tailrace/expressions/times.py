@@ -34,7 +34,7 @@ _part("minute(timestamp)", "the minute", "minute({0})", TIMESTAMP)
 _part("second(timestamp)", "the second, without its fraction", "second({0})", TIMESTAMP)
 
 PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
-"""What `extract` takes out of a time as the function of the same name does; `second` has a fraction there."""
+"""Parts of a time that `extract` takes by the function of the same name; `second` has a fraction there."""
 
 simple(
     "datediff(end, start)",

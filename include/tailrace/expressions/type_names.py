@@ -1,4 +1,4 @@
-"""Reads the names of types: those that Spark SQL has, in casts and schemas, and those that Arrow has."""
+"""Reads the names of types: Spark SQL's, in casts and schemas, and Arrow's."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _struct(declared: exp.DataType) -> pa.DataType:
 
 
 def parse_schema(text: str) -> pa.DataType:
-    """Return the type of a struct that a text declares: as a table's columns, or as struct<…>.
+    """Return the struct type that a text declares, as a table's columns or as struct<…>.
 
     Raises
     ------

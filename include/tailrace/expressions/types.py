@@ -1,4 +1,4 @@
-"""The types of expressions: Spark SQL's, as Arrow's types, and their names in both systems."""
+"""The types of expressions: Spark SQL's types as Arrow types, and their names in both systems."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def is_number(dtype: pa.DataType) -> bool:
 
 
 def as_decimal(dtype: pa.DataType) -> pa.DataType:
-    """Return the decimal type that has the values of an integer type; a decimal type as it is."""
+    """Return the decimal type that holds the values of an integer type; a decimal type unchanged."""
     return decimal(_DIGITS[dtype], 0) if is_integer(dtype) else dtype
 
 
 def column_type(dtype: pa.DataType) -> pa.DataType | None:
-    """Return the type in which expressions see a source's column; None where they can't."""
+    """Return the type that a source's column has in expressions; None where they can't read it."""
     if pa.types.is_dictionary(dtype):
         dtype = dtype.value_type
     dtype = _UNSIGNED.get(dtype) or _LARGE.get(dtype) or dtype
@@ -84,7 +84,7 @@ def column_type(dtype: pa.DataType) -> pa.DataType | None:
 
 
 def naive(dtype: pa.DataType) -> pa.DataType:
-    """Return a type without time zones, as DuckDB computes with it: times are UTC."""
+    """Return a type without time zones, as DuckDB computes with it; times are in UTC."""
     if pa.types.is_timestamp(dtype):
         return pa.timestamp("us")
     if pa.types.is_struct(dtype):
@@ -95,7 +95,7 @@ def naive(dtype: pa.DataType) -> pa.DataType:
 
 
 def spark_name(dtype: pa.DataType) -> str:
-    """Return the name that Spark SQL has for a type."""
+    """Return a type's name in Spark SQL."""
     if is_decimal(dtype):
         return f"decimal({dtype.precision},{dtype.scale})"
     if pa.types.is_struct(dtype):
@@ -108,7 +108,7 @@ def spark_name(dtype: pa.DataType) -> str:
 
 
 def duckdb_name(dtype: pa.DataType) -> str:
-    """Return the name that DuckDB has for a type."""
+    """Return a type's name in DuckDB."""
     if is_decimal(dtype):
         return f"DECIMAL({dtype.precision},{dtype.scale})"
     if pa.types.is_struct(dtype):
@@ -119,17 +119,17 @@ def duckdb_name(dtype: pa.DataType) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return an identifier as DuckDB reads it."""
+    """Return an identifier quoted for DuckDB."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text_literal(text: str) -> str:
-    """Return a text as a literal of DuckDB."""
+    """Return a text as a DuckDB literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def to_computable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a source's column in the type that DuckDB computes with; a time that it has not is null.
+    """Return a source's column in the type that DuckDB computes with; a time out of its range is null.
 
     Times are floored to microseconds.
     """
@@ -150,7 +150,7 @@ def to_computable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _within_micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Set times to null that would wrap around as microseconds: those beyond the year 290,000."""
+    """Set times to null that would overflow as microseconds, beyond the year 290,000."""
     most = _LAST_MICROS // (1_000_000 if column.type.unit == "s" else 1000)
     value = column.cast(pa.int64())
     outside = pc.or_(pc.greater(value, most), pc.less(value, -most))
@@ -158,7 +158,7 @@ def _within_micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _floored(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Floor nanoseconds to microseconds, those before 1970 too, which a division truncates upward."""
+    """Floor nanoseconds to microseconds, also before 1970, where a division would round up."""
     nanos = column.cast(pa.int64())
     rest = pc.subtract(nanos, pc.multiply(pc.divide(nanos, 1000), 1000))
     down = pc.if_else(pc.less(rest, 0), 1, 0)

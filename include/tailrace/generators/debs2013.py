@@ -103,7 +103,7 @@ def _positions(block: pa.RecordBatch, first: int, kick_off_ms: int) -> pa.Table:
 
 
 def _first_row_error(path: Path) -> Refused | None:
-    """The error of the first malformed row, by a second pass over the text; None if there is none."""
+    """Return the error of the first malformed row, by a second pass over the text; None without one."""
     with TextIOWrapper(pa.input_stream(path), encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             values = line.strip().split(",")

@@ -1,4 +1,4 @@
-"""Seeded delay models: they draw the time from a tuple's event time to its arrival."""
+"""Seeded delay models, which draw the time from a tuple's event time to its arrival."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class NoDelay:
 
 @dataclass(frozen=True)
 class SometimesLognormal:
-    """Delays of 0 with probability 1 - p, else lognormal: those of paper 002 (Table 1, in errata.md).
+    """Delays of 0 with probability 1 - p, else lognormal, as in paper 002 (Table 1, in errata.md).
 
     The mean before flooring is p · exp(mu + sigma² / 2) seconds. The tail is not clipped: the paper's greatest delays
     of 14 to 17 s are what some half a million draws give, and more draws give longer ones.
@@ -49,7 +49,7 @@ class SometimesLognormal:
     p : float
         Share of tuples that are delayed at all.
     mu, sigma : float
-        Mean and standard deviation of ln(delay in seconds) of those.
+        Mean and standard deviation of ln(delay in seconds) of delayed tuples.
     """
 
     p: float
@@ -96,12 +96,14 @@ class Empirical:
 
 
 def delay_model(text: str) -> DelayModel:
-    """The delay model that a text names: `game1`, `game2`, `exponential:6 s`, `data:FILE:EVENT:ARRIVAL` or `none`.
+    """Return the delay model that a text names.
+
+    Models are `game1`, `game2`, `exponential:6 s`, `data:FILE:EVENT:ARRIVAL` and `none`.
 
     Raises
     ------
     ValueError
-        When there is no such model, or its argument is wrong; the message says what would be right.
+        When there is no such model, or its argument is wrong; the message contains the remedy.
     """
     name, _, argument = (part.strip() for part in text.partition(":"))
     if name not in MODELS:
@@ -115,7 +117,7 @@ def delay_model(text: str) -> DelayModel:
 
 
 def epoch_ms(column: pa.ChunkedArray[Any]) -> NDArray[np.int64]:
-    """Epoch milliseconds of a column of timestamps (finer ones floored), or of integers in epoch milliseconds.
+    """Return epoch milliseconds of a column of timestamps (finer ones floored) or of epoch milliseconds.
 
     Raises
     ------
@@ -152,7 +154,7 @@ def _exponential(argument: str) -> DelayModel:
 
 
 def _from_data(argument: str) -> DelayModel:
-    # From the right, since a path may hold colons and a column hardly does.
+    # From the right, since a path may contain colons and a column hardly does.
     rest, _, arrival_column = argument.rpartition(":")
     path, _, event_column = rest.rpartition(":")
     if not path:
@@ -185,4 +187,4 @@ MODELS = {
     "exponential": _Entry("exponential:MEAN, such as exponential:6 s", _exponential),
     "data": _Entry("data:FILE:EVENT:ARRIVAL, such as data:flights.parquet:scheduled:actual", _from_data),
 }
-"""The delay models by name. A new one is a class above and a line here."""
+"""The delay models by name. To add one, add a class above and a line here."""

@@ -56,7 +56,7 @@ class Fixes(NamedTuple):
         return Fixes._make(column[rows] for column in self)
 
     def as_batch(self) -> pa.RecordBatch:
-        """The fixes as tuples of a stream, with the columns of `SCHEMA`."""
+        """Return the fixes as tuples of a stream, with the columns of `SCHEMA`."""
         taxi = pa.array(self.taxi, pa.int32())
         number = pc.utf8_lpad(pa.array(self.number).cast(pa.string()), _DIGITS, "0")
         columns = [
@@ -80,7 +80,7 @@ def no_fixes() -> Fixes:
 
 
 def numbers(taxi: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of earlier rows of the same taxi, for each row; shape (n,)."""
+    """Return the number of earlier rows of the same taxi, for each row; shape (n,)."""
     order = np.argsort(taxi, kind="stable")
     in_order = taxi[order]
     result = np.empty(len(taxi), np.int64)

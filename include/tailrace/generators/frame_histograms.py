@@ -1,4 +1,4 @@
-"""Histograms of the pixels of a video frame, by grey level or by colour, and those of darkened frames."""
+"""Histograms of the pixels of a video frame, by grey level or by colour, and of darkened frames."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def count_pixels(pixels: NDArray[np.uint8], bins: Bins, darken_by: int = 0) -> N
 def darken(masses: NDArray[np.float64], by: int, shape: tuple[int, ...] | None = None) -> NDArray[np.float64]:
     """Darken histograms by whole bins: along each channel the mass moves down by `by` bins, to no less than bin 0.
 
-    Histograms by grey level become those of the darkened frames, to the pixel: with `by` = 58 the stream SS of
-    paper 000 (section 6.1) follows from its stream S. Of colour cubes this is a model: pixels inside a bin differ.
+    Histograms by grey level become exactly the darkened frames' histograms: with `by` = 58 the stream SS of paper 000
+    (section 6.1) follows from its stream S. Of colour cubes this is a model: pixels inside a bin differ.
 
     Parameters
     ----------

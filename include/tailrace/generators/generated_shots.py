@@ -1,11 +1,11 @@
 """Generated histograms of a film: within a shot they drift from frame to frame, at a cut they jump.
 
-A model of what videos bring to paper 000 (section 6.1), for streams of any length. The pixels of a frame are a mixture
-of normal distributions over the cells of the colour cube (or the line of grey levels), one for each object. A shot
-draws objects of its own: their centres, widths and weights. From frame to frame their centres and the logarithms of
-their weights take steps of a random walk. Where scenes are asked for, the shots of one are alike: their objects lie
-about a centre of its own. As it is by default, the median Earth Mover's Distance between two frames in a row is 0.56
-grey levels; of the sample `bikes` it is 0.57 (`sample_clips.py`).
+A model of the videos of paper 000 (section 6.1), for streams of any length. The pixels of a frame are a mixture of
+normal distributions over the cells of the colour cube (or the line of grey levels), one for each object. A shot draws
+its own objects: their centres, widths and weights. From frame to frame their centres and the logarithms of their
+weights take steps of a random walk. If scenes are requested, the shots of a scene are alike: their objects lie about
+the scene's centre. By default the median Earth Mover's Distance between two successive frames is 0.56 grey levels; in
+the sample `bikes` it is 0.57 (`sample_clips.py`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ PIXELS = 640 * 272
 
 _BLOCK = 4096  # frames that are evaluated at once, which bounds the memory beside the result
 _WIDTHS = (0.02, 0.12)  # standard deviations of an object's pixels, as shares of a channel's range
-_SCENE_SPREAD = 0.12  # the same of an object's centre about its shot's, and of that about its scene's
-_WEIGHT_DRIFT = 4  # the logarithm of a weight takes steps so many times as long as a centre's
+_SCENE_SPREAD = 0.12  # the same for an object's centre about its shot's, and for a shot's about its scene's
+_WEIGHT_DRIFT = 4  # steps of a weight's logarithm are longer than a centre's by this factor
 
 
 def shots(
@@ -50,8 +50,8 @@ def shots(
     shot_length : float
         Mean number of frames of a shot, at least 1; lengths are geometric.
     scene_length : float, optional
-        Mean number of frames of a scene, at least that of a shot; lengths are geometric, and a scene begins with a
-        shot. Absent: there are no scenes.
+        Mean number of frames of a scene, at least as large as a shot's; lengths are geometric, and a scene begins with
+        a shot. Absent: there are no scenes.
     drift : float
         Standard deviation of an object's step from frame to frame, as a share of a channel's range.
     objects : int
@@ -71,8 +71,8 @@ def shots(
     if scene_length is not None:
         is_new = rng.random(walk[0]) < shot_length / scene_length
         scene = np.cumsum(is_new, dtype=np.int64)
-        about = rng.random((walk[0] + 1, 1, walk[2]))[scene] + rng.normal(0, _SCENE_SPREAD, (walk[0], 1, walk[2]))
-        middles = about + rng.normal(0, _SCENE_SPREAD, walk)
+        center = rng.random((walk[0] + 1, 1, walk[2]))[scene] + rng.normal(0, _SCENE_SPREAD, (walk[0], 1, walk[2]))
+        middles = center + rng.normal(0, _SCENE_SPREAD, walk)
     centres = middles[shot] + _walk(rng.normal(0, drift, (count, *walk[1:])), shot)
     centres = 1 - np.abs(1 - centres % 2)  # reflected at both ends of the range
     widths = rng.uniform(*_WIDTHS, walk)[shot]

@@ -1,4 +1,4 @@
-"""Stream of the histograms of video frames, as the kind `emd_join` takes it (paper 000, section 6.1)."""
+"""Stream of the histograms of video frames, as read by the kind `emd_join` (paper 000, section 6.1)."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def frame_histograms(
     rate: float | None = None,
     start_ms: int = START_MS,
     progress: Callable[[Path, int], None] | None = None,
+    key_only: bool = False,
 ) -> Iterator[FrameHistogram]:
-    """Yield the histograms of the frames of videos, which follow one another in event time.
+    """Yield the histograms of the frames of videos that follow one another in event time.
 
     Parameters
     ----------
@@ -57,6 +58,8 @@ def frame_histograms(
         Event time of the first frame, epoch milliseconds; finer times are floored.
     progress : callable, optional
         Called after each frame with its video and its number in that, from 1.
+    key_only : bool
+        Leave out all frames but key frames, as in paper 000, section 6.1.
 
     Raises
     ------
@@ -71,17 +74,20 @@ def frame_histograms(
     for video, name in zip(videos, clip_names(videos), strict=True):
         start = end
         for number, frame in enumerate(read_frames(video, len(bins.shape))):
-            time = start + frame.start if rate is None else next(frames) / Fraction(rate)
             end = start + frame.end
-            yield FrameHistogram(
-                start_ms + int(time * 1000), f"{name}-{number:06d}", count_pixels(frame.pixels, bins, darken_by)
-            )
+            if frame.is_key or not key_only:
+                time = start + frame.start if rate is None else next(frames) / Fraction(rate)
+                pixels = count_pixels(frame.pixels, bins, darken_by)
+                yield FrameHistogram(start_ms + int(time * 1000), f"{name}-{number:06d}", pixels)
             if progress is not None:
                 progress(video, number + 1)
 
 
 def clip_names(videos: Sequence[Path]) -> list[str]:
-    """The name of each video in the ids of its frames: its file's name without the ending, made unique by a number."""
+    """Return the name of each video in the ids of its frames.
+
+    It is the file's name without the suffix; a number makes it unique.
+    """
     names: list[str] = []
     stems = {video.stem for video in videos}
     for video in videos:
@@ -105,7 +111,7 @@ def as_stream(masses: NDArray[np.float64], name: str, rate: float, start_ms: int
     ----------
     masses : ndarray, shape (m, n)
     name : str
-        What the ids begin with: `name-000000` and on.
+        The prefix of the ids: `name-000000` and on.
     rate : float
         More than 0.
     start_ms : int
@@ -130,7 +136,7 @@ def _batch(event_ms: Sequence[int] | NDArray[np.int64], ids: list[str], masses: 
 def write(batches: Iterable[pa.RecordBatch], directory: Path) -> int:
     """Write batches to `part-00000.parquet` and on, and return the number of their rows.
 
-    The files appear when all of them are written. After an error nothing is left of them, nor of a new directory.
+    The files appear when all of them are written. After an error neither they nor a new directory are left.
 
     Raises
     ------
@@ -152,7 +158,7 @@ def write(batches: Iterable[pa.RecordBatch], directory: Path) -> int:
             rows += batch.num_rows
         for path in paths:
             _hidden(path).rename(path)
-    except BaseException:  # Ctrl-C too: half a stream would be taken for a whole one
+    except BaseException:  # Ctrl-C too: half a stream would look like a whole one
         for path in paths:
             path.unlink(missing_ok=True)
             _hidden(path).unlink(missing_ok=True)

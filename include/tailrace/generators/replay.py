@@ -26,9 +26,9 @@ START_MS = 1_767_225_600_000
 """Default event time of a generated stream's first tuple: 2026-01-01."""
 
 ROW_GROUP = 1 << 18
-"""Rows of a Parquet row group, the unit that one reader takes, so that several readers share a large file."""
+"""Rows of a Parquet row group, the unit of one reader, so that several readers can share a large file."""
 
-# One seed gives two independent streams of random numbers, so that another delay model leaves the tuples as they are.
+# One seed gives two independent streams of random numbers, so that another delay model does not change the tuples.
 _TUPLES, _DELAYS = 0, 1
 
 
@@ -190,7 +190,7 @@ def write(
             _write_whole(table.slice(first, end - first), path)
             if progress is not None:
                 progress(path, end - first)
-    except BaseException:  # Ctrl-C too: half a stream would be taken for a whole one
+    except BaseException:  # Ctrl-C too: half a stream would look like a whole one
         for path in paths:
             path.unlink(missing_ok=True)
         raise

@@ -18,14 +18,14 @@ _PROGRESS_S, _AT_ONCE = 5.0, 10_000
 
 
 def partitions_of(servers: Servers, topic: str) -> int:
-    """The number of a topic's partitions.
+    """Return the number of a topic's partitions.
 
     Raises
     ------
     Refused
         When there is no such topic.
     ConnectionError
-        When no broker tells.
+        When no broker answers.
     """
     description = Topic(servers, topic).description()
     if description is None:
@@ -43,15 +43,15 @@ def send(
     progress: Callable[[int], None] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Send the rows of a stream in their order, and wait until the brokers have them all.
+    """Send the rows of a stream in order, and wait until the brokers have all of them.
 
     Parameters
     ----------
     key : str, optional
         The column whose value is a record's key, so that equal ones are in one partition. Without it records have no
-        key, and go to the partitions by turns.
+        key, and go to the partitions in turn.
     rate : float, optional
-        Rows a second; without it as fast as the brokers take them.
+        Rows a second; by default as fast as the brokers accept them.
     progress : callable, optional
         Called with the number of rows that the brokers have, every few seconds and at the end.
 
@@ -82,7 +82,7 @@ def send(
 
 
 def _keys(table: pa.Table, key: str | None) -> Iterator[bytes | None]:
-    """The key of each row: the text of its value; none where it is null."""
+    """Yield the key of each row, the text of its value; None for null."""
     if key is None:
         return repeat(None)
     values = chain.from_iterable(batch.column(0).to_pylist() for batch in table.select([key]).to_batches(_AT_ONCE))

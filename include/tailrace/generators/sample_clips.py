@@ -1,4 +1,4 @@
-"""Histograms of real video clips that this package carries; clips/README.md says where they come from."""
+"""Histograms of real video clips in this package; clips/README.md describes their origin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ By 256 grey levels or, as `_colour`, by 4 × 4 × 4 cells of red, green and blue
 
 
 def clip_directory(name: str) -> Path:
-    """The directory of a clip's stream: a source of format parquet with the columns of `histogram_stream.SCHEMA`."""
+    """Return the directory of a clip's stream.
+
+    It is a source of format parquet with the columns of `histogram_stream.SCHEMA`.
+    """
     if name not in CLIPS:
         raise ValueError(f"there is no clip {name!r}; right is one of {', '.join(CLIPS)}")
     return Path(__file__).with_name("clips") / name

@@ -1,4 +1,4 @@
-"""Districts of two cities that this package carries; districts/README.md says where they come from."""
+"""Districts of two cities in this package; districts/README.md describes their origin."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CITIES = ("beijing", "shenzhen")
 
 
 def district_file(city: str) -> Path:
-    """The GeoJSON file of a city's districts; most of them are invalid as they were published.
+    """Return the GeoJSON file of a city's districts, most of which were published with invalid geometries.
 
     Each feature has a member `id` and the properties `name` and `pinyin`.
     """

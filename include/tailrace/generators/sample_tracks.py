@@ -1,4 +1,4 @@
-"""Positions of real ships that this package carries; tracks/README.md says where they come from."""
+"""Positions of real ships in this package; tracks/README.md describes their origin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRACKS = ("ny_harbor",)
 
 
 def track_file(name: str) -> Path:
-    """The Parquet file of a stream of tracks, with the columns of `SCHEMA`."""
+    """Return the Parquet file of a stream of tracks, with the columns of `SCHEMA`."""
     if name not in TRACKS:
         raise ValueError(f"there are no tracks {name!r}; right is one of {', '.join(TRACKS)}")
     return Path(__file__).with_name("tracks") / f"{name}.parquet"

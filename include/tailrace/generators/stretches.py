@@ -11,9 +11,9 @@ from tailrace.generators.fixes import Fixes, concat, no_fixes
 
 
 def in_stretches(steps: Iterable[tuple[int, Fixes]], start_ms: int, stretch_ms: int) -> Iterator[Fixes]:
-    """Put fixes in the order of arrival, and yield those of each stretch of arrival time in which there are any.
+    """Put fixes in the order of arrival, and yield the fixes of each stretch of arrival time that has any.
 
-    Memory holds those of a stretch, of a step, and those that are under way.
+    Memory holds the fixes of a stretch, of a step, and those in transit.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def in_stretches(steps: Iterable[tuple[int, Fixes]], start_ms: int, stretch_ms: 
         Ends of steps, ascending, and the fixes whose event times are before this one and not before the last. None
         arrives before its event time.
     start_ms : int
-        When the first stretch begins.
+        The start of the first stretch.
     stretch_ms : int
         Length of a stretch, more than 0.
 
@@ -34,7 +34,7 @@ def in_stretches(steps: Iterable[tuple[int, Fixes]], start_ms: int, stretch_ms: 
     under_way = no_fixes()
     cut_ms = start_ms
     for end_ms, fixes in steps:
-        # What comes in later steps arrives later: up to here the order is final.
+        # Fixes of later steps arrive later: up to here the order is final.
         arrived, under_way = _split(_by_arrival(concat([under_way, fixes])), end_ms)
         whole.append(arrived)
         if end_ms - cut_ms >= stretch_ms:
@@ -50,7 +50,7 @@ def _by_arrival(fixes: Fixes) -> Fixes:
 
 
 def _split(fixes: Fixes, at_ms: int) -> tuple[Fixes, Fixes]:
-    """Split fixes in order of arrival in those that arrive before a time, and the rest."""
+    """Split fixes in order of arrival into those that arrive before a time, and the rest."""
     row = int(np.searchsorted(fixes.arrival_ms, at_ms))
     return fixes.take(slice(row)), fixes.take(slice(row, None))
 

@@ -43,10 +43,10 @@ _SPOTS = {
     "Yanqing": (115.970, 40.455, 0.7),
     "Fangshan": (115.990, 39.700, 0.7),
 }
-"""Longitude, latitude, and how many trips end there beside those that end anywhere: 1 at a crossing downtown."""
+"""Longitude, latitude, and the number of trips that end there beside ordinary ones; 1 at a crossing downtown."""
 
-_REACH_S = 700.0  # the odds of a destination fall by e with so much travel time
-_ANYWHERE = 0.015  # what stays of them however far it is
+_REACH_S = 700.0  # the odds of a destination fall by e with this travel time
+_ANYWHERE = 0.015  # the part of them that remains at any distance
 _SAME_PLACE = 0.3  # the odds of a trip about the place where it starts, of what they would be by that
 
 
@@ -60,7 +60,7 @@ def destinations(origin: Ints, rng: np.random.Generator) -> Ints:
 
 @lru_cache(maxsize=1)
 def _cumulative_odds() -> Floats:
-    """The cumulative odds of destinations, those from crossing i between i and i + 1; shape (k · k,)."""
+    """Return the cumulative odds of destinations, for crossing i between i and i + 1; shape (k · k,)."""
     seconds = beijing().seconds
     odds = trip_ends() * (np.exp(-seconds / _REACH_S) + _ANYWHERE)
     np.fill_diagonal(odds, _SAME_PLACE * np.diag(odds))
@@ -70,7 +70,7 @@ def _cumulative_odds() -> Floats:
 
 @lru_cache(maxsize=1)
 def trip_ends() -> Floats:
-    """The odds that a trip ends at each crossing, by its distance from the centre and busy spots; shape (k,)."""
+    """Return the odds that a trip ends at each crossing, by distance from the centre and busy spots; shape (k,)."""
     places = beijing().places * KM_A_DEGREE
     from_centre = np.hypot(*(places - np.array(_CENTRE) * KM_A_DEGREE).T)
     odds = np.exp(-((from_centre / _CITY_KM) ** 2)) * (from_centre < 2.5 * _CITY_KM)

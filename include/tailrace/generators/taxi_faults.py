@@ -1,4 +1,4 @@
-"""Wrong positions, such as a stream of GPS fixes has."""
+"""Wrong positions, as in a stream of GPS fixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Movement of a fleet of taxis on the roads of Beijing, and when each of them reports where it is."""
+"""Movement of a fleet of taxis on the roads of Beijing, and the times at which they report their positions."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 GAPS_S, GAP_SHARES = (5, 30, 60, 180, 300, 600), (0.06, 0.13, 0.28, 0.20, 0.26, 0.07)
-"""Seconds between two fixes of a taxi, and how often they are such; on average 177, as in T-Drive."""
+"""Seconds between two fixes of a taxi, and their frequencies; on average 177, as in T-Drive."""
 
 MEAN_GAP_S = 177
 
 _DAY_S, _HOUR_S = 86_400, 3600
-_GAP_SPREAD_S = 2  # a gap is up to so much longer or shorter
+_GAP_SPREAD_S = 2  # a gap is longer or shorter by at most this time
 _WARM_UP_S = 3600.0  # at the start, taxis have been on their way for up to so long
 
 _SLOWEST, _FASTEST = 2.3, 0.9  # times of a trip as multiples of that without congestion, beside the hour's
 _PEAKS = ((8.0, 1.5, 0.5), (18.0, 1.8, 0.6))  # hour, hours, and what is added at the peak
 _SIDE_S = 240.0  # spent on side streets at each end of a trip
 _SIDE_KM, _FARTHEST_KM = 0.36, 0.8  # how far ends lie from a crossing: standard deviation, at most, by direction
-_NOISE_KM = 0.008  # a moving taxi's fix is off by so much at most, by direction
+_NOISE_KM = 0.008  # a moving taxi's fix is off by at most this distance, by direction
 
 _SHORT_STAND_S, _LONG_STAND_S, _LONG_SHARE = 180.0, 2400.0, 0.45
 _SHIFTS = ((7.5, 1.5, 0.62), (16.0, 2.5, 0.38))  # hour at which taxis start, its standard deviation, share of them
@@ -45,8 +45,8 @@ class Fleet:
 
     A taxi makes trips from crossing to crossing, by the fastest route but at its own pace, and stands after each. It
     starts and ends in a side street: there its place blends from or into one beside the route. So its speed is at most
-    that of the route ∕ _FASTEST, and that on side streets. It is on duty every day from an hour of its own; off duty
-    it reports nothing, and stands when its trip is over.
+    the route's ∕ _FASTEST, plus the speed on side streets. It is on duty every day from an hour of its own; off duty it
+    reports nothing, and stands when its trip is over.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Fleet:
         self._rest(np.arange(count))
 
     def advance(self, until_s: int) -> Reports:
-        """Let the time go on, and return the fixes before `until_s`, in no particular order."""
+        """Advance the time, and return the fixes before `until_s`, in no particular order."""
         parts = [Reports(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 2)))]
         while len(taxis := np.flatnonzero(self._next_fix < until_s)):
             now = self._next_fix[taxis]
@@ -87,7 +87,7 @@ class Fleet:
         return Reports._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
     def _rest(self, taxis: Ints) -> None:
-        """Put off the next fix of taxis that will be off duty to when they are on duty again."""
+        """Postpone the next fix of taxis that will be off duty until they are on duty again."""
         phase = (self._local_s + self._next_fix[taxis] - self._shift_s[taxis]) % _DAY_S
         is_off = phase >= self._duty_s
         taxis = taxis[is_off]
@@ -96,7 +96,7 @@ class Fleet:
         self._next_fix[taxis] = back + self._rng.integers(0, MEAN_GAP_S, len(taxis))
 
     def _depart(self, taxis: Ints, now: Ints) -> None:
-        """Start the trips that are due, one after the other until none is."""
+        """Start the trips that are due, one after the other."""
         roads, rng = beijing(), self._rng
         is_due = self._next_departure[taxis] <= now
         while is_due.any():
@@ -118,15 +118,15 @@ class Fleet:
             is_due = self._next_departure[taxis] <= now
 
     def _places(self, taxis: Ints, now: Ints) -> Floats:
-        """The places that taxis report, in degrees: off by a little while they move; shape (n, 2)."""
+        """Return the reported positions, in degrees, slightly off while taxis move; shape (n, 2)."""
         arrival = self._arrival[taxis]
         passed = (np.minimum(now, arrival) - self._departure[taxis]) / self._pace[taxis]
         left = (arrival - np.minimum(now, arrival)) / self._pace[taxis]
-        place = beijing().at(self._origin[taxis], self._destination[taxis], passed)
-        place += np.maximum(1 - passed / _SIDE_S, 0)[:, None] * self._side_start[taxis]
-        place += np.maximum(1 - left / _SIDE_S, 0)[:, None] * self._side_end[taxis]
-        noise = self._rng.uniform(-_NOISE_KM, _NOISE_KM, place.shape) / KM_A_DEGREE
-        return np.where((now < arrival)[:, None], place + noise, place)
+        location = beijing().at(self._origin[taxis], self._destination[taxis], passed)
+        location += np.maximum(1 - passed / _SIDE_S, 0)[:, None] * self._side_start[taxis]
+        location += np.maximum(1 - left / _SIDE_S, 0)[:, None] * self._side_end[taxis]
+        noise = self._rng.uniform(-_NOISE_KM, _NOISE_KM, location.shape) / KM_A_DEGREE
+        return np.where((now < arrival)[:, None], location + noise, location)
 
 
 def _gaps(count: int, rng: np.random.Generator) -> Ints:
@@ -148,5 +148,5 @@ def _side_places(count: int, rng: np.random.Generator) -> Floats:
 
 
 def _congestion(hours: Floats) -> Floats:
-    """By how much trips that start at these local hours take longer."""
+    """Return the factor by which trips that start at these local hours take longer."""
     return np.asarray(1 + sum(more * np.exp(-(((hours - peak) / width) ** 2)) for peak, width, more in _PEAKS))

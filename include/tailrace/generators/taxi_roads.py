@@ -1,7 +1,7 @@
-"""Roads of Beijing in outline, and the fastest routes on them: streets, the ring roads, expressways to towns.
+"""An outline of Beijing's roads (streets, ring roads, expressways to towns), and the fastest routes on them.
 
-Drawn by hand from where the roads are: a grid of streets inside the Fifth Ring, some of whose lines are the sides of
-the four inner ring roads; the Sixth Ring; and expressways that leave the grid. Places are true to some hundred metres.
+Drawn by hand after the real roads: a grid of streets inside the Fifth Ring, some of whose lines are the sides of the
+four inner ring roads; the Sixth Ring; and expressways that leave the grid. Places are true to some hundred metres.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _EXPRESSWAYS = (
 )
 _EXPRESSWAY_SPEED = 80
 _BEND_KM = 0.09  # standard deviation by which a crossing of streets lies off the grid
-_ROUNDING = 0.05  # a ring's corner is cut by so much of its width and height
+_ROUNDING = 0.05  # a ring's corner is cut by this share of its width and height
 _SPAN = 1 << 14  # seconds, more than any route takes
 
 
@@ -91,7 +91,7 @@ class Roads:
     crossings: Ints
 
     def at(self, origin: Ints, destination: Ints, seconds: Floats) -> Floats:
-        """The places on routes after some travel time, at their ends at the latest; shape (n, 2), degrees."""
+        """Return the positions on routes after some travel time, or at their ends; shape (n, 2), degrees."""
         base = (origin * len(self.places) + destination) * float(_SPAN)
         time = base + np.minimum(seconds, self.seconds[origin, destination])
         before = np.searchsorted(self.times, time, side="right") - 1
@@ -104,7 +104,7 @@ class Roads:
 
 @lru_cache(maxsize=1)
 def beijing() -> Roads:
-    """The roads of Beijing; always the same."""
+    """Return the roads of Beijing, always the same."""
     edges = _edges()
     points = sorted({point for edge in edges for point in edge})
     index = {point: row for row, point in enumerate(points)}
@@ -148,7 +148,7 @@ Point = tuple[float, float]
 
 
 def _edges() -> dict[tuple[Point, Point], float]:
-    """The stretches of road between two crossings, and the speed on each in km/h."""
+    """Return the stretches of road between two crossings, with the speed on each in km/h."""
     streets = [((a, lat), (b, lat)) for a, b in pairwise(_LONS) for lat in _LATS]
     streets += [((lon, a), (lon, b)) for a, b in pairwise(_LATS) for lon in _LONS]
     edges: dict[tuple[Point, Point], float] = {street: _speed(*street) for street in streets if street != _PALACE}
@@ -158,7 +158,7 @@ def _edges() -> dict[tuple[Point, Point], float]:
 
 
 def _speed(a: Point, b: Point) -> float:
-    """The speed on a street of the grid, which may be the side of a ring road."""
+    """Return the speed on a street of the grid, which may be the side of a ring road."""
     for (west, east, south, north), speed in _RINGS.items():
         on_side = (a[0] == b[0] and a[0] in (west, east)) or (a[1] == b[1] and a[1] in (south, north))
         if on_side and all(west <= lon <= east and south <= lat <= north for lon, lat in (a, b)):

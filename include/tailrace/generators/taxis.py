@@ -1,8 +1,8 @@
 """Stream of the fixes of taxis in Beijing, a model of T-Drive for streams of any length (paper 003, section 6.1).
 
-T-Drive has 17,662,984 fixes of 10,357 taxis in a week; those of a taxi are 177 s and 623 m apart on average. With that
-gap all day there would be twice as many: so taxis are on duty for 12 hours a day here, which makes 17.7 million fixes,
-635 m apart. The shares of faults are assumed.
+T-Drive has 17,662,984 fixes of 10,357 taxis in a week; a taxi's are 177 s and 623 m apart on average. With that
+gap all day there would be twice as many, so here taxis are on duty for 12 hours a day, which gives 17.7 million fixes,
+635 m apart. The shares of faults are assumptions.
 
 `taxi_roads.py` has the roads, `taxi_demand.py` where trips end, `taxi_fleet.py` how taxis move, and `taxi_faults.py`
 wrong positions.
@@ -34,7 +34,7 @@ _STEP_S = 600  # simulated at once; no option, since another step would make ano
 _DAY_MS, _AHEAD_MS = 86_400_000, 8 * 3_600_000  # local time of UTC
 _DECIMALS = 5  # of degrees, as in T-Drive: a metre
 
-# One seed gives independent random numbers for each, so that other faults or delays leave the movement as it is.
+# One seed gives independent random numbers for each, so that other faults or delays do not change the movement.
 _MOVEMENT, _OUTLIERS, _DUPLICATES, _DELAYS = range(4)
 _PARTS = 4
 
@@ -56,8 +56,8 @@ def taxis(
 ) -> Iterator[pa.RecordBatch]:
     """Generate the stream of a fleet's fixes in order of arrival, in batches by stretches of arrival time.
 
-    Memory holds the fixes of a stretch, of 10 minutes, and those that are under way; beside them the roads:
-    40 MB, and 120 while they are drawn up.
+    Memory holds the fixes of a stretch, of 10 minutes, and those in transit, and the roads: 40 MB, and 120 during their
+    construction.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def taxis(
     start_ms : int
         From when taxis report, epoch milliseconds. Event times are whole seconds after it.
     duration_ms : int
-        For how long, 0 or more. The fixes of a longer stream begin with those of a shorter one.
+        For how long, 0 or more. A longer stream begins with the fixes of a shorter one.
     stretch_ms : int
         Arrival time that a batch covers, at least 1 ms; a stretch in which nothing arrives has no batch.
     delays : DelayModel, optional
@@ -110,7 +110,7 @@ def taxis(
 
 
 class _Faults(NamedTuple):
-    """Shares of fixes that are wrong and that are reported twice, and the random numbers that choose them."""
+    """Shares of wrong and of repeated fixes, and the random numbers that choose them."""
 
     outliers: float
     outlier_rng: np.random.Generator
@@ -121,19 +121,19 @@ class _Faults(NamedTuple):
 def _steps(
     fleet: Fleet, faults: _Faults, delays: DelayModel, rng: np.random.Generator, start_ms: int, duration_ms: int
 ) -> Iterator[tuple[int, Fixes]]:
-    """Simulate step by step: the end of each, and its fixes in order of event time, then of taxis."""
+    """Simulate step by step; yield the end of each step, and its fixes in order of event time, then of taxis."""
     reported = np.zeros(fleet.count, np.int64)
     for end_s in range(_STEP_S, -(-duration_ms // 1000) + _STEP_S, _STEP_S):
-        seconds, taxi, place = fleet.advance(end_s)
+        seconds, taxi, location = fleet.advance(end_s)
         order = np.lexsort((taxi, seconds))
-        place = with_outliers(place[order], faults.outliers, faults.outlier_rng).round(_DECIMALS)
+        location = with_outliers(location[order], faults.outliers, faults.outlier_rng).round(_DECIMALS)
         copies = 1 + (faults.duplicate_rng.random(len(order)) < faults.duplicates)
         rows = np.repeat(np.arange(len(order)), copies)
-        event_ms, taxi, place = start_ms + 1000 * seconds[order][rows], taxi[order][rows], place[rows]
+        event_ms, taxi, location = start_ms + 1000 * seconds[order][rows], taxi[order][rows], location[rows]
         number = reported[taxi] + numbers(taxi)
         reported += np.bincount(taxi, minlength=fleet.count)
         arrival_ms = event_ms + delays.sample(len(event_ms), rng)
-        fixes = Fixes(event_ms, arrival_ms, taxi, number, place[:, 0], place[:, 1])
+        fixes = Fixes(event_ms, arrival_ms, taxi, number, location[:, 0], location[:, 1])
         end_ms = start_ms + min(1000 * end_s, duration_ms)
         yield end_ms, fixes.take(slice(int(np.searchsorted(event_ms, end_ms))))
 

@@ -5,7 +5,7 @@ many. There is no arrival time. Lines are repeated, and some fixes are far off: 
 
     1,2008-02-02 15:36:08,116.51172,39.92123
 
-The data are those of [1]_; `taxis.py` is a model of them.
+The data are described in [1]_; `taxis.py` is a model of them.
 
 References
 ----------
@@ -33,7 +33,7 @@ LISTED = 100
 """Most rejected lines that are listed; the rest are only counted."""
 
 ENDINGS = (".txt", ".txt.gz")
-"""The endings of the names of files in a directory that are read."""
+"""The suffixes of the files in a directory that are read."""
 
 _AHEAD_MS = 8 * 3600 * 1000  # local time of UTC; China has had no summer time since 1991
 _FORMAT = "%Y-%m-%d %H:%M:%S"
@@ -51,7 +51,7 @@ _ROWS = 1 << 20  # of a chunk of the table, so that the text of its ids stays fa
 
 
 class RejectedLine(NamedTuple):
-    """A line that holds no fix: its file, its number from 1, and why."""
+    """A line without a fix: its file, its number from 1, and the reason."""
 
     file: Path
     line: int
@@ -59,15 +59,15 @@ class RejectedLine(NamedTuple):
 
 
 class TDrive(NamedTuple):
-    """Fixes that were read, and what was not.
+    """The fixes, and the rejected lines.
 
     Attributes
     ----------
     table : pyarrow.Table
-        The columns of `fixes.SCHEMA` in order of event time, ties in that of files and lines; each fix arrives at its
-        event time. The number in an id counts the fixes of a taxi in the order of files and lines.
+        The columns of `fixes.SCHEMA` in order of event time, ties in the order of files and lines; each fix arrives at
+        its event time. The number in an id counts the fixes of a taxi in the order of files and lines.
     rejected : int
-        Number of lines that hold no fix; empty ones don't count.
+        Number of lines without a fix; empty ones don't count.
     listed : tuple of RejectedLine
         The first `LISTED` of them.
     """
@@ -78,15 +78,15 @@ class TDrive(NamedTuple):
 
 
 def read(path: Path) -> TDrive:
-    """Read the fixes of a file, or of the files in a directory and below whose names end as `ENDINGS`.
+    """Read the fixes of a file, or of the files in and below a directory whose names end as in `ENDINGS`.
 
     The text is read block by block; memory holds some 100 bytes a fix, 2 GB for the 17.7 million of T-Drive. Any two
-    numbers are a position, also one that is nowhere on earth.
+    numbers count as a position, even outside of the earth.
 
     Raises
     ------
     Refused
-        When there is no such file, none in the directory, or lines but not one that holds a fix.
+        When there is no such file, none in the directory, or lines without a single fix.
     """
     parts = [no_fixes()]
     listed: list[RejectedLine] = []
@@ -108,7 +108,7 @@ def read(path: Path) -> TDrive:
 
 
 def _files(path: Path) -> list[Path]:
-    """The files to read; those of a directory by the length of their names, then by name: 2.txt before 10.txt."""
+    """Return the files to read; in a directory by the length of their names, then by name: 2.txt before 10.txt."""
     if not path.is_dir() and os.path.lexists(path):
         regular_status(path)
         return [path]
@@ -132,7 +132,7 @@ def _blocks(file: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _parse(lines: list[str]) -> tuple[Fixes, list[int]]:
-    """The fixes of lines, without numbers, and the rows of the lines that are neither empty nor a fix."""
+    """Return the fixes of lines, without numbers, and the rows of non-empty lines without a fix."""
     text = pa.array(lines, pa.string())
     values = pc.extract_regex(text, _LINE)
     is_fix = np.asarray(values.is_valid())
@@ -152,7 +152,7 @@ def _parse(lines: list[str]) -> tuple[Fixes, list[int]]:
 
 
 def _fault(line: str) -> str:
-    """The reason for which a line holds no fix."""
+    """Return the reason why a line has no fix."""
     values = [value.strip() for value in line.split(",")]
     if len(values) != len(_FIELDS):
         return f"it has {len(values)} fields, not {len(_FIELDS)}"

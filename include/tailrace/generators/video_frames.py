@@ -1,4 +1,4 @@
-"""Reader of the frames of a video file, by PyAV (FFmpeg), an extra of this package."""
+"""Reader of the frames of a video file by PyAV (FFmpeg), an extra of this package."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.extras import require_extra
 from tailrace.ground.regular_files import NotRegularError, regular_status
 
 if TYPE_CHECKING:
@@ -36,11 +37,15 @@ class Frame(NamedTuple):
     pixels : ndarray of uint8, shape (height, width), or (height, width, 3) of red, green and blue
     start, end : Fraction
         When it appears and disappears, in seconds from the video's first frame.
+    is_key : bool
+        Whether it is a key frame, which is decoded without any other one. Encoders set one at a cut, and every few
+        seconds.
     """
 
     pixels: NDArray[np.uint8]
     start: Fraction
     end: Fraction
+    is_key: bool
 
 
 class _Broken(Exception):
@@ -62,12 +67,10 @@ def read_frames(path: Path, channels: int) -> Iterator[Frame]:
         When PyAV is not installed, the file is no video or has no frames; and when the decoder finds a frame damaged
         (not all decoders do) or the file ends before the length that it states, after whole frames were yielded.
     """
-    try:
-        import av  # noqa: PLC0415 (an extra)
-        from av.video.reformatter import VideoReformatter  # noqa: PLC0415
-    except ImportError:
-        remedy = "the extra: pip install 'tailrace[video]'; make setup brings it"
-        raise refuse("frames", "PyAV, which decodes videos, is not installed", remedy) from None
+    require_extra("frames", "video")
+    import av  # noqa: PLC0415 (an extra)
+    from av.video.reformatter import VideoReformatter  # noqa: PLC0415
+
     try:
         regular_status(path)
     except FileNotFoundError:
@@ -84,7 +87,7 @@ def read_frames(path: Path, channels: int) -> Iterator[Frame]:
                 first = first if number else start
                 pixels = reformatter.reformat(frame, format=PIXEL_FORMATS[channels]).to_ndarray()
                 number += 1
-                yield Frame(np.asarray(pixels, np.uint8), start - first, end - first)
+                yield Frame(np.asarray(pixels, np.uint8), start - first, end - first, bool(frame.key_frame))
     except (av.FFmpegError, _Broken) as error:
         raise _unreadable(path, number, getattr(error, "strerror", None) or str(error)) from error
     if not number:
@@ -94,11 +97,11 @@ def read_frames(path: Path, channels: int) -> Iterator[Frame]:
 def _decode(container: InputContainer, stream: VideoStream) -> Iterator[tuple[VideoFrame, Fraction, Fraction]]:
     """Decode a stream into its frames, each with the times at which it appears and disappears, in seconds.
 
-    A frame without a time, or with one that does not follow the last frame's, appears when that disappears.
+    A frame without a time, or with one that does not follow the previous frame's, appears when that one disappears.
     """
-    # With threads PyAV loses the errors of the last frames, and these frames.
+    # With threads PyAV loses the last frames and their errors.
     stream.thread_type = "NONE"
-    # Otherwise FFmpeg makes up what a damaged frame lacks.
+    # Otherwise FFmpeg invents the missing parts of a damaged frame.
     stream.codec_context.options = {"err_detect": "explode"}
     unit, period = stream.time_base or Fraction(0), 1 / Fraction(stream.average_rate or _DEFAULT_RATE)
     start, end = Fraction(-1), Fraction(0)
@@ -119,7 +122,7 @@ def _decode(container: InputContainer, stream: VideoStream) -> Iterator[tuple[Vi
 
 
 def _stated_end(container: InputContainer, stream: VideoStream) -> Fraction | None:
-    """The time, in seconds, at which a stream ends by what its container states; None where it states none."""
+    """Return the time, in seconds, at which a stream ends according to its container; None where it states none."""
     if stream.duration is not None and stream.time_base is not None:
         return stream.duration * stream.time_base
     stated = _MATROSKA_DURATION.fullmatch(stream.metadata.get("DURATION", ""))

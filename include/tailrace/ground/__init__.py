@@ -1,1 +1,1 @@
-"""The lowest layer, which every other package may import: time, durations, errors, retries, columns, wire format."""
+"""The lowest room, which every other room may import: time, durations, errors, retries, columns, wire format."""

@@ -1,4 +1,4 @@
-"""A call in a thread of its own; the process ends without waiting for it."""
+"""A call in its own thread, which does not keep the process from ending."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """A running call. Its thread may hang, and is left behind then."""
+    """A running call. If its thread hangs, it is abandoned."""
 
     def __init__(self, call: Callable[[], T], name: str) -> None:
         """Start the call."""
@@ -26,7 +26,7 @@ class Background(Generic[T]):
             self._ended.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the call has ended, so many seconds at most; returns whether it has."""
+        """Wait for the call to end, at most `timeout_s` seconds; return whether it has ended."""
         return self._ended.wait(timeout_s)
 
     def result(self) -> T:

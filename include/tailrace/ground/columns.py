@@ -1,4 +1,4 @@
-"""Group-by of columns over an integer code: the single hash aggregation that all kernels share."""
+"""Group-by of columns over an integer code: the hash aggregation that all kinds share."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.grouping import How, sorted_group
@@ -14,7 +15,7 @@ from tailrace.ground.grouping import How, sorted_group
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_MAX_EXACT = 1 << 53  # doubles, in which np.bincount sums, hold every integer up to here
+_MAX_EXACT = 1 << 53  # bound of the integers that doubles, in which np.bincount sums, hold exactly
 _CODE_LIMIT = 1 << 62  # codes below it do not overflow int64
 
 
@@ -54,19 +55,19 @@ def pair(a: Ints, b: Ints) -> tuple[Ints, Callable[[Ints], tuple[Ints, Ints]]]:
 
 
 def group_sums(group_id: Ints, *weights: NDArray[Any]) -> tuple[Ints, list[NDArray[Any]]]:
-    """Sum each column, of shape (n,), over the rows of one group; the result is what `group` returns."""
+    """Sum each column, of shape (n,), over the rows of each group; the result is what `group` returns."""
     return group(group_id, *((weight, "sum") for weight in weights))
 
 
 def group(group_id: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, list[NDArray[Any]]]:
-    """Aggregate each column over the rows of one group: its sum, minimum or maximum.
+    """Aggregate each column over the rows of each group: its sum, minimum or maximum.
 
     Parameters
     ----------
     group_id : ndarray, shape (n,)
     columns : pairs of ndarray, shape (n,), and how
         Integer columns are summed as integers, doubles in the order of the rows; min and max are for doubles other
-        than NaN, and give 0.0 for −0.0, so that the order of the two is no matter.
+        than NaN, and give 0.0 for −0.0, so that the order of the two does not matter.
 
     Returns
     -------
@@ -97,7 +98,7 @@ def group(group_id: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, lis
 
 
 def _largest(column: NDArray[Any]) -> int:
-    """Return the largest magnitude of a column of integers; −2⁶³ has none among them, so it is not numpy's `abs`."""
+    """Return the largest magnitude of a column of integers. numpy's `abs` overflows at −2⁶³, so it is not used."""
     return max(-int(column.min()), int(column.max()))
 
 
@@ -110,7 +111,7 @@ def _dense_group(offset: Ints, size: int, column: NDArray[Any], how: How) -> NDA
 
 
 def encode(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
-    """Dictionary-encode a column, as `unify` does: return the dictionary, and the column as codes into it."""
+    """Dictionary-encode a column as `unify` does: return the dictionary, and the column as codes into it."""
     is_encoded = pa.types.is_dictionary(column.type)
     encoded = column if is_encoded else column.dictionary_encode(null_encoding="encode")
     return encoded.dictionary, np.asarray(encoded.indices)
@@ -130,10 +131,19 @@ def unify(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[pa.Array, list
 
 
 def single_batch(table: pa.Table) -> pa.RecordBatch:
-    """Return a table's rows as one batch; OverflowError where a column of texts or bytes exceeds one (2 GiB)."""
+    """Return a table's rows as one batch; raise OverflowError where a column of texts or bytes exceeds 2 GiB."""
     batches = table.to_batches()
     if len(batches) > 1:
         batches = table.combine_chunks().to_batches()
     if len(batches) > 1:
         raise OverflowError(f"{table.num_rows:,} rows have a column of more than 2 GiB")
     return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+
+
+def without_nan(rows: pa.Table) -> pa.Table:
+    """Write null for values that are not numbers, such as the sum of values beyond all doubles."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_floating(field.type):
+            column = rows.column(place)
+            rows = rows.set_column(place, field.name, pc.if_else(pc.is_nan(column), None, column))
+    return rows

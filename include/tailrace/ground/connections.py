@@ -1,4 +1,4 @@
-"""Connections with secrets: variables AIRFLOW_CONN_NAME in Airflow's JSON, of each process that uses them."""
+"""Connections with secrets: environment variables AIRFLOW_CONN_NAME in Airflow's JSON form."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from tailrace.ground.errors import refuse
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection's login, password and `extra`, whose values are texts, which its `repr` does not show; its host."""
+    """A connection with its host and database.
+
+    Its `repr` hides login, password and `extra`. The values of `extra` are texts.
+    """
 
     login: str | None = field(repr=False)
     password: str | None = field(repr=False)
     extra: dict[str, str] = field(repr=False)
     host: str | None = None
     port: int | None = None
+    database: str | None = None
 
 
 def variable_of(name: str) -> str:
@@ -27,18 +31,21 @@ def variable_of(name: str) -> str:
 
 
 def connection_variables(names: Iterable[str]) -> dict[str, str]:
-    """Return this process's variables of these connections, secrets included: never to be printed or stored."""
+    """Return this process's variables of these connections. They contain secrets: never print or store them."""
     return {variable: os.environ[variable] for variable in map(variable_of, names) if variable in os.environ}
 
 
 def parse_connection(text: str) -> Connection:
-    """Parse a connection in Airflow's JSON; a ValueError, TypeError or AttributeError where it is none."""
+    """Parse a connection in Airflow's JSON; raise ValueError, TypeError or AttributeError where it is not one."""
     declared = json.loads(text)
     extra = declared.get("extra") or {}
     extra = json.loads(extra) if isinstance(extra, str) else extra
     texts = {str(key): value if isinstance(value, str) else json.dumps(value) for key, value in extra.items()}
     host, port = declared.get("host") or None, declared.get("port")
-    return Connection(declared.get("login"), declared.get("password"), texts, host, int(port) if port else None)
+    database = declared.get("schema") or None
+    return Connection(
+        declared.get("login"), declared.get("password"), texts, host, int(port) if port else None, database
+    )
 
 
 def read_connection(name: str, example: str) -> Connection:
@@ -47,7 +54,7 @@ def read_connection(name: str, example: str) -> Connection:
     Raises
     ------
     Refused
-        When there is none of this name, or it is none in JSON; its text, which may be a secret, is not shown.
+        When there is none of this name, or its JSON is not valid. Its text may be a secret and is not shown.
     """
     variable = variable_of(name)
     where = f"connection {name}"

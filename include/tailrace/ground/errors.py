@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Self
+
+from tailrace.ground.notes import notes_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ class Refused(Exception):
         All faults, in the order of the input.
     exit_code : int
         Exit code of a command that ends with this exception.
+
+    >>> raise Refused([Problem("load.yaml:3: window", "is missing", "window: 5 s")])
+    Traceback (most recent call last):
+    tailrace.ground.errors.Refused: load.yaml:3: window: is missing
+        right would be: window: 5 s
     """
 
     exit_code = 2
@@ -36,25 +44,41 @@ class Refused(Exception):
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
+    def restated(self, problems: Sequence[Problem]) -> Self:
+        """Return a refusal of the same class, with its notes and other words."""
+        other = type(self)(problems)
+        for note in notes_of(self):
+            other.add_note(note)
+        return other
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that a notebook shows in place of a traceback."""
+        return ["refused", *(printable(line) for text in (str(self), *notes_of(self)) for line in text.splitlines())]
+
+
+def printable(text: str) -> str:
+    """Escape what can't be printed, so that a terminal takes no part of a text for a command."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
 
 class Busy(Refused):
-    """Raised when another process holds what is needed: exit code 1, since the same input may be accepted later."""
+    """Raised when another process holds a resource: exit code 1, since the same input may succeed later."""
 
     exit_code = 1
 
 
 class InUse(Busy):
-    """Raised when another process runs, corrects or rebuilds the query, before anything was written: exit code 2."""
+    """Raised before anything is written when another process runs, corrects or rebuilds the query: exit code 2."""
 
     exit_code = 2
 
 
 class SourceChanged(Refused):
-    """Raised when the source log changed in a part that was read already; no retry helps."""
+    """Raised when a part of the source log that was read already has changed; a retry does not help."""
 
 
 class Unfit(Refused):
-    """Raised when the columns of a source, or their types, don't fit the query; to wait does not mend it."""
+    """Raised when the columns of a source, or their types, don't fit the query; waiting does not help."""
 
 
 @contextmanager
@@ -67,11 +91,11 @@ def as_unfit() -> Iterator[None]:
 
 
 class Damaged(Refused):
-    """Raised when data that a query has written is lost, damaged or older than the rest: exit code 1 until repaired."""
+    """Raised when data that a query has written is lost, damaged or out of date: exit code 1 until repaired."""
 
     exit_code = 1
 
 
 def refuse(where: str, fault: str, remedy: str) -> Refused:
-    """Build the refusal of a single problem, for the caller to raise."""
+    """Build the refusal of a single problem; the caller raises it."""
     return Refused([Problem(where, fault, remedy)])

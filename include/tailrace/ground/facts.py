@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
-Subject = Literal["settings", "plan", "table"]
-"""The subject of a fact: a slack policy's settings, a partition plan, or the version of a dimension table."""
+Subject = str
+"""The subject of a fact: a slack policy's `settings`, a partition `plan`, or the version of a table.
+
+A dimension table is the subject `table`. Each lookup's table is its own subject: `lookup STREAM.NAME`. The number of
+`tasks` is the last one.
+"""
+
+TABLE = "table"
+"""The subject of the versions of a dimension table."""
+
+TASKS = "tasks"
+"""The subject of the number of tasks."""
+
+_LOOKUP = "lookup "
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A configuration change, and from when on it holds.
+    """A configuration change, and the point from which it holds.
 
-    It touches nothing that was processed before, and is recorded in the journal; so a replayed batch sees what it saw.
+    It does not affect earlier batches. The journal records it, so a replayed batch sees the same configuration.
 
     Attributes
     ----------
@@ -25,9 +37,9 @@ class Fact:
         Settings: the first tick in which they hold, since the clock acts by ticks. A plan, a table: the ordinal of the
         first segment for which it holds, since readers know no final ticks.
     value : mapping
-        The new configuration as JSON values; to be compared as what they stand for, not as text.
+        The new configuration as JSON values; compare the parsed values, not the text.
     evidence : str
-        Where it comes from, in words.
+        The reason for it, in words.
     batch : int
         The batch before which it was stamped.
     earlier_event, earlier_tick : int or None
@@ -49,14 +61,29 @@ Facts = tuple[Fact, ...]
 """Facts in the order in which they were stamped."""
 
 
-def newest(facts: Facts, about: Subject) -> Fact | None:
+def newest(facts: Facts, subject: Subject) -> Fact | None:
     """Return the newest fact about a subject; None where there is none."""
-    return next((fact for fact in reversed(facts) if fact.about == about), None)
+    return next((fact for fact in reversed(facts) if fact.about == subject), None)
+
+
+def lookup_subject(stream: str, name: str) -> Subject:
+    """Return the subject of the versions of a lookup's table."""
+    return f"{_LOOKUP}{stream}.{name}"
+
+
+def is_table(subject: Subject) -> bool:
+    """Test whether a subject is a table's versions."""
+    return subject == TABLE or subject.startswith(_LOOKUP)
+
+
+def tables_in_force(facts: Facts) -> dict[Subject, Fact]:
+    """Return the newest version of each table."""
+    return {fact.about: fact for fact in facts if is_table(fact.about)}
 
 
 def stamp(
     facts: Facts,
-    about: Subject,
+    subject: Subject,
     value: Mapping[str, Any],
     since: int,
     evidence: str,
@@ -65,26 +92,26 @@ def stamp(
     earlier_tick: int | None = None,
 ) -> Facts:
     """Append a fact, as the next version of its subject."""
-    before = newest(facts, about)
+    before = newest(facts, subject)
     version = 1 if before is None else before.version + 1
-    return (*facts, Fact(about, version, since, value, evidence, batch, earlier_event, earlier_tick))
+    return (*facts, Fact(subject, version, since, value, evidence, batch, earlier_event, earlier_tick))
 
 
-def prune(facts: Facts, about: Subject, since: int) -> Facts:
-    """Drop the facts about a subject that hold at no point from `since` on, since a newer one holds there."""
-    return _without_superseded(facts, about, lambda new: new.since <= since)
+def prune(facts: Facts, subject: Subject, since: int) -> Facts:
+    """Drop the facts about a subject that are superseded before `since`."""
+    return _without_superseded(facts, subject, lambda new: new.since <= since)
 
 
 def prune_plans(facts: Facts, is_past: Callable[[int], bool], complete_tick: int | None) -> Facts:
-    """Drop the plans that placed no living tuple: the event times of all their tuples have passed.
+    """Drop the plans whose tuples have all expired.
 
-    The newest plan stays; it has no earlier tuples then, if none of them lives. A tuple that waits for its tick to be
-    complete lives, however old it is: it still meets the others of its tick.
+    The newest plan stays; if no earlier tuple lives, its `earlier_event` and `earlier_tick` become None. A tuple of an
+    incomplete tick lives however old it is: it still meets the others of its tick.
 
     Parameters
     ----------
     is_past : callable
-        Tells whether all tuples with event times up to a given one (ms) have expired.
+        Returns whether all tuples with event times up to a given one (ms) have expired.
     complete_tick : int or None
         The newest complete tick.
     """
@@ -103,8 +130,8 @@ def prune_plans(facts: Facts, is_past: Callable[[int], bool], complete_tick: int
     return tuple(alone if fact is oldest else fact for fact in facts)
 
 
-def _without_superseded(facts: Facts, about: Subject, superseded_by: Callable[[Fact], bool]) -> Facts:
+def _without_superseded(facts: Facts, subject: Subject, superseded_by: Callable[[Fact], bool]) -> Facts:
     """Drop the facts about a subject whose next version fulfils a condition."""
-    mine = [fact for fact in facts if fact.about == about]
+    mine = [fact for fact in facts if fact.about == subject]
     dropped = {old.version for old, new in pairwise(mine) if superseded_by(new)}
-    return tuple(fact for fact in facts if fact.about != about or fact.version not in dropped)
+    return tuple(fact for fact in facts if fact.about != subject or fact.version not in dropped)

@@ -1,4 +1,4 @@
-"""Types of a query file's fields, and validation errors in our own words."""
+"""Types of a query file's fields, and validation errors in the project's own words."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def field_error(fault: str, remedy: str, field: str | None = None, in_sql: str | None = None) -> PydanticCustomError:
     """Build a validation error that says what is wrong and what would be right.
 
-    `field` names the field of a section that the error is about; with dots, a field of a section below it.
-    `in_sql` is what would be right in SQL text that says the field, where that is something else.
+    `field` names the faulty field of the section; dots lead into a section below it. `in_sql` is the remedy for a query
+    written in SQL, where it differs.
     """
     context = {"fault": fault, "remedy": remedy, "field": field, "in_sql": in_sql}
     return PydanticCustomError("taught", "{fault}; right would be: {remedy}", context)
 
 
 def renamed_in_sql(name: str) -> str:
-    """Return a column by another name as SQL text has it."""
+    """Return the SQL text that renames a column."""
     is_word = name.isidentifier() and not name.lower().startswith("window")
     quoted = name if is_word else f"`{name.replace('`', '``')}`"
     return f"{quoted} AS its_{re.sub('[^a-z0-9]', '_', name.lower())}"
@@ -50,10 +50,19 @@ def _known_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        near = get_close_matches(name, available_timezones(), 3)
-        remedy = f"{' or '.join(near) or 'UTC'}: a name of the IANA time zone database"
+        remedy = f"{' or '.join(_near_zones(name)) or 'UTC'}: a name of the IANA time zone database"
         raise field_error(f"{name!r} is no time zone", remedy) from None
     return name
+
+
+def _near_zones(name: str) -> list[str]:
+    """Return the time zones with the names nearest to a wrong one, else those with the nearest names of cities."""
+    zones = sorted(available_timezones())
+    if near := get_close_matches(name, zones, 3):
+        return near
+    of_city = {zone.rpartition("/")[2].casefold(): zone for zone in zones if "/" in zone}
+    city = name.rpartition("/")[2].strip().replace(" ", "_").casefold()
+    return [of_city[each] for each in get_close_matches(city, of_city, 1)]
 
 
 def resolve_path(path: Any, info: ValidationInfo) -> Any:
@@ -62,7 +71,7 @@ def resolve_path(path: Any, info: ValidationInfo) -> Any:
     Raises
     ------
     PydanticCustomError
-        When it is a URL, or lies outside of the roots that sources have.
+        When it is a URL, or lies outside of the directories that sources must lie under.
     """
     if not isinstance(path, str):
         return path
@@ -77,7 +86,7 @@ def resolve_path(path: Any, info: ValidationInfo) -> Any:
 
 
 def resolve_place(path: Any, info: ValidationInfo) -> Path | str:
-    """Resolve a path like `resolve_path`, or take the URL of an object store as it is.
+    """Resolve a path like `resolve_path`, or return the URL of an object store unchanged.
 
     Raises
     ------
@@ -104,12 +113,18 @@ Column = Annotated[str, Field(min_length=1)]
 Time = Annotated[datetime, BeforeValidator(_parse_time)]
 NonNegativeDuration = Annotated[Duration, Field(ge=timedelta(0))]
 TimeZone = Annotated[str, AfterValidator(_known_zone)]
-"""Pydantic field type of a name of the IANA time zone database."""
+"""Pydantic field type of the name of a time zone in the IANA database."""
 PositiveDuration = Annotated[Duration, Field(gt=timedelta(0))]
 Tasks = Annotated[int, Field(ge=1, le=64)]
+
+
+def null_word(value: Any) -> Any:
+    """Return the word `null` where YAML has parsed it as None."""
+    return "null" if value is None else value
 
 
 class Section(BaseModel):
     """Base model of the sections of a query file: frozen, unknown fields are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Pydantic builds the validator at first use, which never comes for a section within another one.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

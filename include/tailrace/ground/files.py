@@ -1,4 +1,4 @@
-"""Atomic file writes: a file appears complete or not at all, also after a crash."""
+"""Atomic file writes: after a crash, too, a file is either complete or absent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _URL_AS_PATH = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/|file:")  # a Path has merg
 
 
 def is_url(path: str | Path) -> bool:
-    """True for a URL, which is no path; also for a `Path` that was made from one."""
+    """Return whether a path is a URL, also where a `Path` was made from one."""
     return (_URL_AS_PATH if isinstance(path, Path) else _URL).match(str(path)) is not None
 
 
@@ -27,7 +27,7 @@ def is_url(path: str | Path) -> bool:
 def new_file(target: Location) -> Iterator[Path]:
     """Yield a hidden file beside the target that replaces it when the block ends and is deleted when it fails.
 
-    For a target in an object store it is a local file, which is uploaded.
+    For a target in an object store, yield a local file and upload it at the end.
     """
     if not isinstance(target, Path):
         with tempfile.TemporaryDirectory() as directory:
@@ -47,7 +47,7 @@ def new_file(target: Location) -> Iterator[Path]:
 def write_atomically(target: Location, content: str | bytes, mode: int = 0o666) -> None:
     """Write a file atomically, with an fsync of its content before it replaces the target.
 
-    `mode` is the new file's, before the umask; an object in a store has none.
+    `mode` is the new file's mode, before the umask; an object in a store has none.
     """
     if not isinstance(target, Path):
         target.write_bytes(_encoded(content))
@@ -57,12 +57,12 @@ def write_atomically(target: Location, content: str | bytes, mode: int = 0o666) 
 
 
 def create_atomically(target: Location, content: str | bytes) -> None:
-    """Write a file atomically where none is; of several processes, also on machines that share the disk, one does it.
+    """Create a file atomically. If several processes try, even on machines that share the disk, one succeeds.
 
     Raises
     ------
     FileExistsError
-        When the target is there.
+        When the target exists.
     """
     if not isinstance(target, Path):
         if not target.create(_encoded(content)):
@@ -71,7 +71,7 @@ def create_atomically(target: Location, content: str | bytes) -> None:
     new = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
     try:
         _write(new, content, 0o666)
-        os.link(new, target)  # unlike a rename it replaces nothing
+        os.link(new, target)  # unlike a rename, it never replaces a file
     finally:
         new.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Rows by group: the groups of some rows, and the folds of columns over them."""
+"""Rows by group, and folds of columns over the groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GroupedRows:
     Attributes
     ----------
     cell : ndarray, shape (n,)
-        The cell of each row, in [0, cells): one for each group, and some for none.
+        The cell of each row, in [0, cells). Each group has one cell; other cells are unused.
     cells : int
     used : ndarray, shape (m,)
         The cells of the m groups, ascending; none of the groups is empty.
@@ -43,7 +43,7 @@ class GroupedRows:
 
     @staticmethod
     def of(code: Ints) -> tuple[Ints, GroupedRows]:
-        """Group n rows by their codes; returns the distinct codes, ascending, and the rows by these."""
+        """Group n rows by their codes; return the distinct codes, ascending, and the grouped rows."""
         n = len(code)
         low, high = (int(code.min()), int(code.max())) if n else (0, 0)
         if high - low < 4 * n + 1024:  # a dense table of all codes is cheaper than sorting
@@ -67,8 +67,8 @@ class GroupedRows:
     def fold(self, column: NDArray[Any], how: How) -> NDArray[Any]:
         """Fold a column of doubles or int64, shape (n,), over the rows of each group; returns shape (m,).
 
-        Integers wrap around at 64 bits; doubles are added in the order of the rows. Of −0.0 and 0.0 the result is 0.0,
-        so that their order is no matter.
+        Integers wrap around at 64 bits; doubles are added in the order of the rows. −0.0 becomes 0.0, so that their
+        order does not matter.
         """
         is_float = column.dtype == np.float64
         out = np.full(self.cells, _of_none(column.dtype, how), column.dtype)
@@ -83,7 +83,7 @@ class GroupedRows:
 
 
 def _of_none(dtype: np.dtype[Any], how: How) -> Any:
-    """Return the fold of no rows."""
+    """Return the fold over no rows."""
     if how == "sum":
         return 0
     if dtype == np.float64:

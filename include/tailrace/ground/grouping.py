@@ -1,4 +1,4 @@
-"""The group-by of many rows with codes far apart, by compiled code."""
+"""The group-by of many rows with widely spread codes, by compiled code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _MAX_ROWS = 1 << 31  # rows are counted in 32 bits
 
 
 def run_numbers(code: Ints, low: int, high: int) -> tuple[Ints, Codes] | None:
-    """Return the distinct codes, ascending, and the number of each row's code among them; None: not for these rows."""
+    """Return the distinct codes, ascending, and the index of each row's code among them.
+
+    Return None if compiled code does not apply.
+    """
     n = len(code)
     sort, starts, number = compiled(sort_codes, n), compiled(first_of_runs, n), compiled(number_runs, n)
     if sort is None or starts is None or number is None or n >= _MAX_ROWS or high - low >= 1 << 63:
@@ -35,7 +38,7 @@ def run_numbers(code: Ints, low: int, high: int) -> tuple[Ints, Codes] | None:
 
 
 def _sorted(sort: Any, code: Ints, low: int, high: int) -> tuple[Ints, Codes]:
-    """Sort codes by compiled code; returns how far each is above the least one, ascending, and its row."""
+    """Sort codes by compiled code; return each code minus the least one, ascending, and its row."""
     n, digits = len(code), max(1, -(-(high - low).bit_length() // DIGIT_BITS))
     counts = np.empty(digits * BUCKETS, np.int64)
     keys, rows = np.empty((2, n), np.int64), np.empty((2, n), np.int32)
@@ -46,9 +49,10 @@ def _sorted(sort: Any, code: Ints, low: int, high: int) -> tuple[Ints, Codes]:
 def sorted_group(
     group_id: Ints, low: int, high: int, columns: Sequence[tuple[NDArray[Any], How]]
 ) -> tuple[Ints, list[NDArray[Any]]] | None:
-    """Aggregate as `columns.group` does, given the least and the greatest code; None where that is not for these rows.
+    """Aggregate as `columns.group` does, given the least and the greatest code.
 
-    The rows are sorted by code; rows of equal code are folded one after the other, in their own order.
+    Return None if compiled code does not apply. The rows are sorted stably by code, and rows of equal code are folded
+    in their order.
     """
     n = len(group_id)
     sort, starts = compiled(sort_codes, n), compiled(first_of_runs, n)

@@ -1,7 +1,7 @@
-"""The log of commands and drivers in JSON, one object a line, where `TAILRACE_LOG=json` asks for it.
+"""The JSON log of commands and drivers, one object a line. `TAILRACE_LOG=json` turns it on.
 
-What a program prints to stderr becomes the `message` of a line; events have fields of their own. None of them holds a
-value of a tuple. What Spark's JVM prints itself stays as it is.
+Text that a program prints to stderr becomes the `message` of a line; events have their own fields. No field holds a
+value of a tuple. The output of Spark's JVM is unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class JsonLog(io.TextIOBase):
     Attributes
     ----------
     fields : dict
-        What every line has beside these.
+        The fields that every line has in addition.
     """
 
     def __init__(self, target: TextIO, fields: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ class JsonLog(io.TextIOBase):
 
 
 def use_if_asked(**fields: Any) -> None:
-    """Turn stderr into such a log if the environment asks for it; every line has these fields.
+    """Turn stderr into a JSON log if the environment asks for it. Every line gets the given fields.
 
     Raises
     ------
@@ -71,12 +71,12 @@ def use_if_asked(**fields: Any) -> None:
 
 
 def name(**fields: Any) -> None:
-    """Add fields to every line from now on, where the log is in JSON."""
+    """Add fields to every line from now on if the log is in JSON."""
     if isinstance(sys.stderr, JsonLog):
         sys.stderr.fields |= fields
 
 
-def tell(event: str, **fields: Any) -> None:
-    """Write an event, where the log is in JSON; elsewhere nothing."""
+def write_event(event: str, **fields: Any) -> None:
+    """Write an event if the log is in JSON, else do nothing."""
     if isinstance(sys.stderr, JsonLog):
         sys.stderr.emit({"event": event, **fields})

@@ -1,4 +1,4 @@
-"""Rows of Arrow tables as JSON objects, which the JSON source reads back as the same values."""
+"""Rows of Arrow tables as JSON objects, from which the JSON source reads the same values back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WITH_JSON = (
     *(pa.types.is_timestamp, pa.types.is_null, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
 )
 _ESCAPED = r'["\\\x00-\x1f]'
-"""The characters that JSON has only as escapes within a text."""
+"""The characters that must be escaped within a JSON text."""
 
 _WHOLE = r"^-?\d+$"
 
@@ -26,14 +26,14 @@ _WHOLE = r"^-?\d+$"
 def json_rows(table: pa.Table) -> Iterator[bytes]:
     """Yield the rows of a table, each as a JSON object in UTF-8.
 
-    Timestamps are ISO 8601 in UTC, in the digits of their unit; one without a time zone is in UTC. Doubles have the
-    fewest digits that give them back, integers and decimals all their digits. Dates are text. Numbers that JSON has not
-    (NaN, infinity) are null.
+    Timestamps are ISO 8601 in UTC with the digits of their unit; a timestamp without a time zone counts as UTC. Doubles
+    have the fewest digits that round-trip, integers and decimals all their digits. Dates are text. NaN and infinity,
+    which JSON lacks, become null.
 
     Raises
     ------
     ValueError
-        When a column is of a type that JSON has not, such as bytes, or a text is no UTF-8; before the first row.
+        Before the first row, when a column has a type that JSON lacks, such as bytes, or a text is not UTF-8.
     """
     require_json(table)
     if not table.num_columns:
@@ -41,9 +41,9 @@ def json_rows(table: pa.Table) -> Iterator[bytes]:
         return
     for batch in table.to_batches(_AT_ONCE):
         pieces: list[Any] = []
-        for place, field in enumerate(table.schema):
+        for index, field in enumerate(table.schema):
             name = json.dumps(field.name, ensure_ascii=False)
-            pieces += [f"{',' if place else '{'}{name}:", _texts(batch.column(place))]
+            pieces += [f"{',' if index else '{'}{name}:", _texts(batch.column(index))]
         rows = pc.binary_join_element_wise(*pieces, "}", "")
         yield from rows.cast(pa.binary()).to_pylist()
 
@@ -87,7 +87,7 @@ def _texts(column: pa.Array) -> pa.Array:
 
 
 def _doubles(column: pa.Array) -> pa.Array:
-    """Return the text of each double; with .0 where it is whole, so that it stays a double."""
+    """Return each double as text; whole numbers get .0, so that they are read back as doubles."""
     texts = column.cast(pa.string())
     texts = pc.if_else(pc.match_substring_regex(texts, _WHOLE), pc.binary_join_element_wise(texts, ".0", ""), texts)
     return pc.if_else(pc.is_finite(column), texts, None)
@@ -113,7 +113,7 @@ def _dump(value: Any) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Return the value with null for each number that JSON has not."""
+    """Return the value with NaN and infinity replaced by null."""
     if isinstance(value, dict):
         return {name: _finite(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -122,7 +122,7 @@ def _finite(value: Any) -> Any:
 
 
 def _value(value: Any) -> Any:
-    """Convert a value that Python's encoder does not know to one that it knows."""
+    """Convert a value that Python's JSON encoder does not support."""
     if isinstance(value, Decimal):
         return float(value)
     return value.isoformat() if isinstance(value, date) else str(value)

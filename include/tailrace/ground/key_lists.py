@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 from tailrace.ground.columns import Ints, encode
 
 KEY_PART = "key "
-"""The name of a column of a list of keys among the parts of a tuple, before its number from 1 on."""
+"""The prefix of the columns that hold the parts of a composite key; a number from 1 on follows."""
 
 _ESCAPED = r'["\\\x00-\x1f]'
-_FEW_CODES = 4  # for each row: then a table of all codes is cheaper than hashing
+_FEW_CODES = 4  # codes a row: up to here a table of all codes is cheaper than hashing
 
 
 def key_texts(parts: Sequence[pa.Array]) -> pa.DictionaryArray:
-    """Encode the values of n tuples, a column for each part of the key, as texts that are equal where all parts are.
+    """Encode the keys of n tuples, given a column for each part, as texts that are equal where all parts are equal.
 
-    Each combination of values is written once, and each value of a part.
+    Each distinct combination, and each distinct value of a part, is formatted once.
 
     Parameters
     ----------
@@ -45,22 +45,25 @@ def key_texts(parts: Sequence[pa.Array]) -> pa.DictionaryArray:
 
 
 def key_columns(keys: pa.Array | pa.ChunkedArray, types: Mapping[int, pa.DataType]) -> list[pa.Array]:
-    """Return the values at some places of the lists that texts were made of, by type; each text is parsed once."""
+    """Return the parts of keys as columns of the given types; each distinct text is parsed once."""
     encoded = pc.dictionary_encode(keys)
     encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     lists = [json.loads(text) for text in encoded.dictionary.to_pylist()]
-    columns = (pa.array([values[place] for values in lists], dtype) for place, dtype in types.items())
+    columns = (pa.array([values[index] for values in lists], dtype) for index, dtype in types.items())
     return [column.take(encoded.indices) for column in columns]
 
 
 def canonical_key(text: str, length: int) -> str | None:
-    """Return a JSON array as `key_texts` writes it; None where the text is none of so many texts and integers."""
+    """Return a JSON array in the form that `key_texts` writes.
+
+    Return None if it is not an array of `length` texts and integers.
+    """
     try:
         values = json.loads(text)
         if not isinstance(values, list) or len(values) != length or {*map(type, values)} - {str, int}:
             return None
         return str(key_texts([pa.array([each]) for each in values]).dictionary[0].as_py())
-    except (ValueError, OverflowError):  # no JSON, no UTF-8, or no int64
+    except (ValueError, OverflowError):  # not JSON, not UTF-8, or not an int64
         return None
 
 
@@ -80,7 +83,7 @@ def _any_value(dtype: pa.DataType) -> int | str:
 
 
 def _dense(code: Ints, size: int) -> tuple[Ints, int]:
-    """Number the codes below `size` that occur from 0 on; return the codes, and how many there are."""
+    """Renumber the codes (below `size`) that occur, from 0 on; return them, and the number of distinct codes."""
     if size <= _FEW_CODES * len(code) + 1024:
         occurs = np.zeros(size, bool)
         occurs[code] = True
@@ -90,7 +93,7 @@ def _dense(code: Ints, size: int) -> tuple[Ints, int]:
 
 
 def _first_rows(code: Ints, size: int) -> Ints:
-    """Return a row of each code."""
+    """Return, for each code, a row that has it."""
     row = np.zeros(size, np.int64)
     row[code] = np.arange(len(code))
     return row

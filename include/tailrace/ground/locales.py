@@ -8,13 +8,13 @@ from pathlib import Path
 
 
 def utf_8_locale(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable that makes a JVM read file names as UTF-8, as Python does, where the locale is C."""
+    """Return the variable that makes a JVM read file names as UTF-8, as Python does, in a C locale."""
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
     return {"LC_ALL": "C.UTF-8"} if locale in ("C", "POSIX") else {}
 
 
 def name_fault(path: Path | str) -> str | None:
-    """Return why the programs that share a path would not all find the same file by it; None where they do."""
+    """Return why programs might find different files under a path; None where they all find the same."""
     text = str(path)
     if text.isascii():
         return None

@@ -1,4 +1,4 @@
-"""Equality of rows by some of their columns: numbering, and the places of equal rows in another table.
+"""Equality of rows by some of their columns: numbers of distinct rows, and positions of equal rows in another table.
 
 Arrow's joins leave nulls unmatched, and pandas hashes its own strings only up to the first NUL. Here null is a value
 like any other, and strings compare whole.
@@ -24,8 +24,8 @@ def number_rows(tables: Sequence[Rows], names: Sequence[str]) -> list[Ints]:
     Returns
     -------
     list of ndarray
-        The number of each row, for each of the tables. Equal rows have equal numbers, also across the tables. The
-        numbers are not negative, and of the order of the number of rows.
+        The number of each row, for each of the tables. Equal rows have equal numbers, also across tables. The numbers
+        are not negative, and not much larger than the number of rows.
     """
     first, *others = ([table.column(name) for table in tables] for name in names)
     number = np.concatenate(unify(first)[1])
@@ -37,22 +37,22 @@ def number_rows(tables: Sequence[Rows], names: Sequence[str]) -> list[Ints]:
 
 
 def find(number: Ints, others: Ints) -> Ints:
-    """Return the place of each number's first occurrence among the others, −1 where there is none: shape (n,)."""
+    """Return the position of each number's first occurrence among `others`, −1 if it has none; shape (n,)."""
     places = np.full(1 + max(number.max(initial=-1), others.max(initial=-1)), -1)
     places[others[::-1]] = np.arange(len(others))[::-1]  # of equal indices the last assignment stays
     return np.asarray(places[number])
 
 
 def first_places(number: Ints) -> Ints:
-    """Return the places at which a number occurs for the first time, ascending."""
+    """Return the positions at which a number occurs for the first time, ascending."""
     return np.flatnonzero(find(number, number) == np.arange(len(number)))
 
 
 def last_places(number: Ints) -> Ints:
-    """Return the places at which a number occurs for the last time, ascending."""
+    """Return the positions at which a number occurs for the last time, ascending."""
     return (len(number) - 1 - first_places(number[::-1]))[::-1]
 
 
 def select(rows: Rows, mask: NDArray[np.bool_]) -> Rows:
-    """Select rows; where all are selected, nothing is copied."""
+    """Select rows; return the rows uncopied where all are selected."""
     return rows if mask.all() else rows.filter(pa.array(mask))

@@ -1,4 +1,4 @@
-"""The name that was meant by one that is not there."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def nearest(word: str, among: Iterable[str]) -> str | None:
-    """Return the word that a mistaken one is nearest to, one that differs in case alone first; None of none near."""
+    """Return the word nearest to a misspelt one, first one that differs in case alone; None where none is near."""
     by_folded: dict[str, list[str]] = {}
     for each in among:
         by_folded.setdefault(each.casefold(), []).append(each)

@@ -1,4 +1,4 @@
-"""Paths in an object store, with those methods of pathlib that a query's files need. An object appears as a whole."""
+"""Paths in an object store, with the methods of pathlib that a query's files need. Writes are atomic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.object_stores import store_errors, store_of
 from tailrace.ground.object_urls import ObjectUrl, parse_object_url
 
-_VERSION: tuple[Literal["e_tag"], Literal["version"]] = ("e_tag", "version")  # services go by one or the other
+_VERSION: tuple[Literal["e_tag"], Literal["version"]] = ("e_tag", "version")  # a service uses one of the two
 
 
 class Stored(NamedTuple):
@@ -29,12 +29,12 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectPath:
-    """A path in an object store; as there, directories are prefixes of names and need not be made.
+    """A path in an object store, where directories are prefixes of names and are never created.
 
     Attributes
     ----------
     url : str
-        One that `parse_object_url` takes, without a slash at its end.
+        A URL that `parse_object_url` accepts, without a trailing slash.
     connection : str or None
         The connection to the store; its secrets are read from the environment of each process that uses the path.
     """
@@ -65,7 +65,7 @@ class ObjectPath:
         return ObjectPath(self.url.rpartition("/")[0], self.connection)
 
     def exists(self) -> bool:
-        """Return True if there is an object of this name; a prefix of names is none."""
+        """Return whether an object has this name; a prefix does not count."""
         try:
             with store_errors(self.url):
                 obstore.head(self._store, self._key)
@@ -76,15 +76,15 @@ class ObjectPath:
     is_file = exists
 
     def is_dir(self) -> bool:
-        """Return True if there is an object below this prefix."""
+        """Return whether an object lies below this prefix."""
         try:
             with store_errors(self.url):
                 return next(iter(obstore.list(self._store, self._prefix, chunk_size=1)), None) is not None
-        except FileNotFoundError:  # there is no such bucket
+        except FileNotFoundError:  # the bucket does not exist
             return False
 
     def require_bucket(self) -> None:
-        """Raise a `FileNotFoundError` where there is no such bucket."""
+        """Raise `FileNotFoundError` if the bucket does not exist."""
         with store_errors(self.url):
             obstore.list_with_delimiter(self._store, f"{self._key}/")
 
@@ -92,11 +92,11 @@ class ObjectPath:
         """Do nothing: an object needs no directory."""
 
     def iterdir(self) -> Iterator[ObjectPath]:
-        """Yield the objects and prefixes directly below this one; none where it is not there."""
+        """Yield the objects and prefixes directly below this one, none if it does not exist."""
         try:
             with store_errors(self.url):
                 listing = obstore.list_with_delimiter(self._store, self._prefix)
-        except FileNotFoundError:  # there is no such bucket
+        except FileNotFoundError:  # the bucket does not exist
             return
         paths = [meta["path"] for meta in listing["objects"]] + list(listing["common_prefixes"])
         yield from (self / path.rstrip("/").rpartition("/")[2] for path in paths if path != self._key)
@@ -113,7 +113,7 @@ class ObjectPath:
         return self.read_bytes().decode()
 
     def write_bytes(self, content: bytes | Path) -> None:
-        """Write the object, or replace it; a path gives the content of a local file."""
+        """Write the object, or replace it, with bytes or the content of a local file."""
         with store_errors(self.url):
             obstore.put(self._store, self._key, content)
 
@@ -121,7 +121,7 @@ class ObjectPath:
         self.write_bytes(b"")
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Delete the object; some stores do not say whether it was there, so nothing is raised where it was not."""
+        """Delete the object. Some stores do not report whether it existed, so a missing object raises nothing."""
         try:
             with store_errors(self.url):
                 obstore.delete(self._store, self._key)
@@ -130,7 +130,7 @@ class ObjectPath:
                 raise
 
     def stored(self) -> Stored | None:
-        """Read the object with its version; None where there is none."""
+        """Read the object with its version; None where it does not exist."""
         try:
             with store_errors(self.url):
                 result = obstore.get(self._store, self._key)
@@ -140,11 +140,14 @@ class ObjectPath:
             return None
 
     def create(self, content: bytes) -> bool:
-        """Write an object that is not there yet; False, and nothing written, where it is."""
+        """Create the object; return False, with nothing written, where it exists."""
         return self._put(content, "create")
 
     def replace(self, content: bytes, version: str) -> bool:
-        """Replace this version of the object; False, and nothing written, where it has another one, or is gone."""
+        """Replace this version of the object.
+
+        Return False and write nothing if the object has another version or is gone.
+        """
         return self._put(content, json.loads(version))
 
     def _put(self, content: bytes, mode: Any) -> bool:
@@ -154,7 +157,7 @@ class ObjectPath:
                     obstore.put(self._store, self._key, content, mode=mode)
                 except (AlreadyExistsError, PreconditionError):
                     return False
-        except FileNotFoundError:  # it is gone, or the bucket is
+        except FileNotFoundError:  # the object or its bucket is gone
             return False
         return True
 
@@ -182,7 +185,7 @@ Location = Path | ObjectPath
 
 
 def unlink_all(files: Sequence[Location]) -> None:
-    """Delete files that are there; in an object store with few requests, so they are to be in one store."""
+    """Delete files that exist. Objects, which must be in one store, are deleted with few requests."""
     for file in files:
         if isinstance(file, Path):
             file.unlink(missing_ok=True)
@@ -192,7 +195,7 @@ def unlink_all(files: Sequence[Location]) -> None:
 
 
 def on_disk(location: Location) -> Path:
-    """Return the location as a path of a disk, for what no object store can do, as to rename a directory.
+    """Return the location as a path on a disk, for operations that object stores lack, such as renaming a directory.
 
     Raises
     ------

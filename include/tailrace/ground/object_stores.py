@@ -1,4 +1,4 @@
-"""Clients of object stores, with the settings of a connection: Delta Lake's client, by package obstore."""
+"""Clients of object stores, configured by a connection: Delta Lake's client, by package obstore."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _RETRIES: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=15)}  # a 
 
 
 class _Service(NamedTuple):
-    """The settings that a connection to a service may have, by their name there, as the client calls them.
+    """The settings that a connection to a service may have: their names in the connection, and in the client.
 
-    `login` and `password` are what the client calls these two of a connection.
+    `login` and `password` are the client's names of a connection's login and password.
     """
 
     settings: dict[str, str]
@@ -58,14 +58,14 @@ _SERVICES = {
 
 
 def settings_of(url: ObjectUrl, connection: str | None) -> dict[str, str]:
-    """Return the client settings of a connection, secrets included: never to be printed or stored.
+    """Return the client settings of a connection. They contain secrets: never print or store them.
 
-    Without a connection there are none: the client takes the environment's or the machine role's.
+    Without a connection there are none: the client uses the environment or the machine's role.
 
     Raises
     ------
     Refused
-        When there is no such connection, or it has a setting that no connection to this service may have.
+        When there is no such connection, or it has a setting that this service does not know.
     """
     if connection is None:
         return {}
@@ -87,7 +87,7 @@ def store_of(store: str, connection: str | None) -> ObjectStore:
     Raises
     ------
     Refused
-        When the settings of the connection make no client.
+        When the client refuses the connection's settings.
     """
     settings = settings_of(ObjectUrl(store, ""), connection)
     allow_http = settings.pop(_ALLOW_HTTP, "false").lower() == "true"
@@ -104,9 +104,9 @@ def store_of(store: str, connection: str | None) -> ObjectStore:
 
 @contextmanager
 def store_errors(url: str) -> Iterator[None]:
-    """Raise the errors of the client as an `OSError` that names the URL, which a live run tries again.
+    """Raise the client's errors as an `OSError` that names the URL; a live run retries after it.
 
-    That there is no such object stays a `FileNotFoundError`.
+    A missing object stays a `FileNotFoundError`.
     """
     try:
         yield
@@ -120,6 +120,9 @@ def store_errors(url: str) -> Iterator[None]:
 
 
 def _reason(error: BaseError) -> str:
-    """Return an error's first line up to the server's status, without queries of URLs, which may hold a signature."""
+    """Return an error's first line up to the server's status, without the queries of URLs.
+
+    A URL's query may contain a signature.
+    """
     line = re.sub(r"\?\S*", "", str(error).partition("\n")[0])
     return re.sub(r"(status code: \d+[^:]*):.*", r"\1", line)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 FORMS = "s3://bucket/readings, gs://bucket/readings or abfss://container@account.dfs.core.windows.net/readings"
 """Examples of such URLs, in words."""
 
-# A host of the query file's choosing would get the connection's token.
+# The host is fixed: with a host chosen in the query file, that host would receive the connection's token.
 _URL = re.compile(
     r"(?P<store>(?:s3|gs)://[A-Za-z0-9][A-Za-z0-9._-]*|abfss://[a-z0-9-]+@[a-z0-9]+\.dfs\.core\.windows\.net)"
     r"(?:/(?P<key>(?:[^/?#\x00-\x1f]+(?:/[^/?#\x00-\x1f]+)*)?)/?)?"
@@ -16,19 +16,19 @@ _URL = re.compile(
 
 
 class ObjectUrl(NamedTuple):
-    """A URL in parts: its store, as s3://bucket, and the key in it, which is empty for the whole store."""
+    """The parts of a URL: its store, such as s3://bucket, and the key in it, which is empty for the whole store."""
 
     store: str
     key: str
 
 
 def parse_declared_url(url: str) -> ObjectUrl | None:
-    """Parse a URL that a person has written; None where it is not of a form in `FORMS`, or has a space."""
+    """Parse a URL written by a person; None where it has a space or no form in `FORMS`."""
     return None if " " in url else parse_object_url(url)
 
 
 def parse_object_url(url: str) -> ObjectUrl | None:
-    """Parse the URL of an object, whose key may have spaces; None where it is not of a form in `FORMS`."""
+    """Parse the URL of an object, whose key may contain spaces; None where it has no form in `FORMS`."""
     match = _URL.fullmatch(url)
     if match is None or {".", ".."} & set((match["key"] or "").split("/")):
         return None

@@ -1,6 +1,6 @@
-"""Environment variables that a driver gets from its host though another machine starts it: in a file, as secrets.
+"""Environment variables, some secret, that reach a driver on another machine in a file.
 
-A platform shows the environment of what it starts to those who read logs. So it gets the file's name alone.
+A platform shows the environment of its processes in logs. So the environment holds the file's name alone.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import os
 from pathlib import Path
 
 VARIABLE = "TAILRACE_PASSED"
-"""Names the file, from the working directory of the driver."""
+"""The variable that names the file, relative to the driver's working directory."""
 
 NAME = "tailrace_passed.json"
 
 
 def restore() -> None:
-    """Set the variables that were passed to this process, if any were."""
+    """Set the variables that were passed to this process, if there are any."""
     file = os.environ.pop(VARIABLE, None)
     if file is not None:
         os.environ.update(json.loads(Path(file).read_text()))

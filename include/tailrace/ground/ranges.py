@@ -26,7 +26,7 @@ def merge_ranges(low: Ints, high: Ints) -> Ranges:
 
 
 def coarsen_ranges(ranges: Ranges, most: int) -> Ranges:
-    """Cover the ranges by at most `most` ranges, with the widest gaps between them left open."""
+    """Cover the ranges by at most `most` ranges that leave out the widest gaps."""
     low, high = ranges
     gaps = low[1:] - high[:-1]
     wide_gaps = np.sort(np.argsort(gaps, kind="stable")[max(len(gaps) - most + 1, 0) :])
@@ -47,6 +47,6 @@ def overlap_another(low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.bool_]:
     """Test which of the n ranges [low, high] overlap another one of them, both ends included."""
     order = np.argsort(low, kind="stable")
     lows, highs, overlaps = low[order], high[order], np.zeros(len(low), bool)
-    overlaps[order[1:]] = np.maximum.accumulate(highs)[:-1] >= lows[1:]  # one that begins no later reaches it
+    overlaps[order[1:]] = np.maximum.accumulate(highs)[:-1] >= lows[1:]  # a range that begins no later reaches it
     overlaps[order[:-1]] |= highs[:-1] >= lows[1:]
     return overlaps

@@ -1,4 +1,4 @@
-"""Checks that a path is a regular file before it is read: the read of a FIFO or a device may never end."""
+"""Checks that a path is a regular file before it is read: reading a FIFO or a device may never end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NotRegularError(OSError):
 
 
 def regular_status(path: Path) -> os.stat_result:
-    """Return the status of a regular file, symbolic links followed.
+    """Return the status of a regular file, following symbolic links.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def regular_status(path: Path) -> os.stat_result:
 
 
 def require_regular_files(path: Path) -> None:
-    """Require that a file, or all those in a directory and below, are regular; hidden ones are passed over."""
+    """Require that a file, or each file in and below a directory, is regular; hidden files are skipped."""
     if not path.is_dir():
         regular_status(path)
         return
@@ -60,7 +60,7 @@ def require_regular_files(path: Path) -> None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading in binary mode; anything else raises what `regular_status` does."""
+    """Open a regular file for reading in binary mode; raises the errors of `regular_status`."""
     regular_status(path)
     return path.open("rb")
 

@@ -9,7 +9,7 @@ LONGEST_S = 60.0
 
 
 def pause_s(failures: int) -> float:
-    """Return the pause after `failures` failures in a row: 0 after none, then 1, 2, 4 … 60 seconds."""
+    """Return the pause after a number of failures in a row: 0 after none, then 1, 2, 4 … 60 seconds."""
     return min(2.0 ** min(failures - 1, 10), LONGEST_S) if failures else 0.0
 
 
@@ -23,7 +23,7 @@ class Retries:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start with a try due at once; `clock` is monotonic, in seconds."""
+        """Start with a try due at once; `clock` returns monotonic seconds."""
         self.failures = 0
         self._clock, self._due_s = clock, clock()
         self._failing_since_s: float | None = None
@@ -39,11 +39,11 @@ class Retries:
         return 0.0 if self._failing_since_s is None else self._clock() - self._failing_since_s
 
     def fail(self) -> None:
-        """Record a failed try: the pause grows."""
+        """Record a failed try, which lengthens the pause."""
         self.failures += 1
         self._failing_since_s = self._clock() if self._failing_since_s is None else self._failing_since_s
         self._due_s = self._clock() + pause_s(self.failures)
 
     def succeed(self) -> None:
-        """Record a successful try: the next one needs no pause."""
+        """Record a successful try, which ends the pause."""
         self.failures, self._due_s, self._failing_since_s = 0, self._clock(), None

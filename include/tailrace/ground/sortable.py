@@ -1,4 +1,4 @@
-"""Integers as text that sorts like the numbers: for a column that holds integers and strings."""
+"""Integers as text that sorts in numeric order, for a column that holds integers and strings."""
 
 from __future__ import annotations
 

@@ -11,16 +11,17 @@ VARIABLE = "TAILRACE_SOURCES"
 
 
 def outside_roots(path: Path | str) -> Problem | None:
-    """Return the problem of a source that, its symbolic links resolved, lies under no root; None where it may be read.
+    """Return the problem of a source that lies under no root; None if it may be read.
 
-    Without the variable a source may lie anywhere; of one that is set but names no root, or a relative one, the problem
-    is the variable's. No root is in an object store, so no URL of one (a text) lies under a root.
+    Its symbolic links are resolved first. Without the variable a source may lie anywhere. A variable that names no
+    root, or a relative one, is itself the problem. Roots are directories, so the URL of an object store (a text) lies
+    under none.
     """
     text = os.environ.get(VARIABLE)
     if text is None:
         return None
     named = [root for root in text.split(os.pathsep) if root]
-    if not named or not all(map(os.path.isabs, named)):  # a relative one would be another directory in each process
+    if not named or not all(map(os.path.isabs, named)):  # a relative root would mean another directory in each process
         remedy = f"absolute directories with {os.pathsep} between them, or no such variable"
         return Problem(VARIABLE, f"{text!r} names {'a relative root' if named else 'no root'} of sources", remedy)
     roots = [Path(os.path.realpath(root)) for root in named]

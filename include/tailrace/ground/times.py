@@ -18,14 +18,14 @@ TIMES = frozenset(
         *("started_at", "arrived_from", "arrived_to", "bucket_start", "bucket_end", "made_at", "until"),
     ]
 )
-"""The columns of tables with times of the tables' own, which readers get in ms; a carried one stays a timestamp."""
+"""The time columns that the product's tables define. Readers return them in ms; a carried column stays a timestamp."""
 
 
 ANSWERED = TIMES | {"key", "tuples", "coverage", "k_ms", "facts_version", "interval", "retracted", "corrected"}
-"""Names of columns that answers, or tables with them, have in any case."""
+"""Columns that every table of answers has."""
 
 SEPARATORS = " ,;{}()\n\t="
-"""Characters of which a column of a Delta table has none in its name."""
+"""Characters that Delta forbids in the names of columns."""
 
 
 def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -34,7 +34,7 @@ def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def in_ms(rows: pa.Table) -> pa.Table:
-    """Convert the times of some rows to int64 milliseconds, but for those that are carried along."""
+    """Convert the times of rows to int64 milliseconds, except carried columns."""
     for index, field in enumerate(rows.schema):
         if field.name in TIMES and pa.types.is_timestamp(field.type):
             ms = rows.column(index).cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())

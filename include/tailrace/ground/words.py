@@ -1,14 +1,14 @@
-"""Words about numbers: 1 batch, 2 batches."""
+"""Numbers in words: 1 batch, 2 batches."""
 
 from __future__ import annotations
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number of things in words; `plural` of the noun is by default the noun and an s."""
+    """Return a number of things in words; `plural` is by default the noun and an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def overflow_of(number: int) -> str:
-    """Return a warning of sums that left their type, and the way out."""
+    """Return a warning about sums that overflowed their type, with the remedy."""
     remedy = "a derived column of a wider type holds more, as cast(amount as decimal(38, 2)) or as double"
     return f"{counted(number, 'sum')} left the type of the answers, which are null there: {remedy}"

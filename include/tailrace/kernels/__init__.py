@@ -1,1 +1,1 @@
-"""Loops over columns that are compiled to machine code; every one has a numpy form beside it, which gives the same."""
+"""Loops over columns, compiled to machine code. Each has a numpy form with the same result."""

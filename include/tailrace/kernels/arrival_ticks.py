@@ -1,4 +1,4 @@
-"""The loop that gives each tuple its tick and the tick's end."""
+"""The loop that computes the tick of each tuple, and the end of that tick."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from tailrace.kernels.signature import Ints
 
 
 def number_ticks(n: int, tick_ms: int, arrival: Ints, tick: Ints, end: Ints) -> int:
-    """Write the tick and its end in ms of each of n arrival times; what goes backwards counts as the latest so far.
+    """Write the tick of each of n arrival times, and its end in ms.
+
+    A time earlier than one before it counts as the latest so far.
 
     Returns
     -------
     int
         0
     """
-    this_end = arrival[0]  # the end of the tick so far: a time before it changes nothing
+    this_end = arrival[0]  # the end of the current tick: an earlier time changes nothing
     this = this_end // tick_ms
     for row in range(n):
         if arrival[row] >= this_end:

@@ -1,7 +1,7 @@
-"""The cache of compiled kernels: a file for each source, processor and compiler, in an installation or a user's cache.
+"""The cache of compiled kernels: one file for each combination of source, processor and compiler.
 
-Setting up writes it into the installation, beside the archive of Spark's classes. Where a process may not write there,
-as where the package comes from an index, the user's cache directory takes it.
+The set-up writes it into the installation, beside the archive of Spark's classes. A process that may not write there
+(the package was installed from an index) uses the user's cache directory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class CodeCache:
 
     @staticmethod
     def of_machine() -> CodeCache:
-        """The cache of this installation, and that of this user."""
+        """Return the cache directories of this installation and of this user."""
         directories = [Path(sys.prefix, "share", "tailrace", "kernels")]
         with suppress(RuntimeError):  # the user has no home
             caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -63,22 +63,24 @@ class CodeCache:
         return None
 
     def is_writable(self) -> bool:
-        """Return whether a directory takes what is written."""
+        """Return whether files can be written into a directory."""
         return self.write(".writable", b"") is not None
 
 
 def file_name(kernels: tuple[Kernel, ...]) -> str:
-    """Return the name of the file with the machine code of kernels: by their source, the compiler and the processor.
+    """Return the name of the file with the machine code of kernels.
+
+    It depends on their source, the compiler and the processor.
 
     Raises
     ------
     ImportError
         Where the compiler is not installed.
     OSError
-        Where there is no source, as of a frozen program.
+        Where the source is not available, such as in a frozen program.
     """
     loops = [inspect.getmodule(kernel) for kernel in kernels]
     modules = dict.fromkeys([signature, machine_code, *loops])
     sources = [inspect.getsource(module) for module in modules if module is not None]
-    content = "\0".join([description(), *sources])  # numba goes with one version of LLVM
+    content = "\0".join([description(), *sources])  # a version of numba goes with one version of LLVM
     return f"{sha256(content.encode()).hexdigest()[:32]}.o"

@@ -1,6 +1,6 @@
-"""Compiles the kernels for this installation and this machine's processor, so that no process has to.
+"""Compiles the kernels ahead of time for this installation and this machine's processor.
 
-As a program, `python -m tailrace.kernels.compile`, it prints why there are none where it makes none, and ends with 1.
+Run it as `python -m tailrace.kernels.compile`. On failure it prints the reason and exits with code 1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tailrace.kernels.registry import KERNELS
 
 
 def main(cache: CodeCache | None = None) -> str | None:
-    """Compile the kernels into the cache of this machine; returns what is wrong, None where they are there."""
+    """Compile the kernels into the cache of this machine; return the reason where that fails, else None."""
     library = Library(KERNELS, cache or CodeCache.of_machine())
     try:
         if library.cache.read(library.file_name) is None:

@@ -6,7 +6,7 @@ from tailrace.kernels.signature import MIN, SUM, Codes, Floats, Ints
 
 
 def fold_float_groups(n: int, fold: int, group: Codes, value: Floats, out: Floats) -> int:
-    """Fold n values into `out` of their groups: SUM, MIN or MAX. `out` comes with the fold's value of no rows."""
+    """Fold n values into `out` of their groups: SUM, MIN or MAX. `out` starts with the fold's value of no rows."""
     for row in range(n):
         if fold == SUM:
             out[group[row]] += value[row]
@@ -30,7 +30,7 @@ def fold_int_groups(n: int, fold: int, group: Codes, value: Ints, out: Ints) -> 
 
 
 def number_runs(n: int, runs: int, first: Ints, row: Codes, group: Codes) -> int:
-    """Write the number of its run against each row; `row` has the rows of one run after the other."""
+    """Write the number of its run for each row; `row` lists the rows run by run."""
     for run in range(runs):
         end = first[run + 1] if run + 1 < runs else n
         for index in range(first[run], end):

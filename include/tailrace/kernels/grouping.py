@@ -11,7 +11,7 @@ BUCKETS = 1 << DIGIT_BITS
 def sort_codes(
     n: int, low: int, digits: int, group_id: Ints, counts: Ints, key: Ints, row: Codes, key_2: Ints, row_2: Codes
 ) -> int:
-    """Sort n codes, equal ones in the order of their rows; `key` gets each code minus the lowest, `row` where it stood.
+    """Sort n codes stably. `key` gets each code minus the lowest one, `row` its original position.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def sort_codes(
 
 
 def first_of_runs(n: int, key: Ints, first: Ints) -> int:
-    """Write where each run of equal keys begins, among n sorted ones; returns the number of runs."""
+    """Write where each run of equal keys begins among n sorted ones; return the number of runs."""
     runs = 0
     for index in range(n):
         if index == 0 or key[index] != key[index - 1]:
@@ -73,7 +73,7 @@ def first_of_runs(n: int, key: Ints, first: Ints) -> int:
 
 
 def fold_floats(n: int, runs: int, fold: int, first: Ints, row: Codes, value: Floats, out: Floats) -> int:
-    """Fold the values of each of the runs, from the first row on: SUM, MIN or MAX."""
+    """Fold the values of each run, from its first row on: SUM, MIN or MAX."""
     for run in range(runs):
         end = first[run + 1] if run + 1 < runs else n
         if fold == SUM:
@@ -85,7 +85,7 @@ def fold_floats(n: int, runs: int, fold: int, first: Ints, row: Codes, value: Fl
             for index in range(first[run] + 1, end):
                 each = value[row[index]]
                 total = min(total, each) if fold == MIN else max(total, each)
-        out[run] = total + 0.0  # −0.0 becomes 0.0, so that which of the two came first is no matter
+        out[run] = total + 0.0  # −0.0 becomes 0.0, so that the order of the two does not matter
     return runs
 
 

@@ -1,4 +1,4 @@
-"""The library of compiled kernels of a process: loaded once where many rows come, without numba itself."""
+"""The compiled kernels of a process, loaded without numba once enough rows come."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ P = ParamSpec("P")
 Functions = dict[str, Callable[..., int]]
 
 MANY_ROWS, SOME_ROWS = 1 << 15, 1 << 10
-"""Rows of a call that are worth loading compiled code, which takes 40 ms; those that are worth calling it then."""
+"""Rows in one call from which on it pays to load the compiled code (40 ms), and to call it once it is loaded."""
 
 WORTH_COMPILING = 1 << 24
-"""Rows handled in numpy after which a process compiles the kernels, in seconds, for itself and all later ones."""
+"""Rows processed in numpy after which a process compiles the kernels, which takes seconds, for itself and all later
+ones.
+"""
 
 _LOG = logging.getLogger(__name__)
 
 
 class Library:
-    """The compiled kernels of a process, from the cache; compiled into it, when many rows have come without.
+    """The compiled kernels of a process.
 
-    Where the compiler is not installed, or no cache can be written, there are none.
+    They come from the cache, or are compiled into it after many rows were processed in numpy. Without a compiler or a
+    writable cache there are none.
 
     Attributes
     ----------
@@ -56,7 +59,7 @@ class Library:
         return file_name(self.kernels)
 
     def functions(self, rows: int) -> Functions:
-        """Return the compiled kernels by name for a call with so many rows; empty where it should do without."""
+        """Return the compiled kernels by name for a call with `rows` rows; empty if it should do without them."""
         if rows < (self.many_rows if self._functions is None else self.some_rows):
             return {}
         if self._functions is None:
@@ -66,7 +69,7 @@ class Library:
         return self._functions or {}
 
     def _find(self, rows: int) -> Functions | None:
-        """Return the kernels; empty where there will be none, None where they are not worth compiling yet."""
+        """Return the kernels; {} if they are unavailable, None while compiling them would not pay off."""
         try:
             code = self.cache.read(self.file_name)
             self._rows_left -= rows
@@ -80,7 +83,7 @@ class Library:
             return {}
 
     def compile(self) -> bytes:
-        """Compile the kernels, and write their machine code into the cache where that takes it."""
+        """Compile the kernels and write their machine code into the cache if it is writable."""
         code = compile_kernels(self.kernels)
         self.cache.write(self.file_name, code)
         return code
@@ -91,5 +94,5 @@ OF_PROCESS = Library(KERNELS, CodeCache.of_machine())
 
 
 def compiled(kernel: Callable[P, int], rows: int) -> Callable[P, int] | None:
-    """Return a kernel's compiled form for a call with so many rows; None: its numpy form is to be taken."""
+    """Return the compiled form of a kernel for a call with `rows` rows; None if numpy is to be used."""
     return OF_PROCESS.functions(rows).get(kernel.__name__)

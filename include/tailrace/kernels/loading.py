@@ -1,4 +1,4 @@
-"""Loads the machine code of kernels, as functions that Python calls without holding its lock."""
+"""Loads the machine code of kernels as functions that Python calls without holding the GIL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from tailrace.kernels.signature import Kernel, parameters
 from tailrace.kernels.target import machine
 
-_ENGINES: list[Any] = []  # they own the code, for as long as the process lives
+_ENGINES: list[Any] = []  # they own the code for as long as the process lives
 
 
 def load(kernels: Iterable[Kernel], code: bytes) -> dict[str, Callable[..., int]]:
@@ -49,7 +49,7 @@ def _address(column: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> int:
     Raises
     ------
     TypeError
-        When they are of another type, or do not lie one after the other: compiled code does not look.
+        When the values have another type or are not contiguous; compiled code does not check.
     """
     if column.dtype != dtype or not column.flags.c_contiguous:
         raise TypeError(f"a kernel takes contiguous {dtype}, not {column.dtype} with strides {column.strides}")

@@ -1,4 +1,4 @@
-"""Compiles kernels by numba into machine code that runs without it: one object file for all of them."""
+"""Compiles kernels by numba into one object file that runs without numba."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 from tailrace.kernels.signature import Kernel, parameters
 from tailrace.kernels.target import machine
 
-_LIBRARY = {"memset", "memcpy", "memmove"}  # what the C library, which every process has, provides
+_LIBRARY = {"memset", "memcpy", "memmove"}  # the C library of every process provides them
 
 
 def compile_kernels(kernels: Iterable[Kernel]) -> bytes:
     """Compile kernels, each to a function of its name, into an object file for this machine's processor.
 
-    A function takes where its result goes, an unused pointer, and the kernel's parameters: integers and addresses.
+    A function takes the address of its result, an unused pointer, and the kernel's parameters: integers and addresses.
 
     Raises
     ------
     ImportError
         Where numba is not installed.
     RuntimeError
-        When numba does not compile a kernel, or a kernel needs more than itself, such as an exception of Python's.
+        When numba does not compile a kernel, or a kernel calls anything outside of itself, such as a Python exception.
     """
     import llvmlite.binding as llvm
 
@@ -37,7 +37,7 @@ def compile_kernels(kernels: Iterable[Kernel]) -> bytes:
 
 
 def _module(kernel: Kernel) -> Any:
-    """Compile a kernel to an LLVM module with its loop alone, without what calls it from Python."""
+    """Compile a kernel's loop alone to an LLVM module, without the wrapper that Python calls."""
     import llvmlite.binding as llvm
     import numba
     from numba.core.errors import NumbaError

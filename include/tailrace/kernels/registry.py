@@ -1,4 +1,4 @@
-"""The registry of the kernels; a new one is a line."""
+"""The registry of the kernels; to add a kernel, add a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop that looks for a repeat among integers that lie close together."""
+"""The loop that looks for a repeated value among integers of a small range."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from tailrace.kernels.signature import Flags, Ints
 
 
 def find_repeat(n: int, low: int, value: Ints, is_there: Flags) -> int:
-    """Return the row of the first of n integers that came before; −1 where there is none.
+    """Return the row of the first of n integers that repeats an earlier one; −1 where none does.
 
     Parameters
     ----------
     low : int
-        The least of them.
+        The least of the integers.
     is_there : ndarray, shape (greatest − low + 1,)
         All 0 at first.
     """

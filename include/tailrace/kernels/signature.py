@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.uint8]
 
 SUM, MIN, MAX = 0, 1, 2
-"""The folds of a kernel: how values become one."""
+"""The folds of a kernel."""
 
 Kernel = Callable[..., int]
 """A loop over columns: takes integers and contiguous columns, writes into some of these, and returns an integer."""
@@ -25,11 +25,11 @@ COLUMNS: dict[Any, np.dtype[Any]] = {
     Floats: np.dtype(np.float64),
     Flags: np.dtype(np.uint8),
 }
-"""The type of the values of each type of column."""
+"""The dtype of each type of column."""
 
 
 def parameters(kernel: Kernel) -> list[np.dtype[Any] | None]:
-    """Return the type of the values of each parameter that is a column, and None for each integer."""
+    """Return the dtype of each parameter that is a column, and None for each integer."""
     hints = get_type_hints(kernel)
     hints.pop("return")
     return [COLUMNS.get(hint) for hint in hints.values()]

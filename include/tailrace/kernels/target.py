@@ -1,4 +1,4 @@
-"""The processor that kernels are compiled for: this machine's own, with all that it can do."""
+"""The processor that kernels are compiled for: this machine's own, with all its instructions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def machine() -> Any:
-    """Return LLVM's target machine, by which kernels are compiled and loaded alike."""
+    """Return LLVM's target machine, with which kernels are both compiled and loaded."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()

@@ -1,4 +1,4 @@
-"""The loop that groups tuples by tick, pane and key, through a table of all cells of one tick."""
+"""The loop that groups tuples by tick, pane and key in a dense table of the cells of one tick."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import numpy as np
 from tailrace.kernels.signature import Codes, Ints
 
 CELLS_PER_TUPLE, CELLS = 4, 1024
-"""The ticks' tables have at most so many cells a tuple, and so many more: they cost by tuples, not by times or keys."""
+"""Upper bound on the cells of the ticks' tables: a multiple of the tuples, plus a constant.
+
+The cost follows tuples, not the span of time or keys.
+"""
 
 _UINT32 = (1 << 32) - 1
 
@@ -33,19 +36,19 @@ def number_cells(
     Parameters
     ----------
     tick, event : ndarray, shape (n,)
-        The ticks must not fall.
+        `tick` must not decrease.
     key : ndarray, shape (n,)
         In [0, keys).
     numbers : ndarray, shape (cells,)
-        Scratch, fewer than 2³¹. One tick after the other takes as many cells as it has keys and panes.
+        Scratch, fewer than 2³¹. Each tick takes one cell for each of its pairs of a key and a pane.
     cell_of : ndarray, shape (n,)
     out_cell, out_key, out_pane, out_tick, out_tuples : ndarray, shape (n,)
-        Of the groups, as far as there are any; the cells ascend.
+        One row a group; the cells ascend.
 
     Returns
     -------
     int
-        The number of groups; −1 where ticks fall, or the ticks have more cells than there are.
+        The number of groups; −1 where a tick decreases, or the cells do not suffice.
     """
     used = 0
     groups = 0
@@ -63,12 +66,12 @@ def number_cells(
             end += 1
         first = low // pane_ms
         panes = high // pane_ms - first + 1
-        if panes < 1 or panes > (cells - used) // keys:  # below 1: their number exceeds 64 bits
+        if panes < 1 or panes > (cells - used) // keys:  # below 1: the true number exceeds 64 bits
             return -1
         for index in range(panes * keys):
             numbers[used + index] = 0
         base = first * pane_ms
-        is_short = panes * pane_ms <= _UINT32  # then offsets divide as 32-bit integers, which is quicker
+        is_short = panes * pane_ms <= _UINT32  # then offsets divide as 32-bit integers, which is faster
         for row in range(start, end):
             if is_short:
                 cell = np.int64(np.uint32(event[row] - base) // np.uint32(pane_ms)) * keys + key[row]

@@ -1,8 +1,8 @@
-"""Optional capabilities of a kind; a kind has one when it has its members."""
+"""Optional capabilities of a kind, each a protocol; a kind has one by having its members."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
@@ -18,33 +18,53 @@ from tailrace.windows.windows import Windows
 
 @runtime_checkable
 class Promising(Protocol):
-    """A kind that policies which promise (error, risk) go with."""
+    """A kind whose answers policies may promise (error, risk) of."""
 
     @property
     def error_model(self) -> ErrorModel:
         """The error model of the answers."""
 
     def sample(self, tuples: pa.RecordBatch, promises: Promises) -> pa.RecordBatch:
-        """Partials of a few keys, of the error model's schema; the query's clock gets them.
+        """Return partials of a few keys, of the error model's schema, for the query's clock.
 
         Columns that no promise needs may have any values; without a promise there are no rows.
         """
 
 
 @runtime_checkable
+class Estimating(Protocol):
+    """A kind whose early answers may be scaled by the expected coverage of their windows."""
+
+    @property
+    def estimates(self) -> bool:
+        """Whether they are."""
+
+
+@runtime_checkable
 class Preaggregating(Protocol):
-    """A kind that combines rows into fewer ones before they go to the tasks."""
+    """A kind that combines rows into fewer rows before they are sent to the tasks."""
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Combine rows into partials by key, pane and tick: `pane` in the place of `event_time`, no ids of tuples."""
+        """Combine rows into partials by key, pane and tick: `pane` replaces `event_time`, ids are dropped."""
 
 
 @runtime_checkable
 class TypedByColumns(Protocol):
-    """A kind whose functions take columns of some types alone."""
+    """A kind whose functions accept only columns of some types."""
 
     def type_problems(self) -> list[Problem]:
-        """Return the functions that do not take the types of their columns."""
+        """Return the problems of functions that do not accept the types of their columns."""
+
+
+@runtime_checkable
+class Rescalable(Protocol):
+    """A kind whose state can be spread again, so that the number of tasks may change between two batches."""
+
+    def moved(self, states: Sequence[Any], slot: TaskSlot) -> Any:
+        """Return the state of one task, from the states of all tasks before; these must not be used again."""
+
+    def moved_rows(self, side: int, rows: Sequence[pa.RecordBatch], slot: TaskSlot) -> pa.Table:
+        """Return the rows of one task, from the prepared rows that all tasks before had."""
 
 
 @runtime_checkable
@@ -54,7 +74,7 @@ class IncrementallyCorrectable(Protocol):
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
         """Add to streamed answers the late tuples that their windows missed, where no tuple is a duplicate.
 
-        Answers that do not follow from these alone are left out, and evaluated from history.
+        Answers that need more than these are left out, and evaluated from history.
 
         Parameters
         ----------
@@ -72,7 +92,7 @@ class LoadBalanced(Protocol):
 
     @property
     def feedback_ms(self) -> int:
-        """The feedback period in ms of arrival time: after each one there may be a new partition plan."""
+        """The feedback period in ms of arrival time; after each one there may be a new partition plan."""
 
     def next_plan(
         self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
@@ -82,26 +102,33 @@ class LoadBalanced(Protocol):
         Parameters
         ----------
         plan : mapping or None
-            The plan in force; None where there was none yet.
+            The plan in force; None before the first.
         loads : dict of ndarray, shape (m,)
-            What the steps of all tasks measured in the period, summed by element of the partition and by `task`, which
-            measured it.
+            The loads that all tasks measured in the period, summed by element of the partition and by `task`.
         tasks : int
             The number of tasks.
 
         Returns
         -------
         mapping or None
-            The plan in force where it is to stay; None where no plan is needed.
+            The plan in force where it stays; None where no plan is needed.
         """
 
 
 @runtime_checkable
+class ComposedOfTuples(Protocol):
+    """A kind whose answers are tuples: an answer is as accurate as the share of its tuples that it holds."""
+
+    def tuple_ids(self, answers: pa.Table) -> pa.ChunkedArray:
+        """Return the id of the tuple that each row of answers is."""
+
+
+@runtime_checkable
 class TaskOwned(Protocol):
-    """A kind of which several tasks may find the same answer, and one task owns it."""
+    """A kind whose tasks may find the same answer more than once; one task owns it and reports it."""
 
     def for_task(self, task_slot: TaskSlot) -> Self:
-        """The kind whose steps give the answers that belong to one task, in a batch."""
+        """Return the kind whose steps give only the answers that belong to one task, in a batch."""
 
 
 def for_task(kind: WindowedKind, task_slot: TaskSlot) -> WindowedKind:
@@ -111,7 +138,7 @@ def for_task(kind: WindowedKind, task_slot: TaskSlot) -> WindowedKind:
 
 
 def combined(kind: object, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return what the kind combines these rows into; the rows themselves where it does not."""
+    """Return the rows that the kind combines these rows into; the same rows where it does not combine."""
     return kind.combine(rows) if isinstance(kind, Preaggregating) else rows
 
 
@@ -127,4 +154,5 @@ def sample_schema(kind: object) -> pa.Schema:
 
 def tick_contents(kind: object, windows: Windows, counts: pa.Table, sample: pa.Table) -> TickContents:
     """Return the contents of ticks with the kind's error model, if it has one."""
-    return TickContents(windows, counts, sample, kind.error_model if isinstance(kind, Promising) else None)
+    model = kind.error_model if isinstance(kind, Promising) else None
+    return TickContents(windows, counts, sample, model, isinstance(kind, Estimating) and kind.estimates)

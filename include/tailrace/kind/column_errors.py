@@ -1,4 +1,4 @@
-"""Errors of answers by column: a kind whose answers have several columns of values measures each by itself."""
+"""Errors of answers by column: a kind whose answers have several columns of values measures each one separately."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tailrace.kind.protocol import Kind
 
 @runtime_checkable
 class MeasuredByColumn(Protocol):
-    """A kind whose answers have columns of values under names, each of which is measured by itself."""
+    """A kind whose answers have named columns of values, each of which is measured separately."""
 
     names: tuple[str, ...]
 
     def errors_by_column(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """Return the identity of every exact answer and, by the name of each column of values, its error.
+        """Return the identity of every exact answer, and the error of each column of values under its name.
 
         An error is as in `Kind.errors`.
         """
@@ -32,9 +32,9 @@ class ColumnErrors(NamedTuple):
     Attributes
     ----------
     identity : RecordBatch
-        Of the answers, and further columns.
+        The identity of the answers, and further columns.
     by_column : dict of ndarray, shape (n,)
-        By the column of answers; None: the answer as a whole, of a kind that measures no columns.
+        The errors by column of answers; None stands for the answer as a whole, where a kind measures no columns.
     """
 
     identity: pa.RecordBatch
@@ -51,10 +51,10 @@ def column_errors(kind: Kind, approximate: pa.Table, exact: pa.Table) -> ColumnE
 
 
 def promised_columns(kind: Kind, of: Sequence[str] | None) -> tuple[str | None, ...]:
-    """Return the columns of answers for each of which a promise holds, in the order of answers.
+    """Return the columns of answers that a promise covers, in the order of answers.
 
-    `of` names them; None: they are the numeric ones, or all where none is numeric. (None,): a promise holds for
-    answers as wholes, of a kind that measures no columns.
+    `of` names them; None means the numeric ones, or all where none is numeric. The result is (None,) where a kind
+    measures no columns: the promise holds for answers as a whole.
     """
     if not isinstance(kind, MeasuredByColumn):
         return (None,)

@@ -1,11 +1,11 @@
-"""The explanation of how a query is run, for people."""
+"""The explanation, for people, of how a query is run."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 
-class Explanation(NamedTuple):
+class KindExplanation(NamedTuple):
     """How a kind runs a query, in words.
 
     Attributes
@@ -15,7 +15,7 @@ class Explanation(NamedTuple):
     method : str
         How a task finds the answers.
     reason : str
-        Why so.
+        The reason for the method.
     """
 
     partition: str

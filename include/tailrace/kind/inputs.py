@@ -1,21 +1,22 @@
-"""The inputs of a kind: the columns, and their types, that it needs of each of its streams."""
+"""The inputs of a kind: the columns that it needs of each of its streams, and their types."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.kind.table_place import TablePlace
+
 Reject = tuple[NDArray[np.bool_], str]
-"""A mask of records, shape (n,), and the reason for which these are rejected."""
+"""A mask of records, shape (n,), and the reason for which they are rejected."""
 
 RowCheck = Callable[[Mapping[str, pa.Array]], Iterable[Reject]]
-"""Checks the values of records, n of each; null where the record has none, which is rejected already."""
+"""Checks the values of n records; a value is null where the record has none, which is rejected already."""
 
 
 class ColumnTypes(NamedTuple):
@@ -26,9 +27,9 @@ class ColumnTypes(NamedTuple):
     key, id : DataType
         string or int64.
     carried : dict
-        Of the columns that are carried along, by name in the tuple.
+        The types of the carried columns, by name in the tuple.
     keys : dict
-        Of the columns of which a list of keys is made, string or int64, by the source's name.
+        The types of the columns that make up a list of keys, string or int64, by the source's name.
     """
 
     key: pa.DataType = pa.string()
@@ -37,11 +38,11 @@ class ColumnTypes(NamedTuple):
     keys: Mapping[str, pa.DataType] = {}
 
     def of_carried(self, names: Iterable[str]) -> dict[str, pa.DataType]:
-        """The types of carried columns; string where a type is not known, as before the source is opened."""
+        """Return the types of carried columns; string where a type is unknown, as before the source is opened."""
         return {name: self.carried.get(name, pa.string()) for name in names}
 
     def of_keys(self, names: Iterable[str]) -> dict[str, pa.DataType]:
-        """Return the types of the columns of a list of keys; string where a type is not known."""
+        """Return the types of the columns of a list of keys; string where a type is unknown."""
         return {name: self.keys.get(name, pa.string()) for name in names}
 
 
@@ -57,17 +58,18 @@ class Input:
     types : dict
         The Arrow type of each column that is not float64, by name in the tuple: list<double>, binary or string.
     nullable : bool
-        Whether the doubles among `columns` may be null; else a record with a null is rejected, as of any other type.
+        Whether the doubles among `columns` may be null. Otherwise, and for other types, a record with a null is
+        rejected.
     row_check : callable or None
-        The check of the values, beyond that they are there and, if doubles, finite.
+        A further check of the values, which are present and, if doubles, finite.
     carried : dict
-        Columns that are carried along as they are, null or not, such as for answers: name in the tuple → the source's
-        column. Their types follow from the source.
+        Columns that are carried along unchanged, such as for answers: name in the tuple → the source's column. They may
+        be null, and their types follow from the source.
     finite : bool
-        Whether carried doubles must be finite, as they are computed with.
+        Whether carried doubles must be finite because the kind computes with them.
     derived : dict
-        Further columns that the kind needs, by the expressions that give them; the stream's own stand before them.
-        Their names are the fields of the query file that have the expressions.
+        Further columns that the kind needs: name → expression. The stream's own derived columns come first. A name is
+        the field of the query file that has the expression.
     readers : dict
         The fields of the query file that read carried columns, with the place in an expression, as `emd_join.where:
         1:5`, by name in the tuple.
@@ -99,14 +101,14 @@ class Input:
 
 
 class CheckedTable(NamedTuple):
-    """A version of a dimension table that is fit.
+    """A version of a dimension table that passed the checks.
 
     Attributes
     ----------
     types : ColumnTypes
-        Of its ids and selected columns; a type is null where there is no row.
+        The types of its ids and selected columns; null where the table has no row.
     rows : str
-        How many rows it has, and which were left out, in words.
+        The number of its rows, and those left out, in words.
     """
 
     types: ColumnTypes
@@ -114,13 +116,15 @@ class CheckedTable(NamedTuple):
 
 
 class TableInput(Protocol):
-    """The dimension table that a kind joins its stream with: a file, of which each content is a version."""
+    """The dimension table that a kind joins its stream with; each content of its source is a version."""
 
     @property
-    def path(self) -> Path: ...
+    def place(self) -> TablePlace: ...
 
-    def check(self, content: bytes) -> CheckedTable:
-        """Check a version by its content.
+    def check(self, content: bytes, suffix: str | None = None, first: ColumnTypes | None = None) -> CheckedTable:
+        """Check a version's content. A suffix names its format; the default is the declared format.
+
+        `first` has the types of the first version, for a later version.
 
         Raises
         ------
@@ -129,6 +133,6 @@ class TableInput(Protocol):
 
 
 def common_id_type(inputs: Iterable[Input]) -> pa.DataType:
-    """The type of a column that holds ids of every input: string where their types differ."""
+    """Return the type of a column that holds ids of every input: string where their types differ."""
     types = {each.column_types.id for each in inputs}
     return pa.string() if len(types) > 1 else types.pop()

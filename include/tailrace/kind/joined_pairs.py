@@ -1,4 +1,4 @@
-"""Common base of the kinds that join two streams, and answer each pair of tuples within a reach of event time once."""
+"""Common base of the kinds that join two streams, and answer each pair within a reach of event time once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.answers.by_pair import ByPair, PairAnswers
 from tailrace.disorder.clock import Frontier
@@ -22,19 +23,22 @@ from tailrace.kind.selection import Selected, columns_of_side, types_of
 from tailrace.kind.step import Step
 from tailrace.operators import interval_join
 from tailrace.operators.chunk import Chunk, Chunks, take
-from tailrace.operators.interval_join import Matches, PairState
-from tailrace.partition.routes import LEFT, RIGHT
+from tailrace.operators.chunked_rows import ChunkedRows
+from tailrace.operators.interval_join import SIDES, Matches, PairState
+from tailrace.partition.routes import LEFT, RIGHT, Partition, TaskSlot, spread_again
 from tailrace.windows.sliding import Sliding
 
 TUPLES = 2
-"""The number of tuples that an answer stands for."""
+"""The number of tuples in an answer."""
 
-_BLOCK_ROWS, _RIGHT_ROWS = 4096, 32_768  # of a block of an evaluation: left tuples, and right ones
+_BLOCK_ROWS, _RIGHT_ROWS = 4096, 32_768  # of a block of an evaluation: left tuples, and right tuples
 
 
 @dataclass(frozen=True)
 class JoinedPairs(PairQuality):
-    """Base of a kind that answers pairs of a left and a right tuple; a kind adds inputs, partition, `prepare`, `match`.
+    """Base of a kind that answers pairs of a left and a right tuple.
+
+    A kind adds inputs, partition, `prepare` and `match`.
 
     Attributes
     ----------
@@ -43,13 +47,13 @@ class JoinedPairs(PairQuality):
     column_types : pair of ColumnTypes
         The types of the columns of either side.
     selection : tuple of Selected
-        The columns of an answer beside its identity that `select` names.
+        The columns of an answer that `select` names, beside its identity.
     condition : PairCondition or None
-        What `where` says of pairs; of those that match it keeps some.
+        The condition `where`, which keeps some of the matching pairs.
     keeps_failed : bool
-        Whether answers have the pairs for which the condition fails, too, and the column `FAILURE`.
+        Whether answers include the pairs for which the condition fails, with the column `FAILURE`.
     sort_key : str or None
-        The column of prepared rows by which `match` gets them in order.
+        The column by which `match` gets prepared rows sorted.
     """
 
     reach_ms: int
@@ -62,23 +66,26 @@ class JoinedPairs(PairQuality):
 
     @property
     def values(self) -> dict[str, pa.DataType]:
-        """The columns of an answer between its identity and `tuples`: carried ones, and doubles that `match` gives."""
+        """The columns of an answer between its identity and `tuples`: carried ones, and doubles from `match`."""
         failure = {FAILURE: pa.string()} if self.keeps_failed else {}
         return types_of(self.selection, self.column_types) | failure
 
     @property
     def carried(self) -> tuple[tuple[str, ...], ...]:
-        """The columns of each side's tuples and rows that answers take over, by the same names."""
+        """The columns of each side's tuples and rows that answers copy, by the same names."""
         return tuple(tuple(columns_of_side(self.selection, side)) for side in (LEFT, RIGHT))
 
     @property
     def bin_ms(self) -> int | None:
-        """The length of the bins of event time by which rows are stored, see `ChunkedRows`."""
+        """The length of the bins of event time in which rows are stored, see `ChunkedRows`."""
         return None
 
     @property
     def kept_ms(self) -> tuple[int, int]:
-        """How far behind F a left and a right tuple are kept, see `interval_join.step`; the larger one is the reach."""
+        """How far behind F a left and a right tuple are stored, see `interval_join.step`.
+
+        The larger one is the reach.
+        """
         return self.reach_ms, self.reach_ms
 
     @property
@@ -88,11 +95,16 @@ class JoinedPairs(PairQuality):
     @property
     @abstractmethod
     def inputs(self) -> tuple[Input, ...]:
-        """See `Kind.inputs`."""
+        """The inputs, see `Kind.inputs`."""
+
+    @property
+    @abstractmethod
+    def partition(self) -> Partition:
+        """The partitioning of both streams, see `Kind.partition`."""
 
     @abstractmethod
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        """See `Kind.prepare`."""
+        """Prepare rows, see `Kind.prepare`."""
 
     @abstractmethod
     def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
@@ -116,11 +128,11 @@ class JoinedPairs(PairQuality):
         return pa.schema([*self.answers.fields(left, right), *self.values.items(), ("tuples", pa.int64())])
 
     def type_problems(self) -> list[Problem]:
-        """Return what is wrong with `where`, see `TypedByColumns`."""
+        """Return the problems of `where`, see `TypedByColumns`."""
         return [] if self.condition is None else self.condition.problems()
 
     def pairs(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
-        """Find the pairs, as `match` does: of matching rows those that fulfil `where`."""
+        """Find the pairs as `match` does, and keep those that fulfil `where`."""
         matches = self.match(left, right, new)
         if self.condition is None or not (len(matches.left) or self.keeps_failed):
             return matches
@@ -136,7 +148,7 @@ class JoinedPairs(PairQuality):
         return matches.only(tested.kept | tested.failed, tested.counts)
 
     def counting_failures(self) -> Self:
-        """Return the kind as its `evaluate` keeps failed pairs, see `failed_pairs.CountsFailures`."""
+        """Return the kind whose `evaluate` keeps failed pairs, see `failed_pairs.CountsFailures`."""
         return self if self.condition is None else replace(self, keeps_failed=True)
 
     def start(self) -> Any:
@@ -152,17 +164,31 @@ class JoinedPairs(PairQuality):
         answers = self._answers(pairs.left, pairs.right, pairs.columns)
         return Step(state, answers, pairs.decided_at, late, pairs.loads, pairs.counts)
 
+    def moved(self, states: Sequence[Any], slot: TaskSlot) -> Any:
+        """Return the stored rows of one task, see `Rescalable`."""
+        sides = {
+            name: ChunkedRows.of(self.moved_rows(side, stored, slot).to_batches(), self.bin_ms, self.sort_key)
+            for side, name in enumerate(SIDES)
+            if (stored := [chunk.rows for state in states for chunk in state.chunks[name]])
+        }
+        return replace(self.start(), **sides)
+
+    def moved_rows(self, side: int, rows: Sequence[pa.RecordBatch], slot: TaskSlot) -> pa.Table:
+        """Return the rows of one task, see `Rescalable`; of a row and its replicas, the row itself is spread again."""
+        at_home = [part.filter(pc.greater(part.column("tuples"), 0)) for part in rows]
+        return spread_again(self.partition, side, at_home, slot)
+
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
-        """All pairs of the given tuples, independent of their order and lateness."""
+        """Return all pairs of the given tuples; their order and lateness do not matter."""
         left, right = (tuples.sort_by("event_time") for tuples in content)
         parts = [self._evaluate(left[mine], right[others]) for mine, others in self._blocks(left, right)]
         return single_batch(pa.Table.from_batches(parts, self.answer))
 
     def _blocks(self, left: pa.RecordBatch, right: pa.RecordBatch) -> Iterator[tuple[slice, slice]]:
-        """Cut tuples, in order of event time, into blocks of left ones, each with all right ones within reach of it.
+        """Cut tuples, in order of event time, into blocks of left tuples, each with all right tuples within its reach.
 
-        A block lasts as long as the reach, longer if it has fewer than `_BLOCK_ROWS` tuples by then. It ends earlier
-        before more than `_RIGHT_ROWS` right tuples are within reach of it, but has at least one tuple.
+        A block spans the reach, or more if it would have fewer than `_BLOCK_ROWS` tuples. It ends earlier where more
+        than `_RIGHT_ROWS` right tuples would be within its reach, but has at least one tuple.
         """
         time, other = (np.asarray(side.column("event_time")) for side in (left, right))
         start = 0
@@ -195,7 +221,7 @@ class JoinedPairs(PairQuality):
     def _values(
         self, left: pa.Table | pa.RecordBatch, right: pa.Table | pa.RecordBatch, computed: Mapping[str, Floats]
     ) -> dict[str, pa.Array | pa.ChunkedArray]:
-        """The columns of answers beside the identity: computed ones, NaN as null, and those that rows carried."""
+        """Return the columns of answers beside the identity: computed ones, with NaN as null, and carried ones."""
         sides = zip((left, right), self.carried, strict=True)
         carried = {name: side.column(name) for side, names in sides for name in names}
         failures = {FAILURE: pa.array(computed[FAILURE], pa.string())} if self.keeps_failed else {}

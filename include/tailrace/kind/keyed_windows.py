@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,8 +15,9 @@ from tailrace.disorder.clock import Frontier
 from tailrace.ground.key_lists import key_columns
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.step import Step
-from tailrace.partition.by_key import ByKey
-from tailrace.windows.panes import Rows, Summary, evaluate_windows
+from tailrace.partition.by_key import ByKey, task_of
+from tailrace.partition.routes import TaskSlot, spread_again
+from tailrace.windows.panes import KeyedRows, Summary, evaluate_windows
 from tailrace.windows.windows import Windows
 
 
@@ -27,13 +28,13 @@ class KeyedWindows(ABC):
     Attributes
     ----------
     columns : dict
-        The columns of a tuple that the kind needs beyond its key and times, and the source's column for each.
+        The columns of a tuple that the kind needs beyond its key and times: name → the source's column.
     key_type, id_type : DataType
-        string or int64, as in the stream.
+        The types in the stream, string or int64.
     keys : dict
-        The columns of answers with the values of a list of keys, string or int64; empty where the key is no list.
+        The columns of answers with the parts of a composite key, string or int64; empty where the key is one column.
     row_key : tuple of str
-        The columns by which the rows of an answer differ, see `ByWindow`.
+        The columns that number the rows of an answer, see `ByWindow`.
     """
 
     windows: Windows
@@ -84,19 +85,27 @@ class KeyedWindows(ABC):
         return tuples.select(self.inputs[side].tuple_columns)
 
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
-        """The answer of every window over the given tuples, independent of their order and lateness."""
+        """Return the answer of every window over the given tuples; their order and lateness do not matter."""
         (tuples,) = content
         no_tick = pa.array(np.zeros(tuples.num_rows, np.int64))
         columns = [name for name in tuples.schema.names if name != "tick"]
         partials = self.combine(tuples.select(columns).append_column("tick", no_tick))
         key, pane = (np.asarray(column) for column in (partials.column("key").indices, partials.column("pane")))
         values = {name: partials.column(name).to_numpy(zero_copy_only=False) for name in self.summary.types}
-        panes = Rows(key.astype(np.int64), pane, values)
-        rows = evaluate_windows(self.windows, self.summary, panes, Rows.empty(self.summary.types), None, None)
+        panes = KeyedRows(key.astype(np.int64), pane, values)
+        rows = evaluate_windows(self.windows, self.summary, panes, KeyedRows.empty(self.summary.types), None, None)
         return self._answers(rows.with_keys(partials.column("key").dictionary))
 
+    def moved(self, states: Sequence[Any], slot: TaskSlot) -> Any:
+        """Return the keys of one task, see `Rescalable`."""
+        return type(states[0]).of_keys(states, lambda keys: np.asarray(task_of(keys, slot.tasks) == slot.task))
+
+    def moved_rows(self, side: int, rows: Sequence[pa.RecordBatch], slot: TaskSlot) -> pa.Table:
+        """Return the rows of one task, see `Rescalable`."""
+        return spread_again(self.partition, side, rows, slot)
+
     def _step(self, state: Any, closed: pa.RecordBatch, late: pa.RecordBatch, frontier: Frontier) -> Step:
-        """Build the result of a step from the operator's new state, its closed windows and its late rows."""
+        """Build the result of a step from the operator's new state, closed windows and late rows."""
         return Step(state, self._answers(closed), frontier.closing(np.asarray(closed.column("time"))), (late,))
 
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Answers that leave their type, and are null then: a kind can count them in a column of its answers."""
+"""Answers that exceed their type and become null; a kind can count them in a column of its answers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Protocol, runtime_checkable
 from tailrace.kind.protocol import WindowedKind
 
 OVERFLOWED = "=overflowed"
-"""The column of answers with the number of those in their row that are null as their type does not hold them.
+"""The column of answers with the number of values of the row that are null because they exceed their type.
 
-No column of a query is called so.
+No column of a query can have this name.
 """
 
 
 @runtime_checkable
 class CountsOverflows(Protocol):
-    """A kind some of whose answers may leave their type, and are null then."""
+    """A kind some of whose answers may exceed their type and become null."""
 
     def counting_overflows(self) -> WindowedKind:
-        """Return the kind with a further column of its answers, `OVERFLOWED`; itself where none can leave its type."""
+        """Return the kind with the further column `OVERFLOWED` in its answers, or itself if nothing can overflow."""
 
 
 def counting_overflows(kind: WindowedKind) -> WindowedKind:
-    """Return the kind as it counts overflows in its answers, if it can have any."""
+    """Return the kind that counts overflows in its answers, if it can have any."""
     return kind.counting_overflows() if isinstance(kind, CountsOverflows) else kind

@@ -1,4 +1,4 @@
-"""The condition `where` of a join over its pairs: an expression over the columns of both sides, as left.taxi."""
+"""The condition `where` of a join's pairs: an expression over the columns of both sides, such as left.taxi."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAIR = "a condition over the columns of one pair of tuples: left.taxi <> right.
 
 
 class TestedPairs(NamedTuple):
-    """Which of n pairs a condition keeps, shape (n,), and those for which it fails: masks by the reason, disjoint."""
+    """The pairs, of n, that a condition keeps, shape (n,), and those for which it fails: disjoint masks by reason."""
 
     kept: NDArray[np.bool_]
     failures: Mapping[str, NDArray[np.bool_]]
@@ -42,7 +42,7 @@ class TestedPairs(NamedTuple):
 
     @property
     def reasons(self) -> NDArray[np.object_]:
-        """The reason why it fails for each pair, None where it does not, shape (n,)."""
+        """The reason why it fails for each pair, None where it does not; shape (n,)."""
         reasons = np.full(len(self.kept), None, object)
         for reason, mask in self.failures.items():
             reasons[mask] = reason
@@ -50,9 +50,9 @@ class TestedPairs(NamedTuple):
 
 
 def check_condition(text: str | None, computed: Mapping[str, str]) -> None:
-    """Refuse a condition that is no expression over columns of left and right; its types are bound later.
+    """Refuse a condition that is not an expression over columns of left and right; its types are checked later.
 
-    `computed` has what would be right in the place of a column that is computed of a pair, as distance.
+    `computed` has the remedies for columns that are computed of a pair, such as distance.
     """
     try:
         _ = None if text is None else _projection(text)
@@ -66,7 +66,7 @@ def check_condition(text: str | None, computed: Mapping[str, str]) -> None:
 class PairCondition:
     """A condition over pairs, with the types of its columns: a frozen value, sent to every worker.
 
-    A pair for which it is false or null, or fails, is no pair.
+    A pair is dropped where the condition is false or null, or fails.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class PairCondition:
 
     @staticmethod
     def of(text: str | None, types: Sequence[ColumnTypes], field: str) -> PairCondition | None:
-        """Return the condition, given the types of each side's columns; None without a text."""
+        """Build the condition, given the types of each side's columns; None without a text."""
         if text is None:
             return None
         condition = PairCondition(_projection(text), field)
@@ -91,7 +91,7 @@ class PairCondition:
 
     @property
     def columns(self) -> dict[str, Selected]:
-        """The columns that it reads, by their names in it; in tuples none is named as a column of the identity."""
+        """The columns that it reads, by their names in it. No name equals one of a column of the identity."""
         columns = {name: selected(name) for name in self.projection.inputs}
         return {
             name: each._replace(name=f"where_{each.name}") if each.name.lower() in PAIR.columns else each
@@ -99,8 +99,8 @@ class PairCondition:
         }
 
     def test(self, values: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -> TestedPairs:
-        """Test pairs, given the values of its columns by their names in it."""
-        pairs = pa.table({**values, "pair": np.zeros(count, np.int8)})  # without columns there are as many pairs
+        """Test pairs, given the values of its columns by their names in the condition."""
+        pairs = pa.table({**values, "pair": np.zeros(count, np.int8)})  # a condition without columns needs a length
         projected = self.projection.run(pairs)
         failed, failures = np.zeros(count, bool), dict[str, NDArray[np.bool_]]()
         for failure in projected.failures:
@@ -110,7 +110,7 @@ class PairCondition:
         return TestedPairs(projected.kept & ~failed, failures)
 
     def problems(self) -> list[Problem]:
-        """Return what is wrong with it by the types of its columns."""
+        """Return the problems that follow from the types of its columns."""
         try:
             _ = self.projection.derived_types
         except NamedError as error:
@@ -118,7 +118,7 @@ class PairCondition:
         return []
 
     def readers(self, side: int) -> dict[str, str]:
-        """Return the places where it reads a side's columns, by their names in tuples."""
+        """Return the positions at which it reads a side's columns, by their names in tuples."""
         assert self.projection.where is not None
         expression = Expression(self.projection.where, SIDES)
         places = {name: each.name for name, each in self.columns.items() if each.side == side}
@@ -128,7 +128,7 @@ class PairCondition:
 def with_carried(
     needed: Input, side: int, selection: Iterable[Selected], condition: PairCondition | None, section: str
 ) -> Input:
-    """Return the input of a side with the columns that `select` and `where` of a join's section name."""
+    """Return a side's input with the columns that `select` and `where` of a join's section name."""
     carried = columns_of_side(selection, side)
     readers = dict.fromkeys(carried, f"{section}.select")
     if condition is None:

@@ -12,21 +12,21 @@ from tailrace.ground.columns import single_batch
 
 
 class PairQuality(ABC):
-    """Base of kinds that answer pairs: a pair is there, or it is missing."""
+    """Base of kinds that answer pairs: an answer is either present or missing."""
 
     @property
     @abstractmethod
     def answers(self) -> PairAnswers:
-        """See `Kind.answers`."""
+        """The answer model, see `Kind.answers`."""
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """1 for each exact pair that is missing, else 0."""
+        """Return 1 for each exact pair that is missing, else 0."""
         identity = self.answers.identity
         missing = identity.find(exact, approximate) < 0
         rows = exact.select(list(identity.columns)).append_column("error", pa.array(missing.astype(float)))
         return single_batch(rows)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """The recall: the share of the exact pairs that were found."""
+        """Return the recall: the share of the exact pairs that were found."""
         error = np.asarray(self.errors(approximate, exact).column("error"))
         return float(1 - error.mean()) if len(error) else 1.0

@@ -11,7 +11,7 @@ from tailrace.answers.model import AnswerModel
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Ints
 from tailrace.ground.object_path import Location
-from tailrace.kind.explanation import Explanation
+from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import Chunks
@@ -20,56 +20,56 @@ from tailrace.windows.windows import Windows
 
 
 class State(Protocol):
-    """The state that one task of a kind holds between batches."""
+    """The state of one task of a kind between batches."""
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]: ...
 
 
 class Kind(Protocol):
-    """The operator of one declared query: a frozen object that does not depend on Spark, nor Spark's code on it.
+    """The operator of one declared query: a frozen object that is independent of Spark.
 
     It is a `WindowedKind` or an `Enrichment`.
     """
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """One input for each of its streams; a join of two has `left` and `right`."""
+        """One input for each of its streams; a join of two streams has `left` and `right`."""
 
     @property
     def answers(self) -> AnswerModel:
-        """The answer model: the identity of answers, and the selection of those that late tuples affect."""
+        """The answer model: the identity of answers, and which of them late tuples affect."""
 
     @property
     def answer(self) -> pa.Schema:
         """Schema of an answer: its identity (times in ms), the kind's own columns, `tuples`.
 
-        An answer may have several rows: they differ in the row key of its model, and are alike in `tuples`. A version
-        of the answer is all of them.
+        An answer may have several rows, which differ in the row key of its model and have the same `tuples`. A version
+        of the answer comprises all of them.
         """
 
     @property
     def late(self) -> pa.Schema:
-        """Schema of a late row, as far as it is the kind's own: from it follows which answers the row missed."""
+        """The kind's own columns of a late row, which determine the answers that the row missed."""
 
     @property
     def row_weight(self) -> int:
-        """How many times as large as a plain row of some 64 bytes a prepared row is; by it rows are taken at once."""
+        """The size of a prepared row in multiples of a plain row of some 64 bytes; bounds the rows read at once."""
 
     @property
-    def explanation(self) -> Explanation:
-        """How the query is run, for people."""
+    def explanation(self) -> KindExplanation:
+        """The explanation, for people, of how the query is run."""
 
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
-        """All answers over the given tuples of each input."""
+        """Return all answers over the given tuples of each input."""
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """The error of every exact answer: its identity, and `error`.
+        """Return the error of every exact answer: its identity, and `error`.
 
         `error` is 0 where the approximate answer is right, 1 where it is missing, more where it is worse than missing.
         """
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """The accuracy of approximate answers against the exact ones, in [0, 1]; higher is better."""
+        """Return the accuracy of approximate answers against the exact ones, in [0, 1]; higher is better."""
 
 
 class WindowedKind(Kind, Protocol):
@@ -77,28 +77,31 @@ class WindowedKind(Kind, Protocol):
 
     @property
     def windows(self) -> Windows:
-        """The sliding windows; of a kind that has none, windows as long as its reach, by which coverage is counted."""
+        """The sliding windows.
+
+        A kind without windows gives windows as long as its reach, by which coverage is counted.
+        """
 
     @property
     def partition(self) -> Partition:
-        """The partitioning, which routes its rows to tasks."""
+        """The partitioning, which routes rows to tasks."""
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        """Make a row of each tuple of an input, in order, with the columns `tick`, `event_time` and the kind's own.
+        """Convert each tuple of an input to a row, in order, with the columns `tick`, `event_time` and the kind's own.
 
-        A kind that does not combine rows gives them the column `tuples`, how many tuples a row stands for: 1.
+        A kind that does not combine rows adds the column `tuples`, the number of tuples that a row stands for: 1.
         """
 
     def start(self) -> Any:
         """Return the initial state of a task."""
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
-        """Restore a state from the batches that its `to_arrow` returned, and from its chunks, if it has any."""
+        """Restore a state from the batches that its `to_arrow` returned, and from its chunks, if any."""
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         """Advance a state to the frontier (the watermark): the incremental form of `evaluate`.
 
-        `arrived` has the prepared rows of each input that came in the frontier's ticks, and went to this task.
+        `arrived` has the prepared rows of each input that came in the frontier's ticks and were routed to this task.
         """
 
 
@@ -122,13 +125,13 @@ class TableAnswers(NamedTuple):
 
 @runtime_checkable
 class Enrichment(Protocol):
-    """A kind that joins its stream with a dimension table: it answers each tuple as it comes, and has no tasks."""
+    """A kind that joins its stream with a dimension table: it answers each tuple as it comes, without tasks."""
 
     def answers_of(self, tuples: pa.RecordBatch, version: Location) -> TableAnswers:
-        """Answer tuples by a version of the table, a file that never changes."""
+        """Answer tuples from a version of the table, an immutable file."""
 
 
 def windowed(kind: Kind) -> WindowedKind:
-    """Return a kind as a windowed one, which it must be."""
+    """Return a kind as a windowed one; it must be one."""
     assert not isinstance(kind, Enrichment), "the answers of an enrichment wait for nothing"
     return cast(WindowedKind, kind)

@@ -1,4 +1,4 @@
-"""The columns of a join's answers beside their identity: of either side's source, or computed of the pair."""
+"""The columns of a join's answers beside their identity: taken from either side's source, or computed of the pair."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tailrace.kind.inputs import ColumnTypes
 
 
 class Selected(NamedTuple):
-    """A column of answers, or one that a condition over pairs reads.
+    """A column of answers, or of a condition over pairs.
 
     Attributes
     ----------
     name : str
         Its name in answers and tuples: left_taxi for left.taxi.
     side : int or None
-        The side whose column it is; None: it is computed of the pair.
+        The side that the column comes from; None where it is computed of the pair.
     column : str
         The column of the side's source.
     """
@@ -31,7 +31,7 @@ class Selected(NamedTuple):
 
 
 def selected(text: str, computed: Collection[str] = ()) -> Selected:
-    """Parse an item of `select`, as left.taxi or distance; a name may have further dots.
+    """Parse an item of `select`, such as left.taxi or distance; a name may have further dots.
 
     `computed` are the columns that can be computed of a pair.
     """
@@ -47,9 +47,9 @@ def selected(text: str, computed: Collection[str] = ()) -> Selected:
 
 
 def check_selection(texts: Sequence[str], computed: Collection[str] = (), given: Collection[str] = ()) -> None:
-    """Refuse a column that can't be selected, or whose name an answer has already; `given` are columns of the kind.
+    """Refuse a column that can't be selected, or whose name is taken; `given` are the kind's columns.
 
-    Tables take names that differ only in case for the same.
+    Tables compare names without case.
     """
     taken = {*PAIR_IN_WINDOW.columns, *given}
     for text in texts:
@@ -63,7 +63,7 @@ def check_selection(texts: Sequence[str], computed: Collection[str] = (), given:
 
 
 def columns_of_side(selection: Iterable[Selected], side: int) -> dict[str, str]:
-    """Return the selected columns of a side's source, by name in answers."""
+    """Return the selected columns of a side's source, by their names in answers."""
     return {each.name: each.column for each in selection if each.side == side}
 
 

@@ -1,4 +1,4 @@
-"""Result of a step of a task: what became due when a state advanced to the frontier."""
+"""Result of a step of a task: the answers that became due when a state advanced to the frontier."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Step(NamedTuple):
     answers : RecordBatch
         The answers that became due, of schema `Kind.answer`; n rows.
     decided_at : ndarray, shape (n,)
-        The index in the frontier of the tick that decided each row: its as_of, K and facts are those of this tick.
+        The frontier index of the tick that decided each row and gives it its as_of, K and facts.
     late : tuple of RecordBatch
-        The late tuples of each input, of schema `Kind.late`, and beside it `tick`, `tuples` (how many a row stands for)
-        and `frontier` (F before its tick).
+        The late tuples of each input, with the columns of `Kind.late` and `tick`, `tuples` (the number that a row
+        stands for) and `frontier` (F before its tick).
     loads : dict of ndarray, shape (e,)
-        The work of the task, from which a kind that balances makes its next plan: first e elements of its partition
-        (spans, cells; integers), then the cost of each under `load`, and what else is summed. Empty where a kind does
-        not measure it.
+        The work of the task, from which a load-balanced kind makes its next plan: first e elements of its partition
+        (spans, cells; integers), then the cost of each under `load`, and further sums. Empty where a kind does not
+        measure it.
     counts : dict of int
-        Counts of what the kind did, by names of its own: as how many pairs each filter rejected.
+        Counts under the kind's own names, such as how many pairs each filter rejected.
     """
 
     state: Any

@@ -1,4 +1,4 @@
-"""Chunks: the immutable parts of a large state. A batch writes those that are new, and names the others."""
+"""Chunks: the immutable parts of a large state. A batch writes the new ones and refers to the others by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.ground.columns import Ints
 
-_ROW_BYTES, _BATCH_BYTES = 500, 100_000  # that are copied in the time in which a row is placed, a batch searched
+_ROW_BYTES, _BATCH_BYTES = 500, 100_000  # bytes copied in the time that it takes to place a row, and to search a batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +22,8 @@ class Chunk:
     name : str or None
         Its name in the task's store of chunks; None before it is stored.
     source : hashable or None
-        What it has in common with no other chunk of this process, but with itself in another batch: so an index of its
-        rows can be cached. None for rows that belong to no state.
+        A key that identifies the chunk in this process across batches, so that an index of its rows can be cached. None
+        for rows that belong to no state.
     """
 
     rows: pa.RecordBatch
@@ -32,19 +32,19 @@ class Chunk:
 
 
 Chunks = Mapping[str, tuple[Chunk, ...]]
-"""The chunks of a state by the part of it that they hold."""
+"""The chunks of a state by the part of it that they belong to."""
 
 
 def chunks_of(state: object) -> Chunks:
-    """Return the chunks of a state; none of one that has all its rows in the batches of its `to_arrow`."""
+    """Return the chunks of a state; none where all its rows are in the batches of `to_arrow`."""
     chunks: Chunks = getattr(state, "chunks", {})
     return chunks
 
 
 def take(rows: pa.Table, index: Ints) -> pa.Table:
-    """Take rows of a table of many batches, at the cost of those that are taken.
+    """Take rows of a table of many batches, at a cost that follows the rows taken.
 
-    `Table.take` first copies all batches into one. For a few pairs of a large state, that is most of a batch's work.
+    `Table.take` first copies all batches into one, which would be most of the work for a few pairs of a large state.
     """
     batches = rows.to_batches()
     if rows.nbytes <= _ROW_BYTES * len(index) + _BATCH_BYTES * len(batches):
@@ -57,6 +57,6 @@ def take(rows: pa.Table, index: Ints) -> pa.Table:
         if end > start:
             parts.append(pa.Table.from_batches([batch.take(pa.array(ascending[start:end] - first))]))
         start, first = end, first + batch.num_rows
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return pa.concat_tables(parts).take(pa.array(place))
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    return pa.concat_tables(parts).take(pa.array(position))

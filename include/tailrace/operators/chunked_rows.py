@@ -1,25 +1,30 @@
-"""The rows that a join stores of one side, in immutable chunks, so that a batch writes what it brings and no more."""
+"""The rows that a join stores of one side, in immutable chunks, so that a batch writes only its new rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from tailrace.ground.columns import single_batch
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.operators.chunk import Chunk
 
 _FULL, _FULL_BYTES = 4096, 1 << 22
-"""Chunks are merged up to so many rows, and small rows up to so many bytes: each is rewritten some times until then."""
+"""The most rows of a merged chunk, and the most bytes of merged small rows; until then each row is rewritten a few
+times.
+"""
 
 
 @dataclass(frozen=True)
 class ChunkedRows:
-    """Stored rows: chunks in the order in which they were begun.
+    """Stored rows, as chunks in the order of their creation.
 
     A chunk is dropped when all of its rows have expired, and rewritten when most have. A chunk is merged with the one
-    before while neither is full and it is as large; so there are few small ones, and a row is rewritten seldom.
+    before while neither is full and it is at least as large. So there are few small chunks, and a row is seldom
+    rewritten.
 
     Attributes
     ----------
@@ -30,6 +35,15 @@ class ChunkedRows:
 
     chunks: tuple[Chunk, ...] = ()
     bin_ms: int | None = None
+
+    @staticmethod
+    def of(parts: Iterable[pa.RecordBatch], bin_ms: int | None, sort_key: str | None) -> ChunkedRows:
+        """Store parts of rows of any event times, each in order of `sort_key`; only small ones are put together."""
+        stored = ChunkedRows((), bin_ms)
+        for part in parts:
+            if part.num_rows:
+                stored = stored.append(part, BEFORE_ALL, sort_key)
+        return stored
 
     def append(self, rows: pa.RecordBatch, bound: int, sort_key: str | None) -> ChunkedRows:
         """Append rows, which are in order of `sort_key`, and drop those with an event time before `bound` (ms)."""
@@ -67,7 +81,7 @@ def _are_merged(earlier: pa.RecordBatch, later: pa.RecordBatch) -> bool:
 
 
 def _living(chunk: Chunk, bound: int, is_new: bool = False) -> Chunk | None:
-    """The chunk without its expired rows, if these are most of it or it is new; None where all are."""
+    """Return the chunk without its expired rows if these are most of it or it is new; None where all have expired."""
     is_living = np.asarray(chunk.rows.column("event_time")) >= bound
     count = int(is_living.sum())
     if count == len(is_living) > 0 or (2 * count > len(is_living) and not is_new):

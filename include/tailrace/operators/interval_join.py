@@ -1,8 +1,9 @@
 """Incremental interval join of two streams, answered by pairs: in columns, without a loop over tuples or ticks.
 
-F is the frontier (the watermark). A tuple is stored while its event time is at least F − `kept_ms` of its side, which
-is how much later than the tuple a partner can be, 0 at least (paper 003, eq. 5). A pair is answered at the tick of its
-later tuple, if its first one was still stored then: it came in the same tick, or F had not passed it before that tick.
+F is the frontier (the watermark). A tuple is stored while its event time is at least F − `kept_ms` of its side: the
+largest time by which a partner can be later than the tuple, at least 0 (paper 003, eq. 5). A pair is answered at the
+tick of its later tuple, if its first tuple was still stored then: it came in the same tick, or had not expired before
+that tick.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from tailrace.ground.columns import Floats, Ints, single_batch
 from tailrace.operators.chunk import Chunk, Chunks, take
 from tailrace.operators.chunked_rows import ChunkedRows
 
-_EARLIER = -1  # the place in the frontier of a tuple that came in an earlier batch
+SIDES = ("left", "right")
+"""The parts of a join's state with the stored rows of either side."""
+
+_EARLIER = -1  # the frontier index of a tuple that came in an earlier batch
 
 
 class Matches(NamedTuple):
-    """n pairs of rows that match, and what it took to find them.
+    """n pairs of rows that match, and the work that finding them took.
 
     Attributes
     ----------
@@ -44,17 +48,17 @@ class Matches(NamedTuple):
     counts: Mapping[str, int] = {}
 
     def after(self, left: int, right: int) -> Matches:
-        """The same pairs where so many rows of either side are put before those that were searched."""
+        """Return the same pairs, with row numbers shifted by `left` and `right` rows before the searched ones."""
         return self._replace(left=self.left + left, right=self.right + right)
 
     def only(self, kept: NDArray[np.bool_], counts: Mapping[str, int]) -> Matches:
-        """Return the pairs of a mask, shape (n,), with further counts; `loads` stay as they are."""
+        """Return the pairs of a mask, shape (n,), with further counts; `loads` stay the same."""
         columns = {name: each[kept] for name, each in self.columns.items()}
         return Matches(self.left[kept], self.right[kept], columns, self.loads, {**self.counts, **counts})
 
     @staticmethod
     def joined(parts: Sequence[Matches]) -> Matches:
-        """Those of several searches, one at least, one after the other."""
+        """Concatenate the matches of one or more searches."""
         left, right = (np.concatenate([getattr(part, side) for part in parts]) for side in ("left", "right"))
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
         measured = [part.loads for part in parts if part.loads]
@@ -63,16 +67,16 @@ class Matches(NamedTuple):
 
 
 class Match(Protocol):
-    """Finds the pairs of matching rows: each side is some chunks, whose rows are numbered one after the other.
+    """A search for matching rows. Each side consists of chunks, whose rows are numbered consecutively.
 
-    `new` is the side whose rows are new, 0 or 1: one chunk, and small beside the other side.
+    `new` is the side whose rows are new, 0 or 1: one chunk, small beside the other side.
     """
 
     def __call__(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches: ...
 
 
 def match_new(match: Match, stored: Sequence[Sequence[Chunk]], new: Sequence[pa.RecordBatch]) -> Matches:
-    """Match the new rows of both sides with all of the other one; rows are numbered with the stored ones first."""
+    """Match the new rows of each side with all rows of the other one; rows are numbered with the stored ones first."""
     chunks = [Chunk(rows) for rows in new]
     before = [sum(chunk.rows.num_rows for chunk in side) for side in stored]
     of_left = match([chunks[0]], [*stored[1], chunks[1]], 0).after(before[0], 0)
@@ -95,13 +99,15 @@ class PairState:
 
     @staticmethod
     def of(chunks: Chunks, bin_ms: int | None = None) -> PairState:
-        """The state with these chunks, in bins of this length as in `ChunkedRows`."""
-        return PairState(*(ChunkedRows(chunks.get(side, ()), bin_ms) for side in ("left", "right")))
+        """Build the state from chunks, in bins of this length as in `ChunkedRows`."""
+        return PairState(*(ChunkedRows(chunks.get(side, ()), bin_ms) for side in SIDES))
 
 
 class AnsweredPairs(NamedTuple):
-    """n pairs: `id`, `event_time` and carried columns of both sides, the kind's own columns, the place in the frontier
-    of the tick that decided each; and the work that it took, as in `kind.step.Step`.
+    """n pairs: `id`, `event_time` and carried columns of both sides, and the kind's own columns.
+
+    `decided_at` is the frontier index of the tick that decided each pair; `loads` and `counts` are the work, as in
+    `kind.step.Step`.
     """
 
     left: pa.Table
@@ -121,7 +127,7 @@ def step(
     sort_key: str | None = None,
     carried: Sequence[Sequence[str]] = ((), ()),
 ) -> tuple[PairState, AnsweredPairs, tuple[pa.RecordBatch, ...]]:
-    """Add the rows of complete ticks, and answer each pair that has met.
+    """Add the rows of complete ticks, and answer each pair both of whose tuples have come in time.
 
     Parameters
     ----------
@@ -162,7 +168,7 @@ def step(
 
 
 class _Side(NamedTuple):
-    """The rows of one side, stored and new, and the place in the frontier at which each came.
+    """The rows of one side, stored and new, and the frontier index at which each came.
 
     `columns` has their ids, event times and carried columns.
     """
@@ -183,18 +189,18 @@ class _Side(NamedTuple):
 
 
 def in_order(rows: pa.Table, key: str | None) -> pa.RecordBatch:
-    """The rows as one batch, in ascending order of a column; as they are without one."""
+    """Return the rows as one batch, sorted by a column if one is given."""
     return single_batch(rows if key is None else rows.sort_by(key))
 
 
 def _met(
     kept_ms: tuple[int, int], sides: Sequence[_Side], pairs: tuple[Ints, Ints], frontier: Frontier
 ) -> tuple[NDArray[np.bool_], Ints]:
-    """Test which pairs have met, and find the place in the frontier of the later tuple of each."""
+    """Test which pairs have met in time, and find the frontier index of the later tuple of each."""
     left_at, right_at = (side.at[rows] for side, rows in zip(sides, pairs, strict=True))
     left_time, right_time = (side.event_time[rows] for side, rows in zip(sides, pairs, strict=True))
     decided_at = np.maximum(left_at, right_at)
-    until = np.where(left_at < right_at, left_time + kept_ms[0], right_time + kept_ms[1])  # F may pass the first one
+    until = np.where(left_at < right_at, left_time + kept_ms[0], right_time + kept_ms[1])  # stored up to this F
     return (left_at == right_at) | (until >= frontier.before(decided_at)), decided_at
 
 

@@ -1,21 +1,23 @@
 """Incremental window operator over panes: one call a batch, without a loop over tuples, ticks or windows.
 
 It is the incremental form of a kind's `evaluate`. F is the frontier (the watermark). A window holds the rows that
-arrived while it was open: its end was beyond F before the row's tick. A row that is late for none of its windows merges
-into its pane. A late row counts only in the windows that are still open, so it is stored apart, once per such window (a
-*stray*). When F reaches a window's end, the window is answered from its panes and its strays.
+arrived while it was open: its end was beyond F before the row's tick. A row that is late for none of its windows is
+merged into its pane. A late row counts only in the windows that are still open, so it is stored apart, once per such
+window (a *stray*). When F reaches a window's end, the window is answered from its panes and its strays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import pair, unify
-from tailrace.windows.panes import AT_ONCE, Ints, Rows, Summary, evaluate_windows
+from tailrace.windows.panes import AT_ONCE, Ints, KeyedRows, Summary, evaluate_windows
 from tailrace.windows.windows import Windows
 
 
@@ -24,23 +26,36 @@ class PaneState:
     """State of the operator in one task: its keys, the panes of open windows, and the strays."""
 
     keys: pa.Array
-    panes: Rows
-    strays: Rows
+    panes: KeyedRows
+    partial_rows: KeyedRows
     types: dict[str, pa.DataType]
 
     @staticmethod
     def empty(key_type: pa.DataType, types: dict[str, pa.DataType]) -> PaneState:
-        return PaneState(pa.array([], key_type), Rows.empty(types), Rows.empty(types), types)
+        return PaneState(pa.array([], key_type), KeyedRows.empty(types), KeyedRows.empty(types), types)
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
-        tables = {"panes": self.panes, "strays": self.strays}
+        tables = {"panes": self.panes, "strays": self.partial_rows}
         keys = pa.RecordBatch.from_arrays([self.keys], names=["key"])
         return {"keys": keys} | {name: _to_arrow(rows, self.types) for name, rows in tables.items()}
 
     @staticmethod
     def from_arrow(batches: dict[str, pa.RecordBatch], types: dict[str, pa.DataType]) -> PaneState:
-        panes, strays = (_from_arrow(batches[name]) for name in ("panes", "strays"))
-        return PaneState(batches["keys"].column("key"), panes, strays, types)
+        panes, partial_rows = (_from_arrow(batches[name]) for name in ("panes", "strays"))
+        return PaneState(batches["keys"].column("key"), panes, partial_rows, types)
+
+    @staticmethod
+    def of_keys(states: Sequence[PaneState], are_wanted: Callable[[pa.Array], NDArray[np.bool_]]) -> PaneState:
+        """Return the wanted keys of several states, of which no two have the same key."""
+        first = np.cumsum([0, *(len(state.keys) for state in states)]).tolist()  # the code of each state's first key
+        keys = pa.concat_arrays([state.keys for state in states])
+        wanted = are_wanted(keys)
+        parts = [
+            [KeyedRows(rows.key + start, rows.time, rows.columns) for rows, start in zip(each, first[:-1], strict=True)]
+            for each in ([state.panes for state in states], [state.partial_rows for state in states])
+        ]
+        panes, partial_rows = (rows[wanted[rows.key]] for rows in map(KeyedRows.concat, parts))
+        return _compact(PaneState(keys, panes, partial_rows, states[0].types))
 
 
 def step(
@@ -67,19 +82,21 @@ def step(
     before = frontier.before(frontier.index(tick))
     is_late = windows.first_end(rows.time) <= before
 
-    panes = Rows.merge([state.panes, rows[~is_late]], summary, windows.pane_step_ms)
+    panes = KeyedRows.merge([state.panes, rows[~is_late]], summary, windows.pane_step_ms)
     late, late_before = rows[is_late], before[is_late]
-    strays = _add_strays(windows, summary, state.strays, late, late_before)
+    partial_rows = _add_partial_rows(windows, summary, state.partial_rows, late, late_before)
 
     until = frontier.last
-    due = strays.time <= until
-    closed = evaluate_windows(windows, summary, panes, strays[due], frontier.start, until)
+    due = partial_rows.time <= until
+    closed = evaluate_windows(windows, summary, panes, partial_rows[due], frontier.start, until)
     is_open = windows.last_end(panes.time) > until
-    state = _compact(PaneState(keys, panes[is_open], strays[~due], state.types))
+    state = _compact(PaneState(keys, panes[is_open], partial_rows[~due], state.types))
     return state, closed.with_keys(keys), late_partials(summary, keys, late, tick[is_late], late_before)
 
 
-def _add_strays(windows: Windows, summary: Summary, strays: Rows, late: Rows, before: Ints) -> Rows:
+def _add_partial_rows(
+    windows: Windows, summary: Summary, partial_rows: KeyedRows, late: KeyedRows, before: Ints
+) -> KeyedRows:
     """Merge late rows into the strays, once for each window still open; `before` is F before each row's tick."""
     first = np.maximum(windows.first_end(late.time), windows.end_after(before))
     counts = np.maximum(windows.number(windows.last_end(late.time)) - windows.number(first) + 1, 0)
@@ -88,11 +105,13 @@ def _add_strays(windows: Windows, summary: Summary, strays: Rows, late: Rows, be
         in_part = part == number
         row, end = windows.ends(late.time[in_part], before[in_part], None)
         copies = late[in_part][row]
-        strays = Rows.merge([strays, Rows(copies.key, end, copies.columns)], summary, windows.end_step_ms)
-    return strays
+        partial_rows = KeyedRows.merge(
+            [partial_rows, KeyedRows(copies.key, end, copies.columns)], summary, windows.end_step_ms
+        )
+    return partial_rows
 
 
-def late_partials(summary: Summary, keys: pa.Array, late: Rows, tick: Ints, before: Ints) -> pa.RecordBatch:
+def late_partials(summary: Summary, keys: pa.Array, late: KeyedRows, tick: Ints, before: Ints) -> pa.RecordBatch:
     """Merge late rows by key, pane and tick, for the table `late`; `before` is F before each row's tick."""
     tick_and_pane, split_tick_and_pane = pair(tick, late.time)
     group_id, split = pair(tick_and_pane, late.key)
@@ -105,8 +124,8 @@ def late_partials(summary: Summary, keys: pa.Array, late: Rows, tick: Ints, befo
     return pa.RecordBatch.from_pydict(identity | columns | {"frontier": pa.array(frontier)})
 
 
-def encode_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataType]) -> tuple[pa.Array, Rows, Ints]:
-    """Convert partials to rows whose keys are codes into the known keys, extended by the new ones.
+def encode_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataType]) -> tuple[pa.Array, KeyedRows, Ints]:
+    """Convert partials to rows whose keys are codes into the known keys, extended by new ones.
 
     Returns the keys, the rows, and the tick of each row.
     """
@@ -115,25 +134,27 @@ def encode_keys(known: pa.Array, partials: pa.Table, types: dict[str, pa.DataTyp
     codes = [code[np.asarray(chunk.indices)] for code, chunk in zip(code_of, chunks, strict=True)]
     key = np.concatenate(codes) if codes else np.zeros(0, np.int64)
     columns = {name: partials.column(name).to_numpy() for name in types}
-    return keys, Rows(key, partials.column("pane").to_numpy(), columns), partials.column("tick").to_numpy()
+    return keys, KeyedRows(key, partials.column("pane").to_numpy(), columns), partials.column("tick").to_numpy()
 
 
 def _compact(state: PaneState) -> PaneState:
-    """Drop the keys that no pane and no stray uses any more."""
+    """Drop the keys that no pane or stray uses any more."""
     used = np.zeros(len(state.keys), bool)
     used[state.panes.key] = True
-    used[state.strays.key] = True
+    used[state.partial_rows.key] = True
     code = np.cumsum(used) - 1
-    panes, strays = (Rows(code[rows.key], rows.time, rows.columns) for rows in (state.panes, state.strays))
-    return PaneState(state.keys.filter(pa.array(used)), panes, strays, state.types)
+    panes, partial_rows = (
+        KeyedRows(code[rows.key], rows.time, rows.columns) for rows in (state.panes, state.partial_rows)
+    )
+    return PaneState(state.keys.filter(pa.array(used)), panes, partial_rows, state.types)
 
 
-def _to_arrow(rows: Rows, types: dict[str, pa.DataType]) -> pa.RecordBatch:
+def _to_arrow(rows: KeyedRows, types: dict[str, pa.DataType]) -> pa.RecordBatch:
     columns = [pa.array(rows.columns[name], dtype) for name, dtype in types.items()]
     index = [pa.array(rows.key.astype(np.int32)), pa.array(rows.time)]
     return pa.RecordBatch.from_arrays([*index, *columns], names=["key", "time", *types])
 
 
-def _from_arrow(batch: pa.RecordBatch) -> Rows:
+def _from_arrow(batch: pa.RecordBatch) -> KeyedRows:
     key, time, *rest = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
-    return Rows(key.astype(np.int64), time, dict(zip(batch.schema.names[2:], rest, strict=True)))
+    return KeyedRows(key.astype(np.int64), time, dict(zip(batch.schema.names[2:], rest, strict=True)))

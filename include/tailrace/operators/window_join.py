@@ -1,8 +1,8 @@
-"""Incremental join of two streams by shared sliding windows: a pair is found once, and answered as its windows close.
+"""Incremental join of two streams by shared sliding windows: a pair is found once, and answered when its windows close.
 
 F is the frontier (the watermark). A window holds the tuples that arrived while it was open: its end was beyond F before
-the tuple's tick. A pair is found when its later tuple comes, and waits; each window that holds both answers it when it
-closes. A tuple is stored while one of its windows is open, and so is a pair that waits.
+the tuple's tick. A pair is found when its later tuple comes, and waits. Each window that holds both tuples answers the
+pair when it closes. A tuple, or a waiting pair, is stored while one of its windows is open.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ OPEN_AFTER = "open_after"
 """The column with F before a row's tick: the row counts in windows that end later."""
 
 FIRST_END = "first_end"
-"""The column with the end of the earliest window that holds both tuples of a pair: by it waiting pairs are in order."""
+"""The column with the end of the earliest window that holds both tuples of a pair; waiting pairs are ordered by it."""
 
 
 @dataclass(frozen=True)
 class WindowPairState:
-    """State of the operator in one task: the rows of either side with an open window, and the pairs that wait."""
+    """State of the operator in one task: the rows of either side with an open window, and the waiting pairs."""
 
     left: ChunkedRows = field(default_factory=ChunkedRows)
     right: ChunkedRows = field(default_factory=ChunkedRows)
@@ -98,7 +98,7 @@ def step(
     row, end = _closing(windows, due, frontier)
     answered = due.take(pa.array(row)).drop_columns(["event_time", FIRST_END, OPEN_AFTER])
 
-    bound = windows.start(windows.end_after(frontier.last))  # all windows before closed
+    bound = windows.start(windows.end_after(frontier.last))  # all windows before have closed
     left, right = (side.append(part, bound, None) for side, part in zip((state.left, state.right), live, strict=True))
     late = tuple(_late(windows, rows) for rows in new)
     return (
@@ -130,9 +130,9 @@ def _pairs(
     matches: Matches,
     carried: Sequence[Sequence[str]],
 ) -> pa.RecordBatch:
-    """The found pairs that share a window which was open when the later tuple came, as rows in order of `first_end`.
+    """Return the pairs that share a window which was open when the later tuple came, as rows in order of `first_end`.
 
-    Their `event_time` is the earlier one, from which on they share windows.
+    Their `event_time` is the earlier one of the two.
     """
     names = ["id", "event_time", OPEN_AFTER]
     tables = [
@@ -157,14 +157,17 @@ def _pairs(
 
 
 def _due(windows: Sliding, pairs: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
-    """Those of waiting pairs that may have a window which closes now; all windows of a pair end within a size."""
+    """Return the waiting pairs that may have a window which closes now.
+
+    All windows of a pair end within one window size.
+    """
     first = np.asarray(pairs.column(FIRST_END))
     begin, end = np.searchsorted(first, [frontier.start - windows.size_ms, frontier.last], "right").tolist()
     return pairs.slice(begin, end - begin)
 
 
 def _closing(windows: Sliding, pairs: pa.Table, frontier: Frontier) -> tuple[Ints, Ints]:
-    """The windows in which pairs are answered now: the index of the pair, and the end of the window."""
+    """Return the windows in which pairs are answered now: the index of the pair, and the end of the window."""
     first, after = (pairs[name].to_numpy() for name in (FIRST_END, OPEN_AFTER))
     after = np.maximum(np.maximum(after, first - 1), frontier.start)
     return windows.ends(windows.pane(pairs["event_time"].to_numpy()), after, frontier.last)

@@ -1,4 +1,4 @@
-"""Client of Airflow's REST API that retries what may be repeated until there is an answer."""
+"""Client of Airflow's REST API that retries idempotent requests until there is an answer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MAY_REPEAT = ("GET", "PATCH")  # idempotent
 
 @dataclass(frozen=True)
 class Patience:
-    """The retries of a request that has no answer: a busy laptop may give none for minutes.
+    """The retries of a request without an answer, as a busy laptop may not answer for minutes.
 
     Attributes
     ----------
     limit_s : float
-        The time, in s, from which on a request is given up.
+        The time, in s, after which a request is given up.
     again_s, message_every_s : float
-        The intervals between two tries, and between two messages about a missing answer.
+        The intervals between tries, and between messages about a missing answer.
     """
 
     limit_s: float = 600.0
@@ -78,7 +78,7 @@ class Api:
         httpx.HTTPStatusError
             When the API refuses; the answer's text says why.
         TimeoutError
-            When no answer comes, or on every retry a server error; names the request.
+            When no answer comes, or every retry gives a server error; names the request.
         """
         request = self.patience.send if method in _MAY_REPEAT else _send_once
         answer = request(f"{method} {path}", lambda: self._send(method, path, body, query))
@@ -88,7 +88,7 @@ class Api:
     def trigger(self, dag: str, conf: Mapping[str, Any] | None = None) -> str:
         """Trigger a run of a DAG exactly once, whatever the retries, and return its id.
 
-        The id is chosen here: where an answer was lost, the retry's answer is a conflict with the run that exists.
+        The id is chosen here, so that after a lost answer the retry conflicts with the existing run.
         """
         run = f"manual__{format_time(time.time_ns() // 1_000_000)}_{secrets.token_hex(4)}"
         body = {"dag_run_id": run, "logical_date": None, "conf": dict(conf or {})}

@@ -1,8 +1,8 @@
-"""Runs `airflow …` on an embedded Airflow, whose SQLite database may be locked, and tries again while it is.
+"""Runs `airflow …` on an embedded Airflow, and retries while its SQLite database is locked.
 
     python -m tailrace.orchestration.airflow_command backfill create …
 
-SQLite refuses a transaction with an old snapshot at once, however long it may wait for a lock.
+SQLite refuses a transaction with an old snapshot at once, whatever its lock timeout.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def run_airflow(
     words: tuple[str, ...],
     environment: Mapping[str, str],
     directory: Path,
-    tell: Callable[[str], Any],
+    echo: Callable[[str], Any],
     pause: Callable[[float], Any] = time.sleep,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `airflow …` to its end; try again, with growing pauses, where SQLite was locked.
+    """Run `airflow …` to its end; retry with growing pauses if SQLite was locked.
 
     Parameters
     ----------
-    tell : callable
-        Called before each pause with a line that says why.
+    echo : callable
+        Called before each pause with a line that gives the reason.
     """
     deadline_s, was_locked, tries = time.monotonic() + _TRIES_S, False, 0
     while True:
@@ -55,12 +55,12 @@ def run_airflow(
         why = (
             "Airflow's SQLite database is locked" if is_locked else "a backfill that a lock stopped half-way still runs"
         )
-        tell(f"airflow {words[0]}: {why}; trying again in {pause_s(tries):g} s")
+        echo(f"airflow {words[0]}: {why}; trying again in {pause_s(tries):g} s")
         pause(pause_s(tries))
 
 
 def main() -> int:
-    """Run the command that is given, as a shell would, and return its exit code."""
+    """Run the given command, as a shell would, and return its exit code."""
     told = run_airflow(
         tuple(sys.argv[1:]), os.environ, Path.cwd(), lambda line: print(line, file=sys.stderr, flush=True)
     )

@@ -2,13 +2,14 @@
 
     python -m tailrace.orchestration.airflow_parts
 
-The log servers listen on all addresses, and no setting changes that. They serve the logs of other machines; on one
-machine the API server reads the files itself.
+The log servers always listen on all addresses. They serve logs of other machines; on one machine the API server reads
+the files itself.
 
 A component that ends is started again, as a service manager would: a scheduler gives up when two transactions collide
 in SQLite. One that ends again and again ends all components; so do SIGINT and SIGTERM. The embedded driver host that
-the environment variable TAILRACE_EMBEDDED_HOST names by its directory is started again too, where it was killed. The
-logs in the working directory, which is AIRFLOW_HOME, are rotated.
+the environment variable TAILRACE_EMBEDDED_HOST names by its directory is started again too, where it was killed. Each
+such event is printed, and added to the file `EVENTS` in the working directory. That is AIRFLOW_HOME; its logs are
+rotated.
 """
 
 from __future__ import annotations
@@ -18,20 +19,24 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import Timeout
 
-from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.drivers.embedded import EmbeddedHost, private
 from tailrace.orchestration.log_rotation import LogRotation
 
 KEPT_HOST = "TAILRACE_EMBEDDED_HOST"
-"""The environment variable that names the directory of the embedded driver host to keep."""
+"""The environment variable that names the directory of the embedded driver host to keep running."""
+
+EVENTS = "events.log"
+"""The file of events, since the last start."""
 
 _AIRFLOW = (sys.executable, "-m", "airflow")
 PARTS = (("scheduler", "--skip-serve-logs"), ("triggerer", "--skip-serve-logs"), ("dag-processor",), ("api-server",))
 _POLL_S, _TERMINATION_S = 0.5, 20.0
-_RESTARTS, _RECENT_S = 3, 600.0  # a component is started again so often within so long
+_RESTARTS, _RECENT_S = 3, 600.0  # a component is restarted so often within so long
 
 
 def main() -> int:
@@ -43,7 +48,7 @@ def main() -> int:
         The exit code of that component, 1 in place of 0; 0 after SIGINT or SIGTERM.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)  # also where the parent process ignores Ctrl-C
+        signal.signal(number, signal.default_int_handler)  # also if the parent process ignores Ctrl-C
     parts: dict[str, subprocess.Popen[bytes]] = {}
     try:
         subprocess.run([*_AIRFLOW, "db", "migrate"], check=True)
@@ -65,9 +70,9 @@ def main() -> int:
                 now_s = time.monotonic()
                 ends[name] = [end_s for end_s in ends[name] if now_s - end_s < _RECENT_S] + [now_s]
                 if len(ends[name]) > _RESTARTS:
-                    print(f"Airflow's {name} ended with exit code {code}, again: all of it ends", flush=True)
+                    _report(f"Airflow's {name} ended with exit code {code}, again: all of it ends")
                     return code or 1
-                print(f"Airflow's {name} ended with exit code {code}: it is started again", flush=True)
+                _report(f"Airflow's {name} ended with exit code {code}: it is started again")
                 parts[name] = subprocess.Popen([*_AIRFLOW, *arguments])
     except KeyboardInterrupt:
         return 0
@@ -82,12 +87,19 @@ def main() -> int:
 
 
 def _keep(host: EmbeddedHost | None) -> None:
-    """Start the driver host again if it was killed; an error is printed, and it is tried again."""
+    """Restart the driver host if it was killed; print an error, and retry."""
     try:
         if host is not None and host.keep():
-            print(f"the driver host in {host.directory} was killed: it is started again", flush=True)
+            _report(f"the driver host in {host.directory} was killed: it is started again")
     except (OSError, Timeout, TimeoutError) as error:
         print(f"the driver host can't be started: {error}", flush=True)
+
+
+def _report(event: str) -> None:
+    """Print an event, and add it to the file of events."""
+    print(event, flush=True)
+    with suppress(OSError), open(EVENTS, "a", encoding="utf-8", opener=private) as events:  # a full disk ends nothing
+        print(event, file=events)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Observes the conditions of a query's alerts, from the polls of its driver and from its verdict."""
+"""Observes the conditions of a query's alerts, in the polls of its driver and in its verdict."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tailrace.storage.layout import Layout
 if TYPE_CHECKING:
     from tailrace.correction.promise_state import PromiseReader
 
-LOST_AFTER_S = 30.0  # a driver host that is silent for so long: an alert is due within a minute
-FRESH_MS = 15_000  # a driver that has reported within that time lives
+LOST_AFTER_S = 30.0  # how long a driver host may be silent, as an alert is due within a minute
+FRESH_MS = 15_000  # a driver that has reported within this time lives
 _PROMISE_EVERY_S = 20.0  # interval between two looks at the measured errors
 PAUSES_S = (5.0, 10.0, 20.0, 40.0, 80.0)
 CALM_S = 60.0  # a lag that was within its bound for so long is over
-_AGAIN_S = 15.0  # interval between two tries, so that a receiver that hangs does not stop the watch
+_AGAIN_S = 15.0  # interval between tries, so that a hanging receiver does not stop the watch
 
 
 class AlertWatch:
@@ -42,10 +42,10 @@ class AlertWatch:
         self._down_since_s: float | None = None
         self._promise: PromiseReader | None = None
         self._promise_at_s = self._failed_at_s = -math.inf
-        self._lag_at_s = time.monotonic()  # unknown yet: a lag that an earlier watch reported ends after a while
+        self._lag_at_s = time.monotonic()  # unknown yet: a lag reported by an earlier watch ends after a while
 
     def observe(self, status: DriverStatus | None) -> None:
-        """Take in one poll of the driver; None: its host did not answer."""
+        """Handle one poll of the driver; None where its host did not answer."""
         now_s = time.monotonic()
         if not self._incidents.alerts.declared() or now_s - self._failed_at_s < _AGAIN_S:
             return
@@ -62,29 +62,32 @@ class AlertWatch:
         if status is None:
             self._down_since_s = now_s if self._down_since_s is None else self._down_since_s
             if now_s - self._down_since_s >= LOST_AFTER_S:
-                self._tell("driver_lost", True, "its driver host does not answer")
+                self._echo("driver_lost", True, "its driver host does not answer")
             return
         self._down_since_s = None
         reported = status.reported
         if reported is None or not status.driver.alive or (status.silent_ms or 0) > FRESH_MS:
             return
-        if reported.state == "starting":  # it knows nothing of its source yet
+        if not reported.knows_its_source:
             return
         for condition in ("driver_lost", "crash_loop"):
-            self._tell(condition, False, f"a driver runs, pid {status.driver.pid}")
+            self._echo(condition, False, f"a driver runs, pid {status.driver.pid}")
         lag = self._incidents.alerts.lag
         if lag is not None:
             self._observe_lag(reported.rows_left, lag.rows, now_s)
 
     def _observe_lag(self, rows: int, bound: int, now_s: float) -> None:
-        """A lag is over when it was within the bound for a while: one about the bound is one incident."""
+        """Observe the lag, which is over when it was within the bound for a while.
+
+        So a lag that varies about the bound is one incident.
+        """
         if rows > bound:
             self._lag_at_s = now_s
         if rows > bound or now_s - self._lag_at_s >= CALM_S:
-            self._tell("lag", rows > bound, f"{rows:,} rows to read, {bound:,} are the bound")
+            self._echo("lag", rows > bound, f"{rows:,} rows to read, {bound:,} are the bound")
 
-    def _tell(self, condition: str, is_active: bool, detail: str) -> None:
-        """Pass an observation on; an alert that can't be sent does not keep the others from being sent."""
+    def _echo(self, condition: str, is_active: bool, detail: str) -> None:
+        """Report an observation; an alert that can't be sent does not stop the others."""
         try:
             self._incidents.observe(condition, is_active, detail)
         except Undelivered:
@@ -98,18 +101,18 @@ class AlertWatch:
         self._promise = self._promise or PromiseReader(self._layout)
         promise = self._promise.read()
         if promise.state != "unknown":
-            self._tell("promise_broken", promise.state == "broken", promise.detail)
+            self._echo("promise_broken", promise.state == "broken", promise.detail)
 
 
 def alert_of_end(file: Path, layout: Layout, driver: Driver | None, detail: str, log: Callable[[str], Any]) -> None:
-    """Notify of a driver that has ended for good though nobody asked for it; it never raises.
+    """Notify of a driver that has ended for good without a request; it never raises.
 
-    What can't be delivered is tried again after `PAUSES_S`, as nobody watches any more afterwards.
+    Retry a failed delivery after `PAUSES_S`, as nobody watches any more afterwards.
 
     Parameters
     ----------
     driver : Driver or None
-        None: its host did not answer.
+        None where its host did not answer.
     """
     is_loop = driver is not None and driver.exit_code == CRASH_LOOP
     for pause_s in (*PAUSES_S, None):

@@ -11,6 +11,7 @@ from tailrace.orchestration.commit_trigger import INTERVAL_S, PUBLISHED, CommitT
 from tailrace.orchestration.gap_trigger import GapTrigger
 from tailrace.orchestration.links import page_url
 from tailrace.query.query import Query
+from tailrace.sources.answers_source import AnswersSource
 
 STREAM_WRITES = ("late", "quarantine", "metrics")  # without `results`: publish_<query> has its events
 CORRECTION_READS, CORRECTION_WRITES = ("late",), ("quality",)  # without `corrections`, likewise
@@ -26,40 +27,45 @@ _PARTS = {
     "quality": "promise",
     "proposals": "ledger",
 }
-"""The parts of a query's page that show its assets; the others are in `answers`."""
+"""The parts of a query's page that show its assets; other assets are in `answers`."""
 
 
 def tables(query: Query, names: tuple[str, ...]) -> list[Asset]:
-    """Assets of a query's tables, identified by the query's name wherever the warehouse is."""
+    """Return assets of a query's tables, identified by the query's name, independent of the warehouse's location."""
     return [_asset(query.name, name) for name in names]
 
 
 def sources(query: Query) -> list[Asset]:
-    """Assets of the paths and topics that the query's streams read, and its dimension table."""
-    uris = [stream.uri for stream in query.streams.values()]
-    uris += [query.table.path.absolute().as_uri()] if query.table else []
-    return [Asset(uri) for uri in uris]
+    """Return assets of the paths, topics and answers that the query's streams read, and of its tables."""
+    read = [stream.source for stream in query.streams.values()]
+    upstream = [_asset(source.query, "results") for source in read if isinstance(source, AnswersSource)]
+    uris = [source.uri() for source in read if not isinstance(source, AnswersSource)]
+    uris += [table.place.uri for table in query.tables.values()]
+    return [*upstream, *(Asset(uri) for uri in uris)]
 
 
 def uncorrected(query: Query, gap_ms: int) -> Asset:
-    """Asset of the query's uncorrected late tuples; its watcher has an event when they span more than Γ."""
+    """Return the asset of the query's uncorrected late tuples.
+
+    Its watcher sends an event when they span more than Γ.
+    """
     watcher = AssetWatcher(name=f"{query.name}.gap", trigger=GapTrigger.of(query, gap_ms))
     return _asset(query.name, "uncorrected", [watcher])
 
 
 def published(query: Query) -> list[Asset]:
-    """Assets of the tables of answers, whose events come while the stream lives."""
+    """Return assets of the tables of answers, whose events come while the stream runs."""
     return tables(query, PUBLISHED if query.has_late_tuples else PUBLISHED[:1])
 
 
 def commits(query: Query, interval_s: float = INTERVAL_S) -> Asset:
-    """Asset of the query's commits; its watcher has an event when there are new answers, at most once an interval."""
+    """Return the asset of the query's commits; its watcher sends an event on new answers, at most once an interval."""
     watcher = AssetWatcher(name=f"{query.name}.answers", trigger=CommitTrigger(query.name, interval_s))
     return _asset(query.name, "commits", [watcher])
 
 
 def _asset(query: str, name: str, watchers: Sequence[AssetWatcher] = ()) -> Asset:
-    """Return an asset of a query; Airflow's page of it shows its `extra`, which leads to the page of the query."""
+    """Return an asset of a query; Airflow's page of it shows its `extra`, which links to the page of the query."""
     extra: dict[str, JsonValue] = {"page": page_url(query, _PARTS.get(name, "answers"))}
     uri = f"tailrace://{query}/{name}"
     return Asset(name=f"{query}.{name}", uri=uri, group="tailrace", watchers=list(watchers), extra=extra)

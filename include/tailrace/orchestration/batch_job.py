@@ -38,10 +38,10 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
 
     operator_extra_links = (StreamLink(), TablesLink())
     part: ClassVar[str] = "ledger"
-    """The part of the query's page that the task is about."""
+    """The part of the query's page about the task."""
 
     job: ClassVar[str]
-    """Name of this kind of job, which no other kind has: it marks the job's processes."""
+    """Name of this kind of job, unique among the kinds; it marks the job's processes."""
 
     app: ClassVar[str]
     """File name of the app, in the directory of the Spark apps."""
@@ -52,7 +52,7 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
 
     @abstractmethod
     def arguments(self, context: Context) -> list[str]:
-        """Return the app's arguments beside the query file and the warehouse; a refusal here fails the task."""
+        """Return the app's arguments besides query file and warehouse; a refusal here fails the task."""
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
@@ -77,7 +77,7 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
         add_to_events(context, self.outlets, Layout.of(warehouse, self.query), self.log.warning)
 
     def on_kill(self) -> None:
-        """Kill spark-submit and all its descendants: the Python of the app would outlive its JVM."""
+        """Kill spark-submit and all its descendants, since the app's Python would outlive its JVM."""
         super().on_kill()
         self._fence()
 
@@ -87,7 +87,7 @@ class BatchJob(TellsLineage, SparkSubmitOperator):
 
     @property
     def _mark(self) -> str:
-        """Name of the environment variable that marks the job's processes; child processes inherit it."""
+        """The name of the environment variable that marks the job's processes; child processes inherit it."""
         return f"TAILRACE_{self.job.upper()}"
 
     def _fence(self) -> list[int]:

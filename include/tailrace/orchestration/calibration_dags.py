@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from airflow.sdk import DAG, CronTriggerTimetable, Param
+from airflow.sdk import DAG, CronTriggerTimetable, DeltaTriggerTimetable, Param
 
 from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.ground.duration import format_duration, ms
 from tailrace.orchestration import assets, settings
 from tailrace.orchestration.calibration_operators import CalibrateOperator
 from tailrace.orchestration.links import doc_line
 from tailrace.orchestration.settings import Declared
 from tailrace.orchestration.stream_dags import MEMORY, RETRIES
+from tailrace.query.query import Query
 
-SCHEDULE = "@hourly"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+_ACCEPT = {
+    "accept": Param(
+        None,
+        type=["null", "string"],
+        title="Accept the dry run",
+        description="The id of a dry run of this DAG: propose what that one measured, and measure nothing.",
+    )
+}
 _DOC = """
 Measures, over the newest windows of the history of **{name}** (`{file}`), how accurate its answers would have been for
 each of several waits K: against the exact answers of the same windows, late tuples included. The log of `calibrate`
@@ -24,19 +33,21 @@ has the table, and the evidence for what follows from it.
 {policy}
 """
 _WITH_PROPOSAL = """
-The query's policy is `cache_duration`. **By schedule** (`{schedule}`, UTC) and by hand a run makes one step of the
-interval search, and writes what it finds to the table `proposals`; the running stream takes it up between two batches,
-as a fact that holds from the next tick on (table `facts`). While there are too few windows yet, a scheduled run ends
-without a proposal. With **Dry run** nothing is written.
+The query's policy is `cache_duration`. **By schedule** ({schedule}) and by hand a run finds K, or makes one step of a
+search for it, and writes what it finds to the table `proposals`; the running stream takes it up between two batches, as
+a fact that holds from the next tick on (table `facts`). While there are too few windows yet, a scheduled run ends
+without a proposal. With **Dry run** nothing is written; the query's page shows what was measured. **Accept** takes the
+id of such a run, and proposes exactly what it measured, as long as the query is the same and no later calibration has
+proposed.
 """
 _WITHOUT_PROPOSAL = """
-The query's policy is `{policy}`, which takes no proposal: **by hand** alone, and nothing is written. The table tells
-which K would keep an accuracy of 0.95. With `policy: cache_duration` the stream takes up what calibrations find.
+The query's policy is `{policy}`, which takes no proposal: runs are **by hand** only, and write nothing. The table shows
+which K would keep an accuracy of 0.95. With `policy: cache_duration` the stream adopts the results of calibrations.
 """
 
 
 def calibration_dags() -> dict[str, DAG]:
-    """Return a DAG for each valid query file with late tuples, by DAG id; `refused_queries` reports refused ones."""
+    """Return a DAG for each valid query file with late tuples, by DAG id; `refused_queries` reports refused files."""
     declarations = [each for each in settings.declared()[0] if each.query.has_late_tuples]
     return {f"calibrate_{declaration.query.name}": _dag(declaration) for declaration in declarations}
 
@@ -45,16 +56,18 @@ def _dag(declaration: Declared) -> DAG:
     name, policy = declaration.query.name, declaration.query.policy
     takes_proposals = isinstance(policy, CacheDuration)
     policy_text = (_WITH_PROPOSAL if takes_proposals else _WITHOUT_PROPOSAL).format(
-        schedule=SCHEDULE, policy=policy.policy
+        schedule=_schedule_text(declaration.query), policy=policy.policy
     )
     with DAG(
         dag_id=f"calibrate_{name}",
         description=f"How long {name} has to wait for late tuples: measured over its past",
-        schedule=CronTriggerTimetable(SCHEDULE, timezone="UTC") if takes_proposals else None,
+        schedule=_schedule(declaration.query) if takes_proposals else None,
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,
-        params={"dry_run": _dry_run(takes_proposals), "driver_memory": MEMORY},
+        params={"dry_run": _dry_run(takes_proposals)}
+        | (_ACCEPT if takes_proposals else {})
+        | {"driver_memory": MEMORY},
         default_args=RETRIES,
         tags=["tailrace", "calibration", declaration.query.kind, name],
         doc_md=doc_line(name, "ledger")
@@ -69,6 +82,20 @@ def _dag(declaration: Declared) -> DAG:
             outlets=assets.tables(declaration.query, assets.CALIBRATION_WRITES) if takes_proposals else [],
         )
     return dag
+
+
+def _schedule(query: Query) -> CronTriggerTimetable | DeltaTriggerTimetable:
+    interval = query.calibration.interval(query.window_step)
+    if interval is None:
+        return CronTriggerTimetable(query.calibration.cron, timezone="UTC")
+    return DeltaTriggerTimetable(interval)
+
+
+def _schedule_text(query: Query) -> str:
+    interval = query.calibration.interval(query.window_step)
+    if interval is None:
+        return f"`{query.calibration.cron}`, UTC"
+    return f"every {query.calibration.every}, {format_duration(ms(interval))}"
 
 
 def _dry_run(takes_proposals: bool) -> Param:

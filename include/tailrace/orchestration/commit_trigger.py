@@ -1,4 +1,4 @@
-"""Airflow event trigger that starts the publication of a query's new answers, at most once a minute."""
+"""Airflow event trigger that starts the publication of a query's new answers, at most once per interval."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ PUBLISHED = ("results", "corrections")
 class CommitTrigger(BaseEventTrigger):
     """Fires when the tables of answers have changed, at most once per interval.
 
-    An event may come twice or be lost, as when the triggerer restarts. That does no harm: the run that it starts
-    compares the tables with the last asset event, which Airflow stores together with the success of the task.
+    An event may come twice or be lost, such as when the triggerer restarts. That does no harm: the started run compares
+    the tables with the last asset event, which Airflow stores together with the task's success.
 
     Parameters
     ----------
     query : str
         The query's name.
     interval_s : float
-        Interval between two looks, in s, the first of which is after one interval.
+        Interval between polls, in s; the first poll is after one interval.
     """
 
     def __init__(self, query: str, interval_s: float = INTERVAL_S) -> None:
@@ -49,7 +49,7 @@ class CommitTrigger(BaseEventTrigger):
                 yield TriggerEvent(snapshots)  # type: ignore[no-untyped-call]
 
     def _poll(self) -> dict[str, Any]:
-        """Return the snapshots of the tables that have rows; none where that fails: the trigger survives an error."""
+        """Return the snapshots of the tables with rows; none on an error, which the trigger survives."""
         try:
             from tailrace.correction.table_snapshot import TableSnapshot  # noqa: PLC0415 (Delta takes long to import; DAG files import this)
 
@@ -57,5 +57,5 @@ class CommitTrigger(BaseEventTrigger):
             snapshots = {name: TableSnapshot.read(layout, name) for name in PUBLISHED}
             return {name: asdict(snapshot) for name, snapshot in snapshots.items() if snapshot.rows}
         except Exception as error:
-            self.log.info("what of %s is committed can't be told: %s", self.query, error)
+            self.log.info("the commits of %s are unknown: %s", self.query, error)
             return {}

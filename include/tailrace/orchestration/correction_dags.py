@@ -15,7 +15,7 @@ from tailrace.orchestration.stream_dags import MEMORY, RETRIES
 from tailrace.query.query import Query
 
 MAX_WAITING = 500  # waiting runs hold no slot; a lower limit would skip intervals while a driver is down
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # arrival times may be old, and a backfill goes as far back as they do
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # arrival times may be old, and a backfill goes back as far
 FORM = {
     "from": Param(
         None,
@@ -42,9 +42,9 @@ Corrects the answers of the query **{name}** (`{file}`): windows that late tuple
 | `correct` | evaluates these windows again, over all that arrived before that end |
 
 **By schedule** (`{schedule}`, UTC) a run takes the tuples that came late in its interval *of arrival*. A driver that
-is down loses nothing: the runs wait for it, up to 500 of them; a backfill takes up what would be passed over then.
-Where the source tells of a past that was read to its end, its arrival times never reach the interval: then the run is
-skipped, and says so.
+is down loses nothing: up to 500 runs wait for it, and a backfill makes up for skipped ones.
+If the source is a past that was read to its end, its arrival times never reach the interval. Then the run is skipped,
+with a line in its log.
 {gap}
 **By hand** a run corrects a range *of event time*, or all. **Intervals of the past**, in any order, also again:
 
@@ -66,7 +66,7 @@ _NO_GAP = """
 
 
 def correction_dags() -> dict[str, DAG]:
-    """Return a DAG for each valid query file with late tuples, by DAG id; `refused_queries` reports refused ones."""
+    """Return a DAG for each valid query file with late tuples, by DAG id; `refused_queries` reports refused files."""
     declarations = [each for each in settings.declared()[0] if each.query.has_late_tuples]
     return {f"correct_{declaration.query.name}": _dag(declaration) for declaration in declarations}
 
@@ -91,7 +91,7 @@ def _dag(declaration: Declared) -> DAG:
             query=name,
             file=str(declaration.file),
             name=f"tailrace correct {name}",
-            max_active_tis_per_dag=1,  # backfills included: the corrections' tables have one writer
+            max_active_tis_per_dag=1,  # including backfills: the corrections' tables have one writer
             inlets=assets.tables(declaration.query, assets.CORRECTION_READS),
             outlets=assets.tables(declaration.query, assets.CORRECTION_WRITES),
         )
@@ -100,7 +100,7 @@ def _dag(declaration: Declared) -> DAG:
 
 
 def _schedule(query: Query) -> CronDataIntervalTimetable | AssetOrTimeSchedule:
-    """Return the cron timetable; where Γ is declared, combined with the asset of uncorrected late tuples."""
+    """Return the cron timetable, combined with the asset of uncorrected late tuples if Γ is declared."""
     by_time = CronDataIntervalTimetable(query.correction.schedule, timezone="UTC")
     gap = query.correction.gap
     if gap is None:

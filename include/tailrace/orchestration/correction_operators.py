@@ -31,12 +31,12 @@ _INTERVAL_KEYS: tuple[Literal["data_interval_start"], Literal["data_interval_end
 
 
 def event_range(context: Context) -> tuple[str | None, str | None]:
-    """Return the range of event time of a run by hand, as it was typed; None: unbounded.
+    """Return the range of event time of a manual run, as typed; None is unbounded.
 
     Raises
     ------
     Refused
-        When an end is no time, or the range is empty; Airflow does not check that.
+        When an end is not a time, or the range is empty; Airflow does not check this.
     """
     start, end = (context["params"][name] or None for name in ("from", "to"))
     times = [_time(name, text) for name, text in (("from", start), ("to", end)) if text]
@@ -60,7 +60,7 @@ def corrected_interval(context: Context, query: Query) -> tuple[int, int] | None
     Raises
     ------
     AirflowSkipException
-        When the ticks are so long that none ends in the interval.
+        When no tick ends in the interval, as ticks are longer.
     Refused
         When a scheduled run or a backfill is given a range of event time, or an asset's event has no range.
     """
@@ -81,12 +81,12 @@ def corrected_interval(context: Context, query: Query) -> tuple[int, int] | None
 
 
 def requested_interval(context: Context) -> tuple[int, int]:
-    """Return the interval of arrival that the asset's events request; it covers all events of the run.
+    """Return the interval of arrival that covers all requests in the asset's events of the run.
 
     Raises
     ------
     Refused
-        When there is no readable range, or it is empty: such events are not the gap trigger's.
+        When there is no readable range, or it is empty: such events are not from the gap trigger.
     """
     events = [event for events in context["triggering_asset_events"].values() for event in events]
     payloads = [(event.extra or {}).get("payload") for event in events]
@@ -131,7 +131,7 @@ class WaitOperator(StreamOperator):
         self.log.info("committed up to %s, the correction begins", format_time(event["until_ms"]))
 
     def _require_arrivals(self, interval: tuple[int, int], end_ms: int) -> None:
-        """Skip the run if the source's past ended before its interval; else log up to where it corrects."""
+        """Skip the run if the source's arrival times end before its interval; else log the part that it corrects."""
         never = (
             f"the arrival times of {self.query} end at {format_time(end_ms)}, and it is quiet: they never reach "
             f"{format_time(interval[1])}, unless more of that past comes; then tailrace correct, or a backfill, has it"
@@ -142,7 +142,7 @@ class WaitOperator(StreamOperator):
 
 
 class CorrectOperator(BatchJob):
-    """Runs the correction by spark-submit, of the run's interval or, by hand, of a range of event time."""
+    """Runs the correction by spark-submit: of the run's interval or, manually, of a range of event time."""
 
     job, app, lineage_of = "correction", "correct.py", "of_correction"
     corrected: CorrectionRange | None = None
@@ -162,7 +162,7 @@ class CorrectOperator(BatchJob):
         return [word for name, end in zip(names, ends, strict=True) if end for word in (name, end)]
 
     def _committed_part(self, interval: tuple[int, int] | None, tick_ms: int) -> tuple[int, int] | None:
-        """Cut an interval of arrival at the end of the source's past, where that lies within it."""
+        """Cut an interval of arrival at the end of the source's past, if that lies within it."""
         end_ms = None if interval is None else past_end(Layout.of(settings.warehouse(), self.query), interval[1])
         if interval is None or end_ms is None or (end_ms := end_ms // tick_ms * tick_ms) <= interval[0]:
             return interval
@@ -172,7 +172,7 @@ class CorrectOperator(BatchJob):
     def _skip_if_corrected(self, interval: tuple[int, int]) -> None:
         """Skip the run if all its late tuples are corrected already.
 
-        A range may be requested twice, when a correction takes long, or be corrected by schedule meanwhile.
+        A range may be requested twice if a correction takes long, or be corrected by schedule meanwhile.
         """
         from tailrace.correction.uncorrected import Uncorrected  # noqa: PLC0415 (Delta takes long to import)
 

@@ -1,4 +1,4 @@
-"""Operator of the DAG stream_<query> that drains the driver after someone has ended its watch."""
+"""Operator of the DAG stream_<query> that drains the driver after somebody has ended its watch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tailrace.orchestration.watch_claim import watching_run
 
 
 class DrainOperator(StreamOperator):
-    """Drains the driver if someone marked the stream's task, or ended its run.
+    """Drains the driver if somebody marked the stream's task, or ended its run.
 
-    The trigger's `on_kill` is faster and drains most drivers; it is not called while the triggerer is down. The rules
+    The trigger's `on_kill` is faster and drains most drivers, but is not called while the triggerer is down. The rules
     follow from the behaviour of Airflow 3.3:
 
     - A task that is marked while deferred ends without running again, so its XCom `WATCHED` still has the deployment:

@@ -22,9 +22,9 @@ ADD_COMMAND = (
 
 
 class DriverHostHook(BaseHook):
-    """Gets the driver host of a connection, and tests the connection.
+    """Returns the driver host of a connection, and tests the connection.
 
-    Connections of type `http` that were made for earlier versions have the same fields, and work as they are.
+    Connections of type `http`, made for earlier versions, have the same fields and still work.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class DriverHostHook(BaseHook):
         return host_of(self.get_connection(self.conn_id))
 
     def test_connection(self) -> tuple[bool, str]:
-        """Return whether supervisord answers to this user and to no browser, and programs can be written; a message."""
+        """Return whether supervisord answers this user and no browser, and programs can be written; and a message."""
         try:
             host = self.get_conn()
             state, has_pages = host.rpc.call("getState")["statename"], host.rpc.has_pages()

@@ -1,4 +1,4 @@
-"""Operations on a query's driver, for the DAGs and the command line alike: deploy, status, drain, stop."""
+"""Operations on a query's driver, for both DAGs and the command line: deploy, status, drain, stop."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tailrace.storage.status import Status, wall_ms
 
 LAST_LINES = 30
 _POLL_S = 0.5
-_GOING_S = 90.0  # how long a deployment waits for a driver that drains
-_LOCK_S = 300.0  # longer than its holder needs: to wait for a drain, to fence, to deploy
-_FENCE_S = 150.0  # longer than a fence waits for killed processes to die, and for applications on a platform to end
+_GOING_S = 90.0  # how long a deployment waits for a draining driver
+_LOCK_S = 300.0  # longer than its holder needs to wait for a drain, fence, and deploy
+_FENCE_S = 150.0  # longer than a fence waits for killed processes, and for applications on a platform, to end
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Deployed:
     Attributes
     ----------
     made : bool
-        True if this call created the driver; False if it was there already.
+        Whether this call created the driver.
     not_in_force : list of Difference
-        The settings of a living driver that are others than those asked for.
+        The settings in which a living driver differs from the requested ones.
     deployment : str
-        Name of the deployment, the same through all restarts; each driver that is created gets another one.
+        Name of the deployment, the same through all restarts; each created driver gets a new one.
     """
 
     driver: Driver
@@ -51,12 +51,12 @@ class Deployed:
 
 
 def status(host: DriverHost, layout: Layout) -> DriverStatus:
-    """Return the status of a query's driver, by its host and by its own status file."""
+    """Return the status of a query's driver, from its host and its own status file."""
     return DriverStatus(inspect(host, layout), Status.read(layout), wall_ms())
 
 
 def inspect(host: DriverHost, layout: Layout) -> Driver:
-    """Return the state of a query's driver by its host; no other warehouse's driver is taken for it."""
+    """Return the state of a query's driver from its host; another warehouse's driver is not mistaken for it."""
     return host.inspect(program_of(host, layout.home))
 
 
@@ -69,13 +69,13 @@ def deploy(
 ) -> Deployed:
     """Return the query's only driver: the live one, or a new one with a new count of restarts (idempotent).
 
-    It waits for a driver that drains. The deployment's name is written before the driver is created: a caller that
-    dies in between leaves a driver that the next call finds under that name.
+    It waits for a draining driver. The deployment's name is written before the driver is created, so that the next call
+    finds the driver even if this caller dies.
 
     Parameters
     ----------
     query : DeployedQuery, optional
-        The copy that a new driver runs; by default the one on record stays. A live driver keeps its own.
+        The copy that a new driver runs; by default the recorded one. A living driver keeps its own.
     """
     require_at_hand(host, layout)
     with exclusive_access(layout):
@@ -95,7 +95,7 @@ def get_or_create(
     environment: Mapping[str, str],
     query: DeployedQuery | None = None,
 ) -> Deployed:
-    """Deploy as `deploy` does, for a caller that holds the lock `exclusive_access`."""
+    """Deploy like `deploy`, for a caller that holds the lock `exclusive_access`."""
     name = layout.home.name
     require_at_hand(host, layout)
     driver = inspect(host, layout)
@@ -108,7 +108,7 @@ def get_or_create(
     if driver.alive:
         return Deployed(driver, False, deployment(layout), not_in_force(layout, query) if query else [])
     new_name = secrets.token_hex(8)
-    write_atomically(deployment_file(layout.home), new_name)  # first: a drain of the old one then stops asking
+    write_atomically(deployment_file(layout.home), new_name)  # first, so that a drain of the old one stops asking
     for stale_file in (starts_file(layout.home), layout.drain):
         stale_file.unlink(missing_ok=True)
     if query is not None:
@@ -118,16 +118,16 @@ def get_or_create(
 
 
 def is_away(host: DriverHost, layout: Layout) -> bool:
-    """Return True if the warehouse has no deployment, and the driver host has the program of one on record.
+    """Return whether the warehouse has no deployment although the driver host has a program for it.
 
-    A deployment is written before its program is, and goes with the query's tables: so this is another directory, as
-    the mount point of a disk that is not mounted.
+    A deployment is written before its program, beside the query's tables. So this is a different directory, such as the
+    mount point of a disk that is not mounted.
     """
     return not deployment(layout) and deployed_program(host, layout.home) is not None
 
 
 def require_at_hand(host: DriverHost, layout: Layout) -> None:
-    """Refuse to start over in a warehouse that is away, see `is_away`."""
+    """Refuse to start over while the warehouse is unavailable, see `is_away`."""
     if is_away(host, layout):
         fault = "it has nothing of this query, and the driver host has its driver on record: the warehouse is away"
         anew = f"tailrace stop {layout.home.name}, and to deploy again"
@@ -146,13 +146,13 @@ def drain(
     layout: Layout,
     deadline_s: float,
     stop_s: float,
-    tell: Callable[[str], Any] = lambda line: None,
+    echo: Callable[[str], Any] = lambda line: None,
     only: str | None = None,
 ) -> Driver:
     """End a driver between two batches; end it by force if it has not ended at the deadline.
 
-    Open windows stay open, and what is committed stays: the next driver goes on from there. The drain request stands
-    until then: should the caller die on the way, no restart of the driver host brings the driver back.
+    Open windows stay open, and commits stay: the next driver continues from there. The drain request is kept until
+    then, so that no restart of the driver host brings the driver back if the caller dies.
 
     Parameters
     ----------
@@ -160,32 +160,32 @@ def drain(
         Time for the driver to finish its batch and shut down, in s.
     stop_s : float
         Time between SIGTERM and SIGKILL, in s.
-    tell : callable
+    echo : callable
         Called with each line of progress.
     only : str, optional
-        The deployment to drain, by default the present one; a later one stays.
+        The deployment to drain, by default the present one; a later one is left alone.
     """
     name = layout.home.name
     only = deployment(layout) if only is None else only
     driver = inspect(host, layout)
     if driver.alive:
-        tell(f"{name}: to be drained, pid {driver.pid}")
+        echo(f"{name}: to be drained, pid {driver.pid}")
     for _ in polls(deadline_s, _POLL_S):
         driver = inspect(host, layout)
         if not driver.alive or deployment(layout) != only:
             break
-        layout.request_drain()  # repeated: a driver that is starting removes an older request
+        layout.request_drain()  # repeated, as a starting driver removes an older request
         if deployment(layout) != only:  # since the check above: the request is not for the new one
             layout.drain.unlink(missing_ok=True)
             break
     if driver.alive and deployment(layout) != only:
-        tell(f"{name}: another driver was deployed meanwhile, it stays")
+        echo(f"{name}: another driver was deployed meanwhile, it stays")
         return driver
     if driver.alive:
-        tell(f"{name}: not drained after {deadline_s:.0f} s, now it is stopped")
+        echo(f"{name}: not drained after {deadline_s:.0f} s, now it is stopped")
         driver = host.stop(program_of(host, layout.home), stop_s)
     clear_away(host, layout, only)
-    tell(f"{name}: {driver.state}, {driver.detail}")
+    echo(f"{name}: {driver.state}, {driver.detail}")
     return driver
 
 
@@ -198,10 +198,10 @@ def stop(host: DriverHost, layout: Layout, wait_s: float) -> Driver:
 
 
 def clear_away(host: DriverHost, layout: Layout, ended_deployment: str) -> None:
-    """Remove what is left of an ended deployment: processes, and the program that its host would start again.
+    """Remove the leftovers of an ended deployment: processes, and the program that its host would restart.
 
-    Nothing is done where there is a later deployment, whose start has cleaned up, where the driver is alive, or where
-    the warehouse is away: the program is the only record of the stream then.
+    Do nothing if there is a later deployment, whose start has cleaned up, if the driver is alive, or if the warehouse
+    is unavailable, as the program is then the only record of the stream.
 
     Raises
     ------
@@ -216,10 +216,10 @@ def clear_away(host: DriverHost, layout: Layout, ended_deployment: str) -> None:
 
 
 def end(host: DriverHost, layout: Layout, wait_s: float) -> None:
-    """Stop a driver and kill what is left of it, for a caller that holds the lock `exclusive_access`."""
+    """Stop a driver and kill its leftovers, for a caller that holds the lock `exclusive_access`."""
     name = program_of(host, layout.home)
     host.stop(name, wait_s)
-    # PySpark's daemon has its own process group, and once a signal has stopped it, it does not end with its JVM.
+    # PySpark's daemon has its own process group and, once stopped by a signal, does not end with its JVM.
     command = [sys.executable, "-m", "tailrace.drivers.fence", str(layout.home)]
     code = host.run(f"{name}-fence", command, _FENCE_S)
     if code != 0:

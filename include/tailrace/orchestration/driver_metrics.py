@@ -1,4 +1,4 @@
-"""Gauges of a live stream, sent where Airflow sends its own metrics: its section [metrics] says whether, and where."""
+"""Gauges of a live stream, sent to the receiver of Airflow's own metrics if its section [metrics] has one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from tailrace.storage.status import Status
 
 
 class Gauge(NamedTuple):
-    """A gauge: its description, its unit, and how it is taken from a status; None: it is not known now."""
+    """A gauge: its description, its unit, and the function that reads it from a status.
 
-    tells: str
+    The function returns None for an unknown value.
+    """
+
+    description: str
     unit: str
     of: Callable[[DriverStatus, Status], float | None]
 
@@ -44,10 +47,11 @@ GAUGES = {
     "late": Gauge("late", "rows, a total", lambda _, of: of.late),
     "repeats": Gauge("whose id had come before", "rows, a total", lambda _, of: of.repeats),
     "quarantined": Gauge("refused", "rows, a total", lambda _, of: of.quarantined),
-    "filtered": Gauge("left out by where", "rows, a total", lambda _, of: of.filtered),
+    "filtered": Gauge("left out by where or a lookup", "rows, a total", lambda _, of: of.filtered),
+    "unmatched": Gauge("left out by a lookup that has no row", "rows, a total", lambda _, of: of.unmatched),
     "answers": Gauge("answered", "rows, a total", lambda _, of: of.answers),
 }
-"""The gauges, by their names. Totals count the life of the stream, also over restarts."""
+"""The gauges by name. Totals count the life of the stream, across restarts."""
 
 HOST_ANSWERS = "host_answers"
 """One more gauge: whether the driver host answers, 1 or 0."""
@@ -56,13 +60,13 @@ HOST_ANSWERS = "host_answers"
 class DriverMetrics:
     """Sends the gauges of one query; it never raises.
 
-    Plain StatsD knows no tags: there the query's name stands in the gauge's, `tailrace.QUERY.lag_rows`. Elsewhere it is
-    the tag `query` of `tailrace.lag_rows`.
+    Plain StatsD has no tags, so the query is part of the gauge's name: `tailrace.QUERY.lag_rows`. Otherwise it is the
+    tag `query` of `tailrace.lag_rows`.
 
     Parameters
     ----------
     log : callable
-        Called with what keeps gauges from being sent, once.
+        Called once with the reason why gauges can't be sent.
     """
 
     def __init__(self, query: str, log: Callable[[str], Any]) -> None:
@@ -70,11 +74,11 @@ class DriverMetrics:
         try:
             self._backend = get_stats_factory()()
             self._prefix = f"tailrace.{query}." if _is_plain_statsd() else "tailrace."
-        except Exception as error:  # as where its package is not installed
+        except Exception as error:  # such as a missing package
             log(f"metrics are not sent: {error}")
 
     def send(self, status: DriverStatus | None) -> None:
-        """Send what a poll has found; None: the driver host did not answer."""
+        """Send the result of a poll; None where the driver host did not answer."""
         values: dict[str, float | None] = {HOST_ANSWERS: status is not None}
         if status is not None:
             reported = status.reported

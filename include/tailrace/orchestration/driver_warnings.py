@@ -1,4 +1,4 @@
-"""Warnings about a driver for the log of its watch: it died, has a problem, rejects records, breaks its promise."""
+"""Warnings about a driver for the log of its watch: it died, has a problem, rejects records, or breaks its promise."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from tailrace.correction.promise_state import PromiseReader
 
 PROMISE_EVERY_S = 20.0
-"""Interval between two looks at the table `quality`; it is read again only if it has a new version."""
+"""Interval between looks at the table `quality`, which is read only if it has a new version."""
 
 _REJECTS_EVERY_S = 60.0
 _GOES_ON = "    other records may fit, so the driver goes on, and supervise watches on: mark it to end the stream"
 
 
 class DriverWarnings:
-    """Finds what is wrong in successive statuses of one driver; each thing is warned of once, and its end reported.
+    """Finds problems in successive statuses of one driver; warns of each once, and reports its end.
 
     Parameters
     ----------
     file : Path or None
-        The query file; None in a watch that an earlier version has begun.
+        The query file; None in a watch begun by an earlier version.
     hang_after_s, patience_s : float
         How long the driver may be silent before it is replaced, and its host unreachable before the watch fails, in s.
 
@@ -55,16 +55,16 @@ class DriverWarnings:
     def observe(self, status: DriverStatus, now_s: float) -> list[Line]:
         """Return the lines about a status, warnings first; `now_s` is of a steady clock."""
         events = [self._death(status), self._rejects(status, now_s)]
-        found = status.problems | self._broken_promise(now_s)
+        problems = status.problems | self._broken_promise(now_s)
         if status.driver.alive and status.driver.state != "stopping":
-            found |= self._stalls.observe(status, now_s)
-        named = {key: f"{status.driver.query}: {text}" for key, text in found.items()} | self._edited()
-        is_known = status.driver.alive and status.reported is not None and status.reported.state != "starting"
+            problems |= self._stalls.observe(status, now_s)
+        named = {key: f"{status.driver.query}: {text}" for key, text in problems.items()} | self._edited()
+        is_known = status.driver.alive and status.reported is not None and status.reported.knows_its_source
         conditions = self._conditions.observe(named, is_known)
         return [*(Line(event, is_warning=True) for event in events if event is not None), *conditions]
 
     def host_away(self, why: str) -> list[Line]:
-        """Return the lines that are due when the driver host does not answer; of all else nothing is known then."""
+        """Return the lines that are due when the driver host does not answer, when nothing else is known."""
         name, minutes = self._layout.home.name, self._patience_s / 60
         fault = f"{name}: the driver host does not answer; a driver that lives goes on: {why}"
         outcome = f"    if that lasts for {minutes:.0f} min, supervise fails, and leaves the stream as it is"
@@ -86,7 +86,7 @@ class DriverWarnings:
 
     def _rejects(self, status: DriverStatus, now_s: float) -> str | None:
         reported = status.reported
-        if reported is None or reported.state == "starting":  # its totals are not known yet
+        if reported is None or not reported.knows_its_source:
             return None
         new, accepted = reported.quarantined - self._rejected, reported.rows - self._accepted
         if new <= 0:
@@ -105,19 +105,19 @@ class DriverWarnings:
 
         try:
             rejects = newest_rejects(self._layout)
-        except Exception as error:  # the table may be away; the warning of rejected records comes all the same
+        except Exception as error:  # the table may be unavailable; the warning of rejected records still comes
             return f"; the reasons can't be read: {error}"
         return "" if rejects is None else f", the newest: {rejects}"
 
     def _edited(self) -> dict[str, str]:
         try:
             edit = None if self._file is None else edits.warning(self._layout, self._file)
-        except Exception as error:  # a disk may be away; the watch goes on
+        except Exception as error:  # a disk may be unavailable; the watch continues
             edit = f"{self._layout.home.name}: what its driver was deployed with can't be read: {error}"
         return {} if edit is None else {edit: edit}
 
     def _broken_promise(self, now_s: float) -> dict[str, str]:
-        """Return a text where the promise is broken, or can't be read; it is looked at every `PROMISE_EVERY_S`."""
+        """Return a text if the promise is broken or can't be read, looking every `PROMISE_EVERY_S`."""
         if now_s < self._promise_due_s:
             return self._promise
         from tailrace.correction.promise_state import PromiseReader  # noqa: PLC0415 (Delta takes long to import)
@@ -126,7 +126,7 @@ class DriverWarnings:
         self._reader = self._reader or PromiseReader(self._layout)
         try:
             promise = self._reader.read()
-        except Exception as error:  # the table may be away, or damaged; the watch goes on
+        except Exception as error:  # the table may be unavailable or damaged; the watch continues
             self._promise = {"quality": f"whether its promise is kept can't be read: {error}"}
             return self._promise
         self.promise = [] if promise.state == "unknown" else [f"promise {promise.state}: {promise.detail}"]

@@ -1,4 +1,4 @@
-"""Edits of a query file that are not in force: its driver runs the copy that was deployed."""
+"""Edits of a query file that are not in force, as its driver runs the deployed copy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN = 5
 def not_in_force(layout: Layout, now: DeployedQuery) -> list[Difference]:
     """Return the settings of a query file, and options, that differ from the driver's deployed ones.
 
-    There are none where nothing is on record, as of a driver that an earlier version has deployed.
+    There are none without a record, such as for a driver deployed by an earlier version.
     """
     before = DeployedQuery.read(layout)
     if before is None or before == now:
@@ -28,7 +28,7 @@ def not_in_force(layout: Layout, now: DeployedQuery) -> list[Difference]:
 
 
 def warning(layout: Layout, file: Path) -> str | None:
-    """Return a warning of an edit that is not in force; None while the file says what the driver runs."""
+    """Return a warning of an edit that is not in force; None if the file equals the deployed copy."""
     before = DeployedQuery.read(layout)
     if before is None:
         return None
@@ -43,7 +43,7 @@ def warning(layout: Layout, file: Path) -> str | None:
 
 
 def in_words(layout: Layout, changed: list[Difference]) -> str:
-    """Describe settings that are not in force, and what to do, a line for each."""
+    """Describe settings that are not in force, and the remedy, a line for each."""
     name = layout.home.name
     fault = f"{name}: {counted(len(changed), 'setting')} not in force, its driver runs what was deployed:"
     more = [f"and {len(changed) - _SHOWN} more"] if len(changed) > _SHOWN else []

@@ -1,4 +1,4 @@
-"""An embedded Airflow on a free loopback port, for the demo, for tests, and for a laptop."""
+"""An embedded Airflow on a port of loopback, for the demo, for tests, and for `tailrace serve`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ import httpx
 import psutil
 
 from tailrace.drivers import fence
-from tailrace.drivers.embedded import AIRFLOW_MARK, UMASK, free_port, private
+from tailrace.drivers.embedded import AIRFLOW_MARK, UMASK, private
+from tailrace.drivers.ports import free_port
 from tailrace.ground.files import write_atomically
 from tailrace.ground.polling import polls
 from tailrace.orchestration.airflow_api import Api
 from tailrace.orchestration.airflow_command import run_airflow
+from tailrace.orchestration.airflow_parts import EVENTS
 
 USER = "admin"
 START_S = 600.0  # it took 155 s on a busy laptop
@@ -38,9 +40,10 @@ _SETTINGS = {
     "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
-    "AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FILE_PERMISSIONS": "0o600",  # by default readable for the group too
+    "AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FILE_PERMISSIONS": "0o600",  # by default the group can read them, too
     "AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FOLDER_PERMISSIONS": "0o700",
-    # No component serves logs: their files are read. For a running task Airflow asks a server too: port 1 is unused.
+    # No component serves logs, as their files are read. For a running task Airflow also asks a server: port 1 is
+    # unused.
     "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": "1",
     "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": "1",
     "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "airflow.utils.log.file_task_handler=CRITICAL",
@@ -64,10 +67,12 @@ class EmbeddedAirflow:
         Further environment variables of its processes: connections, queries, the warehouse.
     start_s : float
         Time limit of a start, in s.
-    tell : callable
-        Called with lines that say what a start or a command waits for.
-    look_again_s, tell_s : float
+    echo : callable
+        Called with lines about what a start or a command waits for.
+    look_again_s, echo_s : float
         The intervals between two looks at a start, and between two such lines, in s.
+    port : int, optional
+        The port of loopback on which its API server listens; by default a free one.
     """
 
     def __init__(
@@ -76,16 +81,17 @@ class EmbeddedAirflow:
         dags: Path,
         environment: Mapping[str, str],
         start_s: float = START_S,
-        tell: Callable[[str], Any] = lambda line: None,
+        echo: Callable[[str], Any] = lambda line: None,
         look_again_s: float = 0.5,
-        tell_s: float = 15.0,
+        echo_s: float = 15.0,
+        port: int | None = None,
     ) -> None:
         self.directory = Path(os.path.realpath(directory))
-        self._start_s, self._tell = start_s, tell
-        self._look_again_s, self._tell_s = look_again_s, tell_s
-        port = free_port()
-        self.password = secrets.token_urlsafe(12)
-        password_file = self.directory / "passwords.json"
+        self._start_s, self._echo = start_s, echo
+        self._look_again_s, self._tell_s = look_again_s, echo_s
+        port = port or free_port()
+        self.password_file = self.directory / "passwords.json"
+        self.password = self._earlier_password() or secrets.token_urlsafe(12)
         self.url = f"http://127.0.0.1:{port}"
         self._base_environment = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
         programs = str(Path(sys.executable).parent)
@@ -99,12 +105,22 @@ class EmbeddedAirflow:
             "AIRFLOW__API__PORT": str(port),
             "AIRFLOW__API__BASE_URL": self.url,
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
-            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(password_file),
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(self.password_file),
             AIRFLOW_MARK: str(self.directory),
             **environment,
         }
-        self._password_file = password_file
+        self._child: subprocess.Popen[bytes] | None = None
         self._pid_file = self.directory / "standalone.pid"
+
+    @property
+    def log(self) -> Path:
+        """The file with the output of all its components."""
+        return self.directory / "standalone.log"
+
+    @property
+    def events(self) -> Path:
+        """The file that names each component that ended and was started again, a line each."""
+        return self.directory / EVENTS
 
     def __enter__(self) -> Self:
         self.start()
@@ -121,14 +137,14 @@ class EmbeddedAirflow:
         Raises
         ------
         RuntimeError
-            When it ends, or is not healthy in time; names what it waited for, and quotes the end of its log.
+            When it ends, or is not healthy in time; names the missing components, and quotes the end of its log.
         """
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomically(self._password_file, json.dumps({USER: self.password}), 0o600)
-        log = self.directory / "standalone.log"
+        write_atomically(self.password_file, json.dumps({USER: self.password}), 0o600)
+        self.events.unlink(missing_ok=True)
         try:
-            with open(log, "ab", opener=private) as output:
-                child = subprocess.Popen(
+            with open(self.log, "ab", opener=private) as output:
+                self._child = subprocess.Popen(
                     [sys.executable, "-m", "tailrace.orchestration.airflow_parts"],
                     env=self._base_environment | self.environment,
                     cwd=self.directory,
@@ -138,8 +154,8 @@ class EmbeddedAirflow:
                     start_new_session=True,  # so that Ctrl-C does not reach it
                     umask=UMASK,
                 )
-            write_atomically(self._pid_file, str(child.pid), 0o600)
-            return self._await(child, log)
+            write_atomically(self._pid_file, str(self._child.pid), 0o600)
+            return self._await(self._child, self.log)
         except BaseException:  # Ctrl-C included: nobody else would end it
             self.kill()
             raise
@@ -149,17 +165,28 @@ class EmbeddedAirflow:
         for elapsed_s in polls(self._start_s, self._look_again_s):
             obstacle = self._unhealthy()
             if not obstacle:
-                with suppress(httpx.HTTPError, TimeoutError):  # after a kill it may look healthy before it is
+                with suppress(httpx.HTTPError, TimeoutError):  # after a kill it may look healthy too early
                     return self.api(patient=False)
                 obstacle = "the API server to let us in"
             if (exit_code := child.poll()) is not None:
                 break
             if elapsed_s > last_message_s + self._tell_s:
                 last_message_s = elapsed_s
-                self._tell(f"waiting for {obstacle}: {elapsed_s:.0f} s of {self._start_s:g} s")
+                self._echo(f"waiting for {obstacle}: {elapsed_s:.0f} s of {self._start_s:g} s")
         why = f"within {self._start_s:g} s" if exit_code is None else f"it ended with exit code {exit_code}"
         log_end = f"the end of {log}:\n{log.read_text(errors='replace')[-2000:]}"
         raise RuntimeError(f"Airflow did not start, {why}; it waited for {obstacle}; {log_end}")
+
+    def _earlier_password(self) -> str | None:
+        """Return the password of an earlier start; None where there was none, or its file is damaged."""
+        try:
+            return str(json.loads(self.password_file.read_text())[USER])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def ended(self) -> int | None:
+        """Return the exit code of the process that keeps its components, which it has started; None while it runs."""
+        return None if self._child is None else self._child.poll()
 
     def _unhealthy(self) -> str:
         """Name the components that are not healthy yet; empty when all are healthy."""
@@ -175,12 +202,12 @@ class EmbeddedAirflow:
         return Api.log_in(self.url, USER, self.password, patient)
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run `airflow …` on the same database, as from a shell; retry it where SQLite was locked."""
+        """Run `airflow …` on the same database, like a shell; retry if SQLite was locked."""
         environment = self._base_environment | self.environment
-        return run_airflow(words, environment, self.directory, self._tell)
+        return run_airflow(words, environment, self.directory, self._echo)
 
     def processes(self) -> list[psutil.Process]:
-        """Return its living processes: the ones with its mark in their environment, and the ones in its session.
+        """Return its living processes: those with its mark in their environment, and those in its session.
 
         The session, in this directory, is needed because some processes overwrite their environment.
         """
@@ -189,7 +216,7 @@ class EmbeddedAirflow:
         return list({*with_mark, *(fence.of_session(session, self.directory) if session else ())})
 
     def stop(self, wait_s: float = 20.0) -> None:
-        """End it as Ctrl-C would, and what has not ended after `wait_s` seconds by SIGKILL; no process is left."""
+        """End it like Ctrl-C, and by SIGKILL after `wait_s` seconds; no process is left."""
         try:
             processes = self.processes()
             for process in processes:

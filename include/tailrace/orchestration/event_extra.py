@@ -1,4 +1,4 @@
-"""Adds the promise, the coverage and the progress of a query to the events of its assets, where Airflow shows them."""
+"""Adds the promise, coverage and progress of a query to the events of its assets, which Airflow shows."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tailrace.storage.layout import Layout
 
 
 def query_extra(layout: Layout) -> dict[str, Any]:
-    """Return what is true of a query now, for the `extra` of an event: `facts`, and the `page` where more stands."""
+    """Return the present facts about a query for the `extra` of an event: `facts`, and the `page` with more."""
     from tailrace.correction.query_facts import facts  # noqa: PLC0415 (Delta takes long to import)
 
     return _with_page(layout, facts(layout.home))
 
 
 def add_to_events(context: Context, assets: Iterable[Any], layout: Layout, log: Callable[[str], Any]) -> None:
-    """Add what is true of a query to the events of a task's assets; a failure of that fails no task."""
+    """Add the present facts about a query to the events of a task's assets; an error does not fail the task."""
     if not (outlets := list(assets)):
         return
     try:
         extra = _with_page(layout, _facts_by_child(str(layout.home)))
-    except Exception as error:  # the disk may be away, and the task has done its work
+    except Exception as error:  # the disk may be unavailable, and the task has done its work
         log(f"the events of {', '.join(each.name for each in outlets)} lack the promise, which can't be read: {error}")
         return
     for asset in outlets:
@@ -37,5 +37,5 @@ def _facts_by_child(home: str) -> dict[str, Any]:
     return facts_by_child(home)
 
 
-def _with_page(layout: Layout, found: dict[str, Any]) -> dict[str, Any]:
-    return found | {"page": page_url(layout.home.name, "promise")}
+def _with_page(layout: Layout, extra: dict[str, Any]) -> dict[str, Any]:
+    return extra | {"page": page_url(layout.home.name, "promise")}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tailrace.drivers.driver_host import DriverHost
-from tailrace.drivers.liveness import Verdict
+from tailrace.drivers.liveness import LivenessVerdict
 from tailrace.orchestration import driver_lifecycle
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
 
-def explain(verdict: Verdict, host: DriverHost, layout: Layout) -> str:
+def explain(verdict: LivenessVerdict, host: DriverHost, layout: Layout) -> str:
     """Describe what happened to a driver, and what to do."""
     name = layout.home.name
     if verdict.kind == "unreachable":

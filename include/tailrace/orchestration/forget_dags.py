@@ -1,6 +1,6 @@
-"""Deletes the history of DAGs from the database of an Airflow that does not run; other DAGs keep theirs.
+"""Deletes the history of some DAGs from the database of an Airflow that does not run.
 
-python -m tailrace.orchestration.forget_dags DAG… is what does so, in the environment of that Airflow.
+Run `python -m tailrace.orchestration.forget_dags DAG…` in the environment of that Airflow.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 
 
 def forget_dags(airflow: EmbeddedAirflow, dags: Iterable[str]) -> None:
-    """Delete the runs of DAGs of an embedded Airflow, which must not run; its next start finds the DAGs as new ones.
+    """Delete the runs of DAGs of an embedded Airflow, which must not run; its next start treats the DAGs as new.
 
     Raises
     ------
     RuntimeError
-        When that fails; the message quotes what Airflow wrote.
+        When this fails; the message quotes Airflow's output.
     """
     if not (airflow.directory / "airflow.db").exists():
         return
@@ -39,7 +39,7 @@ def forget_dags(airflow: EmbeddedAirflow, dags: Iterable[str]) -> None:
 
 def main(dags: Iterable[str]) -> int:
     """Migrate the database, which may be of an earlier Airflow, and delete the runs; return the exit code."""
-    # Imported here: importing Airflow makes a home for it, and the caller's process has none.
+    # Imported here: importing Airflow creates a home for it, and the caller's process has none.
     from airflow.api.common.delete_dag import delete_dag  # noqa: PLC0415
     from airflow.exceptions import DagNotFound  # noqa: PLC0415
     from airflow.models import TaskInstance  # noqa: PLC0415
@@ -52,7 +52,7 @@ def main(dags: Iterable[str]) -> int:
         return migrated
     for dag in dags:
         with create_session() as session:
-            running = TaskInstance.state == TaskInstanceState.RUNNING  # of an Airflow that was killed
+            running = TaskInstance.state == TaskInstanceState.RUNNING  # of a killed Airflow
             session.execute(
                 update(TaskInstance).where(TaskInstance.dag_id == dag, running).values(state=TaskInstanceState.FAILED)
             )

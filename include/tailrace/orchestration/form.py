@@ -10,9 +10,9 @@ from tailrace.ground.errors import Problem, Refused
 
 
 def check_conf(context: Context) -> None:
-    """Refuse a run whose conf has keys that are no fields of its DAG.
+    """Refuse a run whose conf has keys that are not fields of its DAG.
 
-    Airflow passes such keys on, and no task reads them.
+    Airflow accepts such keys, but no task reads them.
 
     Raises
     ------

@@ -18,19 +18,19 @@ from tailrace.query.windowed import WindowedQuery
 from tailrace.storage.layout import Layout
 
 RANGE = ("arrived_from", "arrived_to")
-"""Keys of an event: [from, to) of arrival time, as ISO 8601, in which all tuples to be corrected arrived."""
+"""Keys of an event: [from, to) of arrival time, as ISO 8601, in which all tuples to correct arrived."""
 
 _POLL_S = 2.0
 
 
-_NO_PANE_MS = 1  # a late tuple of a join stands under its own event time
+_NO_PANE_MS = 1  # late tuples of a join have their own event time
 
 
 class GapTrigger(BaseEventTrigger):
     """Fires each time the uncorrected late tuples without a correction request span more than Γ.
 
-    Airflow runs it while correct_<query> is not paused, in one triggerer at a time, and restarts it at will: so each
-    request is written down beside the tables. Airflow identifies a trigger by its arguments, so these are plain
+    Airflow runs it while correct_<query> is not paused, in one triggerer at a time, and may restart it at any time. So
+    each request is recorded beside the tables. Airflow identifies a trigger by its arguments, so these are plain
     strings and numbers.
 
     Parameters
@@ -64,7 +64,7 @@ class GapTrigger(BaseEventTrigger):
             poll = asyncio.ensure_future(asyncio.to_thread(self._poll))
             try:
                 interval, line = await asyncio.shield(poll)
-            except asyncio.CancelledError:  # a request that it writes from now on would never be fired
+            except asyncio.CancelledError:  # a request that it writes from now on would never fire
                 interval, _ = await poll
                 if interval is not None:
                     await asyncio.to_thread(self._withdraw, interval)
@@ -88,7 +88,7 @@ class GapTrigger(BaseEventTrigger):
     def _poll(self) -> tuple[tuple[int, int] | None, str]:
         """Poll once: return the interval of arrival to correct, or None, and a line for the log.
 
-        An error becomes a line for the log: the trigger survives it.
+        An error becomes a line for the log; the trigger survives it.
         """
         try:
             from tailrace.correction.requests import GapRule, request_correction  # noqa: PLC0415 (Delta takes long to import; DAG files import this)
@@ -97,4 +97,4 @@ class GapTrigger(BaseEventTrigger):
                 self._layout(), GapRule(self.gap_ms, self.tick_ms, self.pane_ms), time.time_ns() // 1_000_000
             )
         except Exception as error:
-            return None, f"what of {self.query} is uncorrected can't be told: {error}"
+            return None, f"the uncorrected late tuples of {self.query} are unknown: {error}"

@@ -1,4 +1,4 @@
-"""The health of a stream for the log of its watch: what is wrong, at WARNING, then the facts that have changed."""
+"""The health of a stream for the log of its watch: problems at WARNING, then changed facts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.orchestration.driver_warnings import DriverWarnings
 from tailrace.storage.layout import Layout
 
 FACTS_EVERY_S = 60.0
-"""Interval between two rounds of facts, which come at once when the driver's state changes."""
+"""Interval between rounds of facts, which come at once when the driver's state changes."""
 
 
 class HealthLog:
@@ -20,7 +20,7 @@ class HealthLog:
     Parameters
     ----------
     file : Path or None
-        The query file; None in a watch that an earlier version has begun.
+        The query file; None in a watch begun by an earlier version.
     hang_after_s, patience_s : float
         How long the driver may be silent before it is replaced, and its host unreachable before the watch fails, in s.
     """
@@ -37,9 +37,9 @@ class HealthLog:
         Parameters
         ----------
         status : DriverStatus or None
-            None: the driver host did not answer.
+            None where the driver host did not answer.
         away : str
-            Why it did not.
+            The reason why it did not.
         now_s : float
             Seconds of a steady clock.
         """

@@ -1,4 +1,4 @@
-"""Airflow notifier that posts JSON to a URL, as webhooks of chat rooms and pagers take it."""
+"""Airflow notifier that posts JSON to a URL, in the form that webhooks of chat rooms and pagers accept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow.sdk.bases.notifier import BaseNotifier
 from tailrace.ground.errors import refuse
 
 MARK = "tailrace_notify"
-"""The field of a connection's extra that lets alerts use it: else a query file could have any host called."""
+"""The field of a connection's extra that allows alerts to use it; otherwise a query file could have any host called."""
 
 _TIMEOUT_S = 10.0
 
@@ -20,8 +20,8 @@ _TIMEOUT_S = 10.0
 class HttpNotifier(BaseNotifier):
     """Posts a JSON object to the URL of a connection of type `http`.
 
-    The connection's extra may have `endpoint`, the path of the URL, which may be secret; all its other text fields but
-    `MARK` are headers, as the HTTP provider has it. Login and password are sent by basic authentication.
+    The connection's extra may have `endpoint`, the path of the URL, which may be secret; all other text fields except
+    `MARK` are headers, as in the HTTP provider. Login and password are sent by basic authentication.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class HttpNotifier(BaseNotifier):
         Refused
             When the connection has no host.
         ConnectionError
-            When there is no answer, or one that is no success; the message does not have the URL, which may be secret.
+            When there is no answer, or not a successful one; the message omits the URL, which may be secret.
         """
         connection = BaseHook.get_connection(self.conn_id)
         extra = connection.extra_dejson

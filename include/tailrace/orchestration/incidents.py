@@ -21,20 +21,20 @@ RUNBOOK = {
     "promise_broken": "look at `tailrace quality`; let the policy wait longer, or promise less",
     "lag": "look at `tailrace status`; raise parallelism or driver memory, or find what slows the source down",
     "driver_lost": "read the log of `supervise`, mend what it names, then clear `supervise`",
-    "crash_loop": "mend what the last lines of the driver's log tell of, then clear `deploy` and `supervise`",
+    "crash_loop": "fix the cause in the last lines of the driver's log, then clear `deploy` and `supervise`",
 }
 
 
 class Undelivered(Exception):
-    """A message could not be delivered; the log has the reason."""
+    """Raised when a message could not be delivered; the log has the reason."""
 
 
 @dataclass(frozen=True)
 class Incidents:
-    """Notifies of a query's conditions; what is open stands beside its tables, so restarts and two watchers agree.
+    """Notifies of a query's conditions.
 
-    A message that can't be delivered is tried again at the next observation. A process that is killed between the
-    delivery and the note of it repeats the message.
+    Open incidents are recorded beside the query's tables, so that restarts and watchers agree. A failed message is
+    retried at the next observation. A process that is killed between the delivery and its record repeats the message.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class Incidents:
     log: Callable[[str], Any]
 
     def observe(self, condition: str, is_active: bool, detail: str) -> None:
-        """Take in an observation of a condition: notify if it has begun, or is over.
+        """Handle an observation of a condition: notify if it has begun or is over.
 
         Raises
         ------
         Undelivered
-            When that failed.
+            When the notification failed.
         """
         alert = self.alerts.declared().get(condition)
         if alert is None or (condition in self._read()) == is_active:
@@ -67,7 +67,7 @@ class Incidents:
             self._write(open_since | ({condition: since} if is_active else {}))
 
     def forget_undeclared(self) -> None:
-        """Forget the open incidents of conditions that nobody is notified of any more: a later one is a new one."""
+        """Drop the open incidents of conditions without a notification any more, so that a later one counts as new."""
         declared = self.alerts.declared()
         if self._read().keys() <= declared.keys():
             return
@@ -90,7 +90,7 @@ class Incidents:
         return self.layout.stream / "alerts.json"
 
     def _read(self) -> dict[str, str]:
-        """Return the open incidents, with the time when each began; none where the file is damaged or missing."""
+        """Return the open incidents with their start times; none if the file is damaged or missing."""
         try:
             return dict(json.loads(self._file.read_text()))
         except (FileNotFoundError, ValueError, TypeError):

@@ -1,7 +1,8 @@
 """OpenLineage's datasets of a query's tasks: the sources and tables they read, the Delta tables they write.
 
-Imported only when the OpenLineage provider asks an operator for them: it takes the extra `tailrace[openlineage]`. The
-names of datasets follow OpenLineage's naming conventions: a topic of a broker, a path of a bucket or of this machine.
+Imported only when the OpenLineage provider asks an operator for them, which needs the extra `tailrace[openlineage]`.
+The names of datasets follow OpenLineage's naming conventions: a topic of a broker, a path of a bucket or of this
+machine.
 """
 
 from __future__ import annotations
@@ -27,11 +28,16 @@ from openlineage.client.facet_v2 import (
 )
 
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.delivery.current import CURRENT
 from tailrace.ground.duration import format_time
+from tailrace.kind.table_place import TablePlace
 from tailrace.orchestration.assets import CORRECTION_WRITES
-from tailrace.orchestration.passed_connections import brokers_of_connection
-from tailrace.query.column_lineage import DIRECT, TABLE, Origin, column_lineage
+from tailrace.orchestration.passed_connections import brokers_of_connection, database_of_connection
+from tailrace.query.column_lineage import DIRECT, Origin, column_lineage
 from tailrace.query.query import Query
+from tailrace.sources.answers_source import AnswersSource
+from tailrace.sources.declared_source import DeclaredSource
+from tailrace.sources.dimension_sources import postgres_table
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import stream_tables
 from tailrace.storage.tables import Tables
@@ -40,14 +46,12 @@ _STORAGE = storage_dataset.StorageDatasetFacet(storageLayer="delta", fileFormat=
 
 
 def of_stream(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
-    """Return the lineage of a stream's driver: from the sources to the tables that are there, and its topic."""
+    """Return the lineage of a stream's driver: from the sources to the existing tables, and its topic."""
     tables = Tables(layout)
     names = [name for name in stream_tables(layout.histories(query.streams)) if tables.has(name)]
-    columns = {"columnLineage": _columns(query)}
+    columns = {"columnLineage": _columns(query, layout)}
     written = [_written(layout, name, more=columns if name == "results" else {}) for name in names or ["results"]]
-    if (target := query.answers.kafka) is not None:
-        written.append(OutputDataset(target.namespace(brokers_of_connection), target.topic, facets={**columns}))
-    return OperatorLineage(_sources(query), written)
+    return OperatorLineage(_sources(query, layout), [*written, *_places(query, layout)])
 
 
 def of_correction(
@@ -58,42 +62,74 @@ def of_correction(
     Parameters
     ----------
     since : datetime, optional
-        When it began. The number of its rows is known if it has ended since then.
+        The time when it began. The number of its rows is known once it has ended.
     correction_range : CorrectionRange, optional
-        What it corrects; None before it has begun.
+        The range of the correction; None before it has begun.
     """
     late: dict[str, InputDatasetFacet] = {} if correction_range is None else _interval(correction_range)
     corrected: dict[str, OutputDatasetFacet] = (
         {} if correction_range is None else _rows_of(layout, correction_range, since)
     )
     read = [_read(layout, "late", late), _read(layout, "results"), *_history(query, layout)]
-    columns = {"columnLineage": _columns(query)}
+    columns = {"columnLineage": _columns(query, layout)}
     written = [
         _written(layout, "corrections", corrected, columns),
         *(_written(layout, name) for name in CORRECTION_WRITES),
+        *_places(query, layout),
     ]
     return OperatorLineage(read, written)
 
 
 def of_calibration(query: Query, layout: Layout, since: datetime | None) -> OperatorLineage[Any, Any]:
-    """Return the lineage of a calibration, which writes only if it has proposed something since it began."""
+    """Return the lineage of a calibration, which writes only if it has made a proposal since it began."""
     read = [*_history(query, layout), _read(layout, "metrics")]
     has_proposed = _has_row_since(Tables(layout), "proposals", "made_at", since)
     return OperatorLineage(read, [_written(layout, "proposals")] if has_proposed else [])
 
 
-def _sources(query: Query) -> list[InputDataset]:
-    """Return the sources of the streams, and the file of the dimension table."""
-    sources = [stream.source.dataset(brokers_of_connection) for stream in query.streams.values()]
-    datasets = [InputDataset(namespace, name) for namespace, name in sources]
-    if query.table is not None:
-        datasets.append(InputDataset("file", str(query.table.path.absolute())))
-    return datasets
+def of_rebuild(
+    query: Query, layout: Layout, since: datetime | None, rebuilds: bool = False
+) -> OperatorLineage[Any, Any]:
+    """Return the lineage of a rebuild, from history to its stream's tables; a dry run writes none."""
+    written = of_stream(query, layout, since).outputs if rebuilds else []
+    read = {each.name: each for each in [*_history(query, layout), *_sources(query, layout)]}
+    return OperatorLineage([*read.values()], written)
+
+
+def _places(query: Query, layout: Layout) -> list[OutputDataset]:
+    """Return the targets to which streams, corrections and rebuilds deliver answers."""
+    columns = {"columnLineage": _columns(query, layout)}
+    places = [_written(layout, CURRENT, more=columns)] if Tables(layout).has(CURRENT) else []
+    if (topic := query.answers.kafka) is not None:
+        places.append(OutputDataset(topic.namespace(brokers_of_connection), topic.topic, facets={**columns}))
+    if (table := query.answers.postgres) is not None:
+        places.append(OutputDataset(*table.dataset(database_of_connection), facets={**columns}))
+    return places
+
+
+def _sources(query: Query, layout: Layout) -> list[InputDataset]:
+    """Return the sources of the streams, and the locations of the tables that they are joined with."""
+    datasets = [_source(stream.source, layout) for stream in query.streams.values()]
+    return datasets + [InputDataset(*_dimension(table.place)) for table in query.tables.values()]
+
+
+def _dimension(location: TablePlace) -> tuple[str, str]:
+    """Return namespace and name of a dimension table."""
+    if location.format == "postgres":
+        return postgres_table(location).dataset(database_of_connection)
+    return "file", str(location.file.absolute())
+
+
+def _source(source: DeclaredSource, layout: Layout) -> InputDataset:
+    """Return a stream's source; for another query's answers, that query's table `results`."""
+    if isinstance(source, AnswersSource):
+        return InputDataset("file", str(Layout(layout.home.parent / source.query).table("results")))
+    return InputDataset(*source.dataset(brokers_of_connection))
 
 
 def _history(query: Query, layout: Layout) -> list[InputDataset]:
-    """Return the history of each stream; a source that is a log itself has no other one."""
-    tables, streams = Tables(layout), zip(layout.histories(query.streams), _sources(query), strict=False)
+    """Return the history of each stream; a source that is itself a log has none."""
+    tables, streams = Tables(layout), zip(layout.histories(query.streams), _sources(query, layout), strict=False)
     return [_read(layout, name) if tables.has(name) else source for name, source in streams]
 
 
@@ -111,9 +147,10 @@ def _written(
     return OutputDataset("file", str(layout.table(name)), facets=of_dataset, outputFacets=dict(facets or {}))
 
 
-def _columns(query: Query) -> DatasetFacet:
-    """Return the columns of the sources that each column of answers comes from, whatever stands between them."""
-    lineage, sources = column_lineage(query), dict(zip([*query.streams, TABLE], _sources(query), strict=False))
+def _columns(query: Query, layout: Layout) -> DatasetFacet:
+    """Return the columns of the sources from which each column of answers is computed, directly or indirectly."""
+    lineage, read = column_lineage(query), [*query.streams, *query.tables]
+    sources = dict(zip(read, _sources(query, layout), strict=True))
     fields = {
         name: column_lineage_dataset.Fields(inputFields=_input_fields(origins, sources))
         for name, origins in lineage.columns.items()
@@ -125,7 +162,7 @@ def _columns(query: Query) -> DatasetFacet:
 def _input_fields(
     origins: Iterable[Origin], sources: Mapping[str, InputDataset]
 ) -> list[column_lineage_dataset.InputField]:
-    """Return the columns of some origins, each once with all ways in which it is used."""
+    """Return the distinct columns of some origins, each with all ways in which it is used."""
     fields: dict[tuple[str, str], column_lineage_dataset.InputField] = {}
     for stream, column, way, expression in origins:
         source = sources[stream]
@@ -138,7 +175,7 @@ def _input_fields(
 
 
 def _facets(layout: Layout, name: str) -> dict[str, DatasetFacet]:
-    """Return the columns of a table and its version; only how it is stored where it is not there yet."""
+    """Return the columns and version of a table; without an existing table only how it is stored."""
     if not Tables(layout).has(name):
         return {"storage": _STORAGE}
     table = Tables(layout).open(name)
@@ -148,7 +185,7 @@ def _facets(layout: Layout, name: str) -> dict[str, DatasetFacet]:
 
 
 def _fields(fields: Iterable[Mapping[str, Any]]) -> list[schema_dataset.SchemaDatasetFacetFields]:
-    """Columns by Delta's names of their types; of a nested one its outermost type."""
+    """Return columns with Delta's names of their types; for a nested column, its outermost type."""
     types = {field["name"]: field["type"] for field in fields}
     return [
         schema_dataset.SchemaDatasetFacetFields(name=name, type=type_ if isinstance(type_, str) else type_["type"])
@@ -157,7 +194,7 @@ def _fields(fields: Iterable[Mapping[str, Any]]) -> list[schema_dataset.SchemaDa
 
 
 def _interval(correction_range: CorrectionRange) -> dict[str, InputDatasetFacet]:
-    """Return the rows of `late` that a correction of an interval of arrival takes: those that arrived in it."""
+    """Return the rows of `late` that a correction of an interval of arrival reads: those that arrived in it."""
     if not correction_range.arrival or correction_range.start is None or correction_range.end is None:
         return {}
     ends = (("GREATER_THAN", correction_range.start), ("LESS_EQUAL_THAN", correction_range.end))
@@ -169,7 +206,7 @@ def _interval(correction_range: CorrectionRange) -> dict[str, InputDatasetFacet]
 def _rows_of(
     layout: Layout, correction_range: CorrectionRange, since: datetime | None
 ) -> dict[str, OutputDatasetFacet]:
-    """Return the interval of the rows that a correction gives and, if the ledger has it since then, their number."""
+    """Return the interval of a correction's rows and, if the ledger has it since then, their number."""
     condition = _compared("interval", "EQUAL", str(correction_range))
     facets: dict[str, OutputDatasetFacet] = {"subset": base_subset_dataset.OutputSubsetOutputDatasetFacet(condition)}
     tables, of_range = Tables(layout), ds.field("interval") == str(correction_range)
@@ -180,7 +217,7 @@ def _rows_of(
 
 
 def _has_row_since(tables: Tables, name: str, column: str, since: datetime | None, where: Any = None) -> bool:
-    """Test whether a table has a row, of those that fulfil a condition, whose time is not before another one."""
+    """Test whether a table has a row, among those that fulfil a condition, whose time is not before the given one."""
     if since is None or not tables.has(name):
         return False
     return any(ms >= since.timestamp() * 1000 for ms in tables.read(name, [column], where)[column].to_pylist())

@@ -8,21 +8,17 @@ from urllib.parse import quote, urlsplit
 from airflow.configuration import conf
 from airflow.sdk import BaseOperator, BaseOperatorLink
 
+from tailrace.orchestration.addresses import PAGES
+
 if TYPE_CHECKING:
     from airflow.sdk.types import TaskInstanceKey
-
-PAGES = "/tailrace"
-"""The path of our pages below the URL of Airflow's API server."""
-
-DAG_KINDS = ("stream", "correct", "calibrate", "publish")
-"""The prefixes of a query's DAGs, before `_` and its name."""
 
 DAG_PREFIX = "stream_"
 """The prefix of a stream's DAG id, before the name of its query."""
 
 
 class StreamLink(BaseOperatorLink):
-    """Link to the query's page among the streams, at the part that the task is about."""
+    """Link to the query's page among the streams, at the part about the task."""
 
     name = "Stream"
 
@@ -55,7 +51,7 @@ def page_url(query: str, part: str) -> str:
 
 
 def doc_line(query: str, part: str) -> str:
-    """Return the first line of the documentation of a query's DAG: links that hold under whatever name Airflow has."""
+    """Return the first line of the documentation of a query's DAG: links that work under any address of Airflow."""
     prefix = urlsplit(_base_url()).path
     return f"**[The page of {query}]({prefix}{_page(query, part)})** · [all streams]({prefix}{PAGES}/)\n"
 

@@ -1,4 +1,4 @@
-"""Keeps the logs of an embedded Airflow small: what its components print, what it logs of DAG files and of tasks."""
+"""Keeps the logs of an embedded Airflow small: the output of its components, and the logs of DAG files and tasks."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-MAX_BYTES, BACKUPS = 20_000_000, 3  # as of a driver's log
-KEPT_DAYS = 30  # of a file to which nothing was added since
+MAX_BYTES, BACKUPS = 20_000_000, 3  # as for a driver's log
+KEPT_DAYS = 30  # for a file without additions since
 EVERY_S = 60.0
 
 
 class LogRotation:
     """Rotates the logs of an AIRFLOW_HOME once a minute.
 
-    A log that components hold open is copied and cut to nothing, since each of them appends to what is there; what is
-    written in the moment between the two is lost. The logs of tasks, which are small, stay whole until they are old.
+    A log that components hold open is copied and truncated, since they append to it; output written between the two is
+    lost. The small logs of tasks are kept whole until they are old.
     """
 
     def __init__(self, home: Path) -> None:
         self._home, self._due_s = home, 0.0
 
     def run_if_due(self) -> None:
-        """Rotate what has become large, and remove what is old, if the last time was a minute ago; no error ends it."""
+        """Rotate large logs and remove old ones, if the last time was a minute ago; no error ends it."""
         now_s = time.monotonic()
         if now_s < self._due_s:
             return
         self._due_s = now_s + EVERY_S
         logs = self._home / "logs"
         for file in (self._home / "standalone.log", *(logs / "dag_processor").rglob("*.log")):
-            with suppress(OSError):  # it was removed meanwhile, or the disk is full
+            with suppress(OSError):  # removed meanwhile, or the disk is full
                 if file.stat().st_size > MAX_BYTES:
                     rotate(file)
-        for path in sorted(logs.rglob("*"), reverse=True):  # what is in a directory before it
+        for path in sorted(logs.rglob("*"), reverse=True):  # the content of a directory before it
             with suppress(OSError):  # it is not empty
                 if not path.is_dir() and _age_days(path) > KEPT_DAYS:
                     path.unlink()
-                elif path.is_dir() and _age_days(path) > 1:  # one that was just made is about to get a file
+                elif path.is_dir() and _age_days(path) > 1:  # a new one is about to get a file
                     path.rmdir()
 
 
@@ -46,7 +46,7 @@ def _age_days(path: Path) -> float:
 
 
 def rotate(file: Path, backups: int = BACKUPS) -> None:
-    """Copy a log to `FILE.1`, and cut it to nothing; `FILE.1` becomes `FILE.2`, and so on, and the last one goes."""
+    """Copy a log to `FILE.1` and truncate it; `FILE.1` becomes `FILE.2`, and so on, and the last one is removed."""
     names = [file.with_name(f"{file.name}.{number}") for number in range(1, backups + 1)]
     for older, newer in zip(reversed(names[1:]), reversed(names[:-1]), strict=True):
         if newer.exists():

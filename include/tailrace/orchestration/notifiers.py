@@ -17,7 +17,7 @@ TYPES = ("http", "smtp")
 
 
 def check_notifiers(alerts: Alerts) -> None:
-    """Refuse alerts whose connection is missing, of another type, not meant for alerts, or incomplete.
+    """Refuse alerts whose connection is missing, incomplete, of a wrong type, or not meant for alerts.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def notify(conn_id: str, subject: str, message: Mapping[str, str]) -> None:
     Raises
     ------
     Refused
-        When the connection is missing, of another type, not meant for alerts, or incomplete.
+        When the connection is missing, incomplete, of a wrong type, or not meant for alerts.
     Exception
         Whatever the notifier raises when it can't deliver.
     """

@@ -1,8 +1,8 @@
-"""Overview of all queries and drivers: declared ones, ones in the warehouse, and ones on the driver host."""
+"""Overview of all queries and drivers: declared ones, those in the warehouse, and those on the driver host."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from tailrace.drivers.driver_host import DriverHost
 from tailrace.drivers.driver_status import DriverStatus
@@ -10,27 +10,51 @@ from tailrace.drivers.homes import deployed_program, resolved
 from tailrace.ground.duration import format_time
 from tailrace.ground.query_names import is_query_name
 from tailrace.orchestration import driver_lifecycle, settings
+from tailrace.orchestration.settings import Declared
+from tailrace.orchestration.stream_notes import to_correct, unread
+from tailrace.storage.begun import begun
 from tailrace.storage.layout import Layout
-from tailrace.storage.warehouses import location_of
+from tailrace.storage.status import Status
+from tailrace.storage.warehouses import Warehouse, location_of
 
-COLUMNS = ("query", "driver", "stream", "batches", "to read", "committed up to", "file", "pid", "answers", "late")
+COLUMNS = (
+    "query",
+    "driver",
+    "stream",
+    "batches",
+    "to read",
+    "to correct",
+    "committed up to",
+    "file",
+    "pid",
+    "answers",
+    "late",
+)
 
 
 def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
-    """Return the columns and rows of a table of all queries; and problems of query files, and drivers without one."""
+    """Return the columns and rows of a table of all queries, and problems.
+
+    The problems are of query files, and of drivers without one.
+    """
     settings.use_in_shell()
     declared, problems = settings.declared()
-    files = {each.query.name: each.file.name for each in declared}
+    declarations = {each.query.name: each for each in declared}
     host, warehouse = settings.driver_host(), settings.warehouse()
-    homes = location_of(warehouse).glob("[a-z]*")
-    begun = [home.name for home in homes if is_query_name(home.name) and (home / "_stream").is_dir()]
     rows, notes = [], [str(problem) for problem in problems]
-    hosted, others = _hosted(host, resolved(location_of(warehouse)))
-    for name in sorted({*files, *begun, *hosted}):
-        status = driver_lifecycle.status(host, Layout.of(warehouse, name))
-        rows.append(_row(name, status, files.get(name)))
+    ours, others = hosted(host, warehouse)
+    for name in sorted({*declarations, *begun(location_of(warehouse)), *ours}):
+        layout, declaration = Layout.of(warehouse, name), declarations.get(name)
+        status = driver_lifecycle.status(host, layout)
         notes += _notes(name, status)
-        if name not in files and status.driver.alive:
+        try:
+            uncorrected = _uncorrected(layout, status.reported, declaration)
+        except Exception as error:  # tables may be unavailable or damaged; the row is shown all the same
+            uncorrected = "–"
+            notes.append(f"{name}: {unread(error)}")
+        file = "none" if declaration is None else declaration.file.name
+        rows.append(_row(name, status, file, uncorrected))
+        if declaration is None and status.driver.alive:
             notes.append(
                 f"{name}: a driver without a query file; tailrace drain {name} or tailrace stop {name} ends it"
             )
@@ -38,7 +62,7 @@ def overview() -> tuple[tuple[str, ...], list[list[str]], list[str]]:
 
 
 def _notes(name: str, status: DriverStatus) -> Iterator[str]:
-    """Yield what is wrong with a stream, for a line below the table."""
+    """Yield the problems of a stream, for a line below the table."""
     reported = status.reported
     if reported is None:
         return
@@ -51,33 +75,50 @@ def _notes(name: str, status: DriverStatus) -> Iterator[str]:
 
 
 def is_begun(host: DriverHost, name: str) -> bool:
-    """Test whether a query has a stream in the warehouse, or a driver of ours, whether or not it is declared."""
+    """Test whether a query has a stream in the warehouse or a driver of ours, declared or not."""
     if not is_query_name(name):
         return False
     layout = Layout.of(settings.warehouse(), name)
     return layout.stream.is_dir() or deployed_program(host, layout.home) is not None
 
 
-def _hosted(host: DriverHost, warehouse: str) -> tuple[set[str], list[str]]:
-    """Return the queries of a warehouse that have a driver on the host, and a note of each other warehouse's driver."""
-    ours, notes = set(), []
+def hosted(host: DriverHost, warehouse: Warehouse, besides: Container[str] = ()) -> tuple[set[str], list[str]]:
+    """Return the queries of a warehouse that have a driver on the host, and a note of each other warehouse's driver.
+
+    Parameters
+    ----------
+    besides : container of str
+        Queries to leave out, for which the host is not asked.
+    """
+    ours, notes, wanted = set(), [], resolved(location_of(warehouse))
     for query in sorted({name.partition(".")[0] for name in host.names()}):
+        if query in besides:
+            continue
         for home in map(resolved, host.homes(query).values()):
             other, _, _ = home.rpartition("/")
-            if other == warehouse:
+            if other == wanted:
                 ours.add(query)
             else:
                 notes.append(f"{query}: the host has a driver of another warehouse, too: {other}")
     return ours, notes
 
 
-def _row(name: str, status: DriverStatus, file: str | None) -> list[str]:
+def _uncorrected(layout: Layout, reported: Status | None, declaration: Declared | None) -> str:
+    """Return the number of late tuples that wait for a correction; tables are read only where there may be any."""
+    if reported is None:
+        return "–"
+    may_have_late = reported.late or not reported.knows_its_source  # totals may be 0
+    return f"{to_correct(layout, declaration).late:,}" if may_have_late else "0"
+
+
+def _row(name: str, status: DriverStatus, file: str, uncorrected: str) -> list[str]:
     reported = status.reported
     pid = "–" if status.driver.pid is None else str(status.driver.pid)
     if reported is None:
-        return [name, status.driver.state, *["–"] * 4, file or "none", pid, "–", "–"]
+        driver = "not started" if status.driver.state == "absent" else status.driver.state
+        return [name, driver, *["–"] * 5, file, pid, "–", "–"]
     committed = "–" if reported.committed is None else format_time(reported.committed)[:19]
-    counts = [f"{number:,}" for number in (reported.batches, reported.rows_left)]
+    counts = [f"{reported.batches:,}", f"{reported.rows_left:,}", uncorrected]
     totals = [f"{number:,}" for number in (reported.answers, reported.late)]
     state = reported.state if reported.problem is None else "problem"
-    return [name, status.driver.state, state, *counts, committed, file or "none", pid, *totals]
+    return [name, status.driver.state, state, *counts, committed, file, pid, *totals]

@@ -9,7 +9,7 @@ _NAME = "tailrace"
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return what Airflow's entry point `apache_airflow_provider` asks for.
+    """Return the description for Airflow's entry point `apache_airflow_provider`.
 
     Airflow calls it at each start of each of its processes, so nothing is imported for it.
     """

@@ -36,7 +36,7 @@ def publish_dags(interval_s: float = INTERVAL_S) -> dict[str, DAG]:
     Parameters
     ----------
     interval_s : float
-        Each publishes at most once in so many seconds.
+        The least interval between publications, in s.
     """
     declarations = settings.declared()[0]
     return {f"publish_{declaration.query.name}": _dag(declaration, interval_s) for declaration in declarations}
@@ -66,6 +66,6 @@ def _dag(declaration: Declared, interval_s: float) -> DAG:
                 table=table,
                 query=name,
                 file=str(declaration.file),
-                max_active_tis_per_dag=1,  # each compares with the event of the one before
+                max_active_tis_per_dag=1,  # each compares with the event of the previous one
             )
     return dag

@@ -1,4 +1,4 @@
-"""Operator of the DAG publish_<query>: an asset event about what a table of answers has gained."""
+"""Operator of the DAG publish_<query>: makes an asset event about the changes of a table of answers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tailrace.orchestration.event_extra import query_extra
 from tailrace.orchestration.refusals import refusals_fail
 from tailrace.orchestration.stream_operators import StreamOperator
 
-_NEWEST = 20  # events that are searched for ours: anyone may add an event by hand
+_NEWEST = 20  # events that are searched for ours, since anyone may add events manually
 
 
 class PublishOperator(StreamOperator):
     """Compares a table with its last asset event, and makes the next event if the table has changed since.
 
-    Airflow stores the event together with the task's success, so each change is published exactly once, whatever is
-    killed and retried. `extra` has `rows` (gained since the event before), `total_rows`, `as_of`, and what
-    `query_extra` returns.
+    Airflow stores the event together with the task's success, so each change is published exactly once, despite kills
+    and retries. `extra` has `rows` (added since the last event), `total_rows`, `as_of`, and the result of
+    `query_extra`.
 
     Parameters
     ----------
@@ -53,5 +53,5 @@ class PublishOperator(StreamOperator):
 
 
 def last_extra(events: Iterable[Any]) -> dict[str, Any]:
-    """Return the `extra` of the newest event that this operator made, of events newest first; empty without one."""
+    """Return the `extra` of the newest event made by this operator, given events newest first; empty without one."""
     return next((event.extra for event in events if event.extra and "total_rows" in event.extra), {})

@@ -1,4 +1,4 @@
-"""Refusals as Airflow's tasks have them."""
+"""Refusals as final failures of Airflow's tasks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tailrace.ground.errors import Busy, Refused
 
 @contextmanager
 def refusals_fail() -> Iterator[None]:
-    """Turn a refusal into a final failure of the task, since every retry would be refused too.
+    """Turn a refusal into a final failure of the task, since retries would be refused, too.
 
-    The failure says what would be right. `Busy` passes through: another process is at it, and the task is retried.
+    The failure contains the remedy. `Busy` passes through, so that the task is retried.
     """
     try:
         yield

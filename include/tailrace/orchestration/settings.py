@@ -1,4 +1,4 @@
-"""Locations: queries, warehouse and Spark apps by environment, Spark and the driver host by connections."""
+"""Locations: queries, warehouse and Spark apps from the environment, Spark and the driver host from connections."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ADD_COMMANDS = {
 
 @dataclass(frozen=True)
 class Declared:
-    """A query, the file that declares it, and the text that the file had."""
+    """A query, the file that declares it, and the file's text."""
 
     file: Path
     query: Query
@@ -77,7 +77,7 @@ def warehouse() -> Warehouse:
 def declared(read_file: Callable[[Path], Declared] = Declared.read) -> tuple[list[Declared], list[Problem]]:
     """Return every declared query, in order of file names, and the problems of the other query files.
 
-    Files that share a query's name are refused, all of them: none takes over by how its file is called.
+    Files that share a query's name are all refused, so that the file names do not decide.
     """
     by_name: dict[str, list[Declared]] = {}
     problems: list[Problem] = []
@@ -102,13 +102,13 @@ def find(name: str) -> Declared:
     Raises
     ------
     Refused
-        When there is none, or its file is wrong.
+        When there is none, or its file is faulty.
     """
     declarations, problems = declared()
     for declaration in declarations:
         if declaration.query.name == name:
             return declaration
-    if problems:  # a file with a problem may be the one that declares it
+    if problems:  # a faulty file may be the one that declares it
         raise Refused(problems)
     names = [declaration.query.name for declaration in declarations]
     remedy = " or ".join(get_close_matches(name, names) or names) or "a query file in that directory"
@@ -154,7 +154,7 @@ def spark_master() -> str:
 
 
 def spark_environment() -> dict[str, str]:
-    """Return environment variables for spark-submit here: this Python, its programs first, and quiet logging."""
+    """Return environment variables for spark-submit: this Python, its programs first on the path, quiet logging."""
     programs = str(Path(sys.executable).parent)
     return {
         "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -164,7 +164,7 @@ def spark_environment() -> dict[str, str]:
 
 
 def use_in_shell() -> None:
-    """Let a shell read connections from Airflow's database too, as `airflow connections` does and no task may."""
+    """Let a shell also read connections from Airflow's database, which a task may not do."""
     os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
 
 

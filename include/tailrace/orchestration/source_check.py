@@ -1,4 +1,4 @@
-"""A look at the sources of a new stream before its driver is made."""
+"""A check of a new stream's sources before its driver is created."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tailrace.query.query import Query
 
 
 def check_sources(query: Query, file: Path, log: Any) -> None:
-    """Refuse sources whose columns or types don't fit; one that can't be looked at is logged, as a driver may reach it.
+    """Refuse sources whose columns or types don't fit; log a source that can't be read, as the driver may reach it.
 
-    A refusal names the line of the query file that names the column.
+    A refusal names the query file's line with the column.
 
     Raises
     ------

@@ -18,16 +18,16 @@ URL = "yarn_resourcemanager_webapp_address"
 _WHERE = f"connection {settings.SPARK}"
 _SECRET = re.compile(r"(?i)(password|token|secret|secret[.]?key|access[.]?key)$")
 _OURS = {**Yarn("", ()).submission_settings(""), **Kubernetes("", "", "").submission_settings("")}
-_REFERENCE = ".secretKeyRef."  # names a secret of Kubernetes's, and holds none
+_REFERENCE = ".secretKeyRef."  # refers to a Kubernetes secret without containing it
 
 
 def conf(tasks: int) -> dict[str, str]:
-    """Spark's settings for a job of so many tasks: what its master asks for, then the settings of the connection.
+    """Return Spark's settings for a job of `tasks` tasks: its master's, then the connection's.
 
     Raises
     ------
     Refused
-        When the connection's `conf` is no object of texts, would put a secret on a command line, or hides a driver.
+        When the connection's `conf` is not an object of texts, would put a secret on a command line, or hides a driver.
     """
     own = settings.connection(settings.SPARK).extra_dejson.get(CONF) or {}
     if not isinstance(own, dict) or not all(isinstance(value, str) for value in own.values()):
@@ -49,7 +49,7 @@ def is_cluster_mode() -> bool:
     Raises
     ------
     Refused
-        When the connection lacks what that mode needs, or its master knows none.
+        When the connection is incomplete for this mode, or its master does not support it.
     """
     extra = settings.connection(settings.SPARK).extra_dejson
     if extra.get("deploy-mode") != "cluster":
@@ -67,7 +67,7 @@ def is_cluster_mode() -> bool:
 
 
 def check() -> None:
-    """Refuse what the provider's hook would fail over with an error of its own.
+    """Refuse settings on which the provider's hook would fail with an unclear error.
 
     Raises
     ------

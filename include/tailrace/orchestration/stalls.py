@@ -1,4 +1,4 @@
-"""Signs that a driver's stream stands still: it reports nothing, or rows come and the frontier does not move."""
+"""Signs that a driver's stream does not advance: it does not report, or rows come and the frontier does not move."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tailrace.ground.words import counted
 from tailrace.storage.status import Status
 
 SILENT_S = 15.0
-"""Seconds without a report after which a driver that has started counts as silent; it reports about every second."""
+"""Seconds without a report after which a started driver counts as silent; it reports about every second."""
 
 STARTING_S = 60.0
-"""The same for one that is starting: Spark's start takes long."""
+"""The same for a starting driver, as Spark's start takes long."""
 
 STILL_S = 300.0
-"""Seconds for which rows come and the frontier does not move, after which that is said."""
+"""Seconds without a move of the frontier, while rows come, after which a stall is reported."""
 
-_RECENT_S = 60.0  # rows that came within that time are still coming
+_RECENT_S = 60.0  # rows within this time count as still coming
 
 
 class Stalls:
@@ -42,7 +42,7 @@ class Stalls:
         self._is_still = False
 
     def observe(self, status: DriverStatus, now_s: float) -> dict[str, str]:
-        """Take in the status of a driver that is alive; return a text for each stall, by its name."""
+        """Observe the status of a living driver; return a text for each stall, by its name."""
         return dict([*self._silence(status, now_s), *self._still_frontier(status.reported, now_s)])
 
     def _silence(self, status: DriverStatus, now_s: float) -> Iterator[tuple[str, str]]:
@@ -50,7 +50,7 @@ class Stalls:
         report = status.driver.pid, None if reported is None else reported.at_ms
         if report != self._report:
             self._report, self._reported_s = report, now_s
-        is_starting = reported is None or reported.state == "starting"
+        is_starting = reported is None or not reported.knows_its_source
         limit_s = max(self._hang_after_s, START_S) if is_starting else self._hang_after_s
         silent_s = now_s - self._reported_s
         if silent_s >= (STARTING_S if is_starting else SILENT_S):
@@ -61,8 +61,8 @@ class Stalls:
             )
 
     def _still_frontier(self, reported: Status | None, now_s: float) -> Iterator[tuple[str, str]]:
-        """Yield a stall from `STILL_S` after the first row that did not move the frontier, until it moves."""
-        if reported is None or reported.state == "starting":
+        """Yield a stall `STILL_S` after the first row that did not move the frontier, until it moves."""
+        if reported is None or not reported.knows_its_source:
             return
         if reported.frontier != self._frontier or reported.rows < self._rows:
             self._frontier, self._rows_before, self._rows_since_s, self._is_still = (

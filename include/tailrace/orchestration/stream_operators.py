@@ -10,7 +10,7 @@ from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException
 
 from tailrace.drivers.driver_host import Driver, DriverHost
-from tailrace.drivers.liveness import Verdict
+from tailrace.drivers.liveness import LivenessVerdict
 from tailrace.ground.errors import Refused
 from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.alert_watch import alert_of_end
@@ -42,13 +42,13 @@ class StreamOperator(BaseOperator):
     Parameters
     ----------
     query, file : str
-        The query's name, and the file that declares it, which is read again when a task needs it.
+        The query's name, and the file that declares it, which each task reads again.
     """
 
     ui_color = "#e8f1fa"
     operator_extra_links = (StreamLink(), DriverLogLink(), TablesLink())
     part: ClassVar[str] = "frontier"
-    """The part of the query's page that the task is about."""
+    """The part of the query's page about the task."""
 
     def __init__(self, *, query: str, file: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -64,13 +64,13 @@ class StreamOperator(BaseOperator):
         return Declared.read(Path(self.file))
 
     def deployment(self, declared: Declared, options: Options) -> tuple[list[str], dict[str, str], DeployedQuery]:
-        """Return the command and environment of a driver, and what is put on record of it."""
+        """Return the command and environment of a driver, and its record."""
         command = driver_command(declared, settings.warehouse(), options)
         return command, environment(declared.query), deployed_query(declared, options)
 
 
 class CheckOperator(StreamOperator):
-    """Checks conf, query, checkpoint, warehouse and driver host, and refuses a wrong one before a deployment."""
+    """Checks conf, query, checkpoint, warehouse and driver host, and refuses faults before a deployment."""
 
     def execute(self, context: Context) -> None:
         with refusals_fail():
@@ -95,7 +95,7 @@ class CheckOperator(StreamOperator):
 
 
 class DeployOperator(TellsLineage, StreamOperator):
-    """Gets the query's driver, or creates it."""
+    """Returns the query's driver, or creates it."""
 
     lineage_of = "of_stream"
 
@@ -104,7 +104,7 @@ class DeployOperator(TellsLineage, StreamOperator):
             options, layout = Options.of(context["params"]), self.layout()
             leave_to_watcher(layout, context, self.log.warning)
             deployment = self.deployment(self.declared(), options)
-            claim(layout, context, self.log.warning)  # also where this task alone was cleared
+            claim(layout, context, self.log.warning)  # also if only this task was cleared
             result = driver_lifecycle.deploy(self.host(), layout, *deployment)
         if result.not_in_force:
             for line in in_words(layout, result.not_in_force).splitlines():
@@ -146,13 +146,13 @@ class SuperviseOperator(TellsLineage, StreamOperator):
         Parameters
         ----------
         event : dict
-            The fields of a `Verdict`.
+            The fields of a `LivenessVerdict`.
         hangs : list of float
             The times at which drivers hung under this watch, in seconds since the epoch.
         deployment : str
-            The deployment that the trigger watched; no other one is touched.
+            The deployment that the trigger watched; others are left alone.
         """
-        verdict = Verdict(**event)
+        verdict = LivenessVerdict(**event)
         with refusals_fail():
             layout, host = self.layout(), self.host()
         if verdict.kind == "replaced":
@@ -164,8 +164,8 @@ class SuperviseOperator(TellsLineage, StreamOperator):
             str(driver_lifecycle.status(host, layout)) if verdict.kind == "ended" else explain(verdict, host, layout)
         )
         driver = None
-        if verdict.kind != "unreachable":  # else a driver host that restarts would start it again
-            driver = driver_lifecycle.inspect(host, layout)  # before it is removed, with its exit code
+        if verdict.kind != "unreachable":  # otherwise a restarting driver host would start it again
+            driver = driver_lifecycle.inspect(host, layout)  # before it is removed, together with its exit code
             driver_lifecycle.clear_away(host, layout, deployment)
         if verdict.kind == "ended":
             add_to_events(context, self.outlets, layout, self.log.warning)
@@ -173,14 +173,14 @@ class SuperviseOperator(TellsLineage, StreamOperator):
         self._alert(verdict, driver)
         raise AirflowFailException(message)
 
-    def _alert(self, verdict: Verdict, driver: Driver | None) -> None:
+    def _alert(self, verdict: LivenessVerdict, driver: Driver | None) -> None:
         detail = f"{verdict.kind}: {verdict.detail}"
         alert_of_end(Path(self.file), self.layout(), driver, detail, self.log.info)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
-        """Resume the task after clearing the XCom `WATCHED`: nobody asked for the stream to end.
+        """Resume the task after clearing the XCom `WATCHED`, as nobody asked for the stream to end.
 
-        That holds whatever ended the watch, a broken trigger included.
+        This holds whatever ended the watch, including a broken trigger.
         """
         context["ti"].xcom_push(WATCHED, "")
         return super().resume_execution(next_method, next_kwargs, context)
@@ -190,24 +190,24 @@ class SuperviseOperator(TellsLineage, StreamOperator):
         context: Context,
         host: DriverHost,
         layout: Layout,
-        verdict: Verdict,
+        verdict: LivenessVerdict,
         hangs: list[float],
         deployment: str,
     ) -> NoReturn:
-        """Replace a driver that hangs by a new one, within the restart budget, and continue the watch."""
+        """Replace a hung driver by a new one, within the restart budget, and continue the watch."""
         options = Options.of(context["params"])
         if driver_lifecycle.is_away(host, layout):
             self._watch(context, hangs)  # its driver waits for the warehouse, and is the only record of the stream
-        # a pid may be another driver's by now, so the deployment is compared too
+        # The pid may belong to another driver by now, so the deployment is compared, too.
         with driver_lifecycle.exclusive_access(layout):
             if (
                 driver_lifecycle.deployment(layout) == deployment
                 and driver_lifecycle.inspect(host, layout).pid == verdict.pid
             ):
-                if layout.drain.exists():  # whoever drains it ends it by force at the deadline
+                if layout.drain.exists():  # a draining caller ends it by force at the deadline
                     self.log.info("the driver hangs, and is being drained: it is not replaced")
                     self._watch(context, hangs)
-                now_s = time.time()  # one of a wall clock that was ahead for a while counts no longer
+                now_s = time.time()  # times of a wall clock that was ahead for a while no longer count
                 hangs = [*(at for at in hangs if now_s - options.within_s < at <= now_s), now_s]
                 if len(hangs) > options.restarts:
                     driver_lifecycle.end(host, layout, 0)
@@ -222,11 +222,11 @@ class SuperviseOperator(TellsLineage, StreamOperator):
         self._watch(context, hangs)
 
     def _replacement(
-        self, options: Options, layout: Layout, verdict: Verdict
+        self, options: Options, layout: Layout, verdict: LivenessVerdict
     ) -> tuple[list[str], dict[str, str], DeployedQuery]:
-        """Return the deployment of the driver that replaces a hung one: of the copy on record, else of the file.
+        """Return the deployment of the driver that replaces a hung one, from the recorded copy or else the file.
 
-        Where it is refused, the hung driver stays as it is.
+        If it is refused, the hung driver is left alone.
         """
         try:
             on_record = DeployedQuery.read(layout)

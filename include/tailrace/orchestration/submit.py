@@ -1,4 +1,4 @@
-"""Command that starts a driver: the provider's spark-submit, wrapped by the launcher `drivers.launch`."""
+"""The command that starts a driver: the provider's spark-submit, wrapped by the launcher `drivers.launch`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Options:
     batch_rows : int
         Upper bound on the rows of one batch.
     restarts, within_s : int
-        Restart budget: more restarts than this within so many seconds are a crash loop.
+        Restart budget: more than `restarts` restarts within `within_s` seconds are a crash loop.
     driver_memory : str
         Heap of the driver's JVM, in Spark's notation.
 
@@ -64,23 +64,23 @@ class Options:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Self:
-        """Take the options from the params of a form, which may hold other fields too."""
+        """Read the options from the params of a form, which may have other fields, too."""
         return cls(**{name: params[name] for name in cls.__dataclass_fields__ if name in params})
 
 
 def deployed_query(declared: Declared, options: Options) -> DeployedQuery:
-    """Return what is put on record of a deployment: the driver that `driver_command` starts runs that copy."""
+    """Return the record of a deployment: the copy that a driver started by `driver_command` runs."""
     return DeployedQuery(declared.file, declared.text, asdict(options))
 
 
 def driver_command(query: Declared, warehouse: Warehouse, options: Options) -> list[str]:
-    """Return the command that the driver host starts; never log it, since a connection may put secrets into it.
+    """Return the command that the driver host starts; never log it, since a connection may add secrets.
 
     Raises
     ------
     Refused
-        When the query does not fit its checkpoint, or Airflow does not know the connection `tailrace_spark`, or that
-        lacks something.
+        When the query does not fit its checkpoint, or Airflow does not know the connection `tailrace_spark`, or the
+        connection is incomplete.
     """
     layout = Layout.of(warehouse, query.query.name)
     layout.require_deployable(query.query, query.file)
@@ -95,12 +95,12 @@ def driver_command(query: Declared, warehouse: Warehouse, options: Options) -> l
 
 
 def cluster_command(query: Declared, layout: Layout, options: Options) -> list[str]:
-    """Return the command that submits a driver to the connection's platform, and lives as long as it does.
+    """Return the command that submits a driver to the connection's platform and lives as long as the driver.
 
     Raises
     ------
     Refused
-        When a query on Kubernetes has a connection that no secret of Kubernetes's holds.
+        When a query on Kubernetes has a connection that is not in a Kubernetes secret.
     """
     conf, on_yarn = spark_connection.conf(query.query.parallelism), settings.spark_master() == "yarn"
     words = ["--home", str(layout.home), "--app", str(settings.spark_apps() / APP)]
@@ -111,11 +111,11 @@ def cluster_command(query: Declared, layout: Layout, options: Options) -> list[s
     else:
         _require_secrets(query.query, conf)
         conf |= {f"spark.kubernetes.driverEnv.{name}": value for name, value in _own_variables().items()}
-    scheme = "" if on_yarn else "local://"  # which is what lies on the driver's machine already
-    place = f"{scheme}{submitted_files(on_disk(layout.home))}"
+    scheme = "" if on_yarn else "local://"  # files that are already on the driver's machine
+    location = f"{scheme}{submitted_files(on_disk(layout.home))}"
     parts = _parts(query, layout.home.parent, options)
-    hook = SparkSubmitHook(**parts, conf=conf, py_files=f"{place}/{package_archive.NAME}")
-    submit = hook._build_spark_submit_command(f"{place}/{APP}")
+    hook = SparkSubmitHook(**parts, conf=conf, py_files=f"{location}/{package_archive.NAME}")
+    submit = hook._build_spark_submit_command(f"{location}/{APP}")
     return [sys.executable, "-m", "tailrace.drivers.cluster_submission", *words, "--", *submit]
 
 
@@ -153,7 +153,7 @@ def _require_secrets(query: Query, conf: Mapping[str, str]) -> None:
 def environment(query: Query) -> dict[str, str]:
     """Return the variables that the driver host adds to its own environment for a query's driver; never log them.
 
-    PATH is not among them: the launcher finds this Python's programs.
+    PATH is not included, as the launcher finds this Python's programs.
     """
     of_spark = {name: value for name, value in settings.spark_environment().items() if name != "PATH"}
     return of_spark | _own_variables() | passed_connections(query)

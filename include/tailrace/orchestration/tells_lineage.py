@@ -1,4 +1,4 @@
-"""Mixin of operators that report to OpenLineage what they read and write."""
+"""Mixin of operators that report their inputs and outputs to OpenLineage."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tailrace.storage.layout import Layout
 
 
 class TellsLineage:
-    """Has the methods that OpenLineage's listener asks for lineage; without its provider nobody calls them.
+    """Has the methods by which OpenLineage's listener asks for lineage; without its provider they are not called.
 
-    What they need is imported when they are called, so a DAG is parsed as fast, and without the extra.
+    Their imports happen when they are called, so that DAGs are parsed quickly and without the extra.
 
     Attributes
     ----------
     lineage_of : str
-        Name of the function of `tailrace.orchestration.lineage` that gives the lineage.
+        Name of the function of `tailrace.orchestration.lineage` that returns the lineage.
     """
 
     lineage_of: ClassVar[str]
@@ -28,7 +28,7 @@ class TellsLineage:
     file: str
 
     def lineage_details(self) -> dict[str, Any]:
-        """Further arguments of that function, once they are known."""
+        """Return further arguments of that function, as far as they are known."""
         return {}
 
     def get_openlineage_facets_on_start(self) -> Any:

@@ -1,4 +1,4 @@
-"""Airflow triggers, which wait without a worker slot: for a driver's end, and for the stream's commits."""
+"""Airflow triggers, which wait without a worker slot for a driver's end or the stream's commits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from tailrace.drivers.driver_status import DriverStatus
-from tailrace.drivers.liveness import LivenessJudge, Verdict
+from tailrace.drivers.liveness import LivenessJudge, LivenessVerdict
 from tailrace.ground.duration import format_time
 from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.alert_watch import AlertWatch
@@ -22,31 +22,31 @@ from tailrace.orchestration.health_log import HealthLog
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
-TELL_S = 60.0  # interval between two lines in the log of a run that waits
+TELL_S = 60.0  # interval between lines in the log of a waiting run
 DRAIN_S, STOP_S = 30.0, 5.0  # with Airflow's own delay, within a minute
 ON_KILL_S = 3.0  # Airflow waits for it meanwhile
 OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
 DELETED = "deleted"
-LONGEST_DOWNTIME_MS = 30 * 86_400_000  # a quiet source that is further behind the wall clock replays a past
+LONGEST_DOWNTIME_MS = 30 * 86_400_000  # a silent source that is further behind the wall clock replays a past
 
 
 class DriverTrigger(BaseTrigger):
-    """Watches a query's driver and fires once, with a `Verdict`.
+    """Watches a query's driver and fires once, with a `LivenessVerdict`.
 
-    Airflow may load it again after its task is over, so it touches only the driver of its deployment.
+    Airflow may load it again after its task is over, so it only acts on the driver of its deployment.
 
     Parameters
     ----------
     query, warehouse : str
         The query's name, and the directory of all tables.
     deployment : str
-        Name of the driver's deployment, the same through all restarts; a later deployment has a watch of its own.
+        Name of the driver's deployment, the same through all restarts; a later deployment has its own watch.
     poll_s : float
         Interval between two polls, in s.
     hang_after_s, patience_s : float
         How long the driver may be silent, and its host unreachable, in s.
     file : str, optional
-        The file that declares the query, for its alerts; empty in a watch that an earlier version has begun.
+        The file that declares the query, for its alerts; empty in a watch begun by an earlier version.
     """
 
     def __init__(
@@ -104,28 +104,27 @@ class DriverTrigger(BaseTrigger):
             self.log.info("nobody is notified of alerts, their declaration can't be read: %s", error)
             return None
 
-    def _poll(self) -> tuple[DriverStatus | None, Verdict | None, str]:
-        """Poll the driver once: return its status, a verdict that ends the watch at once, and why there is no status.
+    def _poll(self) -> tuple[DriverStatus | None, LivenessVerdict | None, str]:
+        """Poll the driver once; return its status, a verdict, and the reason for a missing status.
 
-        Status and verdict may be None: the watch survives an error.
+        The verdict ends the watch at once. Status and verdict may be None: the watch survives an error.
         """
         try:
             status = driver_lifecycle.status(settings.driver_host(), self.layout)
-            # read after the status, which then is not a later one's
+            # read after the status, which is then not from a later one
             deployment = driver_lifecycle.deployment(self.layout)
         except Exception as error:
             return None, None, str(error)
         if deployment != self.deployment:
-            return status, Verdict("replaced", "another driver was deployed"), ""
+            return status, LivenessVerdict("replaced", "another driver was deployed"), ""
         return status, None, ""
 
     async def on_kill(self) -> None:
         """Drain the driver if the task is over; leave it if the task was cleared, since the task then runs again.
 
-        Airflow calls this on a clear too, and where another triggerer has taken the trigger over. It may cancel the
-        call after a second, and a batch may end long after it: so all work is done in one thread, which goes on when
-        the call has returned. Airflow does not call it at all where the triggerer was down meanwhile: the task `drain`
-        covers that case.
+        Airflow also calls this on a clear, and when another triggerer has taken over the trigger. It may cancel the
+        call after a second, long before a batch ends, so all work is done in a thread that continues after the call.
+        Airflow does not call it if the triggerer was down meanwhile; the task `drain` covers that case.
         """
         draining = asyncio.ensure_future(asyncio.to_thread(self._drain_if_over))
         done, _ = await asyncio.wait({draining}, timeout=ON_KILL_S)
@@ -161,7 +160,7 @@ class FrontierTrigger(BaseTrigger):
     query, warehouse : str
         The query's name, and the directory of all tables.
     until_ms : int
-        That point, in epoch ms.
+        This point, in epoch ms.
     poll_s : float
         Interval between two polls, in s.
     """
@@ -199,7 +198,7 @@ def _reached_or_error(layout: Layout, until_ms: int) -> tuple[bool, str]:
 
 
 def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
-    """Return True if stream and history have committed up to a point of arrival time, and a line for the log."""
+    """Return whether stream and history have committed up to a point of arrival time, and a line for the log."""
     from tailrace.storage.progress import read_progress  # noqa: PLC0415 (Delta takes long to import, and DAG files import this)
 
     progress = read_progress(layout)
@@ -213,7 +212,7 @@ def reached(layout: Layout, until_ms: int) -> tuple[bool, str]:
 
 
 def _past_end_or_error(layout: Layout, until_ms: int) -> int | None:
-    """Call `past_end`; where the status can't be read, the wait goes on."""
+    """Call `past_end`; if the status can't be read, the wait continues."""
     try:
         return past_end(layout, until_ms)
     except Exception:
@@ -223,8 +222,8 @@ def _past_end_or_error(layout: Layout, until_ms: int) -> int | None:
 def past_end(layout: Layout, until_ms: int) -> int | None:
     """Return the point (epoch ms) at which a stream's arrival times end; None while later ones may come.
 
-    They end where a past was read to its end: the stream is quiet, so far behind the wall clock that no downtime
-    explains it. A stream that is down or busy may still go on.
+    They end when a past was read to its end: the stream is silent, so far behind the wall clock that no downtime
+    explains it. A stream that is down or busy may still continue.
     """
     status = Status.read(layout)
     if status is None or status.committed is None or status.state != "quiet" or status.rows_left:

@@ -1,7 +1,7 @@
-"""The claim of a run of stream_<query> on its stream: one run watches it, and another one ends at once.
+"""The claim of a run of stream_<query> on its stream, so that one run watches it and others end at once.
 
-The claim names the run, and holds until that run's `supervise` has come to an end, by Airflow's own record of it. So it
-makes no difference how a second run came about, or which of its tasks was cleared.
+The claim names the run, and holds until that run's `supervise` has ended according to Airflow. So it does not matter
+how a second run was started, or which of its tasks was cleared.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tailrace.orchestration.triggers import OVER
 from tailrace.storage.layout import Layout
 
 Log = Callable[[str], Any]
-"""Called with the line that says why a run ends."""
+"""Called with the line that explains why a run ends."""
 
 _TASK = "supervise"
 _LOCK_S = 30.0
 
 
 def watching_run(layout: Layout) -> str:
-    """Return the run that claimed the stream last; empty where none has, as in a copy of the warehouse."""
+    """Return the run that claimed the stream last; empty without one, such as in a copy of the warehouse."""
     try:
         run, _, home = layout.watched_by.read_text().partition("\n")
     except FileNotFoundError:
@@ -39,14 +39,14 @@ def leave_to_watcher(layout: Layout, context: Context, log: Log) -> None:
     Raises
     ------
     AirflowSkipException
-        When one does; no task after it runs then, and the driver is not touched.
+        When one does; then no later task runs, and the driver is left alone.
     """
     run = watching_run(layout)
     if not run or run == context["ti"].run_id:
         return
     ti = context["ti"]
     states = ti.get_task_states(dag_id=ti.dag_id, task_ids=[_TASK], run_ids=[run])
-    if run in states and states[run].get(_TASK) not in OVER:  # a run that was deleted is in none
+    if run in states and states[run].get(_TASK) not in OVER:  # a deleted run has no state
         name = layout.home.name
         message = f"run {run} watches the stream of {name} already: this run ends, and leaves the driver as it is"
         log(message)
@@ -54,7 +54,7 @@ def leave_to_watcher(layout: Layout, context: Context, log: Log) -> None:
 
 
 def claim(layout: Layout, context: Context, log: Log) -> None:
-    """Claim the stream for this run; of two that claim it at once, one is skipped.
+    """Claim the stream for this run; of two simultaneous claims, one is skipped.
 
     Raises
     ------

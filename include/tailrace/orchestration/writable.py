@@ -1,4 +1,4 @@
-"""Whether a driver will find a directory of the warehouse that it can write to."""
+"""The check that a driver will find a writable directory in the warehouse."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WAREHOUSE = "a warehouse that Airflow and the driver host may write to"
 
 
 def require_writable(home: Location) -> None:
-    """Refuse a directory that takes no files; an object store is tried when the driver is deployed."""
+    """Refuse a directory that is not writable; an object store is tried when the driver is deployed."""
     if not isinstance(home, Path):
         return
     try:

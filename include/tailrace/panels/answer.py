@@ -1,4 +1,4 @@
-"""The panel of one answer: its versions, the late tuples that changed it, and the correction that took each in."""
+"""The panel of one answer: its versions, the late tuples that changed it, and the correction that included each."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from tailrace.panels.answer_ids import AnswerId, no_id
 from tailrace.panels.answer_summary import summary_of
 from tailrace.panels.answer_versions import row_key, shown_columns, versions_of
 from tailrace.panels.cells import Cell, ColumnType, ShownColumn, cells_of
-from tailrace.panels.late_tuples import VALUE, LateTuples, late_tuples
+from tailrace.panels.late_reading import VALUE
+from tailrace.panels.late_tuples import LateTuples, late_tuples
 from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 
 _MOST_LATE = 200
@@ -33,22 +35,22 @@ class IdentityPart(Shown):
 
 
 class AnswerVersion(Shown):
-    """A row of a version; a version of a ranking has several, with one `as_of`.
+    """A row of a version; a ranking's version has several rows with the same `as_of`.
 
     Attributes
     ----------
     as_of : int
-        The point of arrival time before which its content had arrived.
+        The arrival time before which its content had arrived.
     emitted_at : int or None
         When it was written, by the wall clock.
     source : str
         `stream` or `correction`.
     interval : str or None
-        What the correction was over.
+        The range of the correction.
     values : list
-        By the columns of the panel; of a version that takes the answer back, its identity alone.
+        The values by the panel's columns; a retraction has only its identity.
     coverage : float or None
-        The share of the tuples so far that it has.
+        The share of the tuples so far that it includes.
     """
 
     as_of: int
@@ -70,9 +72,9 @@ class LateTuple(Shown):
     delay_ms : int
         How long after its event time it came.
     file : str
-        The file or the partition of the source, and `position` the record in it, from 0 on.
+        The file or partition of the source; `position` is the record in it, from 0.
     corrected_by : int or None
-        The `as_of` of the first version that has it; None: none has it yet.
+        The `as_of` of the first version that includes it; None where none does yet.
     """
 
     id: str
@@ -91,11 +93,11 @@ class OneAnswer(PanelAnswer):
     Attributes
     ----------
     summary : str
-        Why it is as it is now, in a sentence or some.
+        An explanation of its present value, in a few sentences; empty where its late tuples are not known.
     versions : list
         In the order in which they came.
     late : list
-        In order of arrival, at most 200 of `late_total`.
+        In order of arrival, at most 200 of `late_total`, which is null where the table `late` is damaged.
     late_columns : list
         The columns of their values.
     """
@@ -105,7 +107,7 @@ class OneAnswer(PanelAnswer):
     columns: list[ShownColumn] = Field(default=[])
     versions: list[AnswerVersion] = Field(default=[])
     late: list[LateTuple] = Field(default=[])
-    late_total: int = 0
+    late_total: int | None = 0
     late_columns: list[ShownColumn] = Field(default=[])
 
 
@@ -124,15 +126,16 @@ def read(view: QueryView, request: AnswerRequest) -> OneAnswer:
     if answer is None:
         raise no_id(request.id)
     versions = _in_order(versions_of(view, answer), row_key(model))
-    late = late_tuples(view, answer, is_streamed=not all(versions["corrected"].to_pylist()))
+    pieces = Pieces()
+    late = late_tuples(view, answer, not all(versions["corrected"].to_pylist()), pieces)
     names = shown_columns(view, versions)
     columns, (rows,) = cells_of([versions], names)
     heads, (identity,) = cells_of([answer], answer.column_names)
     corrections = sorted(set(select(versions, versions["corrected"].to_numpy())["as_of"].to_pylist()))
-    late_columns, tuples = _late(late, corrections)
+    late_columns, tuples = ([], []) if late is None else _late(late, corrections)
     values = [name for name in names if name not in (*model.row_identity, "window_start")]
     return OneAnswer(
-        summary=summary_of(view, versions, rows, columns, values, late),
+        summary="" if late is None else summary_of(view, versions, rows, columns, values, late),
         identity=[
             IdentityPart(name=head.name, type=head.type, value=value)
             for head, value in zip(heads, identity[0], strict=True)
@@ -140,14 +143,15 @@ def read(view: QueryView, request: AnswerRequest) -> OneAnswer:
         columns=columns,
         versions=_versions(versions, rows, late, [head.name in answer.column_names for head in columns]),
         late=tuples,
-        late_total=late.total,
+        late_total=None if late is None else late.total,
         late_columns=late_columns,
-        note=None if late.fault is None else f"Its late tuples can't be shown one by one: {late.fault}.",
+        note=f"Its late tuples can't be shown one by one: {late.fault}." if late and late.fault else None,
+        damaged=pieces.damaged,
     )
 
 
 def _in_order(versions: pa.Table, ranks: list[str]) -> pa.Table:
-    """Return the rows in the order in which the versions came to be in force."""
+    """Return the rows in the order in which the versions took effect."""
     (number,) = number_rows([versions], ["interval"])
     keys = [versions[name].to_numpy() for name in reversed(ranks)]
     order = np.lexsort([*keys, number, *(versions[name].to_numpy() for name in ("corrected", "as_of"))])
@@ -155,27 +159,27 @@ def _in_order(versions: pa.Table, ranks: list[str]) -> pa.Table:
 
 
 def _versions(
-    versions: pa.Table, rows: list[list[Cell]], late: LateTuples, is_identity: list[bool]
+    versions: pa.Table, rows: list[list[Cell]], late: LateTuples | None, is_identity: list[bool]
 ) -> list[AnswerVersion]:
-    arrived, tuples = (late.rows[name].to_numpy() for name in ("arrived", "tuples"))
+    arrived, tuples = (np.zeros(0) if late is None else late.rows[name].to_numpy() for name in ("arrived", "tuples"))
     stamps = versions.select(
         ["as_of", "emitted_at", "interval", "tuples", "k_ms", "corrected", "retracted"]
     ).to_pylist()
-    found = []
+    shown = []
     for stamp, row in zip(stamps, rows, strict=True):
         corrected, is_retracted = stamp.pop("corrected"), bool(stamp.pop("retracted"))
         total = stamp["tuples"] + int(tuples[arrived > stamp["as_of"]].sum() if corrected else tuples.sum())
         values = [value if kept or not is_retracted else None for value, kept in zip(row, is_identity, strict=True)]
-        found.append(
+        shown.append(
             AnswerVersion(
                 **stamp,
                 source="correction" if corrected else "stream",
                 values=values,
-                coverage=stamp["tuples"] / total if total and not is_retracted else None,
+                coverage=stamp["tuples"] / total if late is not None and total and not is_retracted else None,
                 is_retracted=is_retracted,
             )
         )
-    return found
+    return shown
 
 
 def _late(late: LateTuples, corrections: list[int]) -> tuple[list[ShownColumn], list[LateTuple]]:
@@ -185,9 +189,9 @@ def _late(late: LateTuples, corrections: list[int]) -> tuple[list[ShownColumn], 
     columns = [ShownColumn(name=head.name.removeprefix(VALUE), type=head.type) for head in columns]
     heads = [head.name for head in columns]
     _, (ids,) = cells_of([tuples], [name for name in ("id",) if name in tuples.column_names])
-    found = []
+    versions = []
     for row, cells, id_ in zip(tuples.to_pylist(), values or [[]] * tuples.num_rows, ids, strict=True):
-        found.append(
+        versions.append(
             LateTuple(
                 id=id_[0],
                 **{name: row[name] for name in ("event_time", "arrival_time", "file", "position")},
@@ -196,7 +200,7 @@ def _late(late: LateTuples, corrections: list[int]) -> tuple[list[ShownColumn], 
                 corrected_by=next((as_of for as_of in corrections if as_of >= row["arrived"]), None),
             )
         )
-    return columns, found
+    return columns, versions
 
 
 PANEL = Panel("answer", AnswerRequest, read, ("results", "corrections", "late", "segments"), shows_records=True)

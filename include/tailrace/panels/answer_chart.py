@@ -1,4 +1,4 @@
-"""The chart of answers: the numbers of one key, as the stream gave them beside as they were corrected."""
+"""The chart of answers: the numbers of one key, as streamed and as corrected."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class AnswerChart(Shown):
     series: list[ChartSeries]
 
 
-def chart_of(model: AnswerModel, sides: SideBySide, found: pa.Table, compared: list[str]) -> AnswerChart | None:
-    """Return the numbers of one key, thinned; None where answers are no numbers, rankings, pairs, or of many keys."""
+def chart_of(model: AnswerModel, sides: SideBySide, answers: pa.Table, compared: list[str]) -> AnswerChart | None:
+    """Return the numbers of one key, thinned; None for answers without numbers, rankings, pairs, or several keys."""
     values = [name for name in compared if name not in TIMES]
     numbers = [name for name in values if is_number(sides.streamed.schema.field(name).type)][:_MOST_SERIES]
-    if not isinstance(model, ByWindow) or model.row_key or not numbers or len(found["key"].unique()) > 1:
+    if not isinstance(model, ByWindow) or model.row_key or not numbers or len(answers["key"].unique()) > 1:
         return None
     end = sides.given(["window_end"])["window_end"].to_numpy()
     sides = sides.take(np.argsort(end, kind="stable"))

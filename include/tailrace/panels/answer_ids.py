@@ -1,4 +1,4 @@
-"""The ids of answers in addresses: opaque texts that name an answer as long as it is there, whatever its version."""
+"""The ids of answers in addresses: opaque texts that name an answer, independent of its version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailrace.ground.times import TIMES, in_ms
 from tailrace.panels.answer_versions import near
 from tailrace.panels.query_view import QueryView
 
-_LONGEST = 200  # of a text that an id holds itself; an address has room for some thousand characters
+_LONGEST = 200  # of a text within an id; addresses have room for some thousand characters
 _INTEGERS = (-(1 << 63), (1 << 63) - 1)
 
 
@@ -50,24 +50,26 @@ class AnswerId:
         Raises
         ------
         Refused
-            When it is none of an answer of this model.
+            When it does not fit an answer of this model.
         """
         names = model.identity.columns
         try:
             padded = text + "=" * (-len(text) % 4)
             values = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True).decode())
-            json.dumps(values, ensure_ascii=False).encode()  # JSON can escape half a character, which no text has
+            json.dumps(values, ensure_ascii=False).encode()  # JSON can escape lone surrogates, which no text has
         except (ValueError, RecursionError):
             raise no_id(text) from None
         if not isinstance(values, list) or len(values) != len(names):
             raise no_id(text)
-        found = dict(zip(names, values, strict=True))
-        if not all(_is_value(value, name in TIMES, name in model.horizon_columns) for name, value in found.items()):
+        identity_values = dict(zip(names, values, strict=True))
+        if not all(
+            _is_value(value, name in TIMES, name in model.horizon_columns) for name, value in identity_values.items()
+        ):
             raise no_id(text)
-        return AnswerId(found)
+        return AnswerId(identity_values)
 
     def find(self, view: QueryView) -> pa.Table | None:
-        """Return the identity of the answer, one row, as the tables have it; None where they do not have it."""
+        """Return the identity of the answer, one row, from the tables; None where they lack it."""
         model = view.kind.answers
         horizons = [self.values[name] for name in model.horizon_columns if self.values[name] is not None]
         where = near(model, min(horizons), max(horizons))
@@ -99,19 +101,19 @@ class AnswerId:
 
 
 def no_id(text: str) -> Refused:
-    """Build the refusal of what is no id of an answer."""
+    """Build the refusal of a text that is not an id of an answer."""
     return refuse(f"id {text[:40]}", "it is the id of no answer of this query", "an id from the list of answers")
 
 
 def _short(value: Any) -> Any:
-    """Return a value as an id holds it: a long text as a list with its digest."""
+    """Return a value in the form of ids: a long text as a list with its digest."""
     if isinstance(value, str) and len(value) > _LONGEST:
         return [blake2b(value.encode(), digest_size=16).hexdigest()]
     return value
 
 
 def _is_value(value: Any, is_time: bool, is_needed: bool) -> bool:
-    """Test whether a value is one of an identity; times are integers that a calendar can print."""
+    """Test whether a value can be part of an identity; times are integers that a calendar can print."""
     if value is None:
         return not is_needed
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Explains one answer in plain words: what the stream gave, and what each correction made of it."""
+"""Explains one answer in plain words: the streamed answer, and the change by each correction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.answers.by_pair import PairAnswers
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.ground.duration import format_duration, format_time
+from tailrace.ground.duration import format_time, rounded_duration
 from tailrace.panels.cells import Cell, ShownColumn
 from tailrace.panels.late_tuples import LateTuples
 from tailrace.panels.query_view import QueryView
@@ -21,7 +21,7 @@ _REPEATS = "tuples whose id had come before"
 
 
 class _Version(NamedTuple):
-    """A version: its stamps, and its rows; no row: it takes the answer back."""
+    """A version: its stamps and rows; no row means a retraction."""
 
     as_of: int
     emitted_at: int | None
@@ -44,15 +44,15 @@ def summary_of(
     Parameters
     ----------
     versions : Table
-        Their rows in the order in which they came.
+        The versions' rows in the order in which they came.
     cells : list
-        The same rows as a page has them, by `columns`.
+        The same rows as cells of a page, by `columns`.
     values : list of str
         The columns that do not identify it.
     """
     every = _grouped(versions, cells)
     first, *others = every
-    changes = [_change(every[place], every[place + 1], columns, values, late) for place in range(len(others))]
+    changes = [_change(every[index], every[index + 1], columns, values, late) for index in range(len(others))]
     if first.corrected:
         came = _came(late, (None, first.as_of))
         why = f": {came}" if came else ""
@@ -67,19 +67,19 @@ def summary_of(
 def _grouped(versions: pa.Table, cells: list[list[Cell]]) -> list[_Version]:
     names = ["as_of", "emitted_at", "interval", "corrected", "tuples", "retracted"]
     stamped = zip(versions.select(names).to_pylist(), cells, strict=True)
-    found = []
+    summaries = []
     for _, group in groupby(stamped, key=lambda each: (each[0]["as_of"], each[0]["corrected"], each[0]["interval"])):
         rows = list(group)
         stamp: dict[str, Any] = dict(rows[0][0])
         is_retracted = stamp.pop("retracted")
-        found.append(_Version(**stamp, rows=[] if is_retracted else [row for _, row in rows]))
-    return found
+        summaries.append(_Version(**stamp, rows=[] if is_retracted else [row for _, row in rows]))
+    return summaries
 
 
 def _change(
     before: _Version, after: _Version, columns: Sequence[ShownColumn], values: Sequence[str], late: LateTuples
 ) -> str:
-    """Return the sentence on a version that came after another one."""
+    """Return the sentence on a version that followed another one."""
     if not after.corrected:
         changed = _differences(before, after, columns, values)
         what = f", with {changed}" if changed else ""
@@ -98,7 +98,7 @@ def _change(
 
 
 def _end(view: QueryView, every: list[_Version], late: LateTuples) -> str:
-    """Return the sentence on what has changed nothing, or not yet."""
+    """Return the sentence on late tuples that have changed nothing, or not yet."""
     last = every[-1]
     if not view.query.has_late_tuples:
         return "It stays so: a join with a table answers each tuple as it comes, and none is late."
@@ -129,7 +129,7 @@ def _number(late: LateTuples, arrived: tuple[int | None, int | None]) -> int:
 
 
 def _came(late: LateTuples, arrived: tuple[int | None, int | None]) -> str:
-    """Return how many tuples came late in (low, high], and when the first of them; empty where there are none."""
+    """Return how many tuples came late in (low, high], and when the first one came; empty without any."""
     number = _number(late, arrived)
     if not number:
         return ""
@@ -137,14 +137,14 @@ def _came(late: LateTuples, arrived: tuple[int | None, int | None]) -> str:
     text = "1 tuple came late" if number == 1 else f"{number:,} tuples came late"
     for row in late.tuples.to_pylist():
         if (low is None or row["arrived"] > low) and (high is None or row["arrived"] <= high):
-            delay = format_duration(row["arrival_time"] - row["event_time"])
+            delay = rounded_duration(row["arrival_time"] - row["event_time"])
             at = f"at {format_time(row['arrival_time'])}, {delay} after its event time"
             return f"{text}, {'the first ' if number > 1 else ''}{at}, from {row['file']} (record {row['position']:,})"
     return text
 
 
 def _values(version: _Version, columns: Sequence[ShownColumn], values: Sequence[str]) -> str:
-    """Return the values of a version of one row, some of them."""
+    """Return some values of a version with one row."""
     if len(version.rows) > 1:
         return _several(columns)
     row = zip(columns, version.rows[0], strict=True)
@@ -153,7 +153,7 @@ def _values(version: _Version, columns: Sequence[ShownColumn], values: Sequence[
 
 
 def _differences(before: _Version, after: _Version, columns: Sequence[ShownColumn], values: Sequence[str]) -> str:
-    """Return the values that differ, some of them; empty where none does."""
+    """Return some of the values that differ; empty where none does."""
     if before.rows == after.rows:
         return ""
     if len(before.rows) > 1 or len(after.rows) > 1:

@@ -26,31 +26,31 @@ from tailrace.storage.tables import within
 
 Mask = NDArray[np.bool_]
 
-_TOLERANCE = 1e-9  # relative; a sum that is computed again may differ in its last digits
+_TOLERANCE = 1e-9  # relative: a sum that is computed again may differ in its last digits
 
 
 def near(model: AnswerModel, low: int, high: int) -> Any:
-    """Return the condition on rows of answers that all versions of those meet whose horizon is in [low, high].
+    """Return a condition on rows of answers that selects all versions of the answers with a horizon in [low, high].
 
-    Of pairs, a repeat of an id brings other times: as far away as `AnswerRange.condition` says.
+    A repeat of an id gives a pair other times, as far away as described in `AnswerRange.condition`.
     """
     around_ms = 2 * model.reach_ms if isinstance(model, ByPair) else 0
     return reduce(or_, (within(name, low - 1 - around_ms, high + around_ms) for name in model.horizon_columns))
 
 
 def versions_of(view: QueryView, answers: pa.Table) -> pa.Table:
-    """Return all versions of some answers: the stream's, and the corrections' (`corrected`, `retracted`, `interval`).
+    """Return all versions of some answers, by the stream and by corrections (`corrected`, `retracted`, `interval`).
 
     Parameters
     ----------
     answers : Table
-        The identity of each, as the tables have it; at least one.
+        The identity of each, as in the tables; at least one.
     """
     model, horizon = view.kind.answers, view.kind.answers.horizon(answers)
     where = near(model, int(horizon.min()), int(horizon.max()))
     versions = as_streamed(rows_of(view, "results", where, answers))
     if view.tables.has("corrections"):
-        # A pair's later version may lie anywhere; that of a window lies where the window does.
+        # A pair's later version may have any times; a window's has the window's.
         anywhere = None if isinstance(model, ByPair) else where
         corrected = as_corrections(rows_of(view, "corrections", anywhere, answers))
         versions = pa.concat_tables([versions, corrected], promote_options="default")
@@ -60,8 +60,8 @@ def versions_of(view: QueryView, answers: pa.Table) -> pa.Table:
 def rows_of(view: QueryView, name: str, where: Any, answers: pa.Table) -> pa.Table:
     """Return the rows of a table of answers under a condition on times, with the keys or left ids of some answers.
 
-    Keys and ids are looked at here: of a file that a worker wrote the log knows none, and Delta's library would take
-    that for a file without any.
+    Keys and ids are compared here: the log has no statistics of them for files that workers wrote, which Delta's
+    library would mistake for files without any.
     """
     schema, column = view.tables.schema(name), view.kind.answers.identity.determining[0]
     names, parts = answers[column].unique(), [schema.empty_table()]
@@ -71,7 +71,7 @@ def rows_of(view: QueryView, name: str, where: Any, answers: pa.Table) -> pa.Tab
 
 
 def differ(mine: pa.Table, others: pa.Table, names: list[str]) -> Mask:
-    """Test which of n rows differ from the row at the same place; doubles by more than their last digits."""
+    """Test which of n rows differ from the row at the same index; doubles by more than their last digits."""
     is_real = {name: pa.types.is_floating(mine.schema.field(name).type) for name in names}
     exact, real = ([name for name in names if is_real[name] == wanted] for wanted in (False, True))
     different = np.zeros(mine.num_rows, bool)
@@ -88,20 +88,20 @@ def differ(mine: pa.Table, others: pa.Table, names: list[str]) -> Mask:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Rows of answers as the stream gave them, beside those of the latest versions; n rows in all.
+    """Rows of answers as streamed, beside the rows of the latest versions; n rows in all.
 
     Attributes
     ----------
     streamed, latest : Table
-        The rows there are.
+        The existing rows.
     in_force : Table
-        A row of the version in force for each of the n rows; one that takes the answer back, too.
+        A row of the version in force for each of the n rows; also of a retraction.
     streamed_place, latest_place : ndarray, shape (n,)
-        The row of either for each row; −1: the stream did not give it, or the latest version does not have it.
+        The index of each row in either table; −1 where the stream did not write it, or the latest version lacks it.
     is_changed : ndarray, shape (n,)
-        Whether the two differ, or one is not there.
+        Whether the two differ, or one is missing.
     missing : ndarray, shape (n,)
-        How many late tuples the answer's latest version lacks.
+        The number of late tuples that the answer's latest version lacks.
     """
 
     streamed: pa.Table
@@ -116,21 +116,21 @@ class SideBySide:
     def of(model: AnswerModel, versions: pa.Table, missing: Ints, values: list[str]) -> SideBySide:
         """Compare the stream's versions with the latest ones by the columns `values`.
 
-        Answers that came with a correction, and went with another one, have no row. `missing` is as in
+        Answers added by one correction and retracted by another have no row. `missing` is as in
         `right_share.right_share`.
         """
         streamed, in_force = (model.identity.latest(each) for each in (streamed_versions(versions), versions))
         latest = without_retracted(in_force)
         number = np.concatenate(matching.number_rows([streamed, latest], model.row_identity))
-        place = matching.first_places(number)
+        index = matching.first_places(number)
         numbers = number[: streamed.num_rows], number[streamed.num_rows :]
-        streamed_place, latest_place = (matching.find(number[place], each) for each in numbers)
+        streamed_place, latest_place = (matching.find(number[index], each) for each in numbers)
         both = (streamed_place >= 0) & (latest_place >= 0)
         is_changed = ~both
         pairs = streamed.take(pa.array(streamed_place[both])), latest.take(pa.array(latest_place[both]))
         is_changed[both] = differ(*pairs, values)
         rows = pa.concat_tables([each.select(model.identity.columns) for each in (streamed, latest)])
-        rows = rows.take(pa.array(place))
+        rows = rows.take(pa.array(index))
         in_force = in_force.take(pa.array(model.identity.find(rows, in_force)))
         of_row = missing[model.identity.find(rows, versions)]
         return SideBySide(streamed, latest, in_force, streamed_place, latest_place, is_changed, of_row)
@@ -147,26 +147,26 @@ class SideBySide:
         )
 
     def given(self, columns: Sequence[str]) -> pa.Table:
-        """Return columns of each row as the stream gave it, if it did: that never changes; else of the latest one."""
+        """Return columns of each row as streamed, which never change, or else from the latest version."""
         both = pa.concat_tables([each.select(columns) for each in (self.streamed, self.latest)])
         is_streamed = self.streamed_place >= 0
-        place = np.where(is_streamed, self.streamed_place, self.streamed.num_rows + self.latest_place)
-        return both.take(pa.array(place))
+        index = np.where(is_streamed, self.streamed_place, self.streamed.num_rows + self.latest_place)
+        return both.take(pa.array(index))
 
     def sides(self) -> tuple[pa.Table, pa.Table]:
-        """Return n rows of the stream, and of the latest versions; null where there is none."""
+        """Return n rows as streamed, and n rows of the latest versions; null where one is missing."""
         streamed = self.streamed.take(pa.array(self.streamed_place, mask=self.streamed_place < 0))
         return streamed, self.latest.take(pa.array(self.latest_place, mask=self.latest_place < 0))
 
     def coverage(self) -> list[float | None]:
-        """Return the share of the tuples so far that each row's latest version has."""
+        """Return the share of the tuples so far that each row's latest version includes."""
         tuples = self.in_force["tuples"].to_numpy()
         total = tuples + self.missing
         return [int(held) / int(of) if of else None for held, of in zip(tuples, total, strict=True)]
 
 
 def missing_tuples(view: QueryView, answers: pa.Table) -> Ints:
-    """Return the number of late tuples that each answer, of one version each, lacks; shape (n,)."""
+    """Return the number of late tuples that each answer, given in one version each, lacks; shape (n,)."""
     if not answers.num_rows or not view.kind.answers.can_lack_tuples:
         return np.zeros(answers.num_rows, np.int64)
     low, high = pc.min(answers["window_start"]).as_py(), pc.max(answers["window_end"]).as_py()
@@ -174,11 +174,11 @@ def missing_tuples(view: QueryView, answers: pa.Table) -> Ints:
 
 
 def row_key(model: AnswerModel) -> list[str]:
-    """Return the columns by which the rows of one answer differ: the rank of a ranking."""
+    """Return the columns that number the rows of one answer: the rank of a ranking."""
     return [name for name in model.row_identity if name not in model.identity.determining]
 
 
 def shown_columns(view: QueryView, answers: pa.Table) -> list[str]:
-    """Return the columns of answers that people read: a list of keys by its values, as far as the tables have them."""
+    """Return the columns of answers for people: the parts of a composite key, as far as the tables have them."""
     hidden = {"tuples", "key"} if view.query.key_names else {"tuples"}
     return [name for name in view.kind.answer.names if name not in hidden and name in answers.column_names]

@@ -1,4 +1,4 @@
-"""The panel of answers: the newest first, as the stream gave them beside as they were corrected."""
+"""The panel of answers: the newest first, as streamed and as corrected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.model import AnswerModel
 from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.columns import Ints
-from tailrace.ground.errors import Problem, Refused
+from tailrace.ground.errors import Damaged, Problem, Refused
 from tailrace.ground.matching import select
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL, EARLIEST_MS, LATEST_MS
 from tailrace.kind.protocol import windowed
@@ -21,16 +21,18 @@ from tailrace.panels.answer_versions import SideBySide, missing_tuples, row_key,
 from tailrace.panels.cells import Cell, ShownColumn, cells_of
 from tailrace.panels.newest_answers import HORIZON, Cursor, newest_answers
 from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.right_share import RightShare, right_share
 from tailrace.storage.answer_range import AnswerRange
 
-_LOOKED_AT = 10_000  # of the newest answers: for the keys, the chart and the share
+_LOOKED_AT = 10_000  # of the newest answers, for the keys, the chart and the share
 _MOST_KEYS, _LONGEST_KEY = 200, 500
+_NO_SHARE = RightShare(at=[], share=[])
 
 
 class AnswersRequest(PanelRequest):
-    """The answers to be listed: of a range of event time (ms), of a key, after a place in the list."""
+    """The answers to list: in a range of event time (ms), of a key, after a position in the list."""
 
     start: int | None = Field(default=None, alias="from", ge=EARLIEST_MS, le=LATEST_MS)
     end: int | None = Field(default=None, alias="to", ge=EARLIEST_MS, le=LATEST_MS)
@@ -40,18 +42,18 @@ class AnswersRequest(PanelRequest):
 
 
 class AnswerRow(Shown):
-    """A row of an answer; a ranking has several, with one id.
+    """A row of an answer; a ranking has several rows with one id.
 
     Attributes
     ----------
     streamed, latest : list or None
-        As the stream gave it, and as its latest version has it. None: it did not, or has not.
+        The values as streamed, and of the latest version; None where missing.
     is_changed : bool
-        Whether they differ; doubles may in their last digits.
+        Whether they differ, ignoring the last digits of doubles.
     coverage : float or None
-        The share of the tuples so far that the latest version has.
+        The share of the tuples so far that the latest version includes.
     k_ms : int or None
-        The slack K (allowed lateness) with which the stream gave it.
+        The slack K (allowed lateness) with which it was streamed.
     """
 
     id: str
@@ -70,13 +72,13 @@ class AnswersShown(PanelAnswer):
     Attributes
     ----------
     next : str or None
-        The place after these rows, for `before`; None where there are no more.
+        The position after these rows, for `before`; None at the end.
     keys : list of str
-        Keys of the newest answers, some of them.
+        Some keys of the newest answers.
     chart : AnswerChart or None
-        None where answers are no numbers, or not of one key.
+        None where answers have no numbers, or several keys.
     right : RightShare
-        Of the newest answers, at most 10,000.
+        The share for the newest answers, at most 10,000.
     """
 
     columns: list[ShownColumn] = Field(default=[])
@@ -84,74 +86,83 @@ class AnswersShown(PanelAnswer):
     next: str | None = None
     keys: list[str] = Field(default=[])
     chart: AnswerChart | None = None
-    right: RightShare = RightShare(at=[], share=[])
+    right: RightShare = _NO_SHARE
 
 
 def read(view: QueryView, request: AnswersRequest) -> AnswersShown:
-    """Read the newest answers of a part, and what the newest ten thousand of it show."""
+    """Read the newest answers of a part, and the chart, keys and share of its newest ten thousand."""
     if not view.tables.has("results"):
         return AnswersShown(note="There are no answers yet: the stream has not begun.")
     after = Cursor() if request.before is None else Cursor.parse(request.before)
     part = _part(view, request)
-    found, is_all = newest_answers(view, part, after, request.limit + 1, _LOOKED_AT)
-    if not found.num_rows:
+    answers, is_all = newest_answers(view, part, after, request.limit + 1, _LOOKED_AT)
+    if not answers.num_rows:
         is_all = (request.start, request.end, request.key, request.before) == (None,) * 4
         return AnswersShown(note="There are no answers yet." if is_all else "There are no answers here.")
-    model, versions = view.kind.answers, versions_of(view, found)
+    pieces, model, versions = Pieces(), view.kind.answers, versions_of(view, answers)
     latest = model.identity.latest(versions)
-    missing = missing_tuples(view, latest)[model.identity.find(versions, latest)]
+    lacking = pieces.read("rows right", lambda: missing_tuples(view, latest), None)
+    missing = np.zeros(versions.num_rows, np.int64)
+    if lacking is not None:
+        missing = lacking[model.identity.find(versions, latest)]
     names = shown_columns(view, versions)
     compared = [name for name in names if name not in (*model.row_identity, *view.query.key_names)]
     sides = SideBySide.of(model, versions, missing, compared)
-    place = model.identity.find(sides.given(model.identity.columns), found)
+    index = model.identity.find(sides.given(model.identity.columns), answers)
     ranks = [column.to_numpy() for column in sides.given(row_key(model)).columns]
-    order = np.lexsort([*reversed(ranks), place])
-    order = order[_is_listed_here(model, select(versions, part.contains(model, versions)), found)[place[order]]]
-    shown, until = _first_answers(place[order], request.limit, found.num_rows)
-    columns, rows = _rows(model, sides.take(order[:shown]), names)
+    order = np.lexsort([*reversed(ranks), index])
+    order = order[_is_listed_here(model, select(versions, part.contains(model, versions)), answers)[index[order]]]
+    shown, until = _first_answers(index[order], request.limit, answers.num_rows)
+    columns, rows = _rows(model, sides.take(order[:shown]), names, knows_missing=lacking is not None)
+    note = pieces.read("note", lambda: _note(view, sides, answers, is_all), None)
     return AnswersShown(
         columns=columns,
         rows=rows,
-        next=None if is_all and until == found.num_rows else str(after.behind(found[HORIZON].to_numpy()[:until])),
-        keys=_keys(found),
-        chart=chart_of(model, sides, found, compared),
-        right=right_share(model, versions, missing, compared),
-        note=_note(view, sides, found, is_all),
+        next=None if is_all and until == answers.num_rows else str(after.behind(answers[HORIZON].to_numpy()[:until])),
+        keys=_keys(answers),
+        chart=chart_of(model, sides, answers, compared),
+        right=_NO_SHARE if lacking is None else right_share(model, versions, missing, compared),
+        note=note,
+        damaged=pieces.damaged,
     )
 
 
 def _part(view: QueryView, request: AnswersRequest) -> AnswerRange:
-    """Return the part that is asked for; refuse an empty range, and a key that none can have."""
+    """Return the requested part; refuse an empty range, and an impossible key."""
     start = BEFORE_ALL if request.start is None else request.start
     end = AFTER_ALL if request.end is None else request.end
     try:
         part = AnswerRange(start, end, request.key).of(view.query)
         part.condition(view.kind.answers, view.tables.schema("results"))  # refuses a key of another type
         return part
-    except Refused as refused:  # it names the options of the command
+    except Damaged:
+        raise
+    except Refused as refused:  # the refusal names the command's options
         problems = [Problem(each.where.replace("--", ""), each.fault, each.remedy) for each in refused.problems]
         raise Refused(problems) from None
 
 
-def _is_listed_here(model: AnswerModel, versions: pa.Table, found: pa.Table) -> NDArray[np.bool_]:
-    """Test which answers of a list stand at their newest version: repeats of ids bring a pair at several times."""
-    newest = np.full(found.num_rows, BEFORE_ALL)
-    np.maximum.at(newest, model.identity.find(versions, found), model.horizon(versions))
-    return np.asarray(newest <= found[HORIZON].to_numpy())
+def _is_listed_here(model: AnswerModel, versions: pa.Table, answers: pa.Table) -> NDArray[np.bool_]:
+    """Test which listed answers are at their newest horizon; repeats of ids list a pair several times."""
+    newest = np.full(answers.num_rows, BEFORE_ALL)
+    np.maximum.at(newest, model.identity.find(versions, answers), model.horizon(versions))
+    return np.asarray(newest <= answers[HORIZON].to_numpy())
 
 
-def _first_answers(place: Ints, limit: int, count: int) -> tuple[int, int]:
-    """Return how many rows to show, about `limit`, and how many of the `count` answers: whole ones, one at least.
+def _first_answers(index: Ints, limit: int, count: int) -> tuple[int, int]:
+    """Return how many rows to show, about `limit`, and how many of the `count` answers: complete ones, at least one.
 
-    `place` has the place of each row's answer in the list, ascending.
+    `place` has the position of each row's answer in the list, ascending.
     """
-    if len(place) <= limit:
-        return len(place), count
-    until = max(int(place[limit]), int(place[0]) + 1)
-    return int(np.searchsorted(place, until)), until
+    if len(index) <= limit:
+        return len(index), count
+    until = max(int(index[limit]), int(index[0]) + 1)
+    return int(np.searchsorted(index, until)), until
 
 
-def _rows(model: AnswerModel, sides: SideBySide, names: list[str]) -> tuple[list[ShownColumn], list[AnswerRow]]:
+def _rows(
+    model: AnswerModel, sides: SideBySide, names: list[str], *, knows_missing: bool
+) -> tuple[list[ShownColumn], list[AnswerRow]]:
     columns, cells = cells_of(sides.sides(), names)
     streamed, latest = cells
     stamps = {name: sides.in_force[name].to_pylist() for name in ("as_of", "tuples", "k_ms")}
@@ -162,7 +173,7 @@ def _rows(model: AnswerModel, sides: SideBySide, names: list[str]) -> tuple[list
             streamed=None if sides.streamed_place[row] < 0 else streamed[row],
             latest=None if sides.latest_place[row] < 0 else latest[row],
             is_changed=bool(sides.is_changed[row]),
-            coverage=coverage[row],
+            coverage=coverage[row] if knows_missing else None,
             **{name: values[row] for name, values in stamps.items()},
         )
         for row, identity in enumerate(sides.given(model.identity.columns).to_pylist())
@@ -170,33 +181,33 @@ def _rows(model: AnswerModel, sides: SideBySide, names: list[str]) -> tuple[list
     return columns, rows
 
 
-def _keys(found: pa.Table) -> list[str]:
-    """Return keys of the newest answers, sorted; not those that no address has room for."""
-    if "key" not in found.column_names:
+def _keys(answers: pa.Table) -> list[str]:
+    """Return sorted keys of the newest answers, except keys that are too long for an address."""
+    if "key" not in answers.column_names:
         return []
-    keys = found["key"].unique().drop_null().to_pylist()
+    keys = answers["key"].unique().drop_null().to_pylist()
     return sorted(str(key) for key in keys[:_MOST_KEYS] if len(str(key)) <= _LONGEST_KEY)
 
 
-def _note(view: QueryView, sides: SideBySide, found: pa.Table, is_all: bool) -> str | None:
-    """Return what the answers do not show: late tuples that no correction has taken in, and older answers."""
+def _note(view: QueryView, sides: SideBySide, listed: pa.Table, is_all: bool) -> str | None:
+    """Return what the answers do not show: late tuples that are not corrected yet, and older answers."""
     notes = []
     model = view.kind.answers
     if lacking := model.identity.first_rows(select(sides.given(model.identity.columns), sides.missing > 0)).num_rows:
         notes.append(f"{lacking:,} of these answers lack late tuples that are not corrected yet.")
-    if isinstance(model, PairAnswers) and view.query.has_late_tuples and (late := _uncorrected_near(view, found)):
+    if isinstance(model, PairAnswers) and view.query.has_late_tuples and (late := _uncorrected_near(view, listed)):
         notes.append(f"{late:,} tuples that came late are not corrected yet: pairs of theirs may be missing.")
     if not is_all:
-        notes.append(f"Keys, chart and share are of {found.num_rows:,} answers; older ones follow.")
+        notes.append(f"Keys, chart and share are of {listed.num_rows:,} answers; older ones follow.")
     return " ".join(notes) or None
 
 
-def _uncorrected_near(view: QueryView, found: pa.Table) -> int:
+def _uncorrected_near(view: QueryView, answers: pa.Table) -> int:
     """Return the number of uncorrected late tuples of pairs like these, by their event times."""
-    uncorrected = Uncorrected.read(view.layout)
+    uncorrected = Uncorrected.read(view.layout, view.tables)
     if uncorrected is None:
         return 0
-    horizon = found[HORIZON].to_numpy()
+    horizon = answers[HORIZON].to_numpy()
     reach_ms = windowed(view.kind).windows.size_ms
     is_near = (uncorrected.event_time >= horizon.min() - reach_ms) & (uncorrected.event_time <= horizon.max())
     return int(is_near.sum())

@@ -1,4 +1,4 @@
-"""A range of arrival time that a panel shows, and the rows of the table `metrics` in it."""
+"""A range of arrival time shown by a panel, and the rows of the table `metrics` in it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tailrace.storage.tables import Tables, within
 HOUR_MS = 3_600_000
 
 NOTHING_YET = "the stream has committed nothing yet"
-"""The note of a panel of a query that has not run, or of which no tuple has come."""
+"""The note of a panel before the query has run, or a tuple has come."""
 
 _MOST_MS = 1 << 53
 _FRACTIONS = ("coverage", "threshold", "latency_ms")
 
 
 class TimesRequest(PanelRequest):
-    """Base of requests for a range of time (from, to], in ms; each end may be left out."""
+    """Base of requests for a range of time (from, to], in ms; either end may be omitted."""
 
     model_config = ConfigDict(validate_by_name=True)
 
@@ -69,7 +69,7 @@ def greatest_ms(tables: Tables, name: str, column: str) -> int | None:
 def read_metrics(tables: Tables, columns: Sequence[str], ends: tuple[int, int] | None = None) -> pa.Table:
     """Read columns of the table `metrics` of the batches that committed up to a time in a range.
 
-    Columns that it lacks, since an earlier release created it, are null. Without a range (from, to] all are read.
+    Columns that the table lacks because an earlier release created it are null. Without a range all batches are read.
     """
     types = {name: pa.float64() if name in _FRACTIONS else pa.int64() for name in columns}
     return read_known(tables, "metrics", types, ends and within("committed", *ends))

@@ -21,7 +21,7 @@ Cell = int | float | str | None
 
 ColumnType = Literal["time", "number", "text"]
 
-_EXACT = 1 << 53  # integers beyond it are rounded by JavaScript, whose numbers are doubles
+_EXACT = 1 << 53  # larger integers are rounded by JavaScript, whose numbers are doubles
 _NAMES = frozenset(("key", "id", "left_id", "right_id"))
 
 
@@ -31,8 +31,8 @@ class ShownColumn(Shown):
     Attributes
     ----------
     type : str
-        `time` in ms, `number`, or `text`. Ids and keys are texts, and so are decimals, and integers of a column that
-        has some that no double holds.
+        `time` in ms, `number`, or `text`. Ids, keys and decimals are texts, and so are the integers of a column with
+        values that exceed doubles.
     """
 
     name: str
@@ -61,13 +61,16 @@ def is_number(dtype: pa.DataType) -> bool:
 
 
 def cut(text: str, length: int | None = None) -> str:
-    """Cut a text after `LONGEST` characters, with a mark; `length` is that of the whole, where `text` is its start."""
+    """Cut a text after `LONGEST` characters, with a mark.
+
+    `length` is the full length if `text` is only its start.
+    """
     length = len(text) if length is None else length
     return text if length <= LONGEST else f"{text[:LONGEST]}… ({length:,} characters in all)"
 
 
 def texts_of(column: pa.ChunkedArray) -> list[str | None]:
-    """Return texts, cut before Python has them: one may have megabytes."""
+    """Return texts, cut before they reach Python, as a text may have megabytes."""
     starts = pc.utf8_slice_codeunits(column, 0, LONGEST).to_pylist()
     lengths = pc.utf8_length(column).to_pylist()
     return [None if text is None else cut(text, length) for text, length in zip(starts, lengths, strict=True)]

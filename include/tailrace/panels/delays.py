@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pydantic import ConfigDict, Field
@@ -14,15 +14,17 @@ from pydantic import ConfigDict, Field
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.columns import Floats, Ints
+from tailrace.ground.matching import select
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.panel import Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.log import Log
+from tailrace.storage.lookup_versions import with_known_versions
 from tailrace.storage.tables import Tables
 from tailrace.stream.opening import pipeline_of
 
 MOST_TUPLES = 100_000
-"""About so many tuples, the newest ones, are read."""
+"""The approximate number of newest tuples that are read."""
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
@@ -30,26 +32,26 @@ _MOST_SEGMENTS = 50  # each may be a file
 _COLUMNS = ["event_time", "arrival_time", "tick"]
 
 
-class Quantile(Shown):
+class DelayQuantile(Shown):
     """A share `q` of the tuples had at most this delay (ms)."""
 
     q: float
     delay_ms: float
 
 
-class Delays(Shown):
+class DelayQuantiles(Shown):
     """The quantiles of the delays of some tuples, which arrived in [`from_`, `to`]."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
-    quantiles: list[Quantile]
+    quantiles: list[DelayQuantile]
     tuples: int
     from_: int = Field(serialization_alias="from")
     to: int
 
 
 class _Arrivals(NamedTuple):
-    """The newest tuples of a stream: their ticks, arrival and event times, and event times as they count for t_max."""
+    """The newest tuples of a stream: ticks, arrival and event times, and event times as far as they count for t_max."""
 
     tick: Ints
     arrival: Ints
@@ -57,12 +59,12 @@ class _Arrivals(NamedTuple):
     counted: Ints
 
 
-def read_delays(view: QueryView, until: int) -> Delays | None:
-    """Measure the delays of the newest tuples that came by a point of arrival time (ms); None where none came.
+def read_delays(view: QueryView, until: int) -> DelayQuantiles | None:
+    """Measure the delays of the newest tuples up to a point of arrival time (ms); None without any.
 
-    A delay is t_max − event time, with t_max at the end of the tuple's tick, as for the clock. Of what came before
-    these tuples, t_max counts complete ticks; a stream without tuples among them counts as idle. They are read from
-    history; from the source, where that is a log that stays.
+    A delay is t_max − event time, with t_max at the end of the tuple's tick, as for the clock. Before these tuples,
+    t_max counts complete ticks; a stream without tuples among them counts as idle. The tuples are read from history, or
+    from the source if it is a durable log.
 
     Raises
     ------
@@ -73,38 +75,38 @@ def read_delays(view: QueryView, until: int) -> Delays | None:
     if manifest is None or not view.query.has_late_tuples or not view.tables.has("segments"):
         return None
     segments = _newest_segments(view.tables, until)
-    if not len(segments):
+    if not segments.num_rows:
         return None
-    readers = pipeline_of(view.query.fixed_by(manifest.structure), view.layout, manifest).readers
+    declared = pipeline_of(view.query.fixed_by(manifest.structure), view.layout, manifest).readers
+    readers = [with_known_versions(reader, view.tables, until) for reader in declared]
     streams = [arrivals for reader in readers if (arrivals := _read(reader, segments, until)) is not None]
     if not streams:
         return None
-    delays = _delays(streams, _t_max_before(view.tables, int(segments["batch"].min())))
+    delays = _delays(streams, _t_max_before(view.tables, pc.min(segments["batch"]).as_py()))
     arrival = np.concatenate([stream.arrival for stream in streams])
-    quantiles = [Quantile(q=q, delay_ms=value) for q, value in zip(QUANTILES, _quantiles(delays), strict=True)]
-    return Delays(quantiles=quantiles, tuples=len(delays), from_=int(arrival.min()), to=int(arrival.max()))
+    quantiles = [DelayQuantile(q=q, delay_ms=value) for q, value in zip(QUANTILES, _quantiles(delays), strict=True)]
+    return DelayQuantiles(quantiles=quantiles, tuples=len(delays), from_=int(arrival.min()), to=int(arrival.max()))
 
 
-def _newest_segments(tables: Tables, until: int) -> pd.DataFrame:
-    """Return the newest rows of the table `segments` with tuples that came by a point of arrival time."""
+def _newest_segments(tables: Tables, until: int) -> pa.Table:
+    """Return the newest rows of the table `segments` with tuples up to a point of arrival time."""
     has_tuples = (ds.field("accepted") > 0) & (ds.field("before_end") <= until)
     newest = np.sort(tables.read("segments", ["ordinal"], has_tuples)["ordinal"].to_numpy())[-_MOST_SEGMENTS:]
-    if not len(newest):
-        return pd.DataFrame()
-    rows = tables.read("segments", where=has_tuples & (ds.field("ordinal") >= int(newest[0]))).to_pandas()
-    segments = rows.sort_values("ordinal", ascending=False)
-    newer = segments["accepted"].cumsum() - segments["accepted"]
-    return segments[newer < MOST_TUPLES]
+    least = int(newest[0]) if len(newest) else 0
+    rows = tables.read("segments", where=has_tuples & (ds.field("ordinal") >= least))
+    segments = rows.sort_by([("ordinal", "descending")])
+    accepted = segments["accepted"].to_numpy()
+    return select(segments, np.cumsum(accepted) - accepted < MOST_TUPLES)
 
 
-def _read(reader: StreamReader, segments: pd.DataFrame, until: int) -> _Arrivals | None:
-    """Read the tuples of a stream's segments that came by a point of arrival time; None where it has none."""
-    mine = segments[segments["stream"] == reader.name].copy()
-    if reader.history is None:  # the source gives any rows of a file: of a large one the last will do
-        cut = np.maximum(mine["rows"] - MOST_TUPLES, 0)
-        for name in ("first_row", "position"):
-            mine[name] += cut
-        mine["rows"] -= cut
+def _read(reader: StreamReader, segments: pa.Table, until: int) -> _Arrivals | None:
+    """Read the tuples of a stream's segments up to a point of arrival time; None where it has none."""
+    mine = segments.filter(ds.field("stream") == reader.name)
+    if reader.history is None:  # the source returns any rows of a file; for a large one the last rows suffice
+        cut = np.maximum(mine["rows"].to_numpy() - MOST_TUPLES, 0)
+        for name, change in (("first_row", cut), ("position", cut), ("rows", -cut)):
+            column = pa.array(mine[name].to_numpy() + change)
+            mine = mine.set_column(mine.schema.get_field_index(name), name, column)
     log = Log.of(reader, until, mine)
     of_log = log.reader()
     tuples = [of_log.read(piece, _COLUMNS) for piece in log.pieces()]
@@ -116,7 +118,7 @@ def _read(reader: StreamReader, segments: pd.DataFrame, until: int) -> _Arrivals
 
 
 def _t_max_before(tables: Tables, batch: int) -> int:
-    """Return t_max before a batch, of the ticks that were complete by then; `BEFORE_ALL` where it is not known."""
+    """Return t_max before a batch, from ticks that were complete by then; `BEFORE_ALL` where unknown."""
     if not tables.has("metrics"):
         return BEFORE_ALL
     t_max = pc.max(tables.read("metrics", ["t_max"], ds.field("batch") == batch - 1)["t_max"]).as_py()
@@ -129,12 +131,12 @@ def _delays(streams: Sequence[_Arrivals], before: int) -> Ints:
     t_max = np.full(len(ticks), AFTER_ALL)
     for stream in streams:
         course = EventTimeCourse.of(stream.tick, stream.counted)
-        place = np.searchsorted(course.tick, ticks, side="right") - 1
-        t_max = np.minimum(t_max, np.where(place < 0, BEFORE_ALL, course.t_max[place]))
+        index = np.searchsorted(course.tick, ticks, side="right") - 1
+        t_max = np.minimum(t_max, np.where(index < 0, BEFORE_ALL, course.t_max[index]))
     course = EventTimeCourse(ticks, np.maximum(np.maximum.accumulate(t_max), before))
     return np.concatenate([course.delays(stream.tick, stream.event) for stream in streams])
 
 
 def _quantiles(delays: Ints) -> Floats:
-    """Return the least delay that each share of the tuples does not exceed."""
+    """Return, for each share, the least delay that this share of the tuples does not exceed."""
     return np.quantile(delays, QUANTILES, method="inverted_cdf").astype(float)

@@ -1,4 +1,4 @@
-"""The explanation of a declared query: how it is run, and why so."""
+"""The explanation of a declared query: how it is run, and why."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def explanation(query: Query) -> dict[str, str]:
 
 
 def _promise(policy: SlackPolicy) -> dict[str, str]:
-    """Return what a policy promises, and of which answers."""
+    """Return the promise of a policy, and the answers that it covers."""
     if not isinstance(policy, PromisingPolicy):
         return {}
     names = ", ".join(policy.of) if policy.of else "each answer that is a number"
@@ -37,10 +37,14 @@ def _promise(policy: SlackPolicy) -> dict[str, str]:
 
 
 def _expressions(query: Query) -> dict[str, str]:
-    """Return derived columns and the condition of each stream, of several with their names; and a join's `where`."""
+    """Return lookups, derived columns and the condition of each stream (by name if several), and a join's `where`."""
     parts: dict[str, str] = {}
     for name, stream in query.streams.items():
         of_stream = "" if len(query.streams) == 1 else f" of {name}"
+        for lookup, each in stream.lookup.items():
+            met = " and ".join(own if own == of_table else f"{own} = {of_table}" for own, of_table in each.key.items())
+            table = each.table if each.path is None else each.path.name
+            parts[f"lookup{of_stream} {lookup}"] = f"{', '.join(each.columns)} of {table} by {met}"
         if stream.columns:
             parts[f"columns{of_stream}"] = "; ".join(f"{column}: {text}" for column, text in stream.columns.items())
         if stream.where is not None:

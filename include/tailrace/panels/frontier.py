@@ -6,8 +6,9 @@ import pyarrow as pa
 
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalAnswer, ArrivalRequest, read_metrics
-from tailrace.panels.delays import Delays, read_delays
+from tailrace.panels.delays import DelayQuantiles, read_delays
 from tailrace.panels.panel import Panel, Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.series import How, downsample, within_limits
 from tailrace.panels.settings_changes import Change, read_changes, within_range
@@ -16,7 +17,7 @@ from tailrace.panels.wall_clock import WallClock, read_wall_clock
 MOST_CHANGES = 200
 
 _SERIES: dict[str, How] = {
-    "frontier": "max",  # it and t_max never fall
+    "frontier": "max",  # both never decrease
     "t_max": "max",
     "k_ms": "max",
     "least_k_ms": "min",
@@ -28,7 +29,7 @@ _SERIES: dict[str, How] = {
 
 
 class FrontierSeries(Shown):
-    """The progress of the stream: of each point the newest batch, the worst and the sums of its batches.
+    """The progress of the stream: for each point the newest, the worst or the sum over its batches.
 
     Attributes
     ----------
@@ -37,11 +38,11 @@ class FrontierSeries(Shown):
     k_ms, least_k_ms : list
         The greatest and the least slack K.
     coverage : list
-        λ over all windows that had closed by then; the least.
+        The least λ over all windows closed by then.
     rows, late : list
-        The tuples that were taken in, and those that were late, since the point before.
+        The numbers of all tuples, and of late tuples, since the previous point.
     latency_ms : list
-        The mean time, in stream time, from an answer's horizon to the answer; of the slowest batch and task.
+        The mean stream time from an answer's horizon to the answer, for the slowest batch and task.
     """
 
     at: list[int]
@@ -56,12 +57,12 @@ class FrontierSeries(Shown):
 
 
 class FrontierAnswer(ArrivalAnswer):
-    """The answer of the panel; `delays` are those of the newest tuples that came by the end of the range."""
+    """The answer of the panel; `delays` covers the newest tuples up to the end of the range."""
 
     series: FrontierSeries
     wall: WallClock
     changes: list[Change]
-    delays: Delays | None = None
+    delays: DelayQuantiles | None = None
 
 
 def read(view: QueryView, request: ArrivalRequest) -> FrontierAnswer:
@@ -72,19 +73,23 @@ def read(view: QueryView, request: ArrivalRequest) -> FrontierAnswer:
         return FrontierAnswer(series=nothing, wall=WallClock(at=[], emitted_at=[]), changes=[], note=NOTHING_YET)
     rows = read_metrics(view.tables, ["committed", *(name for name in _SERIES if name != "least_k_ms")], ends)
     rows = rows.append_column("least_k_ms", rows["k_ms"])
-    changes = within_range(read_changes(view.tables, view.query.tick_ms), *ends)
+    pieces, no_wall = Pieces(), WallClock(at=[], emitted_at=[])
+    changes = pieces.read(
+        "changes", lambda: within_range(read_changes(view.tables, view.query.tick_ms), *ends), list[Change]()
+    )
     notes = [] if rows.num_rows else ["no batch has committed arrival times in this range"]
     if len(changes) > MOST_CHANGES:
         notes.append(f"the newest {MOST_CHANGES} of {len(changes):,} changes of the settings are shown")
-    delays, unknown = _delays(view, ends[1])
+    delays, unknown = pieces.read("delays", lambda: _delays(view, ends[1]), (None, list[str]()))
     return FrontierAnswer(
         from_=ends[0],
         to=ends[1],
         series=FrontierSeries(**downsample(_printable(rows), "committed", _SERIES)),
-        wall=read_wall_clock(view.tables, *ends),
+        wall=pieces.read("wall", lambda: read_wall_clock(view.tables, *ends), no_wall),
         changes=changes[-MOST_CHANGES:],
         delays=delays,
         note="; ".join([*notes, *unknown]) or None,
+        damaged=pieces.damaged,
     )
 
 
@@ -94,8 +99,8 @@ def _printable(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _delays(view: QueryView, until: int) -> tuple[Delays | None, list[str]]:
-    """Measure the delays; where the source can't be read, return why they are unknown."""
+def _delays(view: QueryView, until: int) -> tuple[DelayQuantiles | None, list[str]]:
+    """Measure the delays; if the source can't be read, return the reason."""
     try:
         return read_delays(view, until), []
     except Damaged:

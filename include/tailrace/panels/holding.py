@@ -1,4 +1,4 @@
-"""Finds the stream that holds the ticks, or the frontier, of a query back."""
+"""Finds the stream that holds back the ticks, or the frontier, of a query."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import NamedTuple
 from tailrace.ground.duration import format_duration, format_time
 
 
-class StreamState(NamedTuple):
+class StreamWait(NamedTuple):
     """The progress of one stream.
 
     Attributes
     ----------
     reached : int or None
-        The arrival time that it has reached, ms; None before any.
+        The arrival time that it has reached, ms; None at first.
     max_event : int or None
         The greatest event time of its tuples, ms.
     is_idle : bool
-        Whether it is recorded as idle: no tick waits for it.
+        Whether it is recorded as idle, so that no tick waits for it.
     """
 
     reached: int | None
@@ -33,18 +33,18 @@ class Holding(NamedTuple):
     reason: str | None
 
 
-def what_holds(streams: Mapping[str, StreamState], waiting: int, is_quiet: bool) -> Holding:
-    """Return what holds a query back.
+def what_holds(streams: Mapping[str, StreamWait], waiting: int, is_quiet: bool) -> Holding:
+    """Return the stream that holds a query back.
 
-    Ticks wait for the stream that is not idle and has reached the least arrival time; where all have come as far, the
-    frontier follows the one with the least event time. Of a single stream the newest tick alone waits.
+    Ticks wait for the stream that is not idle and has reached the least arrival time. If all have reached the same, the
+    frontier follows the one with the least event time. With a single stream only the newest tick waits.
 
     Parameters
     ----------
     waiting : int
-        The rows that are in no complete tick.
+        The number of rows in incomplete ticks.
     is_quiet : bool
-        Whether all streams are quiet, so that windows are closed.
+        Whether all streams are silent, so that windows are closed.
     """
     active = {name: state for name, state in streams.items() if not state.is_idle} or dict(streams)
     rows = "1 row waits" if waiting == 1 else f"{waiting:,} rows wait"
@@ -52,8 +52,8 @@ def what_holds(streams: Mapping[str, StreamState], waiting: int, is_quiet: bool)
         return Holding(None, None)
     if len(active) > 1:
         for waits, column in (("the ticks wait", "reached"), ("the frontier waits", "max_event")):
-            if (found := _last(active, waits, column)) is not None:
-                return Holding(found.stream, f"{found.reason}; {rows}" if waiting else found.reason)
+            if (holder := _last(active, waits, column)) is not None:
+                return Holding(holder.stream, f"{holder.reason}; {rows}" if waiting else holder.reason)
     if not waiting:
         return Holding(None, None)
     reached = max(state.reached for state in active.values() if state.reached is not None)
@@ -61,8 +61,8 @@ def what_holds(streams: Mapping[str, StreamState], waiting: int, is_quiet: bool)
     return Holding(None, f"{rows} {what}; arrival has reached {format_time(reached)}")
 
 
-def _last(active: Mapping[str, StreamState], waits: str, column: str) -> Holding | None:
-    """Return the stream that is behind the others in a column; None where none is."""
+def _last(active: Mapping[str, StreamWait], waits: str, column: str) -> Holding | None:
+    """Return the stream that is behind the others in a column; None without one."""
     times = {name: getattr(state, column) for name, state in active.items()}
     missing = next((name for name, time in times.items() if time is None), None)
     if missing is not None:

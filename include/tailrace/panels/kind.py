@@ -1,4 +1,4 @@
-"""The panel `kind`: what is particular to the query's kind."""
+"""The panel `kind`, particular to the query's kind."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ READERS = {
     "emd_join": emd_join.read,
     "spatial_join": spatial_join.read,
 }
-"""By the kind of a query, what reads its panel."""
+"""The reader of the panel for each kind."""
 
 _TABLES = ("results", "corrections", "metrics", "facts", "segments", "proposals")
 
 
 def read(view: QueryView, request: KindRequest) -> KindAnswer:
-    """Read what is particular to the query's kind."""
+    """Read the panel of the query's kind."""
     return READERS[view.query.kind](view, request)
 
 

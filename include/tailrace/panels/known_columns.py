@@ -1,4 +1,4 @@
-"""Reads tables that may be absent, or may lack columns, since an earlier release wrote them."""
+"""Reads tables that may be absent, or lack columns because an earlier release wrote them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tailrace.storage.tables import Tables
 
 
 def read_known(tables: Tables, name: str, columns: Mapping[str, pa.DataType], where: Any = None) -> pa.Table:
-    """Read columns of a table, times of its own as int64 milliseconds; a column that it lacks is null.
+    """Read columns of a table, its own times as int64 milliseconds; a missing column is null.
 
     Parameters
     ----------
     columns : mapping
-        The types of the columns by their names; a table that does not exist has no rows of these.
+        The types of the columns by name; a missing table has no rows.
     where : pyarrow.dataset.Expression, optional
         As in `Tables.read`.
     """

@@ -1,4 +1,4 @@
-"""The panel `ledger`: corrections and calibrations on the time line of arrival, and what no correction covers."""
+"""The panel `ledger`: corrections and calibrations over arrival time, and the gaps without a correction."""
 
 from __future__ import annotations
 
@@ -9,50 +9,52 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import ConfigDict, Field
 
-from tailrace.correction.uncorrected import Interval, corrected_intervals, uncovered
+from tailrace.correction.uncorrected import Interval, corrected_intervals, count_late, uncovered
 from tailrace.ground.errors import Refused
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.arrival_range import NOTHING_YET, TimesRequest
 from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.plain_values import plain
 from tailrace.panels.query_view import QueryView
-from tailrace.panels.uncorrected_answers import count_late
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
 
 MOST = 500
-"""The largest number of runs, and of gaps, that are shown: the newest."""
+"""The largest number of shown runs and gaps, the newest ones."""
 
 _INT, _TEXT, _REAL = pa.int64(), pa.string(), pa.float64()
 _COUNTS = ("late", "answers", "retracted", "repeats", "overflowed", "where_failed")
-_CORRECTIONS = {"interval": _TEXT, "where_failure": _TEXT} | dict.fromkeys(
+_CORRECTIONS = {"interval": _TEXT, "where_failure": _TEXT, "lookups": _TEXT} | dict.fromkeys(
     (*_COUNTS, "as_of", "started_at", "arrived_from", "arrived_to"), _INT
 )
 _CALIBRATIONS = {"evidence": _TEXT, "accuracy": _REAL} | dict.fromkeys(("made_at", "until", "k_ms", "windows"), _INT)
+_NO_CORRECTIONS, _NO_CALIBRATIONS = (pa.schema(each.items()).empty_table() for each in (_CORRECTIONS, _CALIBRATIONS))
 
 
-class Run(Shown):
-    """A correction or a calibration that has ended. What the other one has is null.
+class LedgerRun(Shown):
+    """A correction or a calibration that has ended; fields of the other one are null.
 
     Attributes
     ----------
     interval : str or None
         The range of a correction, in words: of arrival, or of event time.
     arrived_from, arrived_to : int or None
-        The interval [from, to) of arrival whose late tuples are all corrected; a null start is the stream's beginning,
-        a null end means that nothing is so covered, as of a range of event time.
+        The interval [from, to) of arrival whose late tuples are all corrected; a null start is the stream's beginning;
+        a null end means that there is no such interval, such as for a range of event time.
     as_of : int
-        The point of arrival up to which history was read.
+        The arrival time up to which history was read.
     started_at : int
         Wall-clock time at which a correction began, or a calibration proposed.
     late, answers, retracted, repeats, overflowed, where_failed : int or None
-        As a correction counts them, see `CorrectionReport`; null where an earlier release did not.
+        The counts of a correction, see `CorrectionReport`; null where an earlier release did not count.
     where_failure : str or None
         The reason of a pair for which the condition of a join failed.
+    lookups : str or None
+        The versions of tables in which a correction looked up again, by lookup, as JSON.
     evidence, k_ms, accuracy, windows
-        Of a calibration: what it found, in words, the K (ms) that it proposes, the accuracy with it, and the number of
-        windows over which it measured.
+        For a calibration: its result in words, the proposed K (ms), its accuracy, and the number of windows measured.
     """
 
     kind: Literal["correction", "calibration"]
@@ -68,6 +70,7 @@ class Run(Shown):
     overflowed: int | None = None
     where_failed: int | None = None
     where_failure: str | None = None
+    lookups: str | None = None
     evidence: str | None = None
     k_ms: int | None = None
     accuracy: float | None = None
@@ -77,18 +80,20 @@ class Run(Shown):
 class Gap(Shown):
     """An interval [from, to) of arrival that no correction covers, and the number of late tuples in it.
 
-    A null start is the stream's beginning.
+    A null start is the stream's beginning; null late tuples are unknown. The newest gap is open if no correction covers
+    anything after it; the next one will cover it.
     """
 
     model_config = ConfigDict(serialize_by_alias=True)
 
     from_: int | None = Field(serialization_alias="from")
     to: int
-    late: int
+    late: int | None
+    is_open: bool
 
 
 class Totals(Shown):
-    """Of all corrections in the range: their number, the late tuples taken, the answers given and those retracted."""
+    """Totals of all corrections in the range: their number, late tuples, answers and retractions."""
 
     corrections: int
     late: int
@@ -97,41 +102,49 @@ class Totals(Shown):
 
 
 class LedgerAnswer(PanelAnswer):
-    """The runs, newest first, and the gaps between them, in order of arrival; `committed` is how far the stream is.
+    """The runs, newest first, and the gaps between them, in order of arrival; `committed` is the stream's progress.
 
-    `runs_total`, `gaps_total`, `gaps_late` and `totals` count all in the range, also what is not shown.
+    `runs_total`, `gaps_total`, `gaps_late` and `totals` count everything in the range, also if not shown.
     """
 
-    runs: list[Run]
+    runs: list[LedgerRun]
     gaps: list[Gap]
     committed: int | None
     runs_total: int
     gaps_total: int
-    gaps_late: int
+    gaps_late: int | None
     totals: Totals
 
 
 def read(view: QueryView, request: TimesRequest) -> LedgerAnswer:
-    """Read the runs that lie in the requested range of arrival, else all; and the gaps in it."""
+    """Read the runs within the requested range of arrival, by default all, and the gaps in it."""
     low = BEFORE_ALL if request.from_ is None else request.from_
     high = AFTER_ALL if request.to is None else request.to
-    tables, committed = view.tables, committed_until(view.layout)
-    found = [_in_range(_corrections(tables), low, high), _in_range(_calibrations(tables), low, high)]
-    newest = [row for rows in found for row in rows.sort_by([("started_at", "descending")])[:MOST].to_pylist()]
+    pieces, tables = Pieces(), view.tables
+    committed = pieces.read("committed gaps gaps_total gaps_late", lambda: committed_until(view.layout, tables), None)
+    corrections = pieces.read("runs runs_total totals", lambda: _corrections(tables), _as_corrections(_NO_CORRECTIONS))
+    calibrations = pieces.read("runs runs_total", lambda: _calibrations(tables), _as_calibrations(_NO_CALIBRATIONS))
+    listed = [_in_range(runs, low, high) for runs in (corrections, calibrations)]
+    newest = [row for rows in listed for row in rows.sort_by([("started_at", "descending")])[:MOST].to_pylist()]
     newest.sort(key=lambda row: row["started_at"] or BEFORE_ALL, reverse=True)
-    gaps = list[Interval]()
+    gaps, corrected_to = list[Interval](), BEFORE_ALL
     if committed is not None and _has_late_tuples(view):
-        gaps = uncovered([(BEFORE_ALL, low), *corrected_intervals(tables)], min(high, committed))
-    runs, late = sum(rows.num_rows for rows in found), count_late(tables, gaps)
+        known = pieces.read("gaps gaps_total gaps_late", lambda: corrected_intervals(tables), None)
+        gaps = [] if known is None else uncovered([(BEFORE_ALL, low), *known], min(high, committed))
+        corrected_to = max((end for _, end in known or []), default=BEFORE_ALL)
+    runs = sum(rows.num_rows for rows in listed)
+    late = pieces.read("gaps gaps_late", lambda: count_late(tables, gaps), None)
+    of_gaps = [None] * MOST if late is None else late[-MOST:].tolist()
     return LedgerAnswer(
-        runs=[Run(**plain(row)) for row in newest[:MOST]],
-        gaps=[_gap(*gap) for gap in zip(gaps[-MOST:], late[-MOST:].tolist(), strict=True)],
+        runs=[LedgerRun(**plain(row)) for row in newest[:MOST]],
+        gaps=[_gap(*gap, corrected_to) for gap in zip(gaps[-MOST:], of_gaps, strict=late is not None)],
         committed=committed,
         runs_total=runs,
         gaps_total=len(gaps),
-        gaps_late=int(late.sum()),
-        totals=_totals(found[0]),
-        note=_note(view, committed, runs, len(gaps)),
+        gaps_late=None if late is None else int(late.sum()),
+        totals=_totals(listed[0]),
+        note=None if pieces.damaged else _note(view, committed, runs, len(gaps)),
+        damaged=pieces.damaged,
     )
 
 
@@ -141,12 +154,19 @@ def _totals(corrections: pa.Table) -> Totals:
 
 
 def _corrections(tables: Tables) -> pa.Table:
-    rows = read_known(tables, "correction_runs", _CORRECTIONS)
+    return _as_corrections(read_known(tables, "correction_runs", _CORRECTIONS))
+
+
+def _as_corrections(rows: pa.Table) -> pa.Table:
     return rows.append_column("kind", pa.repeat("correction", rows.num_rows))
 
 
 def _calibrations(tables: Tables) -> pa.Table:
-    rows = read_known(tables, "proposals", _CALIBRATIONS).rename_columns({"made_at": "started_at", "until": "as_of"})
+    return _as_calibrations(read_known(tables, "proposals", _CALIBRATIONS))
+
+
+def _as_calibrations(rows: pa.Table) -> pa.Table:
+    rows = rows.rename_columns({"made_at": "started_at", "until": "as_of"})
     none = pa.nulls(rows.num_rows, _INT)
     ends = {"arrived_from": none, "arrived_to": none, "kind": pa.repeat("calibration", rows.num_rows)}
     for name, column in ends.items():
@@ -155,7 +175,7 @@ def _calibrations(tables: Tables) -> pa.Table:
 
 
 def _in_range(runs: pa.Table, low: int, high: int) -> pa.Table:
-    """Select the runs with a part in [low, high) of arrival: their interval, else the point as of which they read."""
+    """Select the runs with a part in [low, high) of arrival, by their interval or else their cut-off."""
     start, end, as_of = pc.fill_null(runs["arrived_from"], BEFORE_ALL), runs["arrived_to"], runs["as_of"]
     meets = pc.and_(pc.less(start, high), pc.greater(end, low))
     is_near = pc.and_(pc.greater(as_of, low), pc.less_equal(as_of, high))
@@ -163,15 +183,15 @@ def _in_range(runs: pa.Table, low: int, high: int) -> pa.Table:
 
 
 def _has_late_tuples(view: QueryView) -> bool:
-    """Test whether tuples of the query can be late; those of one that can't be read may."""
+    """Test whether tuples of the query can be late; assume so if it can't be read."""
     with suppress(Refused):
         return view.query.has_late_tuples
     return True
 
 
-def _gap(ends: Interval, late: int) -> Gap:
+def _gap(ends: Interval, late: int | None, corrected_to: int) -> Gap:
     start, end = ends
-    return Gap(from_=None if start == BEFORE_ALL else start, to=end, late=late)
+    return Gap(from_=None if start == BEFORE_ALL else start, to=end, late=late, is_open=start >= corrected_to)
 
 
 def _note(view: QueryView, committed: int | None, runs: int, gaps: int) -> str | None:

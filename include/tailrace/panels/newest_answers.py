@@ -1,4 +1,4 @@
-"""Finds the newest answers of a query, by the statistics of its tables' files: older files are not read."""
+"""Finds the newest answers of a query by the statistics of its tables' files, without reading older files."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from tailrace.storage.tables import within
 
 HORIZON = "horizon"
 
-_AT_ONCE = 500_000  # rows that are held while the newest among them are selected
+_AT_ONCE = 500_000  # rows held while the newest among them are selected
 _MANY = 1_000_000  # rows of files
 
 MOST_SKIPPED = 1_000_000
-"""The answers of one horizon that a list can go through: they are read for each of its pages."""
+"""The answers with the same horizon that a list can page through, as they are read for each page."""
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """A place in the list of answers, newest first: the answers after it are at most as new as it is.
+    """A position in the list of answers, newest first: the answers after it are at most as new.
 
     Attributes
     ----------
     horizon : int
         In ms.
     skipped : int
-        The number of answers with this horizon that stand before the place.
+        The number of answers with this horizon before the position.
     """
 
     horizon: int = AFTER_ALL
@@ -68,14 +68,14 @@ class Cursor:
         return cursor
 
     def behind(self, horizons: Ints) -> Cursor:
-        """Return the place behind the answers that follow this one, given their horizons in order."""
+        """Return the position after the answers that follow this one, given their horizons in order."""
         last = int(horizons[-1])
         same = int(np.count_nonzero(horizons == last))
         return Cursor(last, same + (self.skipped if last == self.horizon else 0))
 
 
 class _File(NamedTuple):
-    """A file of answers, whose horizons lie in [low, high]; of a file without statistics, anywhere."""
+    """A file of answers with horizons in [low, high]; without statistics, the range is unbounded."""
 
     high: int
     low: int
@@ -83,19 +83,19 @@ class _File(NamedTuple):
 
 
 def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, least: int, most: int) -> tuple[pa.Table, bool]:
-    """Return the identities of the newest answers, retracted ones too, with their horizon; newest first.
+    """Return the identities of the newest answers, including retracted ones, with their horizons; newest first.
 
-    Answers with the same horizon are in the order of their keys or ids. A pair that a repeat of an id brought with
-    other times, too, is listed for each of its horizons: so a place in the list does not depend on where that begins.
+    Answers with the same horizon are ordered by keys or ids. A pair with several times, because of a repeated id, is
+    listed for each of its horizons, so that a position does not depend on where the list begins.
 
     Parameters
     ----------
     part : AnswerRange
-        The answers that are listed.
+        The answers to list.
     after : Cursor
-        The place where the list begins.
+        The position at which the list begins.
     least, most : int
-        Return up to `most` answers; once over 1 M rows were read, `least` are enough.
+        Return up to `most` answers; after reading over 1 M rows, `least` suffice.
 
     Returns
     -------
@@ -106,29 +106,29 @@ def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, least: int
     model, wanted = view.kind.answers, most + after.skipped
     names = [name for name in ("results", "corrections") if view.tables.has(name)]
     files = [file for name in names for file in _files(view, name) if file.low <= after.horizon]
-    found = pa.concat_tables([_nothing(view, name) for name in names])
+    answers = pa.concat_tables([_nothing(view, name) for name in names])
     is_all = True
     for low, high, rows_read in _ranges(
         sorted(files, reverse=True), after.horizon, max(part.start - 1, BEFORE_ALL), wanted
     ):
         for name in names:
             for rows in _read(view, name, part, low, high):
-                found = pa.concat_tables([found, rows])
-                if found.num_rows > _AT_ONCE + wanted:
-                    found = _newest(model, found, wanted)
-        found = _newest(model, found, wanted)
-        if found.num_rows >= wanted or (rows_read > _MANY and found.num_rows >= least + after.skipped):
+                answers = pa.concat_tables([answers, rows])
+                if answers.num_rows > _AT_ONCE + wanted:
+                    answers = _newest(model, answers, wanted)
+        answers = _newest(model, answers, wanted)
+        if answers.num_rows >= wanted or (rows_read > _MANY and answers.num_rows >= least + after.skipped):
             is_all = False
             break
-    found = found.sort_by(_order(model))
-    is_skipped = (found[HORIZON].to_numpy() == after.horizon) & (np.arange(found.num_rows) < after.skipped)
-    return select(found, ~is_skipped).slice(0, most), is_all
+    answers = answers.sort_by(_order(model))
+    is_skipped = (answers[HORIZON].to_numpy() == after.horizon) & (np.arange(answers.num_rows) < after.skipped)
+    return select(answers, ~is_skipped).slice(0, most), is_all
 
 
 def _ranges(files: list[_File], high: int, floor: int, wanted: int) -> Iterator[tuple[int, int, int]]:
-    """Yield ranges (low, high] of horizons down to `floor`, and the rows of the files so far: twice as many each time.
+    """Yield ranges (low, high] of horizons down to `floor`, with the rows of the files so far, twice as many each time.
 
-    `files` are those with the greatest `high` first.
+    `files` are sorted by descending `high`.
     """
     index = rows = 0
     while high > floor:
@@ -143,7 +143,7 @@ def _ranges(files: list[_File], high: int, floor: int, wanted: int) -> Iterator[
 
 
 def _files(view: QueryView, name: str) -> Iterator[_File]:
-    """Yield the files of a table of answers, with what the table's log says of their horizons."""
+    """Yield the files of a table of answers, with their ranges of horizons from the table's log."""
     actions = pa.table(view.tables.open(name).get_add_actions(flatten=True))
     columns = view.kind.answers.horizon_columns
     ends = {}
@@ -163,7 +163,7 @@ def _read(view: QueryView, name: str, part: AnswerRange, low: int, high: int) ->
     where = reduce(or_, (within(column, low, high) for column in model.horizon_columns))
     if (of_part := part.condition(model, view.tables.schema(name))) is not None:
         where = where & of_part
-    for column in row_key(model):  # of a ranking the first row stands for all
+    for column in row_key(model):  # for a ranking, the first row represents all
         where = where & (ds.field(column) == 1)
     for batch in view.tables.batches(name, [*model.identity.columns], where):
         rows = _with_horizon(model, in_ms(pa.Table.from_batches([batch])))
@@ -172,7 +172,7 @@ def _read(view: QueryView, name: str, part: AnswerRange, low: int, high: int) ->
 
 
 def _newest(model: AnswerModel, rows: pa.Table, count: int) -> pa.Table:
-    """Select the newest answers, so many of them, each once for each of its horizons."""
+    """Select the `count` newest answers, each once for each of its horizons."""
     taken = count
     while True:
         some = rows

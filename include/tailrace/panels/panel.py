@@ -1,4 +1,4 @@
-"""The protocol of a panel: one part of a query's page, which is read by itself and can fail by itself."""
+"""The protocol of a panel: a part of a query's page that is read, and can fail, separately."""
 
 from __future__ import annotations
 
@@ -6,18 +6,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tailrace.panels.query_view import QueryView
 
 
 class Shown(BaseModel):
-    """Base of what panels return: JSON of plain values.
+    """Base of the panels' results: JSON of plain values.
 
-    Times are epoch milliseconds of UTC, durations are milliseconds, shares lie between 0 and 1. Unknown is null.
+    Times are epoch milliseconds of UTC, durations are milliseconds, shares lie between 0 and 1. Unknown values are
+    null.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DamagedTable(Shown):
+    """A damaged table, or another damaged part of the warehouse, and the remedy.
+
+    Attributes
+    ----------
+    fields : list of str
+        The fields of the answer that are incomplete because of it.
+    """
+
+    where: str
+    fault: str
+    remedy: str
+    fields: list[str]
 
 
 class PanelAnswer(Shown):
@@ -26,14 +42,17 @@ class PanelAnswer(Shown):
     Attributes
     ----------
     note : str or None
-        Why the panel is empty, or shows only a part; None where it shows all.
+        The reason why the panel is empty or incomplete; None where it is complete.
+    damaged : list of DamagedTable
+        The damaged tables without which the rest is shown; if nothing can be shown, there is no answer.
     """
 
     note: str | None = None
+    damaged: list[DamagedTable] = Field(default=[])
 
 
 class PanelRequest(BaseModel):
-    """Base of the settings of a panel, which stand in the page's address."""
+    """Base of the settings of a panel, which are in the page's address."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,15 +66,15 @@ class Panel:
     name : str
         The part's name in addresses.
     request : type
-        The settings that it takes.
+        The type of its settings.
     read : callable
         Returns its `PanelAnswer`, from a `QueryView` and a request.
     tables : tuple of str
-        The tables that it reads. An answer is kept as long as none of them has a newer version.
+        The tables that it reads. An answer is cached until one of them has a newer version.
     files : tuple of str
-        Files of the query's home that it reads, relative to it, as `_stream/deployed.json`.
+        Files of the query's home that it reads, relative to it, such as `_stream/deployed.json`.
     shows_records : bool
-        Whether it shows raw records: those who may not read the logs of the stream's DAG do not get it.
+        Whether it shows raw records, which need the right to the logs of the stream's DAG.
     """
 
     name: str

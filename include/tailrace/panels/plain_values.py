@@ -14,8 +14,8 @@ _LARGEST = 1 << 53  # JavaScript's numbers are doubles
 def plain(value: Any) -> Any:
     """Return a value as plain JSON: text, numbers, booleans and null, lists and mappings of these.
 
-    Integers beyond 2^53 are text, which JavaScript would round; NaN and infinity are null, which JSON has not. Anything
-    else, as a decimal or a date, is text, and of a long text the start.
+    Integers beyond 2^53, which JavaScript would round, become text; NaN and infinity, which JSON lacks, become null.
+    Other values, such as decimals and dates, become text, and long texts are cut.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -31,5 +31,5 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str | None:
-    """Return a key or an id as text; null where there is none."""
+    """Return a key or an id as text; null stays null."""
     return None if value is None else str(plain(str(value)))

@@ -1,4 +1,4 @@
-"""The panel `promise`: what is promised of answers, the errors that were measured, and coverage with its threshold."""
+"""The panel `promise`: the promise about answers, the measured errors, and coverage with its threshold."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from tailrace.kind.column_errors import MeasuredByColumn
 from tailrace.kind.protocol import windowed
 from tailrace.panels.arrival_range import HOUR_MS, TimesRequest, greatest_ms, read_metrics
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.right_answers import Right, read_right
 from tailrace.panels.series import POINTS, How, downsample
+from tailrace.storage.table_schemas import QUALITY
 from tailrace.storage.tables import Tables, within
 
 NEVER_LATE = "a join with a table answers each tuple as it comes: none is late, and nothing is promised"
@@ -38,7 +40,7 @@ _SERIES: dict[str, How] = {
 class Promised(Shown):
     """The promise of the declared policy: P(error ≥ `error`) ≤ `risk`, or 1 − the mean error is at least `accuracy`.
 
-    None is not promised. `of` names the columns of answers that it is for; None: each number, or answers as wholes.
+    None is not promised. `of` names the promised columns of answers; None: each number, or answers as a whole.
     """
 
     error: float | None
@@ -48,16 +50,16 @@ class Promised(Shown):
 
 
 class QualitySeries(Shown):
-    """The measured errors of buckets of answers, by event time; of a point with several buckets the worst.
+    """The measured errors of buckets of answers, by event time; a point with several buckets shows the worst.
 
     Attributes
     ----------
     share : list
-        The share of answers that were off: by the promised error or more, or 5 % where none is promised.
+        The share of answers that were off by at least the promised error, or by 5 % without a promise.
     worst_error : list
-        None, too, where an answer was off by more than any number.
+        Also None where an answer's error was infinite.
     answers, corrected, missing : list
-        The streamed answers, those among them that were corrected, and those that only a correction gave.
+        The numbers of streamed answers, of corrected ones among them, and of answers that only a correction gave.
     """
 
     start: list[int]
@@ -72,7 +74,7 @@ class QualitySeries(Shown):
 
 
 class AnswerQuality(Shown):
-    """The measured errors of a column of answers, with the promise that was newest when they were measured."""
+    """The measured errors of a column of answers, with the promise at the newest measurement."""
 
     answer: str | None
     series: QualitySeries
@@ -82,10 +84,10 @@ class AnswerQuality(Shown):
 
 
 class Coverage(Shown):
-    """λ over all windows that had closed by an arrival time, the least of a point; and λ_thr, where the policy has one.
+    """λ over all windows closed by an arrival time, the least of a point, and λ_thr if the policy has one.
 
     `threshold` is the greatest of a point; None for batches of a release that did not record it. `threshold_now` is the
-    newest one.
+    newest.
     """
 
     at: list[int]
@@ -94,10 +96,14 @@ class Coverage(Shown):
     threshold_now: float | None
 
 
+_NO_COVERAGE = Coverage(at=[], coverage=[], threshold=[], threshold_now=None)
+
+
 class PromiseAnswer(PanelAnswer):
-    """The answer of the panel."""
+    """The answer of the panel; `word` is the state as named in pages."""
 
     state: str
+    word: str
     detail: str
     promised: Promised
     answers: list[AnswerQuality]
@@ -106,40 +112,45 @@ class PromiseAnswer(PanelAnswer):
 
 
 class PromiseRequest(TimesRequest):
-    """A request for a range of event time: by default the newest buckets, as many as a chart has points."""
+    """A request for a range of event time, by default the newest buckets, as many as a chart has points."""
 
 
 def read(view: QueryView, request: PromiseRequest) -> PromiseAnswer:
     """Read the panel."""
-    state = PromiseState.read(view.layout)
+    pieces = Pieces()
+    unread = PromiseState("unknown", "the measured errors can't be read")
+    state = pieces.read("state word detail", lambda: PromiseState.read(view.layout, view.tables), unread)
     promise = Promise.of_policy(view.query.policy)
     promised = Promised(
         error=promise.error, risk=promise.risk, accuracy=promise.accuracy, of=promise.of and list(promise.of)
     )
-    ends = _ends(view, request)
+    ends = pieces.read("answers right", lambda: _ends(view, request), None)
     notes = []
     answers: list[AnswerQuality] = []
     right = None
     if not view.query.has_late_tuples:
         notes.append(NEVER_LATE)
-    elif ends is None:
-        notes.append(NOT_MEASURED)
-    else:
-        rows = read_measured(view.tables, within("bucket_start", *ends))
+    elif ends is not None:
+        near, measured = within("bucket_start", *ends), QUALITY.empty_table()
+        rows = pieces.read("answers right", lambda: read_measured(view.tables, near), measured)
         answers = _by_answer(view, rows)
-        if not rows.num_rows:
-            notes.append("no answers of this range were measured")
-        else:
-            right, unknown = read_right(view, rows)
+        if rows.num_rows:
+            right, unknown = pieces.read("right", lambda: read_right(view, rows), (None, None))
             notes += [unknown] if unknown else []
+        elif not pieces.damaged:
+            notes.append("no answers of this range were measured")
+    elif not pieces.damaged:
+        notes.append(NOT_MEASURED)
     return PromiseAnswer(
         state=state.state,
+        word=state.word,
         detail=state.detail,
         promised=promised,
         answers=answers,
-        coverage=_coverage(view, request, ends),
+        coverage=pieces.read("coverage", lambda: _coverage(view, request, ends), _NO_COVERAGE),
         right=right,
         note="; ".join(notes) or None,
+        damaged=pieces.damaged,
     )
 
 
@@ -158,27 +169,27 @@ def _by_answer(view: QueryView, rows: pa.Table) -> list[AnswerQuality]:
     """Return the measured errors of each column of answers, in the order of the query."""
     names = pc.unique(rows["answer"]).to_pylist()
     if isinstance(view.kind, MeasuredByColumn):
-        order = {name: place for place, name in enumerate(view.kind.names)}
+        order = {name: index for index, name in enumerate(view.kind.names)}
         names.sort(key=lambda name: order.get(name, len(order)))
     rows = rows.append_column("start", rows["bucket_start"]).append_column("end", rows["bucket_end"])
-    found = []
+    promises = []
     for name in names:
         is_of = pc.is_null(rows["answer"]) if name is None else pc.fill_null(pc.equal(rows["answer"], name), False)
         mine = rows.filter(is_of)
-        place = pc.index(mine["bucket_start"], pc.max(mine["bucket_start"])).as_py()
-        newest: dict[str, Any] = mine.slice(place, 1).to_pylist()[0]
+        index = pc.index(mine["bucket_start"], pc.max(mine["bucket_start"])).as_py()
+        newest: dict[str, Any] = mine.slice(index, 1).to_pylist()[0]
         series = downsample(mine, "bucket_start", _SERIES)
         del series["at"]
         promise = {each: newest[each] for each in ("error", "risk", "accuracy")}
-        found.append(AnswerQuality(answer=name, series=QualitySeries(**series), **promise))
-    return found
+        promises.append(AnswerQuality(answer=name, series=QualitySeries(**series), **promise))
+    return promises
 
 
 def _coverage(view: QueryView, request: PromiseRequest, ends: tuple[int, int] | None) -> Coverage:
-    """Return the coverage over the same range, taken as arrival time, and up to the newest where it has no end."""
+    """Return the coverage over the same range, as arrival time, or up to the newest where the range has no end."""
     newest = greatest_ms(view.tables, "metrics", "committed")
     if newest is None:
-        return Coverage(at=[], coverage=[], threshold=[], threshold_now=None)
+        return _NO_COVERAGE
     to = newest if request.to is None else request.to
     low = request.from_ if request.from_ is not None else min(to - HOUR_MS, ends[0] if ends else to)
     rows = read_metrics(view.tables, ["committed", "coverage", "threshold"], (low, to))
@@ -187,7 +198,7 @@ def _coverage(view: QueryView, request: PromiseRequest, ends: tuple[int, int] | 
 
 
 def _threshold_now(tables: Tables, committed: int) -> float | None:
-    """Return the threshold of the newest batch that recorded one, in the hour up to what is committed."""
+    """Return the threshold of the newest batch that recorded one, within the last committed hour."""
     rows = read_metrics(tables, ["batch", "threshold"], (committed - HOUR_MS, committed)).drop_null()
     newest: float | None = rows.sort_by("batch")["threshold"][-1].as_py() if rows.num_rows else None
     return None if newest is None or not math.isfinite(newest) else newest

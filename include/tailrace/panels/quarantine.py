@@ -1,4 +1,4 @@
-"""The panel of rejected records: by reason, the newest of them, and the line of the query file that would take them."""
+"""The panel of rejected records: by reason, the newest ones, and the line of the query file that would accept them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from tailrace.ground.columns import Ints
 from tailrace.ground.words import counted
 from tailrace.panels.cells import texts_of
 from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.reject_advice import QueryLine, RejectAdvice
 from tailrace.panels.rejected_records import OTHERS, RejectedFiles, RejectsByReason, groups_of
+from tailrace.sources.record_place import places_of
 from tailrace.storage.progress import committed_until
 from tailrace.storage.status import wall_ms
 
@@ -24,21 +26,21 @@ _HOUR_MS, _LONGEST_SERIES_MS, _POINTS = 3_600_000, 30 * 86_400_000, 120
 
 
 class QuarantineRequest(PanelRequest):
-    """The records to be shown: of a reason, or the newest of all."""
+    """The records to show: for a reason, or the newest of all."""
 
     reason: str | None = None
     limit: int = Field(default=20, ge=1, le=200)
 
 
 class RejectSeries(Shown):
-    """The number of records that arrived from each time (ms) on, to the next."""
+    """The number of records that arrived from each time (ms) to the next."""
 
     at: list[int]
     records: list[int]
 
 
 class Reason(Shown):
-    """A reason, without what each record has of its own.
+    """A reason, without the parts that differ by record.
 
     Attributes
     ----------
@@ -55,7 +57,7 @@ class Reason(Shown):
 
 
 class RejectedRecord(Shown):
-    """A record as it came, cut after 2,000 characters, and the whole reason against it."""
+    """A record in its original form, cut after 2,000 characters, and the complete reason."""
 
     stream: str
     position: str
@@ -70,18 +72,18 @@ class QuarantineShown(PanelAnswer):
     Attributes
     ----------
     total : int
-        Of all time.
+        The number of all time.
     last_hour : int
-        Of those that arrived in the last hour before the newest of them, or before what the stream has committed, if
-        that is later; arrivals ahead of the wall clock are no newest ones.
+        The number that arrived in the last hour before the newest one, or before the committed arrival time if that is
+        later; arrivals ahead of the wall clock are ignored.
     without_arrival : int
-        Of those that were counted by reason; their arrival time could not be read, so that they are in no hour.
+        The number, of those counted by reason, whose arrival time could not be read.
     records : list
         The newest first.
     """
 
     total: int = 0
-    last_hour: int = 0
+    last_hour: int | None = 0
     without_arrival: int = 0
     series: RejectSeries = RejectSeries(at=[], records=[])
     reasons: list[Reason] = Field(default=[])
@@ -95,17 +97,19 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
     files = RejectedFiles.of(view.tables)
     if not files.total:
         return QuarantineShown(note="No record was rejected.")
-    found = RejectsByReason()
+    rejects = RejectsByReason()
     for rows in files.newest(["stream", "reason", "arrival_time"], _LOOKED_AT):
-        found.add(rows)
-    arrival = found.arrival
-    # Where every record is rejected, nothing is committed any more.
-    now = max(committed_until(view.layout) or 0, int(arrival[arrival <= wall_ms()].max(initial=0)))
+        rejects.add(rows)
+    arrival = rejects.arrival
+    # If every record is rejected, nothing is committed any more.
+    pieces = Pieces()
+    committed = pieces.read("last_hour series", lambda: committed_until(view.layout, view.tables), None)
+    now = max(committed or 0, int(arrival[arrival <= wall_ms()].max(initial=0)))
     advice = RejectAdvice.of(view)
     return QuarantineShown(
         total=files.total,
-        without_arrival=found.records - len(arrival),
-        last_hour=int(np.count_nonzero(np.abs(arrival - now) <= _HOUR_MS)),
+        without_arrival=rejects.records - len(arrival),
+        last_hour=None if pieces.damaged else int(np.count_nonzero(np.abs(arrival - now) <= _HOUR_MS)),
         series=_series(arrival, now),
         reasons=[
             Reason(
@@ -114,24 +118,25 @@ def read(view: QueryView, request: QuarantineRequest) -> QuarantineShown:
                 last=each.last,
                 line=None if advice is None else advice.line(each.stream, reason),
             )
-            for reason, each in found.most_frequent()
+            for reason, each in rejects.most_frequent()
         ],
-        records=list(_records(files, found, request)),
-        note=_note(found, files.total),
+        records=list(_records(files, rejects, request)),
+        note=_note(rejects, files.total),
+        damaged=pieces.damaged,
     )
 
 
-def _note(found: RejectsByReason, total: int) -> str | None:
+def _note(rejects: RejectsByReason, total: int) -> str | None:
     notes = []
-    if without := found.records - len(found.arrival):
+    if without := rejects.records - len(rejects.arrival):
         notes.append(f"{counted(without, 'record')} without a readable arrival time: no hour and no chart counts them.")
-    if found.records < total:
-        notes.append(f"By reason, the newest {found.records:,} of {total:,} records are counted.")
+    if rejects.records < total:
+        notes.append(f"By reason, the newest {rejects.records:,} of {total:,} records are counted.")
     return " ".join(notes) or None
 
 
 def _series(arrival: Ints, now: int) -> RejectSeries:
-    """Count records by their arrival, over the last 30 days at most; one that is ahead of the clock is not drawn."""
+    """Count records by arrival over at most the last 30 days; records ahead of the clock are not drawn."""
     arrival = arrival[(arrival > now - _LONGEST_SERIES_MS) & (arrival <= now + _HOUR_MS)]
     if not len(arrival):
         return RejectSeries(at=[], records=[])
@@ -142,34 +147,35 @@ def _series(arrival: Ints, now: int) -> RejectSeries:
     return RejectSeries(at=(first + np.arange(len(records)) * width).tolist(), records=records.tolist())
 
 
-def _records(files: RejectedFiles, found: RejectsByReason, request: QuarantineRequest) -> Iterator[RejectedRecord]:
+def _records(files: RejectedFiles, rejects: RejectsByReason, request: QuarantineRequest) -> Iterator[RejectedRecord]:
     """Yield the newest records, of a reason or of all."""
     left = request.limit
     columns = ["stream", "position", "arrival_time", "reason", "record"]
     for file in files.files:
         if not left:
             return
-        rows = file.last(columns, left, lambda reasons: _is_asked(reasons, found, request.reason))
+        rows = file.last(columns, left, lambda reasons: _is_asked(reasons, rejects, request.reason))
         left -= rows.num_rows
         texts = {name: texts_of(rows[name]) for name in columns if name != "arrival_time"}
-        for values in zip(rows["arrival_time"].to_pylist(), *texts.values(), strict=True):
-            arrival_time, stream, position, reason, record = values
+        places = places_of([position or "" for position in texts.pop("position")])
+        for values in zip(rows["arrival_time"].to_pylist(), places, *texts.values(), strict=True):
+            arrival_time, place, stream, reason, record = values
             yield RejectedRecord(
                 stream=stream or "",
-                position=position or "",
+                position=place,
                 arrival_time=arrival_time,
                 reason=reason or "",
                 record=record,
             )
 
 
-def _is_asked(reasons: pa.ChunkedArray, found: RejectsByReason, asked: str | None) -> pa.Array | None:
-    """Test which reasons are of the group that is asked for; None: all are."""
+def _is_asked(reasons: pa.ChunkedArray, rejects: RejectsByReason, asked: str | None) -> pa.Array | None:
+    """Test which reasons are in the requested group; None where all are."""
     if asked is None:
         return None
     groups = groups_of(reasons)
     if asked == OTHERS:
-        return pc.invert(pc.is_in(groups, pa.array(found.named, pa.string())))
+        return pc.invert(pc.is_in(groups, pa.array(rejects.named, pa.string())))
     return pc.equal(groups, asked)
 
 

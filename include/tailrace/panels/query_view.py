@@ -1,8 +1,8 @@
-"""A query as its readers see it: its tables, and the declaration that its stream runs."""
+"""A query for readers: its tables, and the declaration that its stream runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.tables import Tables
 
@@ -27,10 +28,17 @@ class QueryView:
         Its directories and files.
     file : Path or None
         The query file on disk; None where it is gone.
+    is_of_request : bool
+        Whether it is read for one request, so that each table is opened once, at one version.
     """
 
     layout: Layout
     file: Path | None
+    is_of_request: bool = field(default=False, kw_only=True)
+
+    def of_request(self) -> QueryView:
+        """Return the query as it is now, for the answer to one request."""
+        return replace(self, is_of_request=True)
 
     @property
     def name(self) -> str:
@@ -38,7 +46,7 @@ class QueryView:
 
     @cached_property
     def tables(self) -> Tables:
-        return Tables(self.layout)
+        return OpenedTables(self.layout) if self.is_of_request else Tables(self.layout)
 
     @cached_property
     def query(self) -> Query:
@@ -47,7 +55,7 @@ class QueryView:
         Raises
         ------
         Refused
-            When neither is there, or this version of tailrace refuses it.
+            When neither exists, or this version of tailrace refuses it.
         """
         deployed = DeployedQuery.read(self.layout)
         if deployed is not None:
@@ -68,3 +76,14 @@ class QueryView:
     @cached_property
     def answers(self) -> AnswerTables:
         return AnswerTables(self.tables, self.kind.answers)
+
+
+@dataclass(frozen=True)
+class DeclaredView(QueryView):
+    """A query as a file declares it, whatever was deployed."""
+
+    declared: Query
+
+    @cached_property
+    def query(self) -> Query:
+        return self.declared

@@ -1,4 +1,4 @@
-"""The segments that a stream has read: the arrival times that each brought, and the late tuples among them."""
+"""The segments that a stream has read, with their arrival times and late tuples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLUMNS = ["batch", "ordinal", "path", "rows", "accepted", "before_end", "max_e
 
 
 class ReadSegments(NamedTuple):
-    """The n segments of a stream that are committed, in order.
+    """The n committed segments of a stream, in order.
 
     Attributes
     ----------
@@ -26,8 +26,8 @@ class ReadSegments(NamedTuple):
     batch, rows : ndarray, shape (n,)
         The batch that read each, and its number of records.
     first, last : ndarray, shape (n,)
-        The ends (ms) of the newest tick when it came, and after it: its tuples came in these ticks, and between.
-        `BEFORE_ALL` before any tick.
+        The ends (ms) of the newest ticks before and after it; its tuples came in these ticks, or between. `BEFORE_ALL`
+        before any tick.
     max_event : int or None
         The greatest event time of the stream's tuples, ms.
     """
@@ -65,20 +65,20 @@ def read_segments(tables: Tables, batches: int, newest_end: Mapping[str, int]) -
 
 
 def late_by_segment(segments: ReadSegments, arrived: Ints, tuples: Ints) -> tuple[Ints, int]:
-    """Count the late tuples of each segment, shape (n,), and those of ticks that segments of several files have.
+    """Count the late tuples of each segment, shape (n,), and the late tuples of ticks shared by several files.
 
-    Of segments of the same file the first one counts.
+    Among segments of the same file, the first one counts.
 
     Parameters
     ----------
     arrived, tuples : ndarray, shape (m,)
-        Of rows of the table `late`: the end of their tick, and the tuples.
+        For rows of the table `late`: the end of the tick, and the number of tuples.
     """
-    low = np.searchsorted(segments.last, arrived, side="left")  # the first one that came as far as the tick
+    low = np.searchsorted(segments.last, arrived, side="left")  # the first one that reaches the tick
     high = np.searchsorted(segments.first, arrived, side="right") - 1  # the last one that came no later
     count = len(segments.first)
     _, file = encode(segments.path)
-    file = np.append(file, -1)  # of the place after the last one
+    file = np.append(file, -1)  # for the index after the last one
     is_known = (low <= high) & (low < count) & (file[low] == file[high])
     counts = np.bincount(low[is_known], tuples[is_known], count).astype(np.int64)
     return counts, int(tuples[~is_known].sum())

@@ -16,4 +16,4 @@ PANELS: tuple[Panel, ...] = (
     kind.PANEL,
     settings.PANEL,
 )
-"""The panels, from which addresses, rights and tests follow."""
+"""The panels, from which addresses, rights and tests are derived."""

@@ -1,4 +1,4 @@
-"""The line of a query file that would take rejected records, by the reason against them, and what to write there."""
+"""The line of a query file that would accept rejected records, by the reason, and the text to write there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tailrace.storage.deployed import DeployedQuery
 
 
 class QueryLine(Shown):
-    """A line of the query file in force, and what to write there so that such records are taken, or left out."""
+    """A line of the query file in force, and the text that would accept such records, or leave them out."""
 
     number: int
     text: str
@@ -29,7 +29,7 @@ class QueryLine(Shown):
 
 
 class _Advice(NamedTuple):
-    """A field of the query file, as `streams.readings.bounds.ahead`, and what to write there."""
+    """A field of the query file, such as `streams.readings.bounds.ahead`, and the text to write there."""
 
     field: str
     text: str
@@ -37,7 +37,7 @@ class _Advice(NamedTuple):
 
 @dataclass(frozen=True)
 class _Reject:
-    """A reason against records of a stream: the column that it names, and what is wrong with it."""
+    """A reason to reject records of a stream: the column that it names, and the fault."""
 
     query: Query
     stream: str
@@ -141,7 +141,7 @@ class RejectAdvice:
     Attributes
     ----------
     columns : dict
-        Of each stream.
+        The columns of each stream.
     lines : dict
         The number of the line of each field.
     text : list of str
@@ -155,7 +155,7 @@ class RejectAdvice:
 
     @staticmethod
     def of(view: QueryView) -> RejectAdvice | None:
-        """Return that of the file that the stream runs; None where it is no YAML file that is there."""
+        """Return the advice for the file that the stream runs; None where it is not an existing YAML file."""
         deployed = DeployedQuery.read(view.layout)
         try:
             if deployed is not None:
@@ -165,11 +165,11 @@ class RejectAdvice:
             else:
                 return None
             return RejectAdvice(view.query, columns_of(view.query), YamlFile(file, text).lines, text.splitlines())
-        except Refused:  # the page says elsewhere what is wrong with the file
+        except Refused:  # the page reports the fault of the file elsewhere
             return None
 
     def line(self, stream: str, reason: str) -> QueryLine | None:
-        """Return the line for a reason against records of a stream; None where no line would help."""
+        """Return the line for a reason to reject a stream's records; None where no line would help."""
         if stream not in self.columns:
             return None
         advice = self._advice(stream, reason)
@@ -191,7 +191,7 @@ class RejectAdvice:
         return None
 
     def _number(self, field: str) -> int | None:
-        """Return the line of a field, or of the nearest section above it that the file has."""
+        """Return the line of a field, or of the nearest enclosing section in the file."""
         path = tuple(field.split("."))
         above = (path[:length] for length in range(len(path), 0, -1))
         return next((self.lines[part] for part in above if part in self.lines), None)

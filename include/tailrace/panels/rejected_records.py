@@ -19,11 +19,11 @@ from tailrace.storage.rejections import without_values
 from tailrace.storage.tables import Tables
 
 OTHERS = "other reasons"
-"""The name that stands for all reasons beyond the first hundred."""
+"""The name of all reasons beyond the first hundred."""
 
 _MOST_REASONS = 100
 _AT_ONCE = 16_384  # records
-_BYTES = 1 << 20  # of records at once, as they are stored; in memory they may take some times as many
+_BYTES = 1 << 20  # of records at once, as stored; in memory they may take several times as many
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class RejectedFile:
     def last(
         self, columns: Sequence[str], count: int, is_asked: Callable[[pa.ChunkedArray], pa.Array | None]
     ) -> pa.Table:
-        """Return the last rows, the last one first, of those whose reason is asked for."""
+        """Return the last rows with a requested reason, the last one first."""
         kept: list[pa.Table] = []
         at_once = min(max(_BYTES * self.rows // max(self.size, 1), 1), _AT_ONCE)
         for rows in self.batches(columns, at_once):
@@ -61,14 +61,14 @@ class RejectedFile:
 
 @dataclass(frozen=True)
 class RejectedFiles:
-    """The files of the table, the newest arrival first, and the number of all their records."""
+    """The files of the table, by newest arrival, and the number of all their records."""
 
     files: tuple[RejectedFile, ...]
     total: int
 
     @staticmethod
     def of(tables: Tables) -> RejectedFiles:
-        """Return those of the table, which exists."""
+        """Return the files of the table, which exists."""
         table = tables.open("quarantine")
         fragments = {unquote(each.path).rpartition("/")[2]: each for each in table.to_pyarrow_dataset().get_fragments()}
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
@@ -87,7 +87,7 @@ class RejectedFiles:
         return RejectedFiles(files, sum(file.rows for file in files))
 
     def newest(self, columns: Sequence[str], most: int) -> Iterator[pa.Table]:
-        """Yield the rows of the newest files, of as many of them as have some `most` rows."""
+        """Yield the rows of the newest files, enough for about `most` rows."""
         left = most
         for file in self.files:
             if left <= 0:
@@ -97,7 +97,7 @@ class RejectedFiles:
 
 
 def groups_of(reasons: pa.ChunkedArray) -> pa.Array:
-    """Return the group of each reason; each distinct one is looked at once."""
+    """Return the group of each reason; each distinct reason is processed once."""
     encoded = reasons.combine_chunks().dictionary_encode()
     return without_values(encoded.dictionary.cast(pa.string())).take(encoded.indices)
 
@@ -118,7 +118,7 @@ class RejectsByReason:
     Attributes
     ----------
     by_reason : dict
-        At most a hundred reasons; what comes for further ones is counted together.
+        At most a hundred reasons; records with further reasons are counted together.
     """
 
     by_reason: dict[str, ReasonCount] = field(default_factory=dict)
@@ -130,12 +130,12 @@ class RejectsByReason:
 
     @property
     def arrival(self) -> Ints:
-        """The arrival times (ms) of those that have one."""
+        """The arrival times (ms) of records that have one."""
         return np.concatenate([np.zeros(0, np.int64), *self._arrival])
 
     @property
     def named(self) -> list[str]:
-        """The reasons that are counted one by one."""
+        """The reasons that are counted separately."""
         return [reason for reason in self.by_reason if reason != OTHERS]
 
     def most_frequent(self) -> list[tuple[str, ReasonCount]]:

@@ -1,4 +1,4 @@
-"""The share of answers that were right as the stream gave them, and that are right now."""
+"""The share of answers that were right as streamed, and that are right now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailrace.panels.query_view import QueryView
 from tailrace.panels.uncorrected_answers import UnknownError, read_uncorrected
 
 MOST_ANSWERS = 200_000
-"""Answers whose versions are compared, about: those of the newest buckets."""
+"""Approximate number of answers whose versions are compared, from the newest buckets."""
 
 _ROUNDING = 1e-9  # sums of doubles depend on the order of their parts
 
@@ -22,13 +22,13 @@ _ROUNDING = 1e-9  # sums of doubles depend on the order of their parts
 class Right(Shown):
     """The share of answers that were right as streamed, and that are right now.
 
-    Right as streamed is an answer that equals its latest version and lacks no late tuple; right now is one whose late
-    tuples are all corrected. None where it is not known which answers lack late tuples.
+    An answer was right as streamed if it equals its latest version and lacks no late tuple; it is right now if all its
+    late tuples are corrected. None where it is not known which answers lack late tuples.
 
     Attributes
     ----------
     answers : int
-        The answers that were compared, missing ones among them.
+        The number of answers compared, including missing ones.
     start, end : int
         Their horizons, a window's end or a pair's later time, lie in (start, end]; ms.
     """
@@ -43,7 +43,7 @@ class Right(Shown):
 def read_right(view: QueryView, buckets: pa.Table) -> tuple[Right, str | None]:
     """Compare the answers of the newest of some buckets, with a note where shares are not known.
 
-    `buckets` are rows of the table `quality`, one or more: how many answers to read follows from them.
+    `buckets` are one or more rows of the table `quality`, which determine how many answers to read.
     """
     low, high = _newest(buckets)
     kind, model = view.kind, view.kind.answers
@@ -54,7 +54,7 @@ def read_right(view: QueryView, buckets: pa.Table) -> tuple[Right, str | None]:
     errors = column_errors(kind, *(rows.select(kind.answer.names) for rows in (streamed, without_retracted(latest))))
     answers = model.identity.first_rows(latest)
     is_counted = (model.identity.find(answers, streamed) >= 0) | ~answers["retracted"].to_numpy()
-    answers = select(answers, is_counted)  # the others came with a correction and went with another
+    answers = select(answers, is_counted)  # others were added by one correction and retracted by another
     worst = np.max([np.append(error, 1.0) for error in errors.by_column.values()], axis=0)  # of a retracted one 1
     is_right = worst[model.identity.find(answers, errors.identity)] < _ROUNDING
     total = answers.num_rows
@@ -71,15 +71,15 @@ def read_right(view: QueryView, buckets: pa.Table) -> tuple[Right, str | None]:
 
 
 def _newest(buckets: pa.Table) -> tuple[int, int]:
-    """Return the range (low, high] of the newest buckets that hold `MOST_ANSWERS` answers, or of the newest one."""
-    start, row = np.unique(buckets["bucket_start"].to_numpy(), return_index=True)  # counts are alike for all columns
+    """Return the range (low, high] of the newest buckets with `MOST_ANSWERS` answers, or of the newest one."""
+    start, row = np.unique(buckets["bucket_start"].to_numpy(), return_index=True)  # counts are equal for all columns
     counts = pc.add(buckets["answers"], buckets["missing"]).to_numpy()[row][::-1]
     first = max(int(np.searchsorted(np.cumsum(counts), MOST_ANSWERS, side="right")), 1)
     return int(start[-first:][0]), buckets["bucket_end"][int(row[-1])].as_py()
 
 
 def _missing(view: QueryView, answers: pa.Table, uncorrected: pa.Table, low: int, high: int) -> int:
-    """Count the answers in a range that have no version yet, and will have one when their late tuples are corrected."""
+    """Count the answers in a range that have no version yet but will have one after their late tuples are corrected."""
     horizon = view.kind.answers.horizon(uncorrected)
     is_new = view.kind.answers.identity.find(uncorrected, answers) < 0
     return int((is_new & (horizon > low) & (horizon <= high)).sum())

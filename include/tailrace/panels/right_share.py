@@ -1,8 +1,8 @@
-"""The share of answers that were right at a time: it climbs as corrections come.
+"""The share of answers that were right at each time, which climbs as corrections come.
 
-An answer is right at a time where its version in force then equals the latest one, and every late tuple that missed it
-is corrected. So an answer with late tuples that are not corrected yet is not right at any time: what is right is not
-known. An answer counts from when the stream gave it; one that the stream missed, from when it had been due.
+An answer is right at a time if its version in force then equals the latest one, and all late tuples that missed it are
+corrected. So an answer with uncorrected late tuples is never right, as the right answer is not known. An answer counts
+from when it was streamed; an answer that the stream missed, from when it was due.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tailrace.panels.thinning import extremes
 
 
 class RightShare(Shown):
-    """The share of the answers given so far that were right, by arrival time (ms): where a version came, a point."""
+    """The share of the answers so far that were right, by arrival time (ms), with a point for each version."""
 
     at: list[int]
     share: list[float]
@@ -34,9 +34,9 @@ def right_share(model: AnswerModel, versions: pa.Table, missing: Ints, values: l
     Parameters
     ----------
     versions : Table
-        All versions of them; n rows.
+        All versions of the answers; n rows.
     missing : ndarray, shape (n,)
-        How many late tuples the latest version of each row's answer lacks.
+        The number of late tuples that the latest version of each row's answer lacks.
     values : list of str
         The columns by which answers are compared.
     """
@@ -48,18 +48,18 @@ def right_share(model: AnswerModel, versions: pa.Table, missing: Ints, values: l
     rows_of_latest = np.bincount(model.identity.find(latest, answers), minlength=answers.num_rows)
     is_streamed = ~versions["corrected"].to_numpy()
     has_stream = np.bincount(answer[is_streamed], minlength=answers.num_rows) > 0
-    counts = has_stream | (rows_of_latest > 0)  # the others came with a correction, and went with another one
+    counts = has_stream | (rows_of_latest > 0)  # others were added by one correction and retracted by another
 
     (version,) = matching.number_rows([versions], [*model.identity.determining, "as_of", "corrected", "interval"])
-    place = matching.first_places(version)
-    index = matching.find(version, version[place])
+    position = matching.first_places(version)
+    index = matching.find(version, version[position])
     is_row = ~versions["retracted"].to_numpy()
     is_same = _is_latest(model, versions, latest, values)
-    rows, same = (np.bincount(index, weights, len(place)) for weights in (is_row, is_same))
-    owner, as_of = answer[place], versions["as_of"].to_numpy()[place]
-    is_right = (same == rows) & (same == rows_of_latest[owner]) & (missing[place] == 0)
+    rows, same = (np.bincount(index, weights, len(position)) for weights in (is_row, is_same))
+    owner, as_of = answer[position], versions["as_of"].to_numpy()[position]
+    is_right = (same == rows) & (same == rows_of_latest[owner]) & (missing[position] == 0)
 
-    order = np.lexsort((place, versions["corrected"].to_numpy()[place], as_of, owner))
+    order = np.lexsort((position, versions["corrected"].to_numpy()[position], as_of, owner))
     order = order[counts[owner[order]]]
     owner, as_of, is_right = owner[order], as_of[order], is_right[order].astype(np.int64)
     was_right = np.where(np.r_[-1, owner[:-1]] == owner, np.r_[0, is_right[:-1]], 0)
@@ -72,12 +72,12 @@ def right_share(model: AnswerModel, versions: pa.Table, missing: Ints, values: l
 
 
 def _is_latest(model: AnswerModel, versions: pa.Table, latest: pa.Table, values: list[str]) -> NDArray[np.bool_]:
-    """Test which rows of versions are rows of the latest one, too."""
-    place = matching.find(*matching.number_rows([versions, latest], model.row_identity))
-    is_there = (place >= 0) & ~versions["retracted"].to_numpy()
+    """Test which rows of versions are also rows of the latest one."""
+    index = matching.find(*matching.number_rows([versions, latest], model.row_identity))
+    is_there = (index >= 0) & ~versions["retracted"].to_numpy()
     there = matching.select(versions, is_there)
     is_latest = np.asarray(is_there).copy()
-    is_latest[is_there] = ~differ(there, latest.take(pa.array(place[is_there])), values)
+    is_latest[is_there] = ~differ(there, latest.take(pa.array(index[is_there])), values)
     return is_latest
 
 
@@ -86,8 +86,8 @@ def _given_at(
 ) -> Ints:
     """Return the arrival time (ms) from which each answer counts.
 
-    It is when the stream gave it; if it missed it, when the stream first gave one due at that time or later. `answer`
-    has the number of each version's answer.
+    A streamed answer counts from its streaming; a missed one from the first streamed answer that was due then or later.
+    `answer` has the number of each version's answer.
     """
     as_of, horizon = versions["as_of"].to_numpy(), model.horizon(versions)
     first, streamed = (np.full(answers, AFTER_ALL) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Series over time with few enough points for a chart: rows of a bucket of time become one point."""
+"""Series over time with few enough points for a chart: the rows of a time bucket become one point."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import pyarrow.compute as pc
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 
 POINTS = 600
-"""The largest number of points of a series: a chart has hardly more pixels."""
+"""The largest number of points of a series, about as many as a chart has pixels."""
 
 How = Literal["sum", "min", "max", "mean", "first", "last"]
-"""The value that a point takes from its bucket: the smallest or the greatest where that is the worst."""
+"""The value of a point from its bucket: the smallest or the greatest where that is the worst."""
 
 
 def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int = POINTS) -> dict[str, list[Any]]:
     """Return the rows as a series: the list `at`, strictly ascending, and a list of equal length for each column.
 
-    Rows of equal time are one point. Where these are more than `points`, the rows of a bucket are: its time is the last
-    one among them. Unknown values (null, NaN, infinity) are left out, and a point that has no other is None. One of
-    `min` or `max` is None, too, where a value is infinite: the extreme is no number.
+    Rows of equal time become one point. If that gives more than `points`, the rows of a bucket become one point, at the
+    last time among them. Unknown values (null, NaN, infinity) are ignored, and a point without others is None. A `min`
+    or `max` is also None if a value is infinite.
 
     Parameters
     ----------
     rows : Table
-        In any order. To take a column in two ways, append it a second time.
+        In any order. To aggregate a column in two ways, append it a second time.
     at : str
         The column of the times, int64 ms. Rows without one are left out.
     columns : mapping
-        What a point has of the values of its rows, by the column's name. `first` and `last` go by time, then by the
-        order of the rows.
+        The value of a point from its rows, by the column's name. `first` and `last` follow time, then the order of the
+        rows.
     points : int
         The largest number of points, 2 or more.
     """
@@ -43,7 +43,7 @@ def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int 
         | {f"limitless_{name}": each for name, each in limitless.items()}
     )
     known = known.filter(pc.is_valid(known["at"]))
-    known = known.take(pc.sort_indices(known["at"]))  # stable: a column's order among rows of equal time is kept
+    known = known.take(pc.sort_indices(known["at"]))  # stable, to keep the order of rows of equal time
     times = known["at"]
     if pc.count_distinct(times).as_py() > points:
         low, high = times[0].as_py(), times[-1].as_py()
@@ -60,18 +60,18 @@ def downsample(rows: pa.Table, at: str, columns: Mapping[str, How], points: int 
 
 
 def within_limits(times: Any) -> Any:
-    """Return a column of times (ms) where sentinels before and after all time are null.
+    """Return a column of times (ms) with sentinels before and after all time replaced by null.
 
-    Tables hold `EARLIEST_MS` where there is no frontier yet.
+    Tables contain `EARLIEST_MS` before the first frontier.
     """
     printable = pc.and_(pc.greater(times, EARLIEST_MS), pc.less_equal(times, LATEST_MS))
     return pc.if_else(printable, times, pa.scalar(None, times.type))
 
 
 def _width(span: int, points: int) -> int:
-    """Return the length of buckets (ms): 1, 2 or 5 times a power of 10, so that buckets stay as a chart moves on.
+    """Return the length of buckets (ms): 1, 2 or 5 times a power of 10, so that buckets are stable as a chart advances.
 
-    Buckets begin at multiples of it, so a span touches ⌈span / length⌉ + 1 at most.
+    Buckets begin at multiples of it, so a span touches at most ⌈span / length⌉ + 1.
     """
     least = -(-span // (points - 1))
     power = 1
@@ -83,13 +83,13 @@ def _width(span: int, points: int) -> int:
 
 
 def _can_be_limitless(values: Any, how: How) -> bool:
-    """Test whether values have an infinite one, and their extreme is wanted."""
+    """Test whether values include an infinite one, and their extreme is wanted."""
     is_extreme = how in ("min", "max") and pa.types.is_floating(values.type)
     return bool(is_extreme and pc.any(pc.is_inf(values)).as_py())
 
 
 def _known(values: Any) -> Any:
-    """Return a column where values that are no numbers, or not finite, are null."""
+    """Return a column with values that are not finite numbers replaced by null."""
     if not pa.types.is_floating(values.type):
         return values
     return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))

@@ -7,14 +7,16 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tailrace import __version__
 from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.errors import Refused
+from tailrace.ground.facts import TABLE, TASKS
+from tailrace.ground.version import __version__
 from tailrace.panels.explanation import explanation
 from tailrace.panels.panel import Panel, PanelAnswer, PanelRequest, Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.plain_values import plain
 from tailrace.panels.query_view import QueryView
-from tailrace.panels.stamped_facts import SUBJECTS, StampedFact, newest_facts
+from tailrace.panels.stamped_facts import StampedFact, newest_facts
 from tailrace.query.loading import parse
 from tailrace.query.yaml_file import read as read_text
 from tailrace.storage.deployed import DeployedQuery
@@ -22,13 +24,13 @@ from tailrace.storage.manifest import FORMAT
 
 
 class SettingsRequest(PanelRequest):
-    """The number of the newest facts that are shown of each subject."""
+    """The number of shown facts of each subject, the newest ones."""
 
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
 class Edit(Shown):
-    """A setting that differs: in the deployed copy, which is in force, and in the file on disk."""
+    """A setting that differs between the deployed copy, which is in force, and the file on disk."""
 
     field: str
     before: str
@@ -36,21 +38,21 @@ class Edit(Shown):
 
 
 class Part(Shown):
-    """A part of the explanation of a query, as `tailrace explain` prints it."""
+    """A part of the explanation of a query, as in `tailrace explain`."""
 
     name: str
     text: str
 
 
 class Versions(Shown):
-    """Versions of this tailrace, and of what the stream's checkpoint has; null where there is none.
+    """Versions of this tailrace and of the stream's checkpoint; null without one.
 
     Attributes
     ----------
     state, format : int or None
-        Of the tasks' states, and of the journal and the tables, as the checkpoint has them.
+        The checkpoint's versions of the tasks' states, and of the journal and the tables.
     current_state, current_format : int
-        As this tailrace writes them.
+        The versions that this tailrace writes.
     """
 
     tailrace: str
@@ -68,13 +70,13 @@ class SettingsAnswer(PanelAnswer):
     file : str or None
         The path of the query file.
     deployed, on_disk : str or None
-        The text that was deployed, and the one that the file has now.
+        The deployed text, and the file's text now.
     fault : str or None
-        Why the file on disk would be refused, or can't be read; then nothing is known of differences.
+        The reason why the file on disk would be refused or can't be read, so that differences are unknown.
     explanation : list of Part
-        How the query in force is run; empty where this version refuses it.
+        How the query in force is run; empty if this version refuses it.
     facts : list of StampedFact
-        The newest of each subject, in the order in which they came into force.
+        The newest facts of each subject, in the order in which they took effect.
     facts_total : int
         The number of all facts.
     """
@@ -92,10 +94,11 @@ class SettingsAnswer(PanelAnswer):
 
 
 def read(view: QueryView, request: SettingsRequest) -> SettingsAnswer:
-    """Read the settings in force, and those on disk."""
+    """Read the settings in force and on disk."""
     deployed = DeployedQuery.read(view.layout)
     on_disk, fault, edits = _on_disk(view, deployed)
-    facts, total = _facts(view, request.limit)
+    pieces = Pieces()
+    facts, total = pieces.read("facts facts_total", lambda: _facts(view, request.limit), (list[StampedFact](), 0))
     file = view.file or (None if deployed is None else deployed.file)
     answer = SettingsAnswer(
         file=None if file is None else str(file),
@@ -108,12 +111,13 @@ def read(view: QueryView, request: SettingsRequest) -> SettingsAnswer:
         facts=facts,
         facts_total=total,
         versions=_versions(view),
+        damaged=pieces.damaged,
     )
     return answer.model_copy(update={"note": _note(view, deployed, answer)})
 
 
 def _on_disk(view: QueryView, deployed: DeployedQuery | None) -> tuple[str | None, str | None, list[Edit]]:
-    """Return the file's text, why it would be refused, and what differs from the deployed copy."""
+    """Return the file's text, the reason why it would be refused, and its differences from the deployed copy."""
     if view.file is None:
         return None, None, []
     text = None
@@ -125,8 +129,8 @@ def _on_disk(view: QueryView, deployed: DeployedQuery | None) -> tuple[str | Non
         return text, f"{problem.where}: {problem.fault}", []
     if deployed is None or deployed.text == text:
         return text, None, []
-    found = deployed.edits(query)
-    return text, None, [Edit(field=each.field, before=each.before, after=each.now) for each in found]
+    edits = deployed.edits(query)
+    return text, None, [Edit(field=each.field, before=each.before, after=each.now) for each in edits]
 
 
 def _explanation(view: QueryView) -> list[Part]:
@@ -138,12 +142,12 @@ def _explanation(view: QueryView) -> list[Part]:
 
 
 def _facts(view: QueryView, limit: int) -> tuple[list[StampedFact], int]:
-    tick_ms = 0
-    with suppress(Refused):  # then the times of settings are not known
-        tick_ms = view.query.tick_ms
+    tick_ms, read = 0, [TABLE]
+    with suppress(Refused):  # otherwise the times of settings and the lookups are unknown
+        tick_ms, read = view.query.tick_ms, [*view.query.tables]
     facts, total = list[StampedFact](), 0
-    for about in SUBJECTS:
-        newest, count = newest_facts(view.tables, about, tick_ms, limit)
+    for subject in ("settings", TASKS, "plan", *read):
+        newest, count = newest_facts(view.tables, subject, tick_ms, limit)
         facts, total = facts + newest, total + count
     return sorted(facts, key=lambda fact: (fact.at is not None, fact.at or 0)), total
 
@@ -160,7 +164,10 @@ def _versions(view: QueryView) -> Versions:
 
 
 def _note(view: QueryView, deployed: DeployedQuery | None, answer: SettingsAnswer) -> str | None:
-    """Return the worst that is true of the settings; None where the file is what was deployed, and all is shown."""
+    """Return the most important note on the settings.
+
+    Return None if the file is the deployed one and everything is shown.
+    """
     in_force = "nothing was deployed" if deployed is None else "its stream runs, or will go on with, what was deployed"
     if answer.fault is not None:
         return f"the file on disk would be refused: {answer.fault}; {in_force}"

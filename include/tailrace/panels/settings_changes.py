@@ -1,4 +1,4 @@
-"""The changes of a query's settings of disorder: what moved K, from when on, and by what evidence."""
+"""The changes of a query's disorder settings: what changed K, from when on, and with what evidence."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Change(Shown):
     Attributes
     ----------
     at : int or None
-        The arrival time at which that tick begins, in ms; with tick 0, of the batch that took it in. None for the
-        settings that the stream began with.
+        The arrival time at which that tick begins, in ms; with tick 0, of the batch that processed it. None for the
+        stream's initial settings.
     what : str
-        What it changed, in words; `QUIET` where settings stay, and the streams were so quiet that windows closed.
+        The change in words; `QUIET` where settings stay and windows closed because the streams were silent.
     """
 
     at: int | None
@@ -57,13 +57,13 @@ def read_changes(tables: Tables, tick_ms: int) -> list[Change]:
 
 
 def within_range(changes: Sequence[Change], low: int, high: int) -> list[Change]:
-    """Select the changes in (low, high], and the one whose settings were in force at its beginning."""
+    """Select the changes in (low, high], and the settings in force at its beginning."""
     before = [change for change in changes if change.what != QUIET and (change.at is None or change.at <= low)]
     return [*before[-1:], *(change for change in changes if change.at is not None and low < change.at <= high)]
 
 
 def describe(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
-    """Describe how settings of a policy changed; without earlier ones, list the settings."""
+    """Describe how a policy's settings changed; without earlier ones, list the settings."""
     if before is None:
         return ", ".join(f"{_NAME_OF.get(name, name)} {_text(value)}" for name, value in after.items() if value)
     names = dict.fromkeys(_NAME_OF.get(name, name) for name in (*before, *after))
@@ -81,13 +81,15 @@ def _text(value: Any) -> str:
 
 
 def _arrivals(tables: Tables, rows: Sequence[Mapping[str, Any]], tick_ms: int) -> list[int | None]:
-    """Return the arrival times (ms) at which some facts begin to hold; None for those from the first tick on."""
+    """Return the arrival times (ms) at which facts take effect; None for those from the first tick on."""
     ticks = np.array([row["from_tick"] for row in rows], np.int64)
     if tick_ms:
         return [tick * tick_ms if tick > 0 else None for tick in ticks.tolist()]
     if not (ticks > 0).any() or not tables.has("metrics"):
         return [None] * len(ticks)
     taken = read_metrics(tables, ["newest_tick", "committed"]).drop_null().sort_by("newest_tick")
-    place = np.searchsorted(taken["newest_tick"].to_numpy(), ticks)
+    position = np.searchsorted(taken["newest_tick"].to_numpy(), ticks)
     committed = [*taken["committed"].to_pylist(), None]
-    return [committed[index] if tick > 0 else None for tick, index in zip(ticks.tolist(), place.tolist(), strict=True)]
+    return [
+        committed[index] if tick > 0 else None for tick, index in zip(ticks.tolist(), position.tolist(), strict=True)
+    ]

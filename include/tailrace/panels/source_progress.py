@@ -15,7 +15,7 @@ from tailrace.sources.kafka_cuts import TopicCut
 from tailrace.sources.kafka_source import KafkaSource
 
 MOST_PARTITIONS, MOST_FILES = 50, 50
-"""The newest ones of each are shown."""
+"""The numbers of shown partitions and files, the newest ones."""
 
 _MOST_CUTS = 5_000  # of a topic, whose rows are counted by partition
 
@@ -26,15 +26,15 @@ class PartitionProgress(Shown):
     Attributes
     ----------
     rows : int
-        The records that were read of it; of a partition of a topic, those in the range.
+        The number of records read from it; for a topic's partition, within the range.
     passed : int or None
         The arrival time up to which it was read, ms; of a partition of a topic, of the whole topic.
     is_idle : bool or None
-        Whether its stream is recorded as idle: no tick waits for it. None of a partition of a topic.
+        Whether its stream is recorded as idle, so that no tick waits for it. None for a topic's partition.
     is_holding : bool
-        Whether ticks, or the frontier, wait for its stream, and it is the newest partition.
+        Whether it is the newest partition of a stream for which ticks or the frontier wait.
     late : int or None
-        The late tuples of the range that came from it, as far as known; None where no file has its own.
+        The number of late tuples of the range from it, as far as known; None where files do not determine it.
     """
 
     stream: str
@@ -47,14 +47,14 @@ class PartitionProgress(Shown):
 
 
 class FileProgress(Shown):
-    """A file, or a cut of a topic, of which rows were read in the range.
+    """A file, or a cut of a topic, from which rows were read in the range.
 
     Attributes
     ----------
     late : int or None
-        The late tuples of the range that came from it, as far as known; None where there are too many rows of them.
+        The number of late tuples of the range from it, as far as known; None where there are too many.
     first, last : int or None
-        Its tuples arrived from here to there, ms; None where nothing came before.
+        The range of its tuples' arrival, ms; None where nothing came before.
     """
 
     path: str
@@ -66,7 +66,7 @@ class FileProgress(Shown):
 
 
 def partitions_of(stream: StreamProgress, query: Query, tick_ms: int, ends: tuple[int, int]) -> list[PartitionProgress]:
-    """Return the newest partitions of a stream's source, the newest first; of a topic all, by their numbers."""
+    """Return the newest partitions of a stream's source, the newest first; for a topic all, by number."""
     source, segments = query.streams[stream.name].source, stream.segments
     if isinstance(source, KafkaSource):
         return _of_topic(stream, ends)
@@ -80,14 +80,14 @@ def partitions_of(stream: StreamProgress, query: Query, tick_ms: int, ends: tupl
     return [
         PartitionProgress(
             stream=stream.name,
-            partition=names[place].as_py().removeprefix(prefix).rstrip("/"),
-            rows=int(rows[place]),
-            passed=_passed(int(last[place]), tick_ms),
+            partition=names[position].as_py().removeprefix(prefix).rstrip("/"),
+            rows=int(rows[position]),
+            passed=_passed(int(last[position]), tick_ms),
             is_idle=stream.is_idle,
             is_holding=stream.is_holding and number == 0,
-            late=None if late is None else int(late[place]),
+            late=None if late is None else int(late[position]),
         )
-        for number, place in enumerate(np.argsort(-newest)[:MOST_PARTITIONS].tolist())
+        for number, position in enumerate(np.argsort(-newest)[:MOST_PARTITIONS].tolist())
     ]
 
 
@@ -104,19 +104,19 @@ def files_of(stream: StreamProgress, tick_ms: int, ends: tuple[int, int]) -> lis
     late = None if stream.late is None else np.bincount(index, stream.late[places], len(names))
     return [
         FileProgress(
-            path=names[place].as_py(),
+            path=names[position].as_py(),
             stream=stream.name,
-            rows=int(rows[place]),
-            late=None if late is None else int(late[place]),
-            first=_passed(int(first[place]), tick_ms),
-            last=_passed(int(last[place]), tick_ms),
+            rows=int(rows[position]),
+            late=None if late is None else int(late[position]),
+            first=_passed(int(first[position]), tick_ms),
+            last=_passed(int(last[position]), tick_ms),
         )
-        for place in np.argsort(-newest)[:MOST_FILES].tolist()
+        for position in np.argsort(-newest)[:MOST_FILES].tolist()
     ]
 
 
 def _of_topic(stream: StreamProgress, ends: tuple[int, int]) -> list[PartitionProgress]:
-    """Return the partitions of a topic; each cut names all that were there."""
+    """Return the partitions of a topic; each cut names all existing ones."""
     segments, places = stream.segments, _places(stream, ends)[-_MOST_CUTS:]
     rows: dict[int, int] = {}
     if len(segments.path):
@@ -139,7 +139,7 @@ def _of_topic(stream: StreamProgress, ends: tuple[int, int]) -> list[PartitionPr
 
 
 def _places(stream: StreamProgress, ends: tuple[int, int]) -> Ints:
-    """Return the places of the segments with tuples that may have arrived in a range (from, to]."""
+    """Return the indices of segments with tuples that may have arrived in a range (from, to]."""
     return np.flatnonzero((stream.segments.last > ends[0]) & (stream.segments.first <= ends[1]))
 
 

@@ -18,8 +18,6 @@ from tailrace.panels.plain_values import plain
 from tailrace.storage.progress import committed_until
 from tailrace.storage.tables import Tables
 
-SUBJECTS = ("settings", "plan", "table")
-
 _INT, _TEXT = pa.int64(), pa.string()
 _PLACES = {"version": _INT, "from_tick": _INT, "from_segment": _INT}
 _CONTENT = {"value": _TEXT, "evidence": _TEXT}
@@ -31,11 +29,11 @@ class StampedFact(Shown):
     Attributes
     ----------
     at : int or None
-        The arrival time (ms) from which it holds; None: from the stream's beginning, or it is not known.
+        The arrival time (ms) from which it holds; None for the stream's beginning, or if unknown.
     value : Any
         The new configuration.
     evidence : str
-        Where it comes from, in words.
+        The reason for it, in words.
     """
 
     about: str
@@ -48,9 +46,9 @@ class StampedFact(Shown):
 
 
 def newest_facts(tables: Tables, about: str, tick_ms: int, most: int) -> tuple[list[StampedFact], int]:
-    """Read the newest facts about a subject, oldest first, and the number of all of them.
+    """Read the newest facts about a subject, oldest first, and the number of all facts about it.
 
-    Values are read of the newest alone: a stream may have a million plans.
+    Values are only read for the newest, as a stream may have a million plans.
 
     Parameters
     ----------
@@ -68,10 +66,10 @@ def newest_facts(tables: Tables, about: str, tick_ms: int, most: int) -> tuple[l
 
 
 def plans_from(tables: Tables, low: int, high: int, most: int) -> tuple[list[StampedFact], int]:
-    """Read the plans that came into force at an arrival time in (low, high], after the one in force at `low`.
+    """Read the plans that took effect at an arrival time in (low, high], after the one in force at `low`.
 
-    Oldest first, and the number of all of them. Where these are more than `most`, so many are read: every n-th one, and
-    the last. Of a join's streams, whose arrival may differ, that of a plan's first segment counts.
+    Return them oldest first, and their total number. Of more than `most`, every n-th one and the last are read. The
+    arrival of a plan's first segment counts, as the arrival of a join's streams may differ.
     """
     first, last = _segments_within(tables, low, high)
     is_plan, segment = ds.field("about") == "plan", ds.field("from_segment")
@@ -92,12 +90,12 @@ def plans_from(tables: Tables, low: int, high: int, most: int) -> tuple[list[Sta
 def _segments_within(tables: Tables, low: int, high: int) -> tuple[int, int]:
     """Return the ordinals of the first and the last segment that came in (low, high].
 
-    Where none came, the last one is the last before that time, and the first one follows it.
+    Without any, the last one is the last before that time, and the first one follows it.
     """
     end, ordinal = ds.field("before_end"), {"ordinal": _INT}
-    found = read_known(tables, "segments", ordinal, (end > low) & (end <= high))["ordinal"]
-    if len(found):
-        return pc.min(found).as_py(), pc.max(found).as_py()
+    rows_found = read_known(tables, "segments", ordinal, (end > low) & (end <= high))["ordinal"]
+    if len(rows_found):
+        return pc.min(rows_found).as_py(), pc.max(rows_found).as_py()
     before = read_known(tables, "segments", ordinal, end <= low)["ordinal"]
     last = pc.max(before).as_py() if len(before) else -1
     return last + 1, last
@@ -107,8 +105,8 @@ def _read(tables: Tables, about: str, tick_ms: int, where: Any) -> list[StampedF
     """Read facts about one subject in the order in which they hold."""
     rows = read_known(tables, "facts", _PLACES | _CONTENT, where)
     order = [("version", "ascending"), ("from_tick", "ascending"), ("from_segment", "ascending")]
-    found = rows.sort_by(order).to_pylist()
-    arrived = _arrival_of(tables, {row["from_segment"] for row in found} - {None})
+    rows_found = rows.sort_by(order).to_pylist()
+    arrived = _arrival_of(tables, {row["from_segment"] for row in rows_found} - {None})
     return [
         StampedFact(
             about=about,
@@ -116,19 +114,19 @@ def _read(tables: Tables, about: str, tick_ms: int, where: Any) -> list[StampedF
             value=_parsed(row.pop("value")),
             **row,
         )
-        for row in found
+        for row in rows_found
     ]
 
 
 def _of_tick(tick: int | None, tick_ms: int) -> int | None:
-    """Return the start of a tick; None of the first one, as of one that is a tuple of its own (tick 0)."""
+    """Return the start of a tick; None for the first one, or for a tick of a single tuple (tick 0)."""
     return tick * tick_ms if tick and tick_ms and tick * tick_ms > EARLIEST_MS else None
 
 
 def _arrival_of(tables: Tables, ordinals: Iterable[int]) -> dict[int, int | None]:
-    """Return the arrival time up to which all was read before each of these segments; None before the first tick.
+    """Return the arrival time up to which everything was read before each segment; None before the first tick.
 
-    One that has not come yet will come after all that is committed.
+    A segment still to come follows everything committed.
     """
     wanted = sorted(ordinals)
     if not wanted:
@@ -137,13 +135,13 @@ def _arrival_of(tables: Tables, ordinals: Iterable[int]) -> dict[int, int | None
     where = (ordinal >= wanted[0]) & (ordinal <= wanted[-1]) & ordinal.isin(wanted)
     rows = read_known(tables, "segments", {"ordinal": _INT, "before_end": _INT}, where)
     ends = zip(rows["ordinal"].to_pylist(), rows["before_end"].to_pylist(), strict=True)
-    found = {number: end if end is not None and end > EARLIEST_MS else None for number, end in ends}
-    to_come = wanted if not found else [number for number in wanted if number > max(found)]
-    return found | (dict.fromkeys(to_come, committed_until(tables.layout)) if to_come else {})
+    rows_found = {number: end if end is not None and end > EARLIEST_MS else None for number, end in ends}
+    to_come = wanted if not rows_found else [number for number in wanted if number > max(rows_found)]
+    return rows_found | (dict.fromkeys(to_come, committed_until(tables.layout, tables)) if to_come else {})
 
 
 def _parsed(value: str) -> Any:
-    """Return the value of a fact; the text itself where it is no JSON."""
+    """Return the parsed value of a fact, or the text itself if it is not JSON."""
     try:
         return plain(json.loads(value))
     except (ValueError, TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Reads the progress of each stream of a query, its late tuples by segment, and which stream holds the others back."""
+"""Reads the progress of each stream of a query, its late tuples by segment, and which stream holds back others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tailrace.ground.columns import Ints
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import TIME, in_ms
-from tailrace.panels.holding import StreamState, what_holds
+from tailrace.panels.holding import StreamWait, what_holds
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.read_segments import ReadSegments, late_by_segment, read_segments
 from tailrace.storage.checkpoint import check_journal
@@ -33,11 +33,11 @@ class StreamProgress:
     ----------
     segments : ReadSegments
     late : ndarray, shape (n,), or None
-        The late tuples of the range, by segment; None where there are too many rows of them.
+        The late tuples of the range, by segment; None where there are too many rows.
     reached : int or None
         The arrival time that it has reached, ms.
     is_idle, is_holding : bool
-        Whether it is recorded as idle, so that no tick waits for it; whether others wait for it.
+        Whether it is recorded as idle, so that no tick waits for it; and whether others wait for it.
     """
 
     name: str
@@ -49,33 +49,32 @@ class StreamProgress:
 
 
 class SourceProgress(NamedTuple):
-    """The progress of all streams; `notes` are what can't be known of it, `holding` what holds it back, in words."""
+    """The progress of all streams; `notes` explain unknown values, `holding` what holds the query back, in words."""
 
     streams: list[StreamProgress]
     holding: str | None
     notes: list[str]
 
 
-def read_streams(view: QueryView, ends: tuple[int, int], batches: int, waiting: int) -> SourceProgress:
-    """Read how far the streams have come after the first batches, and the late tuples of a range (from, to], ms.
+def read_streams(view: QueryView, late: pa.Table | None, batches: int, waiting: int) -> SourceProgress:
+    """Read how far the streams have come after the first batches, and count late tuples by segment.
 
     Parameters
     ----------
+    late : Table or None
+        The result of `late_by_tick`; None where unknown.
     waiting : int
-        The rows that are in no complete tick.
+        The number of rows in incomplete ticks.
     """
     names, tick = list(view.query.streams), max(view.query.tick_ms, 1)
-    progress, position = read_progress(view.layout), _position(view)
+    progress, position = read_progress(view.layout, view.tables), _position(view)
     reached = dict(zip(names, progress.reached if progress else (), strict=False))
     idle = {name for name, stream in position.streams.items() if stream.idle}
     newest_end = {name: BEFORE_ALL if (ms := reached.get(name)) is None else ms + tick for name in names}
     segments = read_segments(view.tables, batches, newest_end)
-    states = {name: StreamState(reached.get(name), segments[name].max_event, name in idle) for name in names}
+    states = {name: StreamWait(reached.get(name), segments[name].max_event, name in idle) for name in names}
     held = what_holds(states, waiting, position.quiet)
-    late = _late_rows(view.tables, ends)
     notes = []
-    if late is None:
-        notes.append(f"the range has more than {MOST_ROWS:,} rows of late tuples: they are not counted by file")
     streams, unknown = [], 0
     for name in names:
         counts, ambiguous = None, 0
@@ -92,21 +91,22 @@ def read_streams(view: QueryView, ends: tuple[int, int], batches: int, waiting: 
 
 
 def _position(view: QueryView) -> LogPosition:
-    """Return the state of the log by the newest entry of the journal; as before any where it has none."""
+    """Return the state of the log by the newest entry of the journal; the initial state without one."""
     try:
         last = Journal(view.layout.journal).last()
     except (ValueError, TypeError, KeyError):
-        check_journal(view.layout, 0)  # says what is damaged
+        check_journal(view.layout, 0)  # raises what is damaged
         raise
     return LogPosition() if last is None else last.position
 
 
-def _late_rows(tables: Tables, ends: tuple[int, int]) -> pa.Table | None:
-    """Read the late tuples of a range by stream and tick; None where there are too many rows of them."""
+def late_by_tick(tables: Tables, ends: tuple[int, int], notes: list[str]) -> pa.Table | None:
+    """Read the late tuples of a range (from, to], ms, by stream and tick; if too many, add a note and return None."""
     parts, count = [], 0
     for batch in tables.batches("late", _SCHEMA.names, within("arrived", *ends)) if tables.has("late") else ():
         parts.append(batch)
         count += batch.num_rows
         if count > MOST_ROWS:
+            notes.append(f"the range has more than {MOST_ROWS:,} rows of late tuples: they are not counted by file")
             return None
     return in_ms(pa.Table.from_batches(parts, _SCHEMA))

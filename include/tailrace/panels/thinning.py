@@ -1,4 +1,4 @@
-"""Thins long series for a chart: a point stands for its neighbours, and no extreme vanishes."""
+"""Thins long series for a chart: a point represents its neighbours, and no extreme vanishes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from tailrace.ground.columns import Ints
 
 MOST_POINTS = 600
-"""The points that a series of a page has, about."""
+"""The approximate number of points of a page's series."""
 
 
 def extremes(columns: Sequence[NDArray[np.float64]], most: int = MOST_POINTS) -> Ints:
-    """Return the places, ascending, of some of n points: of each stretch, the least and the greatest of each column.
+    """Return the indices, ascending, of some of n points: for each stretch, the least and the greatest of each column.
 
-    The first and the last point are among them. NaN is no extreme.
+    The first and the last point are included. NaN is not an extreme.
     """
     count = len(columns[0]) if columns else 0
     if count <= most:

@@ -1,4 +1,4 @@
-"""The rows that wait in the tick buffer: accepted, and in no complete tick yet."""
+"""The rows that wait in the tick buffer: accepted, but in incomplete ticks."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.ground.columns import Floats, Ints
-from tailrace.storage.table_schemas import CLASSES
+from tailrace.storage.table_columns import CLASSES
 from tailrace.storage.tables import Tables
 
 COLUMNS = ("batch", "task", *CLASSES)
-"""The columns of `metrics` that say how many tuples the complete ticks have."""
+"""The columns of `metrics` that count the tuples of complete ticks."""
 
 
 def waiting_by_batch(tables: Tables, metrics: pa.Table) -> Ints:
-    """Return how many rows wait after each batch, shape (batches,).
+    """Return the number of waiting rows after each batch, shape (batches,).
 
-    They are the accepted rows up to the batch, less the tuples of all ticks that are complete after it.
+    It is the number of accepted rows up to the batch, less the tuples of all complete ticks.
 
     Parameters
     ----------
     metrics : Table
         The `COLUMNS` of all batches, one or more.
     """
-    done = metrics.filter(pc.equal(metrics["task"], 0))  # ticks are counted alike in all tasks
+    done = metrics.filter(pc.equal(metrics["task"], 0))  # ticks are counted equally in all tasks
     batches = pc.max(done["batch"]).as_py() + 1
     read = tables.read("segments", ["batch", "accepted"], ds.field("batch") < batches)
     growth = _by_batch(read["batch"], read["accepted"], batches)

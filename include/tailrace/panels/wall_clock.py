@@ -1,4 +1,4 @@
-"""Reads when answers were emitted, by the wall clock: how far a stream was behind over time."""
+"""Reads when answers were emitted, by the wall clock, and so how far a stream was behind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailrace.panels.series import downsample
 from tailrace.storage.tables import Tables, within
 
 MOST_ROWS = 500_000
-"""Answers of a range whose times are read one by one; of more, the first and the last ones of each file are taken."""
+"""The most answers of a range whose times are read singly; beyond, the first and last ones of each file are used."""
 
 _TIMES = ["as_of", "emitted_at"]
 
@@ -23,7 +23,7 @@ class WallClock(Shown):
 
 
 def read_wall_clock(tables: Tables, low: int, high: int) -> WallClock:
-    """Read when the answers over arrival times in (low, high] were emitted; ms."""
+    """Read when the answers for arrival times in (low, high] were emitted; ms."""
     rows = pa.table({name: pa.array([], pa.int64()) for name in _TIMES})
     if tables.has("results"):
         files = pa.table(tables.open("results").get_add_actions(flatten=True))
@@ -37,7 +37,7 @@ def read_wall_clock(tables: Tables, low: int, high: int) -> WallClock:
 
 
 def _overlapping(files: pa.Table, low: int, high: int) -> pa.Table:
-    """Select the files with answers in a range, and those whose statistics do not say."""
+    """Select the files with answers in a range, and those without statistics."""
     if not {"min.as_of", "max.as_of"} <= set(files.column_names):
         return files
     ends = (pc.cast(files[f"{end}.as_of"], pa.timestamp("ms", "UTC"), safe=False) for end in ("max", "min"))
@@ -46,7 +46,7 @@ def _overlapping(files: pa.Table, low: int, high: int) -> pa.Table:
 
 
 def _of_files(files: pa.Table) -> pa.Table:
-    """Return the times of the first and the last answers of files, as far as their statistics have them."""
+    """Return the times of the first and the last answers of files, as far as known from statistics."""
     parts = []
     for end in ("min", "max"):
         names = [f"{end}.{name}" for name in _TIMES]

@@ -1,4 +1,4 @@
-"""Partitioning of a join of two streams by cells of a grid, with copies at boundaries and one owner a pair."""
+"""Partitioning of a join of two streams by cells of a grid: copies at boundaries, and one owner of each pair."""
 
 from __future__ import annotations
 
@@ -19,34 +19,35 @@ from tailrace.partition.routes import LEFT, Routes, TaskSlot
 
 Boxes = Callable[[int, pa.RecordBatch], tuple[Ints, Floats]]
 """(side, rows) → the boxes within which the partners of rows lie: the index of the row, shape (m,), and minx, miny,
-maxx, maxy of each, shape (m, 4). A row may have several, or none."""
+maxx, maxy of each box, shape (m, 4). A row may have several, or none.
+"""
 
 _CELLS_EACH = 64
-"""A row with a box of more cells than this times the tasks goes to all tasks: most of them have one of its cells."""
+"""A row whose box has more cells than this times the tasks goes to all tasks: most of them hold one of its cells."""
 
 _AT_ONCE = 1 << 20
-"""The number of cells of boxes that are looked at together."""
+"""The number of cells of boxes that are processed at once."""
 
 _TOLERATED = 1.25
-"""The greatest load of a task, in means of all, at which a plan stays."""
+"""The greatest load of a task, relative to the mean, at which the plan stays."""
 
 
 @dataclass(frozen=True)
 class ByCell:
     """The grid partitioning of paper 003 (section 2.1, Algorithm 3), with a plan that follows the load.
 
-    A right row stands at a position on the Z-curve of cells: the number of its cell plus a fraction, the hash of its
+    A right row has a position on the Z-curve of cells: the number of its cell plus a fraction, the hash of its
     id. A plan, {"bounds": [b_1, …, b_{k−1}]}, cuts the curve in k ranges, one a task; so it can cut a hot cell too. A
     right row goes to the task of its position, once for each cell that it meets. A left row goes to every task that has
     a part of one of its cells. Without a plan the ranges are equal.
 
-    Rows are routed by every plan under which a living row was placed. A pair belongs to one task: that of the position
-    of its right row in the cell of its reference point, by the plan of its older row.
+    Rows are routed by every plan under which a living row was placed. A pair belongs to one task: the one that holds
+    the position of its right row in the cell of its reference point, by the plan of its older row.
 
     Attributes
     ----------
     boxes : callable
-        The boxes of rows, see `Boxes`: those of a pair that matches meet.
+        The boxes of rows, see `Boxes`. The boxes of a matching pair intersect.
     """
 
     grid: Grid
@@ -57,7 +58,7 @@ class ByCell:
         return True
 
     def assign(self, side: int, rows: pa.RecordBatch, plans: Facts, tasks: int) -> Routes:
-        """Route rows with the column `id` and those that `boxes` needs; see `Partition.assign`."""
+        """Route rows with the column `id` and the columns that `boxes` needs; see `Partition.assign`."""
         ids = rows.column("id")
         row, boxes = self.boxes(side, rows)
         counts = self.grid.counts(boxes)
@@ -71,7 +72,7 @@ class ByCell:
             in_cell = row[block][box]
             low = cell if parts is None else cell + parts[block][box]
             high = cell + 1 if parts is None else low
-            for inner in bounds.values():  # the newest last
+            for inner in bounds.values():  # the newest plan last
                 first = np.searchsorted(inner, low, "right")
                 several = np.maximum(np.searchsorted(inner, high, "left"), first) - first + 1
                 task = np.repeat(first, several) + _places(several)
@@ -84,9 +85,9 @@ class ByCell:
         return Routes(row, task, task == home[row], plans[-1].version if plans else 0)
 
     def owned(self, position: Floats, of_pair: Ints, plan_version: Ints, task_slot: TaskSlot) -> NDArray[np.bool_]:
-        """Test which pairs belong to a task; none of a row that has expired; shape (m,).
+        """Test which pairs belong to a task; shape (m,). No pair of an expired row does.
 
-        A chunk of stored rows may have some that have expired, placed under a plan that is forgotten since.
+        A chunk of stored rows may contain expired rows, placed under a plan that has been dropped.
 
         Parameters
         ----------
@@ -112,7 +113,7 @@ def fraction(ids: pa.Array) -> Floats:
 def next_plan(
     grid: Grid, plan: Mapping[str, Any] | None, cells: Ints, load: Floats, tasks: int
 ) -> Mapping[str, Any] | None:
-    """Cut the Z-curve into ranges of equal load, if the plan in force (None: equal ranges) is not balanced any more.
+    """Cut the Z-curve into ranges of equal load if the plan in force (None: equal ranges) is no longer balanced.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def next_plan(
     Returns
     -------
     mapping or None
-        The plan in force where it is to stay.
+        The plan in force where it stays.
     """
     cells, (load,) = group_sums(cells, load)
     total = float(load.sum())
@@ -138,14 +139,17 @@ def next_plan(
 
 
 def _load_below(bounds: Floats, cells: Ints, load: Floats) -> Floats:
-    """The load of all positions below each bound; within a cell it is spread evenly."""
+    """Return the load of all positions below each bound; within a cell it is spread evenly."""
     cell = np.searchsorted(cells + 1.0, bounds, "right")  # the first one that does not end before the bound
     part = np.clip(bounds - np.append(cells, np.inf)[cell], 0.0, 1.0)
     return np.asarray(np.append(0.0, np.cumsum(load))[cell] + part * np.append(load, 0.0)[cell])
 
 
 def _bounds_of(grid: Grid, plans: Facts, tasks: int) -> dict[int, Floats]:
-    """The inner bounds of the tasks' ranges by the version of each plan; 0 is that of rows before the first plan."""
+    """Return the inner bounds of the tasks' ranges by the version of each plan.
+
+    Version 0 is for rows before the first plan.
+    """
     has_earlier = not plans or plans[0].earlier_event is not None  # a plan whose predecessor is forgotten has none
     bounds = {0: _equal(grid, tasks)} if has_earlier else {}
     for plan in plans:
@@ -161,12 +165,12 @@ def _equal(grid: Grid, tasks: int) -> Floats:
 
 
 def _blocks(counts: Ints) -> Iterator[slice]:
-    """Cut boxes, which have so many cells each, into blocks of `_AT_ONCE` cells or one box more."""
+    """Cut boxes, given their counts of cells, into blocks of at most `_AT_ONCE` cells, or of one box."""
     block = np.cumsum(counts) // _AT_ONCE
     starts = np.flatnonzero(np.diff(block, prepend=-1)).tolist()
     yield from (slice(start, end) for start, end in pairwise([*starts, len(counts)]))
 
 
 def _places(counts: Ints) -> Ints:
-    """0, 1, … within each of the groups of these lengths."""
+    """Return 0, 1, … within each group of the given lengths."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -1,4 +1,7 @@
-"""Hash partitioning of keys to tasks; the hash is the same in every process and version, so state stays in place."""
+"""Hash partitioning of keys to tasks.
+
+The hash is the same in every process and version, so that state stays in place.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _BASE = np.uint64(0x100000001B3)
 
 
 class ByKey:
-    """The partitioning by the hash of a row's key: all rows of a key go to one task. It takes no plan."""
+    """The partitioning by the hash of a row's key: all rows of a key go to one task. It needs no plan."""
 
     needs_earlier_plans = False
 
@@ -42,7 +45,7 @@ def hash_of(keys: pa.Array) -> NDArray[np.uint64]:
 
 
 def _fold(keys: pa.Array) -> NDArray[np.uint64]:
-    """Map each key to an integer: integers to themselves, strings to a polynomial over their bytes, null to 0."""
+    """Map each key to an integer: an integer to itself, a string to a polynomial over its bytes, null to 0."""
     if pa.types.is_integer(keys.type):
         return np.asarray(keys.cast(pa.int64()).fill_null(0)).view(np.uint64)
     binary = pc.fill_null(keys.cast(pa.large_string()), "").cast(pa.large_binary())
@@ -53,14 +56,14 @@ def _fold(keys: pa.Array) -> NDArray[np.uint64]:
         return np.zeros(len(binary), np.uint64)
     data = np.frombuffer(binary.buffers()[2], np.uint8)[offsets[0] : offsets[-1]].astype(np.uint64)
     length = np.diff(offsets)
-    place = np.arange(len(data)) - np.repeat(offsets[:-1] - offsets[0], length)
+    index = np.arange(len(data)) - np.repeat(offsets[:-1] - offsets[0], length)
     powers = np.cumprod(np.full(int(length.max()), _BASE, np.uint64))
-    sums = np.concatenate([[np.uint64(0)], np.cumsum((data + np.uint64(1)) * powers[place])])
+    sums = np.concatenate([[np.uint64(0)], np.cumsum((data + np.uint64(1)) * powers[index])])
     return np.asarray(sums[offsets[1:] - offsets[0]] - sums[offsets[:-1] - offsets[0]])
 
 
 def _mix(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Apply the finalizer of splitmix64, which spreads neighbouring numbers over unlike tasks."""
+    """Apply the finalizer of splitmix64, which spreads neighbouring numbers over different tasks."""
     number = (number + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,11 +1,14 @@
-"""Partitionings of a join of two streams with one stream in all tasks: the other by spans of a key, or by hash."""
+"""Partitionings of a join with one stream in all tasks and the other spread by spans of a key, or by hash."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tailrace.ground.columns import Floats, Ints
 from tailrace.ground.facts import Facts
@@ -19,7 +22,7 @@ FARTHEST_SPAN = 2.0**52
 def span_of(keys: Floats, width: float) -> Ints:
     """Return the span of each key, floor(key / width); shape (n,).
 
-    Spans end at ±2^52: all keys beyond that have the outermost span. So a span is exact as a double.
+    Spans end at ±2^52, and all keys beyond are in the outermost span. So a span is exact as a double.
 
     Parameters
     ----------
@@ -39,9 +42,9 @@ class BySpan:
 
     The newest plan rules, made by `feedback_balancing.next_plan`: {"bounds": [b_0, …, b_k], "hot": [span, …]}. Task i
     has the spans from b_i on and below b_{i+1}. Each hot span is a bound: half its rows, by the hash of their ids, go
-    to the task that ends there, the others to the one that begins there. Spans below b_0 or from b_k on, of which the
-    plan knows nothing, go to the task span mod k, and so do all spans where there is no plan. Routing is deterministic:
-    it depends on the row and the plan alone.
+    to the task that ends there, the others to the one that begins there. Spans outside of [b_0, b_k), which the plan
+    does not cover, go to task span mod k; without a plan, all spans do. Routing is deterministic: it depends on the row
+    and the plan alone.
 
     Attributes
     ----------
@@ -61,26 +64,38 @@ class BySpan:
         Raises
         ------
         ValueError
-            The plan is for another number of tasks; that is fixed when a checkpoint is created.
+            The plan is for another number of tasks.
         """
         if side != LEFT:
             return _to_all(rows, tasks)
         spans = span_of(np.asarray(rows.column("key")), self.width)
-        task = spans % tasks
-        if plans:
-            bounds, hot = (np.array(plans[-1].value[name], np.int64) for name in ("bounds", "hot"))
-            if len(bounds) != tasks + 1:
-                raise ValueError(f"plan {plans[-1].version} is for {len(bounds) - 1} tasks, and the query has {tasks}")
-            known = (spans >= bounds[0]) & (spans < bounds[-1])
-            task[known] = np.searchsorted(bounds, spans[known], side="right") - 1
-            of_hot = np.flatnonzero(np.isin(spans, hot))
-            task[of_hot] -= (hash_of(rows.column("id").take(pa.array(of_hot))) & np.uint64(1)).astype(np.int64)
+        if not plans:
+            return _to_one(spans % tasks)
+        if (planned := len(plans[-1].value["bounds"]) - 1) != tasks:
+            raise ValueError(f"plan {plans[-1].version} is for {planned} tasks, and the query has {tasks}")
+        task, is_hot = tasks_of_spans(spans, plans[-1].value, tasks)
+        of_hot = np.flatnonzero(is_hot)
+        task[of_hot] -= (hash_of(rows.column("id").take(pa.array(of_hot))) & np.uint64(1)).astype(np.int64)
         return _to_one(task)
+
+
+def tasks_of_spans(spans: Ints, plan: Mapping[str, Any], tasks: int) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return the task of each span under a plan of `BySpan`, and whether it is hot, shapes (n,).
+
+    Of a hot span, it is the task that begins there: the task before it gets the other half of its rows.
+    """
+    bounds, hot = (np.array(plan[name], np.int64) for name in ("bounds", "hot"))
+    is_known = (spans >= bounds[0]) & (spans < bounds[-1])
+    task = np.where(is_known, np.searchsorted(bounds, spans, side="right") - 1, spans % tasks)
+    return task, np.isin(spans, hot)
 
 
 @dataclass(frozen=True)
 class ByHash:
-    """The partitioning of ShuffleJ (paper 000, section 2): each row of R goes to the task of its id's hash. No plan."""
+    """The partitioning of ShuffleJ (paper 000, section 2): each row of R goes to the task of its id's hash.
+
+    It needs no plan.
+    """
 
     @property
     def needs_earlier_plans(self) -> bool:

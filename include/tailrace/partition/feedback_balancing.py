@@ -1,11 +1,11 @@
 """Feedback balancing by spans (paper 000, section 4): the next partition plan, from the load that the tasks measured.
 
-The load is the number of exact EMDs, which dominates the cost of a task (eq. 6). The plan follows Algorithm 2
-(DataLocalityGrouping), with five deviations:
+In the paper the load is the number of exact EMDs, which dominate the cost of a task (eq. 6); here it is what the caller
+measures. The plan follows Algorithm 2 (DataLocalityGrouping), with five deviations:
 
 - Line 7. Eq. (8) gives each task the mean load. A task whose last span exceeds that (line 15) leaves too little to the
   last tasks; and where V_est^i exceeds the mean, L_i is negative. Here the lowest level at which every span finds a
-  place stands for the mean, L_i = level − V_est^i, and no task exceeds its L_i. A task with L_i ≤ 0 gets no load. The
+  place replaces the mean, L_i = level − V_est^i, and no task exceeds its L_i. A task with L_i ≤ 0 gets no load. The
   level is found again for the tasks that remain after each one, as otherwise the last ones could be left without load.
 - Line 12. As printed, each task begins with the first span again. Here it begins where the task before it ended.
 - Line 13. A hot span counts for no budget as printed, so its two tasks also get their full share of other spans. Here
@@ -29,7 +29,7 @@ import numpy as np
 
 from tailrace.ground.columns import Floats, Ints, group_sums
 
-_ROUNDING = 1 + 1e-9  # of the mean: fewer spans than tasks are hot, even where sums are rounded
+_ROUNDING = 1 + 1e-9  # of the mean: keeps hot spans fewer than tasks, even where sums are rounded
 _STEPS = 24  # bisections of the level: to less than a 10^7th of the load
 
 
@@ -45,7 +45,7 @@ def next_plan(
     spans, load : ndarray, shape (m,)
         The load of a span in a task and batch; spans may repeat. Spans as doubles are accepted.
     estimated : ndarray, shape (tasks,)
-        V_est: the load that each task has still before it (`estimated_load`); 0 where every batch is finished.
+        V_est: the pending load of each task (`estimated_load`); 0 where every batch is finished.
 
     Returns
     -------
@@ -69,8 +69,8 @@ def estimated_load(received: Ints | Floats, processed: Ints | Floats, load: Floa
     Parameters
     ----------
     received, processed : ndarray, shape (tasks,)
-        |R_i| and |R'_i|: the tuples of R that a task received for a feedback period, and those that it processed; parts
-        of tuples count, too.
+        |R_i| and |R'_i|: the tuples of R that a task received for a feedback period and processed; fractions count,
+        too.
     load : ndarray, shape (tasks,)
         N_EMD^i: the exact EMDs of the processed tuples.
     """
@@ -80,14 +80,14 @@ def estimated_load(received: Ints | Floats, processed: Ints | Floats, load: Floa
 
 
 def load_imbalance(load: Floats) -> float:
-    """Return (max − mean) / mean of the load of the tasks (figures 6 and 8); 0 without load."""
+    """Return (max − mean) / mean of the tasks' load (figures 6 and 8); 0 without load."""
     mean = load.mean()
     return float((load.max() - mean) / mean) if mean else 0.0
 
 
 @dataclass(frozen=True)
 class _Spans:
-    """Spans in order, shape (n,), to be divided among tasks.
+    """Spans in order, shape (n,), which are divided among tasks.
 
     Attributes
     ----------
@@ -101,11 +101,11 @@ class _Spans:
 
     @cached_property
     def before(self) -> list[float]:
-        """The load of all spans before each one and, at last, of all: n + 1 numbers."""
+        """The load of all spans before each one and, as the last element, of all: n + 1 numbers."""
         return [0.0, *np.cumsum(self.load).tolist()]
 
     def divide(self, estimated: list[float]) -> list[int]:
-        """Return the index of the first span of each task but the first (lines 11 to 19); n where it has none."""
+        """Return the index of the first span of each task but the first (lines 11 to 19); n where the task has none."""
         first, half, starts = 0, 0.0, []
         for task in range(len(estimated) - 1):
             pending = [estimated[task] + half, *estimated[task + 1 :]]
@@ -115,7 +115,7 @@ class _Spans:
         return starts
 
     def _lowest_level(self, first: int, pending: list[float]) -> float:
-        """The lowest level at which the spans from `first` on find a place, in tasks that have less before them."""
+        """Return the lowest level at which the spans from `first` on fit into tasks with the given pending loads."""
         low, high = 0.0, max(pending) + self.before[-1] - self.before[first]
         for _ in range(_STEPS):
             middle = (low + high) / 2
@@ -130,14 +130,16 @@ class _Spans:
         return first == len(self.load)
 
     def _fill(self, first: int, room: float, next_room: float) -> tuple[int, int, float]:
-        """Fill a task with spans from `first` on, up to its room or a hot span, and with half of that if both fit.
+        """Fill a task with spans from `first` on, up to its room or a hot span.
+
+        The task also gets half of the hot span if both halves fit.
 
         Returns
         -------
         start, first : int
-            The first span of the next task, and the first that has no place yet: one more after a hot span.
+            The first span of the next task, and the first span that is not placed yet: one further after a hot span.
         half : float
-            The half of a hot span's load that the next task has.
+            The half of a hot span's load that the next task gets.
         """
         ahead = bisect_left(self.hot, first)
         hot = self.hot[ahead] if ahead < len(self.hot) else len(self.load)

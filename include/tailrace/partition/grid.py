@@ -9,12 +9,12 @@ import numpy as np
 from tailrace.ground.columns import Floats, Ints
 
 MOST_CELLS = 1024
-"""The most cells along a side: a cell's number, and a fraction of it, fit into a double together."""
+"""The most cells along a side: a double holds a cell's number together with a fraction of it."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """n × n cells over an extent. What lies outside the extent belongs to the nearest cell of its border.
+    """n × n cells over an extent. A point outside the extent belongs to the nearest cell of its border.
 
     Neighbours in the plane are mostly neighbours on the Z-curve, along which cells are numbered.
 
@@ -31,20 +31,20 @@ class Grid:
 
     @property
     def numbers(self) -> int:
-        """All cells have numbers below this one."""
+        """One more than the largest number of a cell."""
         return int(4 ** (self.n - 1).bit_length())
 
     def cell(self, x: Floats, y: Floats) -> Ints:
-        """The number of the cell that holds each point, shape (m,)."""
+        """Return the number of the cell that holds each point, shape (m,)."""
         low_x, low_y, high_x, high_y = self.extent
         return _interleaved(self._steps(x, low_x, high_x), self._steps(y, low_y, high_y))
 
     def places(self, cells: Ints) -> tuple[Ints, Ints]:
-        """The column and the row of each cell, from 0 to n − 1; shape (m,) each."""
+        """Return the column and the row of each cell, from 0 to n − 1; shape (m,) each."""
         return _compacted(cells), _compacted(cells >> 1)
 
     def cells(self, boxes: Floats) -> tuple[Ints, Ints]:
-        """All cells that each box meets: the index of the box, and the number of the cell; shape (k,) each.
+        """Return all cells that each box meets: the index of the box, and the number of the cell; shape (k,) each.
 
         Parameters
         ----------
@@ -54,25 +54,28 @@ class Grid:
         x, y, width, height = self._span(boxes)
         counts = width * height
         box = np.repeat(np.arange(len(boxes)), counts)
-        place = np.arange(len(box)) - np.repeat(np.cumsum(counts) - counts, counts)
-        up, right = np.divmod(place, width[box])
+        index = np.arange(len(box)) - np.repeat(np.cumsum(counts) - counts, counts)
+        up, right = np.divmod(index, width[box])
         return box, _interleaved(x[box] + right, y[box] + up)
 
     def counts(self, boxes: Floats) -> Ints:
-        """The number of cells that each box meets, shape (m,)."""
+        """Return the number of cells that each box meets, shape (m,)."""
         _, _, width, height = self._span(boxes)
         return width * height
 
     def _span(self, boxes: Floats) -> tuple[Ints, Ints, Ints, Ints]:
-        """The column and row of the first cell of each box, and how many columns and rows it has."""
+        """Return the column and row of the first cell of each box, and how many columns and rows it has."""
         low_x, low_y, high_x, high_y = self.extent
         columns = [self._steps(boxes[:, side], low_x, high_x) for side in (0, 2)]
         rows = [self._steps(boxes[:, side], low_y, high_y) for side in (1, 3)]
         return columns[0], rows[0], columns[1] - columns[0] + 1, rows[1] - rows[0] + 1
 
     def _steps(self, values: Floats, low: float, high: float) -> Ints:
-        """The column or row of each coordinate, from 0 to n − 1; monotone, so a box has all cells between its ends."""
-        with np.errstate(over="ignore"):  # what overflows lies outside
+        """Return the column or row of each coordinate, from 0 to n − 1.
+
+        The result is monotone, so a box has all cells between its ends.
+        """
+        with np.errstate(over="ignore"):  # an overflow lies outside
             steps = np.floor((values - low) / (high - low) * self.n)
         return np.clip(steps, 0, self.n - 1).astype(np.int64)
 
@@ -89,7 +92,7 @@ def _spread(number: Ints) -> Ints:
 
 
 def _compacted(number: Ints) -> Ints:
-    """Take every other bit, from the lowest on, of numbers below 2^32: the inverse of `_spread`."""
+    """Return every other bit, from the lowest on, of numbers below 2^32: the inverse of `_spread`."""
     number = number & 0x55555555
     for shift, mask in ((1, 0x33333333), (2, 0x0F0F0F0F), (4, 0x00FF00FF), (8, 0x0000FFFF)):
         number = (number | (number >> shift)) & mask

@@ -1,7 +1,8 @@
-"""Routes of tuples to tasks, and the protocol of the partitionings that give them."""
+"""Routes of tuples to tasks, and the protocol of partitionings, which compute them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,16 +17,16 @@ LEFT, RIGHT = 0, 1
 
 
 class Routes(NamedTuple):
-    """To which tasks some rows go: m pairs of a row and a task.
+    """The tasks that rows go to: m pairs of a row and a task.
 
     Attributes
     ----------
     row, task : ndarray, shape (m,)
         The index of the row, and the number of the task.
     home : ndarray of bool, shape (m,)
-        True at one task of each row, its home: there it counts. The others get a replica.
+        True at one task of each row, its home, where it counts. The other tasks get a replica.
     plan : int
-        The version of the newest plan; 0 before the first. Rows that have a column `plan` get it there.
+        The version of the newest plan; 0 before the first. Where rows have a column `plan`, it is written there.
     """
 
     row: NDArray[np.int64]
@@ -34,7 +35,7 @@ class Routes(NamedTuple):
     plan: int = 0
 
     def rows_of(self, rows: pa.RecordBatch, task: int) -> pa.RecordBatch:
-        """Select the rows that go to a task; in the column `tuples` a replica stands for no tuple."""
+        """Select the rows that go to a task; in the column `tuples`, a replica counts as no tuple."""
         mine = self.task == task
         row, home = self.row[mine], self.home[mine]
         is_all = len(row) == rows.num_rows and bool((row[1:] > row[:-1]).all())
@@ -49,12 +50,12 @@ class Routes(NamedTuple):
 
 
 class TaskSlot(NamedTuple):
-    """One of the tasks of a query, in a batch.
+    """A task of a query in a batch.
 
     Attributes
     ----------
     task, tasks : int
-        Its number, and the number of all tasks.
+        Its number, and the number of tasks.
     plans : tuple of Fact
         As in `Partition.assign`.
     """
@@ -79,14 +80,20 @@ class Partition(Protocol):
         side : int
             The index of the input.
         rows : RecordBatch
-            Rows that the kind prepared, and combined if it does so; in a distributed correction they are not combined.
+            Rows that the kind prepared, and combined if it combines; a distributed correction does not combine them.
         plans : tuple of Fact
             The partition plans under which a living tuple can have been placed, the one in force last.
         """
 
 
+def spread_again(partition: Partition, side: int, rows: Sequence[pa.RecordBatch], slot: TaskSlot) -> pa.Table:
+    """Return the rows of a task, without a plan, from the rows that other tasks had."""
+    mine = [partition.assign(side, part, (), slot.tasks).rows_of(part, slot.task) for part in rows]
+    return pa.Table.from_batches(mine)
+
+
 def _with_own_dictionaries(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Leave in each dictionary only the values that a row has."""
+    """Drop the dictionary values that no row has."""
     for index, field in enumerate(rows.schema):
         if pa.types.is_dictionary(field.type):
             column = rows.column(index)

@@ -15,7 +15,7 @@ _EXAMPLE = "{notify: ops_webhook}"
 
 
 class Alert(Section):
-    """A condition's notifier, and what to do then."""
+    """A condition's notifier, and its settings."""
 
     notify: ConnectionId = Field(
         description="the Airflow connection of the notifier, which its extra lets alerts use: ops_webhook"
@@ -32,7 +32,7 @@ class LagAlert(Alert):
 
 
 class Alerts(Section):
-    """The conditions of which someone is notified, when each begins and when it is over."""
+    """The conditions with a notification, each when it begins and when it is over."""
 
     promise_broken: Alert | None = Field(default=None, description=f"measured errors break the promise: {_EXAMPLE}")
     lag: LagAlert | None = Field(

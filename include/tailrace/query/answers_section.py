@@ -1,16 +1,38 @@
-"""The section of a query file that says where its answers are sent."""
+"""The section of a query file with the places to which its answers are sent."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Annotated
+
 from pydantic import Field
 
+from tailrace.ground.duration import Duration
 from tailrace.ground.fields import Section
 from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.postgres_table import PostgresTable
+
+_SHORTEST = timedelta(minutes=2)  # of a buffer: deliveries of a stream that works are less than a minute apart
 
 
-class Answers(Section):
-    """Where answers are sent, beside the tables."""
+class AnswersSection(Section):
+    """The places to which answers are sent, beside the tables."""
 
     kafka: KafkaTopic | None = Field(
         default=None, description="topic that gets answers as JSON: {servers: 'broker:9092', topic: answers}"
     )
+    postgres: PostgresTable | None = Field(
+        default=None,
+        description="table of PostgreSQL with the newest version of each answer: {connection: reports, table: revenue}",
+    )
+
+    buffer: Annotated[Duration, Field(ge=_SHORTEST)] = Field(
+        default=timedelta(days=1),
+        description="how long a living stream goes on while a place lacks its answers; then it waits for it: 1 h",
+    )
+
+    @property
+    def connections(self) -> list[str]:
+        """The names of the connections to these places."""
+        places = [place for place in (self.kafka, self.postgres) if place is not None]
+        return [place.connection for place in places if place.connection is not None]

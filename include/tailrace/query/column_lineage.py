@@ -1,26 +1,27 @@
-"""The columns of sources that each column of answers comes from, through derived columns and expressions."""
+"""The source columns from which each column of answers is computed, through derived columns and expressions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tailrace.aggregate.function_section import FunctionSection, ValuesSection
 from tailrace.answers.identity import SIDES
 from tailrace.expressions.expression import Expression, parse
+from tailrace.ground.facts import TABLE
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
-from tailrace.query.sections import Stream
+from tailrace.query.sections import StreamSection
 from tailrace.query.windowed import AggregateQuery, TopKQuery
+
+if TYPE_CHECKING:
+    from tailrace.sources.lookups import Lookup
 
 IDENTITY, TRANSFORMATION, AGGREGATION = "IDENTITY", "TRANSFORMATION", "AGGREGATION"
 FILTER, GROUP_BY, JOIN, SORT, WINDOW = "FILTER", "GROUP_BY", "JOIN", "SORT", "WINDOW"
 
 DIRECT = frozenset({IDENTITY, TRANSFORMATION, AGGREGATION})
-"""The ways in which a column goes into the values of another; by the others it decides which values there are."""
-
-TABLE = "table"
-"""Stands for a dimension table among the names of streams."""
+"""The ways in which a column contributes to another's values; other ways decide which values there are."""
 
 _IN_ORDER = ("first", "last")
 _OF_WINDOWS = ("window_start", "window_end")
@@ -32,9 +33,9 @@ class Origin(NamedTuple):
     Attributes
     ----------
     stream : str
-        The stream's name, or `TABLE`.
+        The stream's name, or the subject of a table's versions.
     expression : str or None
-        The function or expression of the query file by which it is used.
+        The function or expression of the query file that uses it.
     """
 
     stream: str
@@ -44,21 +45,21 @@ class Origin(NamedTuple):
 
 
 class ColumnLineage(NamedTuple):
-    """The origins of each column of answers, and those that decide which answers there are."""
+    """The origins of each column of answers, and the origins that decide which answers there are."""
 
     columns: dict[str, tuple[Origin, ...]]
     answers: tuple[Origin, ...]
 
     def summary(self) -> str:
-        """Return the names of the source's columns in one line, without columns that are as in the source."""
+        """Return the names of the source's columns in one line, without columns that equal the source's."""
         parts = {name: _names(origins) for name, origins in self.columns.items() if name not in _OF_WINDOWS}
         parts["which answers"] = _names(self.answers)
         return "; ".join(f"{name} ← {names}" for name, names in parts.items() if names not in ("", name))
 
 
 def column_lineage(query: Query) -> ColumnLineage:
-    """Return the origins of a query's answers; columns that come from no source's column are left out."""
-    streams = {name: _StreamColumns(name, stream) for name, stream in query.streams.items()}
+    """Return the origins of a query's answers; columns without a source column are left out."""
+    streams = {name: _StreamColumns(name, stream, query.lookups[name]) for name, stream in query.streams.items()}
     answers = [origin for each in streams.values() for origin in each.filters()]
     match query:
         case AggregateQuery() | TopKQuery():
@@ -71,21 +72,22 @@ def column_lineage(query: Query) -> ColumnLineage:
             answers += matched
         case _:
             columns = {}
-    found = {name: _distinct(origins) for name, origins in columns.items()}
-    return ColumnLineage({name: origins for name, origins in found.items() if origins}, _distinct(answers))
+    lineage = {name: _distinct(origins) for name, origins in columns.items()}
+    return ColumnLineage({name: origins for name, origins in lineage.items() if origins}, _distinct(answers))
 
 
 class _StreamColumns:
-    """The columns of a stream, derived ones among them, and the source's columns behind each."""
+    """The columns of a stream, including derived ones, and the source's columns behind each."""
 
-    def __init__(self, name: str, declared: Stream) -> None:
+    def __init__(self, name: str, declared: StreamSection, lookups: Iterable[Lookup]) -> None:
         self.name, self.declared = name, declared
-        self._sources: dict[str, tuple[str, ...]] = {}
+        self._sources: dict[str, tuple[tuple[str, str], ...]] = {}
         self._texts: dict[str, str | None] = {}
-        for column, text in declared.columns.items():  # an expression sees those above it
+        self._matched = [origin for each in lookups for origin in self._look_up(each)]
+        for column, text in declared.columns.items():  # an expression sees the columns above it
             read = parse(text).columns
             is_renamed = [text.strip().strip("`")] == [*read] and self._texts.get(read[0]) is None
-            self._sources[column] = tuple(source for each in read for source in self._sources.get(each, (each,)))
+            self._sources[column] = tuple(source for each in read for source in self._behind(each))
             self._texts[column] = None if is_renamed else text
 
     def of(self, column: str | None, way: str = IDENTITY, expression: str | None = None) -> list[Origin]:
@@ -95,14 +97,29 @@ class _StreamColumns:
         text = self._texts.get(column)
         if way == IDENTITY and text is not None:
             way, expression = TRANSFORMATION, text
-        return [Origin(self.name, source, way, expression) for source in self._sources.get(column, (column,))]
+        return [Origin(*source, way, expression) for source in self._behind(column)]
+
+    def _behind(self, column: str) -> tuple[tuple[str, str], ...]:
+        return self._sources.get(column, ((self.name, column),))
+
+    def _look_up(self, lookup: Lookup) -> list[Origin]:
+        """Add the columns of a lookup; return the origins of the columns that match a record and a row."""
+        met = [origin for name in lookup.keys for origin in self.of(name, JOIN)]
+        met += [Origin(lookup.subject, name, JOIN) for name in lookup.table.keys]
+        if lookup.needs_event_time:
+            met += self.of(self.declared.event_time, JOIN)
+            met += [Origin(lookup.subject, name, JOIN) for name in lookup.table.valid if name is not None]
+        self._sources |= {name: ((lookup.subject, column),) for name, column in lookup.table.columns}
+        return met
 
     def in_expression(self, text: str, way: str) -> list[Origin]:
         """Return the origins of the columns that an expression reads."""
         return [origin for column in parse(text).columns for origin in self.of(column, way, text)]
 
     def filters(self) -> list[Origin]:
-        return [] if self.declared.where is None else self.in_expression(self.declared.where, FILTER)
+        """Return the origins of the columns that decide which records are tuples, and which rows of tables match."""
+        where = self.declared.where
+        return self._matched + ([] if where is None else self.in_expression(where, FILTER))
 
     def keys(self) -> list[Origin]:
         key = self.declared.key
@@ -151,7 +168,7 @@ def _ranking(query: TopKQuery, stream: _StreamColumns) -> dict[str, list[Origin]
 def _pairs(
     query: EmdJoinQuery | SpatialJoinQuery, streams: Mapping[str, _StreamColumns]
 ) -> tuple[dict[str, list[Origin]], list[Origin]]:
-    """Return the origins of the columns of pairs, and those that decide which pairs there are."""
+    """Return the origins of the columns of pairs, and the origins that decide which pairs there are."""
     section: Any = query.emd_join if isinstance(query, EmdJoinQuery) else query.spatial_join
     columns: dict[str, list[Origin]] = {}
     for name, stream in streams.items():
@@ -159,6 +176,9 @@ def _pairs(
     times = [origin for each in streams.values() for origin in each.of(each.declared.event_time, JOIN)]
     compared = [*_compared(section, streams)]
     matched = [] if query.table is not None else [*times]
+    declared = [] if query.table is None else [section.table.valid_from, section.table.valid_to]
+    if valid := [name for name in declared if name is not None]:
+        matched += [*times, *(Origin(TABLE, name, JOIN) for name in valid)]
     matched += [origin for stream, column in compared for origin in _side(streams, stream, column, JOIN)]
     computed = [origin for stream, column in compared for origin in _side(streams, stream, column, TRANSFORMATION)]
     if isinstance(query, SpatialJoinQuery):

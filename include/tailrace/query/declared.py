@@ -1,4 +1,4 @@
-"""One declared continuous query of any kind, discriminated by that; loading.py loads it from a file."""
+"""A declared continuous query, discriminated by its kind; loading.py loads it from a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ADAPTER: TypeAdapter[Query] = TypeAdapter(AnyQuery)
 
 
 def declared_query(fields: Mapping[str, Any], directory: Path | None = None) -> Query:
-    """Return the query with these fields, as they stand in a file of this directory.
+    """Return the query with these fields, as in a file of this directory.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tailrace.query.query import Query
 
-_NOT_IN_FILES = ".policy."  # a section's policy has its settings, which a file has beside its name
+_NOT_IN_FILES = ".policy."  # a policy's settings, which are beside its name in a file
 _ABSENT = "not set"
 
 
@@ -24,12 +24,12 @@ class Difference(NamedTuple):
 
 
 def differences(before: Query, now: Query) -> list[Difference]:
-    """Return the fields whose values differ, defaults included; how a value is written makes no difference."""
+    """Return the fields whose values differ, including defaults, however values are written."""
     return changed_fields(before.model_dump(), now.model_dump())
 
 
 def changed_fields(before: dict[str, Any], now: dict[str, Any]) -> list[Difference]:
-    """Return the leaves of two nested mappings whose values differ, by their paths; and names in another order."""
+    """Return the leaves of two nested mappings whose values differ, by path, and names in a different order."""
     old, new = dict(_leaves(before)), dict(_leaves(now))
     for path, *names in _reordered(before, now):
         old[f"{path}.order"], new[f"{path}.order"] = map(_in_words, names)

@@ -10,14 +10,14 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 
 from tailrace.answers.identity import SIDES
 from tailrace.emd_join.section import EmdJoinSection
-from tailrace.ground.duration import ms
 from tailrace.ground.errors import refuse
 from tailrace.ground.fields import field_error
 from tailrace.kind.inputs import TableInput
 from tailrace.kind.selection import Selected, columns_of_side
 from tailrace.partition.routes import RIGHT
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
-from tailrace.query.sections import JoinWindow, Stream, Window
+from tailrace.query.sections import JoinWindow, StreamSection, Window
+from tailrace.query.structure import TABLE_PLACE, UNBOUND
 from tailrace.spatial_join.section import SpatialJoinSection
 
 
@@ -26,14 +26,14 @@ class JoinQuery(Query):
 
     sides: ClassVar[tuple[str, ...]] = SIDES
 
-    streams: dict[str, Stream] = Field(
+    streams: dict[str, StreamSection] = Field(
         description="the two streams, left and right: {left: {source: ..., id: ...}, right: {source: ..., id: ...}}",
         json_schema_extra={"minProperties": 2, "maxProperties": 2, "propertyNames": {"enum": ["left", "right"]}},
     )
 
 
 def refuse_identity(
-    selection: Sequence[Selected], streams: Mapping[str, Stream], field: str, table_id: str | None = None
+    selection: Sequence[Selected], streams: Mapping[str, StreamSection], field: str, table_id: str | None = None
 ) -> None:
     """Refuse the selection of what an answer has as its identity."""
     identity = [
@@ -98,25 +98,27 @@ class EmdJoinQuery(JoinQuery):
             raise refuse(f"query {self.name}: emd_join", fault, "a section that fits; or bins: N") from None
 
     def structure(self) -> dict[str, Any]:
-        """As of any query, with the settings that hold, written or not; and a matrix by its content.
+        """Return the structure, with all settings in force, declared or not, and a matrix by its content.
 
-        What follows from the number of bins is None while the source has still to show it.
+        What follows from the number of bins is None while the source has still to show it. The feedback period is no
+        part of it, as no answer depends on a partition plan. Head-SJ's cells are, as the tasks' states have a column
+        for them; an earlier version had ranges of a key.
         """
         section = self.emd_join
         structure = super().structure() | {
             "emd_join.bins": None if section.takes_bins else len(section.costs),
             "emd_join.span": None if section.takes_bins and section.span is None else section.span_width,
-            "emd_join.feedback": ms(section.feedback_period),
             "emd_join.ground_distance.digest": section.ground_distance.digest,
         }
         structure.pop("emd_join.ground_distance.matrix", None)
-        return structure
+        structure.pop(UNBOUND, None)
+        return structure | ({"emd_join.cells": "mean and deviation"} if section.method == "head" else {})
 
 
 class SpatialJoinQuery(Query):
     """The pairs of related geometries of two streams, or of a stream and a dimension table."""
 
-    streams: dict[str, Stream] = Field(
+    streams: dict[str, StreamSection] = Field(
         description="the streams, left and, but for join table, right: {left: {source: ..., id: ...}}",
         json_schema_extra={"minProperties": 1, "maxProperties": 2, "propertyNames": {"enum": ["left", "right"]}},
     )
@@ -130,7 +132,7 @@ class SpatialJoinQuery(Query):
 
     @field_validator("streams")
     @classmethod
-    def _validate_streams(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
+    def _validate_streams(cls, streams: dict[str, StreamSection], info: ValidationInfo) -> dict[str, StreamSection]:
         if streams.keys() in ({"left"}, {"left", "right"}):
             return {name: streams[name] for name in SIDES if name in streams}
         remedy = "left, and right unless it is joined with a table"
@@ -150,16 +152,19 @@ class SpatialJoinQuery(Query):
             raise field_error(f"join {section.join} takes no window", "no window, or join: window", "window")
         for name, stream in self.streams.items():
             if stream.key is not None:
-                fault = "kind spatial_join takes no key: the geometries tell what is joined"
+                fault = "kind spatial_join takes no key: the geometries determine the pairs"
                 raise field_error(fault, "no key", f"streams.{name}.key")
         table_id = None if section.table is None else section.table.id
         refuse_identity(section.selection, self.streams, "spatial_join.select", table_id)
         if section.join == "table":
             self._take_no_disorder()
+        if section.table is not None and section.table.on_no_match == "null" and self.answers.postgres is not None:
+            fault = "an answer without a row of the table has no right_id, and a key of PostgreSQL takes no null"
+            raise field_error(fault, "on_no_match: drop", "spatial_join.table.on_no_match")
         return self
 
     def _take_no_disorder(self) -> None:
-        """Refuse what only late tuples give a meaning, in a join with a table."""
+        """Refuse the sections that only concern late tuples, as a join with a table has none."""
         each = "a join with a table answers each tuple as it comes"
         if "disorder" in self.model_fields_set:
             raise field_error(f"{each}: it waits for none, and drops none", "no disorder", "disorder")
@@ -173,6 +178,12 @@ class SpatialJoinQuery(Query):
         from tailrace.spatial_join.planning import table_source_of  # noqa: PLC0415 (slow; DAG files import this)
 
         return table_source_of(self.spatial_join)
+
+    @property
+    def connections(self) -> list[str]:
+        table = self.spatial_join.table
+        own = [] if table is None or table.connection is None else [table.connection]
+        return sorted({*super().connections, *own})
 
     @property
     def pair_condition(self) -> str | None:
@@ -190,7 +201,7 @@ class SpatialJoinQuery(Query):
         return LONGEST_DEFAULT_TICK if self.window is None else min(self.window.slide, LONGEST_DEFAULT_TICK)
 
     def structure(self) -> dict[str, Any]:
-        """As of any query, with the settings that hold, written or not."""
+        """Return the structure, with all settings in force, declared or not."""
         section = self.spatial_join
         structure = super().structure() | {
             "spatial_join.distance": section.limit,
@@ -198,5 +209,8 @@ class SpatialJoinQuery(Query):
             "spatial_join.extent": section.cells.extent if section.cells else None,
             "spatial_join.bin": section.bin_ms,
         }
-        structure.pop("spatial_join.table.path", None)  # where from, as the path of a source
+        for name in TABLE_PLACE:  # where from, as the path of a source
+            structure.pop(f"spatial_join.table.{name}", None)
+        if section.table is not None and section.table.on_no_match == "drop":  # as of a stream of an earlier version
+            structure.pop("spatial_join.table.on_no_match", None)
         return structure

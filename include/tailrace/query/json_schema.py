@@ -1,8 +1,9 @@
 """JSON Schema of query files, generated from the models in query.py, for completion and checks in editors.
 
-It describes a file as an editor's YAML parser gives it: plain scalars become numbers and booleans, where loading.py
+It describes a file as parsed by an editor's YAML parser: plain scalars become numbers and booleans, where loading.py
 reads each as text. So a column may be a number here, since one may be called 5. The schema accepts every file that
-loading.py accepts; some of what loading.py refuses, a schema can't express: slide ≤ size, a cron expression, anchors.
+loading.py accepts. Some refusals of loading.py can't be expressed in a schema: slide ≤ size, a cron expression,
+anchors.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def _in_file(node: Json) -> Json:
-    """Pydantic's schema of a section or a field, with its leaves as a YAML parser reads them from a file."""
+    """Return Pydantic's schema of a section or a field, with its leaves as a YAML parser reads them from a file."""
     node = {key: value for key, value in node.items() if key != "default" or value is not None}
     if "properties" in node:
         node["properties"] = {name: _in_file(child) for name, child in node["properties"].items()}
@@ -103,7 +104,7 @@ def _in_file(node: Json) -> Json:
             types = first["type"] if isinstance(first["type"], list) else [first["type"]]
             del node["anyOf"]
             node = first | {"type": [*types, "null"]} | node
-        elif others == [{"type": "null"}] and "$ref" in first:  # by if/then, the wrong field in it is reported
+        elif others == [{"type": "null"}] and "$ref" in first:  # by if/then, so that the wrong field in it is reported
             del node["anyOf"]
             node |= {"if": {"not": {"type": "null"}}, "then": first}
     if "enum" not in node and "const" not in node:
@@ -112,7 +113,7 @@ def _in_file(node: Json) -> Json:
         if example and "type" in node and node["type"] not in ("object", "array", "null"):
             first = node["type"] if isinstance(node["type"], str) else node["type"][0]
             node["examples"] = [yaml.safe_load(example) if first in _AS_YAML else example]
-            if "pattern" in node:  # editors show this in place of the pattern
+            if "pattern" in node:  # editors show this instead of the pattern
                 node["patternErrorMessage"] = f"right would be: {example} ({meaning})"
     return node
 
@@ -137,11 +138,11 @@ def _leaf(node: Json, form: str | None) -> Json:
 
 def _members(node: Json, sections: Mapping[str, Json]) -> dict[str, Json]:
     """Return the sections of a discriminated union, by tag."""
-    return {tag: sections[place.split("/")[-1]] for tag, place in node["discriminator"]["mapping"].items()}
+    return {tag: sections[reference.split("/")[-1]] for tag, reference in node["discriminator"]["mapping"].items()}
 
 
 def _spread_policy(section: Json, sections: Mapping[str, Json]) -> None:
-    """Move the settings of a union's members up to the section's own fields, where a policy's stand in a file."""
+    """Move the settings of a union's members up to the section's own fields, where a file has a policy's settings."""
     fields = section["properties"]
     for name in [name for name, node in fields.items() if node.get("discriminator", {}).get("propertyName") == name]:
         node = fields[name]
@@ -155,11 +156,11 @@ def _spread_policy(section: Json, sections: Mapping[str, Json]) -> None:
             required = [key for key in member.get("required", []) if key != name]
             rules.append(_when(name, [tag], {"required": required, "properties": dict.fromkeys(settings, False) | own}))
         rules += [{"if": {"required": [key]}, "then": {"required": [name]}} for key in settings]
-        fields |= {key: {} for key in settings}  # known fields; the rules above say what each policy takes
+        fields |= {key: {} for key in settings}  # known fields; the rules above define each policy's
 
 
 def _merge_members(section: Json, sections: dict[str, Json]) -> None:
-    """Make one section of the members of each field that is a union: an editor then reports the field that is wrong."""
+    """Merge the members of each field that is a union into one section, so that editors report the wrong field."""
     for name, node in section["properties"].items():
         if "discriminator" in node:
             title = name.capitalize()
@@ -167,14 +168,14 @@ def _merge_members(section: Json, sections: dict[str, Json]) -> None:
             if title not in sections:
                 sections[title] = _merged(node, sections) | {"description": node["description"].partition(": ")[0]}
             one: Json = {"$ref": f"#/$defs/{title}"}
-            if named is not None:  # in a file the names stand in the section itself
+            if named is not None:  # in a file the names are in the section itself
                 each = sections[named.split("/")[-1]]["properties"]["each"]
                 one = {"type": "object", "if": _HOLDS_SECTIONS, "then": each, "else": one}
             section["properties"][name] = one | {"description": node["description"]}
 
 
 def _merged(union: Json, sections: Mapping[str, Json]) -> Json:
-    """Return a section with the fields of all members, and rules that say which of them goes with which tag."""
+    """Return a section with the fields of all members, and rules about which of them go with which tag."""
     name, members = union["discriminator"]["propertyName"], _members(union, sections)
     fields = dict.fromkeys(key for member in members.values() for key in member["properties"])
     required = [key for key in fields if all(key in member.get("required", []) for member in members.values())]

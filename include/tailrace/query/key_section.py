@@ -1,4 +1,4 @@
-"""The field `key` of a stream: a column, or a list of columns by which answers have columns of their own."""
+"""The field `key` of a stream: a column, or a list of columns, each of which is also a column of answers."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ Key = Annotated[
 
 
 def check_key_names(names: Collection[str], values: Collection[str], field: str) -> None:
-    """Refuse a list of keys of which a name can't be the name of a column of answers.
+    """Refuse a list of keys with a name that can't be a column of answers.
 
-    Tables take names that differ only in case for the same.
+    Tables compare names without case.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.locales import NAME_REMEDY, name_fault
 from tailrace.query.declared import declared_query
+from tailrace.query.in_code import FieldsInCode
+from tailrace.query.place_fields import names_place, with_place_fields
 from tailrace.query.query import Query
 from tailrace.query.refusals import explain
 from tailrace.query.sql_form import SQL, SqlText, field_fault, require_streams_file
@@ -24,7 +26,8 @@ from tailrace.sql.beside import BesideError
 if TYPE_CHECKING:
     from tailrace.sql.translate import Translation
 
-_FIELD = re.compile(r"(?:stream [^:]+: )?((?:streams|aggregate|topk|emd_join|spatial_join|disorder)\.[^:]+?)(: |\Z)")
+_SECTIONS = "streams|window|aggregate|topk|emd_join|spatial_join|disorder|elasticity"
+_FIELD = re.compile(rf"(?:stream [^:]+: )?((?:{_SECTIONS})\.[^:]+?|parallelism)(: |\Z)")
 _PLACE = re.compile(r"(\d+):(\d+): ")
 
 
@@ -41,18 +44,20 @@ def load(path: Path, streams: Path | None = None) -> Query:
     Refused
         With all problems, in the order of the file.
     """
-    return _declare(*_read(path, streams))
+    return declare(*_read(path, streams))
 
 
 def parse(path: Path, text: str) -> Query:
     """Return the query that the text of a file declares, as `load` does."""
     tree = YamlFile(path, text)
-    return _declare(tree, SqlText.among(tree, text))
+    return declare(tree, SqlText.among(tree, text))
 
 
 @contextmanager
 def located(path: Path, streams: Path | None = None) -> Iterator[None]:
     """Add the file and the line to refusals that name a field of a query, alone or after the stream.
+
+    Refusals that name the place of a source or of a table get its field, too.
 
     Parameters
     ----------
@@ -62,11 +67,15 @@ def located(path: Path, streams: Path | None = None) -> Iterator[None]:
     try:
         yield
     except Refused as refused:
-        if not any(_FIELD.match(problem.where) for problem in refused.problems):
+        problems = refused.problems
+        if any(map(names_place, problems)):
+            with suppress(Refused):  # the file may have changed since
+                problems = with_place_fields(problems, load(path, streams))
+        if not any(_FIELD.match(problem.where) for problem in problems):
             raise
         tree, sql = _read(path, streams)
         said = None if sql is None else sql.translate(tree.data)
-        raise type(refused)([_located(tree, sql, said, problem) for problem in refused.problems]) from refused
+        raise refused.restated([_located(tree, sql, said, problem) for problem in problems]) from refused
 
 
 def _located(tree: YamlFile, sql: SqlText | None, translation: Translation | None, problem: Problem) -> Problem:
@@ -77,8 +86,8 @@ def _located(tree: YamlFile, sql: SqlText | None, translation: Translation | Non
     said, named = _nearest(field[1], positions), _nearest(field[1], tree.lines)
     if sql is not None and translation is not None and len(said) > len(named):
         at = _PLACE.match(problem.where, field.end())
-        place = positions[said] if at is None else translation.position_in(said, Position(int(at[1]), int(at[2])))
-        where = f"{sql.place(place)[1]}: {problem.where}"
+        position = positions[said] if at is None else translation.position_in(said, Position(int(at[1]), int(at[2])))
+        where = f"{sql.place(position)[1]}: {problem.where}"
     else:
         where = f"{tree.file}:{tree.lines[named]}: {problem.where}" if named else f"{tree.file}: {problem.where}"
     return replace(problem, where=where)
@@ -108,14 +117,20 @@ def _read(path: Path, streams: Path | None) -> tuple[YamlFile, SqlText | None]:
     return tree, sql
 
 
-def _declare(tree: YamlFile, sql: SqlText | None) -> Query:
-    """Return the query of a file's fields, and of SQL text if there is some."""
+def declare(tree: YamlFile | FieldsInCode, sql: SqlText | None = None) -> Query:
+    """Return the query of the fields of a file or of code, and of SQL text if there is some.
+
+    Raises
+    ------
+    Refused
+        With all problems.
+    """
     fields, translation = tree.data, None
     try:
         if sql is not None:
             translation = sql.translate(fields)
             fields = translation.fields
-        query = declared_query(fields, tree.file.parent)
+        query = declared_query(fields, tree.directory)
     except ExpressionError as error:
         assert sql is not None
         tree.problems.append(sql.problem(error.position, error.fault, error.remedy))

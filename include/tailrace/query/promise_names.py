@@ -1,4 +1,4 @@
-"""Refuses promises (error, risk) of answers that a query does not have, or that its policy can't keep."""
+"""Refuses promises (error, risk) about answers that a query does not have, or that its policy can't keep."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF = "disorder.of"
 
 
 def require_promise(policy: PromiseOfAnswers, section: AggregateSection) -> None:
-    """Refuse names that are no answers', and answers without a coverage threshold where the policy goes by it.
+    """Refuse names that are not answers, and answers without a coverage threshold if the policy needs it.
 
     Raises
     ------

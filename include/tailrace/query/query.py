@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.disorder.promise_of_answers import PromiseOfAnswers
-from tailrace.disorder.promising_policy import PromisingPolicy
-from tailrace.ground.duration import format_duration, ms
-from tailrace.ground.errors import refuse
+from tailrace.ground.duration import ms
+from tailrace.ground.facts import TABLE, Subject
 from tailrace.ground.fields import Name, Section, Tasks, field_error
 from tailrace.kind.inputs import TableInput
 from tailrace.query.alerts import Alerts
-from tailrace.query.answers_section import Answers
+from tailrace.query.answers_section import AnswersSection
+from tailrace.query.calibration_section import CalibrationSection
 from tailrace.query.correction_section import Correction
-from tailrace.query.sections import Disorder, Stream
-from tailrace.sources.declared_source import SOURCE_PLACE
+from tailrace.query.disorder_section import Disorder
+from tailrace.query.elasticity_section import ElasticitySection
+from tailrace.query.later_versions import refuse_later_versions
+from tailrace.query.policy_pairing import check_policy
+from tailrace.query.sections import StreamSection
+from tailrace.query.structure import structure_of
+
+if TYPE_CHECKING:
+    from tailrace.sources.lookups import Lookup
 
 KIND = "the kind of query: aggregate"
 """The description of the field `kind`."""
@@ -36,16 +42,22 @@ class Query(Section):
     ----------
     promises_errors : bool
         Whether policies that promise (error, risk) go with the kind.
+    answers_are_tuples : bool
+        Whether an answer is as accurate as the share of its tuples that it holds.
+    follows_versions : bool
+        Whether tuples may have later versions, as another query's answers have: a kind of windows of one stream.
     sides : tuple of str
         The names that its streams must have, in the order of the kind's inputs; empty: one stream of any name.
     """
 
     promises_errors: ClassVar[bool] = False
+    answers_are_tuples: ClassVar[bool] = False
+    follows_versions: ClassVar[bool] = False
     sides: ClassVar[tuple[str, ...]] = ()
 
     name: Name = Field(description="its name, of a-z, 0-9 and _, a letter first, at most 63 characters: ball_load")
     kind: str = Field(description=KIND)
-    streams: dict[str, Stream] = Field(
+    streams: dict[str, StreamSection] = Field(
         description="the stream, by a name of yours: {readings: {source: ..., id: ...}}",
         json_schema_extra={"minProperties": 1, "maxProperties": 1},
     )
@@ -53,18 +65,24 @@ class Query(Section):
     correction: Correction = Field(
         default=Correction(), description="when late tuples are corrected: {schedule: '@daily'}"
     )
+    calibration: CalibrationSection = Field(
+        default=CalibrationSection(), description="when the wait is calibrated: {every: 30 windows}"
+    )
     alerts: Alerts = Field(
         default=Alerts(), description="who is notified of what: {driver_lost: {notify: ops_webhook}}"
     )
-    answers: Answers = Field(
-        default=Answers(),
+    answers: AnswersSection = Field(
+        default=AnswersSection(),
         description="where answers are sent, too: {kafka: {servers: 'broker:9092', topic: answers}}",
     )
     parallelism: Tasks = Field(default=2, description="tasks that the query is spread over, from 1 to 64: 2")
+    elasticity: ElasticitySection | None = Field(
+        default=None, description="how far the number of tasks may rise under a burst: {most: 8}"
+    )
 
     @field_validator("streams")
     @classmethod
-    def _validate_streams(cls, streams: dict[str, Stream], info: ValidationInfo) -> dict[str, Stream]:
+    def _validate_streams(cls, streams: dict[str, StreamSection], info: ValidationInfo) -> dict[str, StreamSection]:
         if set(streams) == set(cls.sides) if cls.sides else len(streams) == 1:
             return {name: streams[name] for name in cls.sides or streams}
         takes, remedy = "one stream", "exactly one stream under streams"
@@ -75,13 +93,20 @@ class Query(Section):
         raise field_error(f"kind {info.data.get('kind', 'aggregate')} takes {takes}, here is {summary}", remedy)
 
     @model_validator(mode="after")
-    def _validate_promise(self) -> Self:
-        if isinstance(self.policy, PromisingPolicy) and not self.promises_errors:
-            fault = f"policy {self.policy.policy} promises (error, risk), which kind {self.kind} has no measure for"
-            raise field_error(fault, "policy: cache_duration, which promises an accuracy", "disorder.policy")
-        if isinstance(self.policy, PromiseOfAnswers) and self.policy.of is not None and not self.promises_errors:
-            fault = f"an answer of kind {self.kind} is promised as a whole: no {self.policy.of[0]}"
-            raise field_error(fault, "no of", "disorder.of")
+    def _validate_policy(self) -> Self:
+        check_policy(self)
+        return self
+
+    @model_validator(mode="after")
+    def _validate_elasticity(self) -> Self:
+        if self.elasticity is not None:
+            self.elasticity.require_more_than(self.tasks)
+        return self
+
+    @model_validator(mode="after")
+    def _validate_later_versions(self) -> Self:
+        if not self.follows_versions:
+            refuse_later_versions(self.kind, self.streams)
         return self
 
     @model_validator(mode="after")
@@ -95,15 +120,12 @@ class Query(Section):
     @model_validator(mode="after")
     def _validate_answer_topic(self) -> Self:
         target = self.answers.kafka
-        if target is not None and self.table is not None:
-            fault = "the readers of a join with a table write its answers as files, and nobody has them all to send"
-            raise field_error(fault, "no answers.kafka: read the table results", "answers.kafka")
         if target is not None and any(stream.source.reads(target) for stream in self.streams.values()):
             raise field_error("the query reads this topic", "another topic for its answers", "answers.kafka.topic")
         return self
 
     @property
-    def stream(self) -> tuple[str, Stream]:
+    def stream(self) -> tuple[str, StreamSection]:
         """Name and declaration of the only stream of a query that has no more."""
         (stream,) = self.streams.items()
         return stream
@@ -115,9 +137,11 @@ class Query(Section):
 
     @property
     def connections(self) -> list[str]:
-        """The names of the connections to its sources, and to the topic of its answers."""
-        places = [*(stream.source for stream in self.streams.values()), self.answers.kafka]
-        return sorted({place.connection for place in places if place is not None and place.connection is not None})
+        """The names of the connections to its sources and tables, and to the places of its answers."""
+        read = [
+            each.connection for stream in self.streams.values() for each in (stream.source, *stream.lookup.values())
+        ]
+        return sorted({*filter(None, read), *self.answers.connections})
 
     @property
     def policy(self) -> SlackPolicy:
@@ -127,6 +151,20 @@ class Query(Section):
     def table(self) -> TableInput | None:
         """The dimension table that its stream is joined with; None for most queries."""
         return None
+
+    @property
+    def lookups(self) -> dict[str, tuple[Lookup, ...]]:
+        """The lookups of each stream, by its name."""
+        return {
+            stream: tuple(lookup.of(stream, name) for name, lookup in declared.lookup.items())
+            for stream, declared in self.streams.items()
+        }
+
+    @property
+    def tables(self) -> dict[Subject, TableInput]:
+        """The dimension table, and the tables of lookups, by the subject of their versions."""
+        tables: dict[Subject, TableInput] = {} if self.table is None else {TABLE: self.table}
+        return tables | {each.subject: each.table for lookups in self.lookups.values() for each in lookups}
 
     @property
     def pair_condition(self) -> str | None:
@@ -142,6 +180,11 @@ class Query(Section):
     def tasks(self) -> int:
         """The number of its tasks; 0 where nothing waits in them: readers answer each tuple."""
         return self.parallelism if self.has_late_tuples else 0
+
+    @property
+    def task_bounds(self) -> tuple[int, int]:
+        """The least and the greatest number of tasks that it may have."""
+        return self.parallelism, self.parallelism if self.elasticity is None else self.elasticity.most
 
     @property
     def tick(self) -> timedelta:
@@ -165,7 +208,12 @@ class Query(Section):
         """The longest time between two events of one answer: a window's size or a join's reach; 0 if there is none."""
         return timedelta(0)
 
-    def ahead_ms(self, stream: Stream) -> int:
+    @property
+    def window_step(self) -> timedelta:
+        """The time from one window to the next; a join's reach, by which its recall is measured."""
+        return self.span
+
+    def ahead_ms(self, stream: StreamSection) -> int:
         """Return how far a stream's event times may be ahead of arrival, in ms.
 
         As declared; else the longest of an hour, the span of an answer, and K where the policy declares one. A policy
@@ -176,14 +224,14 @@ class Query(Section):
         return ms(max(_LEAST_AHEAD, self.span, self.policy.declared_k) if ahead is None else ahead)
 
     def fixed_by(self, structure: Mapping[str, Any]) -> Self:
-        """Return the query with what it does not declare as it stands in the structure of a checkpoint.
+        """Return the query with the checkpoint's bounds where it declares none itself.
 
-        So a stream goes on with the bounds that it was begun with, whatever their defaults follow from now.
+        So a stream keeps the bounds that it began with, also if their defaults change.
 
         Raises
         ------
         Refused
-            When what it declares does not fit that.
+            When the declared fields do not fit these bounds.
         """
         streams = {
             name: stream.bounded_by(structure.get(f"streams.{name}.bounds.ahead"))
@@ -192,44 +240,5 @@ class Query(Section):
         return self.model_copy(update={"streams": streams})
 
     def structure(self) -> dict[str, Any]:
-        """Return the part of the declaration that a checkpoint is bound to, as values by field path.
-
-        It leaves out the settings of time (`disorder` but its tick and `deduplicate`, and `correction`), of place
-        (a source's fields in `SOURCE_PLACE`, and `answers`), and `alerts`. Two declarations may share a checkpoint if
-        these are equal; keys with unequal values name what changed. Bounds are those that hold,
-        written or not: corrections read the source's records again under them.
-        """
-        exclusions: Any = {
-            "disorder": True,
-            "correction": True,
-            "alerts": True,
-            "answers": True,
-            "streams": {"__all__": {"source": SOURCE_PLACE}},
-        }
-        declaration = self.model_dump(mode="json", exclude=exclusions)
-        declaration |= {"disorder": {"tick": self.tick_ms, "deduplicate": self.disorder.deduplicate}}
-        for name, stream in self.streams.items():
-            declaration["streams"][name]["bounds"]["ahead"] = format_duration(self.ahead_ms(stream))
-            if len(stream.columns) > 1:  # an expression sees those above it
-                declaration["streams"][name]["column_order"] = list(stream.columns)
-        return dict(_flatten(declaration))
-
-
-def require_late_tuples(query: Query) -> None:
-    """Refuse a correction or calibration of a query that has no late tuples.
-
-    Raises
-    ------
-    Refused
-    """
-    if not query.has_late_tuples:
-        fault = "a join with a table answers each tuple as it comes: none is late"
-        raise refuse(f"query {query.name}", fault, "nothing: there is nothing to correct, nor to calibrate")
-
-
-def _flatten(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in section.items():
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{path}{name}.")
-        else:
-            yield path + name, value
+        """Return the part of the declaration that a checkpoint is bound to, see `structure_of`."""
+        return structure_of(self)

@@ -1,4 +1,4 @@
-"""Translates pydantic's validation errors into refusals: where in the file, what is wrong, what would be right."""
+"""Translates pydantic's validation errors into refusals with the place in the file, the fault, and the remedy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from tailrace.aggregate.named_section import NamedAggregatesSection
 from tailrace.ground.duration import format_duration, ms
 from tailrace.query.declared import AnyQuery
-from tailrace.query.sections import Disorder
+from tailrace.query.disorder_section import Disorder
 from tailrace.query.yaml_file import FieldPath
 
 NEAR_WORDS = {
@@ -26,21 +26,21 @@ NEAR_WORDS = {
     **dict.fromkeys(("jsonl", "ndjson"), "json"),
     **{"asc": "ascending", "desc": "descending", "top_k": "topk", "within_distance": "dwithin"},
 }
-"""Words of other systems for names of ours, which are not alike in their letters."""
+"""Words of other systems for our names, where the letters are not similar."""
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _BESIDE_POLICY = [name for name in Disorder.model_fields if name != "policy"]
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of an error: its path in the file, the section that has the field, and the member of a union.
+    """The place of an error: its path in the file, the section with the field, and the member of a union.
 
     Attributes
     ----------
     owner : type
         The model of the section, or a dict whose names are the user's.
     choice : (str, str) or None
-        The innermost discriminator on the way and its value, as kind: aggregate.
+        The innermost discriminator on the path and its value, such as kind: aggregate.
     annotation : type or None
         The annotation at the path itself, and the field that has it.
     """
@@ -53,10 +53,10 @@ class _Place:
 
     @staticmethod
     def of(location: FieldPath) -> _Place:
-        place = _Place((), AnyQuery, None, AnyQuery)
+        branch = _Place((), AnyQuery, None, AnyQuery)
         for part in location:
-            place = place._below(part)
-        return place
+            branch = branch._below(part)
+        return branch
 
     def _below(self, part: str) -> _Place:
         if members := members_of(self.annotation):
@@ -66,17 +66,18 @@ class _Place:
             return _Place(
                 (*self.path, part), self.annotation, self.choice, get_args(self.annotation)[1], self.declaration
             )
-        if not hasattr(self.annotation, "model_fields"):  # an element of a list: the field that holds it decides
+        if not hasattr(self.annotation, "model_fields"):  # an element of a list: the field that contains it decides
             return self
         field = self.annotation.model_fields.get(part)
         inner = None if field is None else _section_type(field.annotation)
-        # In the file a policy's settings stand directly in `disorder`, in the model below `policy`; so do aggregates.
+        # In the file a policy's settings are directly in `disorder`, in the model below `policy`; likewise for
+        # aggregates.
         is_gathered = (self.annotation, part) in ((Disorder, "policy"), (NamedAggregatesSection, "each"))
         path = self.path if is_gathered else (*self.path, part)
         return _Place(path, self.annotation, self.choice, inner, field)
 
     def field(self) -> tuple[FieldPath, str, FieldInfo]:
-        """Path, name and declaration of the field; of a union the discriminator, which stands in its section."""
+        """Return path, name and declaration of the field; for a union the discriminator, which is in its section."""
         if members := members_of(self.annotation):
             name = discriminator_of(members)
             field = members[0].model_fields[name]
@@ -88,61 +89,63 @@ class _Place:
 
 
 def explain(details: ErrorDetails, data: Any = None) -> tuple[FieldPath, str, str]:
-    """Translate a validation error into its path in the file, what is wrong, and what would be right.
+    """Translate a validation error into its path in the file, the fault, and the remedy.
 
-    `data` is the plain data of the file: a field that stands there already is not what a misspelt one was meant to be.
+    `data` is the plain data of the file; a field that it already has is not suggested for a misspelt one.
     """
     error, value, context = details["type"], details["input"], details.get("ctx", {})
-    place = _Place.of(tuple(map(str, details["loc"])))
+    branch = _Place.of(tuple(map(str, details["loc"])))
+    right = getattr(context.get("error"), "near", None)
     if error == "taught":
         subpath = context["field"].split(".") if context["field"] else []
-        return (*place.path, *subpath), context["fault"], context["remedy"]
+        return (*branch.path, *subpath), context["fault"], context["remedy"]
     if error == "extra_forbidden":
-        return place.path, *_surplus(place, _names_in(data, place.path[:-1]))
-    if not error.startswith("union_tag") and members_of(place.annotation):  # a word where a section is expected
-        field = place.owner.model_fields[place.path[-1]]
-        return place.path, *_messages(error, place.path[-1], value, context, _hint(place.path[-1], field))
-    path, name, field = place.field()
+        return branch.path, *_surplus(branch, _names_in(data, branch.path[:-1]))
+    if not error.startswith("union_tag") and members_of(branch.annotation):  # a word where a section is expected
+        field = branch.owner.model_fields[branch.path[-1]]
+        return branch.path, *_messages(error, branch.path[-1], value, context, _hint(branch.path[-1], field, right))
+    path, name, field = branch.field()
     if error == "none_required":
-        assert place.choice is not None
-        discriminator, tag = place.choice
+        assert branch.choice is not None
+        discriminator, tag = branch.choice
         return path, f"{discriminator} {tag} takes no {name}", f"another {discriminator}, or no {name}"
-    if error == "union_tag_not_found" and (near := _misspelt(name, value, members_of(place.annotation))):
+    if error == "union_tag_not_found" and (near := _misspelt(name, value, members_of(branch.annotation))):
         return path, f"is missing, and {near!r} is no field here", f"{name} in place of {near}; {_hint(name, field)}"
     value = value[name] if error == "union_tag_invalid" else value
-    return path, *_messages(error, path[-1], value, context, _hint(name, field))
+    return path, *_messages(error, path[-1], value, context, _hint(name, field, right))
 
 
-def _hint(name: str, field: FieldInfo) -> str:
+def _hint(name: str, field: FieldInfo, right: str | None = None) -> str:
+    """Return a right value of a field, and its meaning; `right` is the one nearest to a wrong value, if known."""
     meaning, _, example = (field.description or "").partition(": ")
-    return f"{name}: {example} ({meaning})"
+    return f"{name}: {right or example} ({meaning})"
 
 
 def _names_in(data: Any, path: FieldPath) -> set[str]:
-    """Return the names of the fields that stand in a section of a file."""
+    """Return the names of the fields in a section of a file."""
     for part in path:
         data = data.get(part) if isinstance(data, dict) else None
     return set(data) if isinstance(data, dict) else set()
 
 
 def _misspelt(name: str, section: Any, members: tuple[type[BaseModel], ...]) -> str | None:
-    """Return the field that was probably meant to be `name`, the one that distinguishes the models; None without one.
+    """Return the misspelt form of `name`, the field that distinguishes the models; None without one.
 
-    Before it is known which model a section is of, no other field of it can be checked.
+    No other field of a section can be checked before its model is known.
     """
     known = {field for model in members for field in model.model_fields}
     return next(iter(get_close_matches(name, [each for each in section if each not in known])), None)
 
 
-def _surplus(place: _Place, present: set[str]) -> tuple[str, str]:
-    """Return the messages about a field that its section does not have; `present` are the names that stand there."""
-    name = place.path[-1]
+def _surplus(branch: _Place, present: set[str]) -> tuple[str, str]:
+    """Return the messages about a field that its section does not have; `present` are the existing names."""
+    name = branch.path[-1]
     kinds = [tag for model in members_of(AnyQuery) for tag in tags_of(model, "kind")]
-    if len(place.path) == 1 and name in kinds:
-        assert place.choice is not None
-        return f"kind {place.choice[1]} takes no section {name}", f"kind: {name}, or no such section"
-    beside = _BESIDE_POLICY if place.path[0] == "disorder" else []
-    return _unknown_name("field", name, [*place.owner.model_fields, *beside], present)
+    if len(branch.path) == 1 and name in kinds:
+        assert branch.choice is not None
+        return f"kind {branch.choice[1]} takes no section {name}", f"kind: {name}, or no such section"
+    beside = _BESIDE_POLICY if branch.path[0] == "disorder" else []
+    return _unknown_name("field", name, [*branch.owner.model_fields, *beside], present)
 
 
 def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint: str) -> tuple[str, str]:
@@ -154,11 +157,11 @@ def _messages(error: str, field: str, value: Any, context: dict[str, Any], hint:
     if error in ("literal_error", "union_tag_invalid"):
         choices = re.findall(r"'(\w+)'", context.get("expected") or context["expected_tags"])
         return _unknown_name(field, str(value), choices)
-    if error == "value_error" and re.fullmatch(r"\d+", str(value)):
-        return f"{value} has no unit", f"write {value} ms, if you mean milliseconds; {hint}"
+    if (choice := getattr(context.get("error"), "choice", None)) is not None:  # a duration without a unit
+        return f"{value} has no unit", f"write {choice}; {hint}"
     if error == "value_error":
         return str(context["error"]), hint
-    # Pydantic gives the bound of a duration as text, in more than one form; it is always zero.
+    # Pydantic gives the bound of a duration as text, in several forms; it is always zero.
     limits = [(word, context[limit]) for limit, word in LIMITS.items() if limit in context]
     right = [f"{word} {bound if isinstance(bound, int | float) else '0 ms'}" for word, bound in limits]
     value_text = format_duration(ms(value)) if isinstance(value, timedelta) else repr(value)
@@ -184,7 +187,7 @@ def tags_of(model: type[BaseModel], discriminator: str) -> tuple[str, ...]:
 
 
 def _section_type(annotation: Any) -> Any:
-    """Return the model of an optional section; any other annotation as it is."""
+    """Return the model of an optional section; any other annotation unchanged."""
     members = get_args(annotation)
     return members[0] if len(members) > 1 and members[1] is type(None) and _is_section(members[0]) else annotation
 

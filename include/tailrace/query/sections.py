@@ -1,4 +1,4 @@
-"""Frozen models of the sections of a query file; query.py composes them. The sources stand in the room `sources`.
+"""Frozen models of the sections of a query file; query.py composes them. The sources are in the room `sources`.
 
 Each field's description ends in a colon and an example: error messages and the JSON Schema are made from them.
 """
@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
-from tailrace.disorder.no_slack import NoSlack
-from tailrace.disorder.policies import AnyPolicy
-from tailrace.disorder.policy import SlackPolicy
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.duration import format_duration, ms, parse_duration
 from tailrace.ground.fields import (
     EPOCH,
     Column,
+    Name,
     NonNegativeDuration,
     PositiveDuration,
     Section,
@@ -27,6 +25,8 @@ from tailrace.ground.fields import (
     field_error,
 )
 from tailrace.query.key_section import Key
+from tailrace.query.lookup_section import LookupSection, check_corrections
+from tailrace.sources.answers_source import EVENT_TIMES, AnswersSource
 from tailrace.sources.kafka_source import KafkaSource
 from tailrace.sources.path_sources import DeltaSource, FileSource, ReplaySource
 
@@ -34,7 +34,7 @@ _MOST_WINDOWS = 20_000
 """The windows that a tuple lies in at most: a late one is held, and a key answered, in each of them."""
 
 
-Source = Annotated[FileSource | DeltaSource | ReplaySource | KafkaSource, Field(discriminator="format")]
+Source = Annotated[FileSource | DeltaSource | ReplaySource | KafkaSource | AnswersSource, Field(discriminator="format")]
 """A stream's source. A new sort of source is a member here; a new format of files a line in `sources/formats.py`."""
 
 _WITH_IDS = [
@@ -58,7 +58,7 @@ class Bounds(Section):
         default=None, description="how far event time may be ahead of arrival, by default an hour, size or K: 1 d"
     )
     skew: NonNegativeDuration = Field(
-        default=timedelta(minutes=1), description="how far clocks may differ, arrival's from that of reading: 1 min"
+        default=timedelta(minutes=1), description="how far clocks may differ, arrival's from the reader's: 1 min"
     )
 
     @property
@@ -70,7 +70,7 @@ class Bounds(Section):
         return ms(self.skew)
 
 
-class Stream(Section):
+class StreamSection(Section):
     """A stream: its source, its columns, and the event times accepted."""
 
     model_config = ConfigDict(
@@ -86,6 +86,10 @@ class Stream(Section):
     event_time: Column = Field(description="column of the time when it happened: event_time")
     arrival_time: Column | None = Field(default=None, description="column of the time of arrival: arrival_time")
     id: Column | None = Field(default=None, description="column that names the tuple: id")
+    lookup: dict[Name, LookupSection] = Field(
+        default={},
+        description="columns from tables by key, under names of yours: {products: {path: ..., key: sku, columns: ...}}",
+    )
     columns: dict[Column, Column] = Field(
         default={}, description="derived columns, by Spark SQL's scalar expressions: {net: amount / 1.19}"
     )
@@ -112,9 +116,47 @@ class Stream(Section):
         return Projection.of(self.columns, self.where) if self.columns or self.where else None
 
     @model_validator(mode="after")
+    def _validate_lookups(self) -> Self:
+        above = dict[str, str]()
+        for name, lookup in self.lookup.items():
+            for column in lookup.columns:
+                field = f"lookup.{name}.columns"
+                if column in above:
+                    raise field_error(f"lookup {above[column]} gives a column {column}, too", "another name", field)
+                if column == self.event_time:
+                    fault = f"{column} is the event time, by which bounds and validity are judged before"
+                    raise field_error(fault, "another name; and a derived column, if need be", field)
+                above[column] = name
+            if (lookup.valid_from or lookup.valid_to) and self.event_time in self.columns:
+                fault = "an expression gives the event time, and lookups come before expressions"
+                raise field_error(fault, "event_time: a column of the source", f"lookup.{name}")
+        named = {field: getattr(self, field) for field in ("event_time", "arrival_time", "id")}
+        check_corrections(self.lookup, named, self.projection)
+        return self
+
+    @model_validator(mode="after")
     def _validate_id(self) -> Self:
         if self.id is None and "id" not in self.source.own_columns:
             raise field_error("is missing", "id: id (column that names the tuple)", "id")
+        return self
+
+    @model_validator(mode="after")
+    def _validate_versions(self) -> Self:
+        """Refuse what would make versions of an answer tuples of different windows, or none."""
+        if not isinstance(self.source, AnswersSource):
+            return self
+        if self.event_time not in EVENT_TIMES or self.event_time in self.columns:
+            fault = "it is no time of the answers' windows, and may differ between versions of an answer"
+            raise field_error(fault, " or ".join(EVENT_TIMES), "event_time")
+        for field, value, own in (("id", self.id, "answer"), ("arrival_time", self.arrival_time, "as_of")):
+            if value is not None:
+                raise field_error(f"the answers of a query have their own: {own}", "nothing", field)
+        if self.lookup:
+            fault = "a version that comes later could meet another row, and would not replace the one before"
+            raise field_error(fault, "a lookup of the other query", "lookup")
+        if self.where is not None:
+            fault = "a correction of the other query could make a tuple of a record, or none of it"
+            raise field_error(fault, "a where of the other query, or of an aggregate here", "where")
         return self
 
     @property
@@ -196,25 +238,3 @@ class Window(Section):
     @property
     def slide_ms(self) -> int:
         return ms(self.slide)
-
-
-class Disorder(Section):
-    """The wait for late tuples (slack K, allowed lateness). In a file the policy's settings stand beside `tick`."""
-
-    policy: AnyPolicy = Field(default=NoSlack(), description="how the waiting time is found: k_slack")
-    tick: NonNegativeDuration | None = Field(
-        default=None, description="step of arrival time for deciding what closes: 100 ms"
-    )
-    deduplicate: bool = Field(default=False, description="drop repeats of ids in the stream too: true")
-    idle: PositiveDuration = Field(
-        default=timedelta(minutes=1), description="silence by which a stream is quiet: 1 min"
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gather(cls, section: Any) -> Any:
-        if not isinstance(section, dict) or isinstance(section.get("policy"), SlackPolicy):
-            return section
-        own = {name: section[name] for name in cls.model_fields if name != "policy" and name in section}
-        settings = {name: value for name, value in section.items() if name not in own}
-        return own | {"policy": settings or NoSlack()}

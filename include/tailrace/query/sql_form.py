@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.expressions.errors import Position
+from tailrace.expressions.expression import require_libraries
 from tailrace.ground.errors import Problem, refuse
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery, TopKQuery
@@ -30,7 +31,7 @@ _REMEDY = "sql: SELECT …, or sections: kind, window and aggregate"
 
 @dataclass(frozen=True)
 class SqlText:
-    """SQL text of a query, and where it stands.
+    """SQL text of a query, and its place in a file.
 
     Attributes
     ----------
@@ -61,6 +62,7 @@ class SqlText:
 
     def translate(self, fields: Mapping[str, Any]) -> Translation:
         """Translate the text to sections, beside the fields of the file."""
+        require_libraries()
         from tailrace.sql.translate import translate  # loads a grammar that other queries do without
 
         return translate(self.text, fields)
@@ -79,12 +81,12 @@ class SqlText:
 
 
 def field_fault(path: FieldPath, fault: str) -> str:
-    """Return what is wrong with a field that follows from SQL text; its place there says which item of a list it is."""
+    """Word a field's fault with the field's path, without list indices: the position in the text shows the item."""
     return f"{'.'.join(part for part in path if not part.isdecimal())}: {fault}"
 
 
 def sections_of(query: Query) -> dict[str, Any] | None:
-    """Return the sections that SQL text says in one go, as plain data; None of a kind that has no such form."""
+    """Return the sections that SQL text can express, as plain data; None for a kind without an SQL form."""
     if not isinstance(query, AggregateQuery | TopKQuery):
         return None
     name, _ = query.stream

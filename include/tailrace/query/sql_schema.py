@@ -1,4 +1,4 @@
-"""The part of the JSON Schema by which SQL text stands in place of sections."""
+"""The part of the JSON Schema that allows SQL text in place of sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section `window` of a query over windows of each key: sliding ones, or days, weeks or months of a time zone."""
+"""The section `window` of a query over windows of each key: sliding ones, or days, weeks or months in a time zone."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _SIZES = "size: 1 d, 1 week or 1 month"
 
 
 def _calendar_unit(text: Any) -> str | None:
-    """Return the unit of a length that is written as `1 week` or `1 month`; None of other lengths."""
+    """Return the unit of a length written as `1 week` or `1 month`; None for other lengths."""
     match = re.fullmatch(r"1\s*(week|month)", text.strip().lower()) if isinstance(text, str) else None
     return match[1] if match else None
 
 
 def _parse_length(text: Any) -> Any:
-    """Parse a duration, or `1 week` or `1 month`, of which the length is the mean one."""
+    """Parse a duration, or `1 week` or `1 month`, whose length is the mean one."""
     unit = _calendar_unit(text)
     return parse_duration(text) if unit is None else _NAMED[unit]
 
@@ -48,7 +48,7 @@ Length = Annotated[
 
 
 class KeyedWindow(Window):
-    """Windows over event time, half-open and side by side unless they slide; a length alone is their size."""
+    """Windows over event time, half-open, and adjoining unless they slide; a single length is their size."""
 
     size: Length = Field(
         description="the span of a window, more than 0 ms and not less than slide; "

@@ -7,9 +7,11 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.named_section import NamedAggregatesSection, gathered
 from tailrace.aggregate.promise import refusal
 from tailrace.aggregate.section import AggregateSection
+from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.disorder.promise_of_answers import PromiseOfAnswers
 from tailrace.disorder.promising_policy import PromisingPolicy
@@ -18,11 +20,14 @@ from tailrace.query.key_section import check_key_names
 from tailrace.query.promise_names import require_promise
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
 from tailrace.query.window_section import KeyedWindow
-from tailrace.topk.section import RANKED, TopKSection, check_selected
+from tailrace.sources.answers_source import AnswersSource
+from tailrace.topk.section import BASELINES, RANKED, TopKSection, check_selected
 
 
 class WindowedQuery(Query):
     """A query over windows of one stream."""
+
+    follows_versions: ClassVar[bool] = True
 
     window: KeyedWindow = Field(description="span and step of the windows: {size: 500 ms, slide: 100 ms}")
 
@@ -30,6 +35,22 @@ class WindowedQuery(Query):
     def _validate_key_names(self) -> Self:
         name, _ = self.stream
         check_key_names(self.key_names, self.value_names, f"streams.{name}.key")
+        return self
+
+    @model_validator(mode="after")
+    def _validate_versions(self) -> Self:
+        """Refuse settings by which a stream would count several versions of an answer."""
+        name, stream = self.stream
+        if not isinstance(stream.source, AnswersSource):
+            return self
+        if stream.source.query == self.name:
+            raise field_error("it reads its own answers", "the name of another query", f"streams.{name}.source.query")
+        if not self.disorder.deduplicate:
+            fault = "the stream would count each version of an answer beside the others"
+            raise field_error(fault, "deduplicate: true", "disorder.deduplicate")
+        if self.window.slide != self.window.size:
+            fault = "windows over the answers of a query have to lie side by side"
+            raise field_error(fault, "no slide, or one equal to size", "window.slide")
         return self
 
     @property
@@ -40,6 +61,10 @@ class WindowedQuery(Query):
     @property
     def span(self) -> timedelta:
         return self.window.size
+
+    @property
+    def window_step(self) -> timedelta:
+        return self.window.slide
 
     @property
     def _default_tick(self) -> timedelta:
@@ -59,7 +84,7 @@ class AggregateQuery(WindowedQuery):
         return frozenset(self.aggregate.each if isinstance(self.aggregate, NamedAggregatesSection) else ("value",))
 
     def structure(self) -> dict[str, Any]:
-        """As of any query, with the order of the answers' columns: states and tables have it."""
+        """Return the structure, with the order of the answers' columns, which states and tables depend on."""
         names = [*getattr(self.aggregate, "each", ())]
         return super().structure() | ({"aggregate.order": names} if len(names) > 1 else {})
 
@@ -77,11 +102,24 @@ class AggregateQuery(WindowedQuery):
             raise field_error(*reason, "disorder.risk" if 0 < policy.error < 1 else "disorder.error")
         if isinstance(policy, PromiseOfAnswers):
             require_promise(policy, self.aggregate)
+        if isinstance(policy, CacheDuration) and policy.method == "two_scales" and (names := self._keeping):
+            fault = f"method two_scales adds late tuples one by one, and {names[0]} needs all values of a window"
+            raise field_error(fault, "method: search", "disorder.method")
         return self
+
+    @property
+    def _keeping(self) -> list[str]:
+        """The functions that need all values of a window at once."""
+        section = self.aggregate
+        each = section.each.values() if isinstance(section, NamedAggregatesSection) else [section]
+        exact = (one.function for one in each if one.function is not None and not one.approximate)
+        return [name for name in exact if FUNCTIONS[name].keeps_values]
 
 
 class TopKQuery(WindowedQuery):
     """The k best tuples in the sliding windows of each key."""
+
+    answers_are_tuples: ClassVar[bool] = True
 
     kind: Literal["topk"] = Field(description=KIND)
     topk: TopKSection = Field(description="what is found: {k: 5, score: price}")
@@ -97,7 +135,7 @@ class TopKQuery(WindowedQuery):
 
     @model_validator(mode="after")
     def _validate_method(self) -> Self:
-        if self.topk.method != "adaptive" and not isinstance(self.policy, NoSlack):
-            fault = f"method {self.topk.method} does not wait, and policy {self.policy.policy} tells how long to"
-            raise field_error(fault, "policy: none, or method: adaptive", "topk.method")
+        if self.topk.method in BASELINES and not isinstance(self.policy, NoSlack):
+            fault = f"method {self.topk.method} does not wait, but policy {self.policy.policy} sets a wait"
+            raise field_error(fault, "policy: none, or method: adaptive (list: the paper's own)", "topk.method")
         return self

@@ -34,6 +34,11 @@ class YamlFile:
             raise refuse(f"{file}:1", "holds no fields", "fields, one a line, beginning with name: ball_load")
         self.data = self._plain_data(root, ())
 
+    @property
+    def directory(self) -> Path:
+        """The directory at which relative paths in it start."""
+        return self.file.parent
+
     def add(self, path: FieldPath, fault: str, remedy: str, line: int | None = None) -> None:
         """Record a problem; a path that is not in the file gets the line of the nearest section above it."""
         ancestor = path

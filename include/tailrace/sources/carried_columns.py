@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.ground.errors import refuse
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
 from tailrace.ground.times import TIME
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
@@ -51,6 +52,26 @@ def holds_all(dtype: pa.DataType, other: pa.DataType) -> bool:
         if is_of_family(dtype) and is_of_family(other):
             return bool(dtype.bit_width >= other.bit_width)
     return bool(dtype == other)
+
+
+def require_castable(where: str, column: pa.Array, dtype: pa.DataType) -> None:
+    """Refuse a column of a table's later version with a value that the type of the first version does not have.
+
+    Texts, and types that do not fit at all, are left to those who refuse them by the types' names.
+
+    Raises
+    ------
+    Refused
+    """
+    if pa.types.is_string(column.type):
+        return
+    try:
+        column.cast(dtype)
+    except pa.ArrowInvalid as error:
+        fault = f"its type is {column.type}, in versions before {dtype}, which has not all values: {error}"
+        raise refuse(where, fault, "one type, or another name for the query, to begin again") from None
+    except pa.ArrowNotImplementedError:
+        return
 
 
 def carried_values(column: pa.Array, dtype: pa.DataType) -> tuple[pa.Array, NDArray[np.bool_]]:

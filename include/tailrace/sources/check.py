@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,45 +16,16 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import carried_values
 from tailrace.sources.columns import Columns
 from tailrace.sources.ids_and_keys import read_ids, read_keys
+from tailrace.sources.lookups import NO_VERSIONS, Versions, look_up
 from tailrace.sources.record_times import read_times
+from tailrace.sources.sound_times import Sound, Times, select
 from tailrace.sources.time_units import with_units
 from tailrace.sources.utf_8 import not_utf_8, without
 from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 _LAST_ARRIVAL_MS = 253_370_764_799_999  # the end of 9998: ticks and idle times that follow end within 9999
-
-
-class Times(NamedTuple):
-    """The times (ms) of m records, and their positions in the segment; each of shape (m,)."""
-
-    event: Ints
-    arrival: Ints
-    row: Ints
-
-
-class Sound(NamedTuple):
-    """The times of the tuples and of the filtered records whose times are sound, and which of them are tuples."""
-
-    times: Times
-    is_tuple: pa.BooleanArray
-
-    @staticmethod
-    def of(times: Times, filtered: NDArray[np.bool_], by_times: Codes, in_all: Codes) -> Sound:
-        """Return those of n records, given the verdicts by their times, and by all else of those not filtered."""
-        if not by_times.any() and not in_all.any():
-            return Sound(times, pa.array(~filtered))
-        code = by_times.copy()
-        code[~filtered] = in_all
-        is_sound = pa.array(code == 0)
-        return Sound(Times(*(select(each, is_sound) for each in times)), pa.array(~filtered).filter(is_sound))
-
-
-def select(column: NDArray[Any], mask: pa.BooleanArray) -> NDArray[Any]:
-    """Return the values of a mask, by Arrow, which is quicker at it than numpy."""
-    return np.asarray(pa.array(column).filter(mask))
 
 
 @dataclass(frozen=True)
@@ -72,11 +43,13 @@ class Checked:
     arrivals : list, length m
         Arrival time of each rejected record in ms; None where it could not be read or is out of range.
     filtered : int
-        The number of records that are left out by the stream's `where`.
+        The number of records that are left out, by the stream's `where` or a lookup.
     sound : Times
         Of the tuples and of the filtered records whose times are sound, which move ticks and t_max, too.
     is_tuple : BooleanArray or None
         Which of these are tuples; None: all.
+    unmatched : int
+        The number of those left out that meet no row of a lookup, which drops them.
     """
 
     tuples: pa.RecordBatch
@@ -86,10 +59,17 @@ class Checked:
     filtered: int
     sound: Times
     is_tuple: pa.BooleanArray | None
+    unmatched: int = 0
 
 
 def check(
-    raw: pa.Table, columns: Columns, row: Ints, types: ColumnTypes, ingested_ms: int | None, coded_keys: bool = False
+    raw: pa.Table,
+    columns: Columns,
+    row: Ints,
+    types: ColumnTypes,
+    ingested_ms: int | None,
+    coded_keys: bool = False,
+    versions: Versions = NO_VERSIONS,
 ) -> Checked:
     """Split raw records, shape (n,), into tuples and rejects.
 
@@ -105,12 +85,15 @@ def check(
     coded_keys : bool
         Whether the tuples' keys may stay dictionary-encoded, each key once in the dictionary, where the source has them
         so.
+    versions : dict
+        The versions of the lookups' tables that hold for these records.
     """
     verdict = RecordVerdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
-    filtered = None
+    raw, dropped = with_looked_up(verdict, raw, columns, versions)
+    filtered = dropped
     if columns.projection is not None:
-        raw, filtered = _project(verdict, raw, columns.projection)
+        raw, filtered = _project(verdict, raw, columns.projection, dropped)
     event = read_times(verdict, raw, columns.event_time, columns.timezone, columns.zones)
     if columns.arrival_time is None:
         arrival = np.full(raw.num_rows, ingested_ms, np.int64)
@@ -124,20 +107,7 @@ def check(
         verdict.code = code[~filtered]
         read = {name for part, name in columns.parts().items() if part not in ("event_time", "arrival_time")}
         raw = raw.select([name for name in raw.column_names if name in read]).filter(stays)
-    parts: dict[str, pa.Array] = {}
-    parts["id"] = read_ids(verdict, raw, columns.id, types.id)
-    parts["key"] = read_keys(verdict, raw, columns.key, types, coded_keys)
-    value_of = partial(_value, verdict, raw, nullable=columns.nullable)
-    values = {part: value_of(columns.values[part], dtype) for part, dtype in columns.value_types().items()}
-    for mask, reason in columns.row_check(values) if columns.row_check else ():
-        verdict.reject(mask, reason)
-    parts |= values
-    for part, dtype in types.of_carried(columns.carried).items():
-        name = columns.carried[part]
-        parts[part], outside = carried_values(raw.column(name).combine_chunks(), dtype)
-        verdict.reject(outside, f"{name} out of bounds: a date or a timestamp lies in the years 1 to 9999")
-        if columns.finite and pa.types.is_floating(dtype):
-            _reject_infinite(verdict, without_nulls(parts[part], 0.0), name)
+    parts = _parts(verdict, raw, columns, types, coded_keys)
     tuples = pa.RecordBatch.from_pydict(
         {"event_time": pa.array(event), "arrival_time": pa.array(arrival), "row": pa.array(row), **parts}
     )
@@ -155,13 +125,48 @@ def check(
         return Checked(tuples, rejected, reasons, arrivals, 0, accepted, None)
     sound = Sound.of(times, filtered, code, verdict.code)
     left_out = int(np.count_nonzero(filtered))
-    return Checked(tuples, rejected, reasons, arrivals, left_out, *sound)
+    unmatched = 0 if dropped is None else int(np.count_nonzero(dropped))
+    return Checked(tuples, rejected, reasons, arrivals, left_out, *sound, unmatched)
+
+
+def _parts(
+    verdict: RecordVerdict, raw: pa.Table, columns: Columns, types: ColumnTypes, coded_keys: bool
+) -> dict[str, pa.Array]:
+    """Read the id, the key, the values and the carried columns of records, and reject those that are not fit."""
+    parts: dict[str, pa.Array] = {}
+    parts["id"] = read_ids(verdict, raw, columns.id, types.id)
+    parts["key"] = read_keys(verdict, raw, columns.key, types, coded_keys)
+    value_of = partial(_value, verdict, raw, nullable=columns.nullable)
+    values = {part: value_of(columns.values[part], dtype) for part, dtype in columns.value_types().items()}
+    for mask, reason in columns.row_check(values) if columns.row_check else ():
+        verdict.reject(mask, reason)
+    parts |= values
+    for part, dtype in types.of_carried(columns.carried).items():
+        name = columns.carried[part]
+        parts[part], outside = carried_values(raw.column(name).combine_chunks(), dtype)
+        verdict.reject(outside, f"{name} out of bounds: a date or a timestamp lies in the years 1 to 9999")
+        if columns.finite and pa.types.is_floating(dtype):
+            _reject_infinite(verdict, without_nulls(parts[part], 0.0), name)
+    return parts
+
+
+def with_looked_up(
+    verdict: RecordVerdict, raw: pa.Table, columns: Columns, versions: Versions
+) -> tuple[pa.Table, NDArray[np.bool_] | None]:
+    """Add the columns of the lookups, and return the records that they leave out; None where they leave out none."""
+    if not columns.lookups:
+        return raw, None
+    event = None
+    if any(lookup.needs_event_time for lookup in columns.lookups):
+        event = read_times(verdict, raw, columns.event_time, columns.timezone, columns.zones)
+    raw, dropped = look_up(verdict, raw, columns.lookups, versions, event)
+    return raw, dropped if dropped.any() else None
 
 
 def _project(
-    verdict: RecordVerdict, raw: pa.Table, projection: Projection
+    verdict: RecordVerdict, raw: pa.Table, projection: Projection, dropped: NDArray[np.bool_] | None
 ) -> tuple[pa.Table, NDArray[np.bool_] | None]:
-    """Derive columns, and reject the records for which an expression fails.
+    """Derive columns, and reject the records for which an expression fails, but those that are left out already.
 
     Returns
     -------
@@ -170,9 +175,10 @@ def _project(
         The records that the condition leaves out; None where it leaves out none.
     """
     projected = projection.run(raw)
+    stays = np.ones(raw.num_rows, bool) if dropped is None else ~dropped
     for failure in projected.failures:
-        verdict.reject(failure.mask, failure.reason)
-    filtered = ~projected.kept & (verdict.code == 0)
+        verdict.reject(failure.mask & stays, failure.reason)
+    filtered = ~(projected.kept & stays) & (verdict.code == 0)
     return projected.table, filtered if filtered.any() else None
 
 
@@ -203,11 +209,11 @@ def _check_bounds(
 
 def _without_other_texts(verdict: RecordVerdict, raw: pa.Table) -> pa.Table:
     """Reject records with a text that is no UTF-8, which no table takes; it is null from here on."""
-    for place, name in enumerate(raw.column_names):
-        column = raw.column(place)
+    for index, name in enumerate(raw.column_names):
+        column = raw.column(index)
         if (is_other := not_utf_8(column)) is not None:
             verdict.reject(is_other, f"{name} is no UTF-8")
-            raw = raw.set_column(place, name, without(column, is_other))
+            raw = raw.set_column(index, name, without(column, is_other))
     return raw
 
 

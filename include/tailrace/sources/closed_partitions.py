@@ -1,4 +1,4 @@
-"""Looks again at a source's closed partitions: for late, changed and removed files."""
+"""Checks a source's closed partitions again for late, changed and removed files."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tailrace.sources.source_directory import Entry, SourceDirectory
 from tailrace.sources.taken_files import TakenFiles
 
 PAUSE_S = 600.0
-"""Seconds from the look at one closed partition to the next; those that were there at a start go without pauses."""
+"""Seconds between checks of closed partitions; those existing at a start are checked without pauses."""
 
-_SOON_S = 10.0  # until it is asked again whether there is a closed partition
+_SOON_S = 10.0  # until the next check whether there is a closed partition
 
 Look = tuple[ReadFile | None, Entry | None]
-"""A file as it was taken, None for a new one, and as it is listed now, None for one that is gone."""
+"""A file as it was taken (None if new), and as it is listed now (None if gone)."""
 
 
 class ClosedPartitions:
-    """Looks at closed partitions in turn, at some files of one a call.
+    """Checks closed partitions in turn, some files of one partition per call.
 
     Parameters
     ----------
     at_once : int
-        Files that a call looks at.
+        Files checked per call.
     """
 
     def __init__(self, partitions: OpenPartitions, record: TakenRecord, at_once: int) -> None:
@@ -36,12 +36,12 @@ class ClosedPartitions:
         self._due_s = 0.0
 
     def look(self, now_s: float) -> list[Look]:
-        """Return the next files that are to be looked at; none while it pauses."""
+        """Return the next files to check; none while it pauses."""
         if self._steps is None and (directory := self._next(now_s)) is not None:
             self._steps = self._below(directory)
         if self._steps is None:
             return []
-        steps, self._steps = self._steps, None  # where it fails, the next call goes on with the next partition
+        steps, self._steps = self._steps, None  # after a failure, the next call continues with the next partition
         files = next(steps, None)
         if files is not None:
             self._steps = steps
@@ -50,7 +50,7 @@ class ClosedPartitions:
         return []
 
     def _next(self, now_s: float) -> str | None:
-        """Return the partition that is to be looked at now; None while it pauses."""
+        """Return the partition to check now; None while it pauses."""
         if self._partitions.unseen:
             return self._partitions.unseen.popleft()
         if now_s < self._due_s:
@@ -86,7 +86,7 @@ class ClosedPartitions:
             yield from self._below(partition)
 
     def _missing(self, directory: str, recorded: TakenFiles) -> list[Look]:
-        """Return the first files taken from a partition that it lists no more."""
+        """Return the first files taken from a partition that it no longer lists."""
         try:
             names = {entry.name for entry in self._partitions.source.entries(directory)}
         except FileNotFoundError:
@@ -96,7 +96,7 @@ class ClosedPartitions:
 
 
 def oldest_open(source: SourceDirectory, newest: str) -> str:
-    """Return the partition before the one of a path, which is the newest; the latter's where none is before it."""
+    """Return the partition before the one of the newest path, or the path's own if there is none before it."""
     *partitions, _ = newest.split("/")
     for depth in reversed(range(len(partitions))):
         parent, own = "".join(f"{name}/" for name in partitions[:depth]), f"{partitions[depth]}/"
@@ -111,5 +111,5 @@ def oldest_open(source: SourceDirectory, newest: str) -> str:
 def _partitions(source: SourceDirectory, directory: str) -> list[str]:
     try:
         return [f"{entry.name}/" for entry in source.entries(directory) if entry.is_partition]
-    except FileNotFoundError:  # of a source that is away; it is looked at later
+    except FileNotFoundError:  # of a source that is unavailable; it is checked later
         return []

@@ -25,7 +25,7 @@ def _is_time(dtype: pa.DataType) -> bool:
 def _is_name(dtype: pa.DataType) -> bool:
     if pa.types.is_integer(dtype):
         return bool(not pa.types.is_uint64(dtype))
-    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
+    return is_text(dtype)
 
 
 def _is_list_of_numbers(dtype: pa.DataType) -> bool:
@@ -41,7 +41,8 @@ def _is_binary(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype))
 
 
-def _is_text(dtype: pa.DataType) -> bool:
+def is_text(dtype: pa.DataType) -> bool:
+    """Test whether a type is one of texts."""
     return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
 
 
@@ -52,12 +53,13 @@ _PART_RULES: dict[str, Rule] = {
     "event_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
     "arrival_time": (_is_time, "a timestamp, or int64 in epoch milliseconds"),
 }
+_TIMES = frozenset(_PART_RULES)
 _NAME_RULE: Rule = (_is_name, "a string or an integer up to int64")
 _VALUE_RULES: dict[pa.DataType, Rule] = {
     pa.float64(): (is_number, "an integer, float or decimal"),
     pa.list_(pa.float64()): (_is_list_of_numbers, "a list of integers, floats or decimals"),
     pa.binary(): (_is_binary, "binary"),
-    pa.string(): (_is_text, "a string"),
+    pa.string(): (is_text, "a string"),
 }
 
 
@@ -78,20 +80,25 @@ def require_fit(where: str, part: str, dtype: pa.DataType, columns: Columns) -> 
     accepts, remedy = _rule(part, columns)
     if accepts(dtype) or pa.types.is_null(dtype):
         return
+    if part in _TIMES and is_text(dtype) and columns.parts()[part] in columns.derived:
+        if columns.timezone is not None:
+            return
+        remedy = f"{remedy}; or ISO 8601 text, and a timezone in the stream that says what texts without a zone mean"
     role = f"it is the query's {part}"
     if part in columns.readers:
-        place = columns.readers[part]
-        role, where = f"{place.partition(':')[0]} reads it", f"{place}: {where}"
+        index = columns.readers[part]
+        role, where = f"{index.partition(':')[0]} reads it", f"{index}: {where}"
     elif part in columns.free:
         role = "answers can't have such a column" if part in columns.carried else "no expression reads such a column"
-    is_derived = columns.parts().get(part) in columns.derived  # `where` is the field of its expression then
-    if part not in columns.readers and not is_derived and (field := columns.field_of(part)) is not None:
+        role = "it is the key of a lookup" if part in columns.lookup_keys else role
+    is_added = columns.parts().get(part) in columns.added  # `where` is the field that gives it then
+    if part not in columns.readers and not is_added and (field := columns.field_of(part)) is not None:
         where = f"{field}: {where}"
     raise refuse(where, f"its type is {dtype}, but {role}", remedy)
 
 
 def _rule(part: str, columns: Columns) -> Rule:
-    if part in columns.carried:
+    if part in columns.carried or part in columns.lookup_keys:
         return _CARRIED_RULE
     if part in columns.free:
         return _INPUT_RULE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,13 @@ from tailrace.ground.key_lists import KEY_PART
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
 from tailrace.kind.inputs import RowCheck
 
+if TYPE_CHECKING:
+    from tailrace.sources.lookups import Lookup
+
 Ints = NDArray[np.int64]
+
+LOOKUP_KEY = "key of a lookup, "
+"""The beginning of the parts that are the keys of lookups; the column's name follows."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class Columns:
         The time zone of times that state none; None: UTC.
     zones : dict
         Whether the texts of a column of times state their zone, by the first record. Without a `timezone` a record
-        whose text does otherwise is rejected: what it means can't be known.
+        whose text does otherwise is rejected, as its time can't be known.
     projection : Projection or None
         Computes the derived columns, and which records are kept; None: there are none, and all are.
     inputs : tuple of str
@@ -61,6 +68,8 @@ class Columns:
     readers : dict
         The fields of the query file that read carried columns, with the place in an expression, as `emd_join.where:
         1:5`, by name in the tuple.
+    lookups : tuple of Lookup
+        The lookups, in order: their columns come before derived ones.
     """
 
     event_time: str
@@ -85,6 +94,7 @@ class Columns:
     finite: bool = False
     fields: frozenset[str] = frozenset()
     readers: Mapping[str, str] = field(default_factory=dict)
+    lookups: tuple[Lookup, ...] = ()
 
     def value_types(self) -> dict[str, pa.DataType]:
         """Return the Arrow type of each column of the kind's own, by name in the tuple."""
@@ -100,7 +110,7 @@ class Columns:
         """The source's columns that hold doubles of the kind's own, and are free: only these values become doubles."""
         doubles = {self.values[part] for part, dtype in self.value_types().items() if pa.types.is_float64(dtype)}
         others = {self.event_time, self.arrival_time, self.id, *self.key_parts.values()}
-        return frozenset(self.free.values()) & (doubles - others - self.derived)
+        return frozenset(self.free.values()) & (doubles - others - self.added)
 
     @property
     def derived(self) -> frozenset[str]:
@@ -108,15 +118,41 @@ class Columns:
         return frozenset(() if self.projection is None else dict(self.projection.columns))
 
     @property
+    def looked_up(self) -> frozenset[str]:
+        """The names of the columns that lookups give, which the source need not have."""
+        return frozenset(name for lookup in self.lookups for name in lookup.columns)
+
+    @property
+    def repeats_lookups(self) -> bool:
+        """Whether corrections look up again, in the newest versions of the tables."""
+        return any(lookup.is_repeated for lookup in self.lookups)
+
+    @property
+    def added(self) -> frozenset[str]:
+        """The names of the columns that the source need not have."""
+        return self.derived | self.looked_up
+
+    @property
+    def lookup_keys(self) -> dict[str, str]:
+        """The columns of the source by which lookups find rows, by the part that they are."""
+        expressions, above = dict[str, str](), set[str]()
+        for lookup in self.lookups:
+            expressions |= {f"{LOOKUP_KEY}{name}": name for name in lookup.keys if name not in above}
+            above.update(lookup.columns)
+        return expressions
+
+    @property
     def free(self) -> dict[str, str]:
-        """The columns of the source whose types follow from it: carried ones, and those that expressions read."""
-        carried = {part: name for part, name in self.carried.items() if name not in self.derived}
-        return carried | {f"input of an expression, {name}": name for name in self.inputs}
+        """The columns of the source whose types follow from it: carried, read by expressions, or keys of lookups."""
+        looked_up = self.looked_up
+        carried = {part: name for part, name in self.carried.items() if name not in self.added}
+        inputs = {f"input of an expression, {name}": name for name in self.inputs if name not in looked_up}
+        return carried | inputs | self.lookup_keys
 
     @property
     def fixed(self) -> Columns:
         """The columns without the free ones."""
-        return replace(self, carried={}, inputs=())
+        return replace(self, carried={}, inputs=(), lookups=tuple(replace(each, keys=()) for each in self.lookups))
 
     def counted_events(self, event_ms: Ints, arrival_ms: Ints) -> Ints:
         """Return the event times as far as they count for t_max, from event and arrival times of tuples, shape (n,)."""
@@ -126,8 +162,8 @@ class Columns:
 
     def named(self) -> dict[str, str]:
         """Return the columns that the source must have, by the part of the tuple that they hold."""
-        derived = self.derived
-        parts = {part: name for part, name in self.parts().items() if name not in derived}
+        added = self.added
+        parts = {part: name for part, name in self.parts().items() if name not in added}
         return parts | {part: name for part, name in self.free.items() if part not in parts}
 
     def pruned(self) -> Columns:
@@ -152,6 +188,9 @@ class Columns:
 
     def field_of(self, part: str) -> str | None:
         """Return the field of the query file that names the column of a part; None where that is not known."""
+        if part in (keys := self.lookup_keys):
+            name = next(lookup.name for lookup in self.lookups if keys[part] in lookup.keys)
+            return f"streams.{self.stream}.lookup.{name}.key"
         own = "key" if part in self.key_parts else part if part in ("event_time", "arrival_time", "id") else None
         if own is None:
             return self.column_fields.get(self.parts().get(part, ""))
@@ -159,13 +198,13 @@ class Columns:
 
     def expressions(self) -> list[tuple[str, str, str | None]]:
         """Return the names and texts of the expressions, and the fields of the query file that have them."""
-        found: list[tuple[str, str, str | None]] = []
+        texts: list[tuple[str, str, str | None]] = []
         for number, (name, text) in enumerate(() if self.projection is None else self.projection.named()):
             assert self.projection is not None
             own = f"columns.{name}" if number < len(self.projection.columns) else WHERE
             of_stream = f"streams.{self.stream}.{own}" if self.stream else None
-            found.append((name, text, name if name in self.fields else of_stream))
-        return found
+            texts.append((name, text, name if name in self.fields else of_stream))
+        return texts
 
     def is_name(self, part: str) -> bool:
         """Test whether a part of the tuple is its id, or the key or a part of it: a text or an integer."""

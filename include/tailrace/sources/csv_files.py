@@ -36,7 +36,7 @@ _SAMPLE_BYTES = 1 << 20
 _MOST_SAMPLES = 64
 
 
-class _Header(NamedTuple):
+class Header(NamedTuple):
     """The names of a file's columns, and the byte at which its records begin."""
 
     names: list[str]
@@ -65,7 +65,7 @@ class CsvFiles:
             if pa.types.is_list(dtype):
                 raise refuse(f"{path}: column {columns.values[part]}", "CSV has no lists", "format: parquet or json")
         with open_source(path) as file:
-            header = _header(path, file)
+            header = read_header(path, file)
             if header is None:
                 return None
             require(path, columns, header.names)
@@ -87,7 +87,7 @@ class CsvFiles:
 
     def split(self, path: SourceFile) -> list[Segment]:
         with open_source(path) as file:
-            header = _header(path, file)
+            header = read_header(path, file)
             cut = [] if header is None else list(blocks(file, header.end, _BYTES_PER_SEGMENT))
         of_rows = sum(block.records for block in cut)
         first = [0, *accumulate(block.records for block in cut)]
@@ -186,18 +186,24 @@ def _split(text: bytes, header: Sequence[str], names: Sequence[str]) -> _Texts:
     return _Texts(table.rename_columns(list(names)), kept, malformed)
 
 
-def _content(segment: Segment, connection: str | None) -> tuple[_Header, bytes]:
+def _content(segment: Segment, connection: str | None) -> tuple[Header, bytes]:
     """Return the header of a segment's file, and the records of its block."""
     path = require_taken(segment, connection)
     with open_source(path) as file:
-        header = _header(path, file)
+        header = read_header(path, file)
         assert header is not None
         file.seek(segment.block_start or header.end)
         return header, file.read(segment.block_end - segment.block_start if segment.block_end else -1)
 
 
-def _header(path: SourceFile, file: BinaryIO) -> _Header | None:
-    """Return the header of a file; None of an empty file, or of one whose only line is not whole."""
+def read_header(path: SourceFile, file: BinaryIO) -> Header | None:
+    """Return the header of a file; None of an empty file.
+
+    Raises
+    ------
+    Refused
+        When it is empty, not well-formed or not UTF-8.
+    """
     text = file.read(_SAMPLE_BYTES)
     while text and b"\n" not in text and len(text) < LONGEST_BYTES and (more := file.read(_SAMPLE_BYTES)):
         text += more
@@ -211,7 +217,7 @@ def _header(path: SourceFile, file: BinaryIO) -> _Header | None:
     (names,) = csv.reader([line.decode().rstrip("\r\n")]) if line.strip() else ([],)
     if not names:
         raise refuse(str(path), "its first line is empty", "a first line with the names of the columns")
-    return _Header(names, skipped + first.end)
+    return Header(names, skipped + first.end)
 
 
 def _ends_with_a_newline(path: SourceFile) -> bool:

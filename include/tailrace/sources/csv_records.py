@@ -1,7 +1,7 @@
-"""Records of CSV: where they begin and end in bytes, as a quoted field may hold newlines and commas.
+"""Records of CSV: their bounds in bytes, as a quoted field may contain newlines and commas.
 
-A record that is not well-formed, as one with text behind a closing quote or with a quote that nothing closes, is its
-first line alone, so that it does not take the records after it along.
+A malformed record, such as one with text after a closing quote or with an unclosed quote, consists of its first line
+alone, so that it does not swallow the records after it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 LONGEST_BYTES = 16 << 20
-"""The longest record with a quoted field; a longer one is not well-formed."""
+"""The longest record with a quoted field; a longer one is malformed."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -36,7 +36,7 @@ class Block(NamedTuple):
 
 
 def records(text: bytes, is_last: bool = True) -> Iterator[Record]:
-    """Yield the records of a text that begins with one; without the rest of an unfinished one where more text comes."""
+    """Yield the records of a text that begins with one, without an unfinished one at the end if more text comes."""
     start = 0
     while start < len(text):
         match = _RECORD.match(text, start)
@@ -46,7 +46,7 @@ def records(text: bytes, is_last: bool = True) -> Iterator[Record]:
             start = match.end()
             continue
         if not is_last and len(text) - start <= LONGEST_BYTES:
-            return  # the quote may be closed by what comes
+            return  # more text may close the quote
         end = text.find(b"\n", start) + 1
         if not end and not is_last:
             return
@@ -69,7 +69,7 @@ def blocks(file: BinaryIO, start: int, size: int) -> Iterator[Block]:
 
 
 def _measure(text: bytes, is_last: bool) -> tuple[int, int]:
-    """Return the end and the number of a text's whole records; without quoted fields lines are counted at once."""
+    """Return the end and the number of a text's complete records; lines are counted directly without quoted fields."""
     if b'"' not in text:
         end = len(text) if is_last else text.rfind(b"\n") + 1
         return end, text.count(b"\n") + (is_last and text[-1:] not in (b"", b"\n"))

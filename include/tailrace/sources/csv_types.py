@@ -1,8 +1,8 @@
-"""The types of the columns of CSV, by their texts, and the values of texts in these types.
+"""The types of CSV columns, inferred from their texts, and the values of texts in these types.
 
-A column that is carried along is of the first of these types that all its texts are of, each as it would be written
-again: boolean (true, false), integer (of at most 18 digits), double (a number that a double gives back). So a number
-has no leading zero, no plus sign and no more digits than are kept; a column with such a text stays text.
+A carried column has the first of these types that fits all its texts exactly as they would be written again: boolean
+(true, false), integer (at most 18 digits), double (a number that a double reproduces). So a column with a leading zero,
+a plus sign or more digits than are kept stays text.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import type_of_text
 from tailrace.sources.type_names import ARROW_TYPES
 
-_INTEGER = r"^(0|-?[1-9]\d{0,17})$"  # 007 is a text: as an integer it would be the same as 7
+_INTEGER = r"^(0|-?[1-9]\d{0,17})$"  # 007 is text, as it would equal 7 as an integer
 _NUMBER = r"^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*-?(?i:inf|infinity|nan)\s*$"
 _EXACT = r"^-?((0|[1-9]\d*)(\.\d+)?|\.\d+)([eE][+-]?\d{1,4})?$"
-_SURELY_EXACT = r"^[-.\d]{1,15}$"  # a double gives 15 digits back
+_SURELY_EXACT = r"^[-.\d]{1,15}$"  # a double reproduces 15 digits
 _TRUTH = r"^(?i:true|false)$"
 _TIME = r"^\s*\d{4}-?\d\d"
 _PATTERNS = {"bool": _TRUTH, "int64": _INTEGER, "double": _NUMBER}
@@ -33,11 +33,11 @@ _TIMES = ("event_time", "arrival_time")
 
 
 def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | None:
-    """Return the types of the columns that a query reads; None where the texts of a sample don't show one of them.
+    """Return the types of the columns that a query reads; None if the texts of a sample don't show one of them.
 
     Times are integers if the first one is, else texts. Ids and keys are texts, so that no later record contradicts them
-    and 007 is not 7. Carried columns are of their narrowest type; of the type `NULL` where no text is there. Names and
-    carried columns keep their type of the files `before` as long as some value has it: each record is judged alone.
+    and 007 is not 7. Carried columns have their narrowest type, or `NULL` without any text. Names and carried columns
+    keep their type from the files `before` as long as some value has it; each record is checked separately.
     """
     types: Types = {}
     numbers = columns.numbers
@@ -45,7 +45,7 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | No
         if part in columns.values and name in numbers:
             continue
         texts = _present(sample.column(name))
-        dtype = _shown_type(part, texts, columns)
+        dtype = shown_type(part, texts, columns)
         if (columns.is_name(part) or part in columns.free) and name in before:
             has_any = len(texts) and not _wrong(texts, before[name], part in columns.free).all()
             dtype = before[name] if has_any else dtype
@@ -57,9 +57,9 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | No
 
 
 def read_column(texts: pa.ChunkedArray, dtype: str, is_exact: bool = False) -> tuple[pa.ChunkedArray, Mask]:
-    """Return the values of texts in a type, and which of them it does not have; an empty text is null.
+    """Return the values of texts in a type, and a mask of texts without such a value; an empty text is null.
 
-    `is_exact`: doubles have to give their texts back.
+    `is_exact`: doubles must reproduce their texts.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def read_column(texts: pa.ChunkedArray, dtype: str, is_exact: bool = False) -> t
 
 
 def read_narrowest(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the values of a column in the narrowest type that has all of them; null where there is none."""
+    """Return a column in the narrowest type that fits all its values; null where there is none."""
     present = _present(texts)
     if not len(present):
         return pa.chunked_array([pa.nulls(len(texts))])
@@ -83,7 +83,7 @@ def read_narrowest(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def wrong_value(record: Mapping[str, str], types: Types, exact: Collection[str] = ()) -> str | None:
-    """Return the reason against a record with a text that its column's type has not; None where there is none."""
+    """Return the reason to reject a record with a text that its column's type can't hold; None without one."""
     for name, dtype in types.items():
         texts = pa.chunked_array([pa.array([record[name]], pa.string())])
         if read_column(texts, dtype, name in exact)[1][0]:
@@ -94,7 +94,7 @@ def wrong_value(record: Mapping[str, str], types: Types, exact: Collection[str] 
 
 
 def _wrong(texts: pa.ChunkedArray, dtype: str, is_exact: bool) -> Mask:
-    """Return which of n texts are no value of a type; null is one of each."""
+    """Return a mask of the n texts that are not values of a type; null is a value of each."""
     if dtype not in _PATTERNS:
         return np.zeros(len(texts), bool)
     pattern = _EXACT if is_exact and dtype == "double" else _PATTERNS[dtype]
@@ -105,18 +105,21 @@ def _wrong(texts: pa.ChunkedArray, dtype: str, is_exact: bool) -> Mask:
 
 
 def _given_back(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return whether the double of each number, in its fewest digits, is the number itself; null is."""
+    """Return whether the double of each number reproduces it in its fewest digits; null does."""
     doubles = texts.cast(pa.float64()).cast(pa.string())
     pairs = zip(texts.to_pylist(), doubles.to_pylist(), strict=True)
     given_back = [text == double or Decimal(text) == Decimal(double) for text, double in pairs]
     return pa.chunked_array([given_back], pa.bool_())
 
 
-def _shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | None:
+def shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | None:
+    """Return the type of a part of tuples by the texts of a column without nulls; None where none is of such a type."""
     if part in _TIMES:
         fits = pc.or_(pc.match_substring_regex(texts, _INTEGER), pc.match_substring_regex(texts, _TIME))
         texts = texts.filter(fits).slice(0, 1)
         return ("int64" if _all(texts, _INTEGER) else type_of_text(texts[0].as_py())) if len(texts) else None
+    if part in columns.lookup_keys:
+        return "string" if len(texts) else NULL
     if part in columns.free:
         name = columns.free[part]
         if name not in columns.numbers:

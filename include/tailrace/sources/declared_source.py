@@ -1,7 +1,7 @@
 """The base of the sources that a query file declares: each opens, samples and reads its own log.
 
-A new sort of source, one that grows in another way than files do, is a subclass of `DeclaredSource` with a `Feed` of
-its own, and a member of `Source` in `query/sections.py`.
+To add a source that grows differently from files, add a subclass of `DeclaredSource` with its own `Feed`, and a member
+of `Source` in `query/sections.py`.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ RATE = "rows a second at which a live run replays Parquet files, for format repl
 """Descriptions of the fields that all sources have."""
 
 SOURCE_PLACE = {"path", "rate", "servers", "connection"}
-"""The fields of a source that say where it is, and not what: they may change while a checkpoint lives."""
+"""The fields with a source's location, which may change while a checkpoint lives."""
 
 
 class SourceRecord(TakenRecord, Protocol):
     """Protocol of the record of the files that a stream has read."""
 
     def since(self, prefix: str, boundary: str) -> Iterable[ReadFile]:
-        """Return all files but those in the partitions of a source that come before a partition; empty: all."""
+        """Return all files except those in partitions that precede a partition; an empty one means all."""
 
 
 class TableAccess(Protocol):
-    """Protocol of the access to Delta tables, which the room `storage` provides: a source knows no Delta Lake."""
+    """Protocol of the access to Delta tables, provided by the room `storage`, as a source knows no Delta Lake."""
 
     def feed(self, path: Location, columns: Columns, types: Types, before: dict[str, ReadFile], version: int) -> Feed:
-        """Open the feed of a table, from a version on; `before` has the files of later versions that were read."""
+        """Open the feed of a table from a version on; `before` has the files of later versions that were read."""
 
     def files(self, path: Location) -> list[SourceFile]:
-        """List a table's files in the order of their writing; refuses a path without a table."""
+        """List a table's files in the order of their writing; refuse a path without a table."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """The point at which a feed goes on, and the run that opens it; by default a bounded run at the log's start.
+    """The point at which a feed continues, and the run that opens it; by default a bounded run at the log's start.
 
     Attributes
     ----------
@@ -60,13 +60,15 @@ class Opening:
     identity : str or None
         The identity of the source when it was first read.
     record : SourceRecord or None
-        The files that were read; None: no file.
+        The files that were read; None for none.
     path, row, version : str, int, int
-        The newest segment in the log: its path, the row of it up to which it was read, and the version of its table.
+        The newest segment in the log: its path, the row up to which it was read, and the version of its table.
     live : bool
-        True in a run that waits for more records.
+        Whether the run waits for more records.
     on_progress : callable
-        Called again and again while a feed lists many files.
+        Called repeatedly while a feed lists many files.
+    open_answers : callable or None
+        Opens the feed of a query's answers in the same warehouse; None where sources are only examined.
     """
 
     columns: Columns
@@ -80,6 +82,7 @@ class Opening:
     version: int = -1
     live: bool = False
     on_progress: Callable[[], None] = lambda: None
+    open_answers: Callable[[str, Opening], Feed] | None = None
 
 
 class DeclaredSource(Section, ABC):
@@ -103,11 +106,11 @@ class DeclaredSource(Section, ABC):
 
     @abstractmethod
     def dataset(self, brokers_of: Callable[[str], str | None]) -> tuple[str, str]:
-        """Return its namespace and name by OpenLineage's naming; `brokers_of` gives the brokers of a connection."""
+        """Return its namespace and name by OpenLineage's naming; `brokers_of` returns the brokers of a connection."""
 
     @property
     def local_path(self) -> Path | None:
-        """The path of its files or table on a disk; None where they are not on one."""
+        """The path of its files or table on a disk; None elsewhere."""
         return None
 
     def at(self, path: Path) -> Self | None:
@@ -120,7 +123,7 @@ class DeclaredSource(Section, ABC):
 
     @abstractmethod
     def is_history(self, columns: Columns) -> bool:
-        """Return whether it is a durable log with arrival times, and so the stream's history itself."""
+        """Return whether it is a durable log with arrival times, and so is itself the stream's history."""
 
     @abstractmethod
     def reader(self, columns: Columns) -> SegmentReader:
@@ -144,4 +147,4 @@ class DeclaredSource(Section, ABC):
 
     @abstractmethod
     def has(self, segment: Segment) -> bool:
-        """Test whether a segment that was read can be read again, as far as is known without reading it."""
+        """Test whether a segment can be read again, as far as known without reading it."""

@@ -16,7 +16,7 @@ class Feed(Protocol):
 
     @property
     def identity(self) -> str:
-        """Identifier that distinguishes the source from another one in its place; empty where it has none."""
+        """Identifier that distinguishes the source from another one in its place; empty without one."""
 
     @property
     def version(self) -> int:
@@ -24,14 +24,14 @@ class Feed(Protocol):
 
     @property
     def holds_back(self) -> bool:
-        """True while it holds back known segments: then a call of `fresh` without segments is no silence."""
+        """Whether it holds back known segments, so that a call of `fresh` without segments is not silence."""
 
     @property
     def problem(self) -> str | None:
-        """The reason why it gives no segments for now, though nothing failed; None where it can give them."""
+        """The reason why it returns no segments for now, without a failure; None where it can return them."""
 
     def fresh(self) -> list[Segment]:
-        """Return the segments that it has not given before, in log order; callers poll it, also after an error.
+        """Return the segments that it has not returned before, in log order; callers poll it, also after an error.
 
         Raises
         ------
@@ -40,3 +40,33 @@ class Feed(Protocol):
         SourceChanged
             When a part of it that was read already has changed.
         """
+
+
+class FeedAround:
+    """A feed that wraps another one; subclasses override parts of it."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+
+    @property
+    def types(self) -> Types:
+        return self.feed.types
+
+    @property
+    def identity(self) -> str:
+        return self.feed.identity
+
+    @property
+    def version(self) -> int:
+        return self.feed.version
+
+    @property
+    def holds_back(self) -> bool:
+        return self.feed.holds_back
+
+    @property
+    def problem(self) -> str | None:
+        return self.feed.problem
+
+    def fresh(self) -> list[Segment]:
+        return self.feed.fresh()

@@ -25,7 +25,7 @@ from tailrace.sources.source_directory import Entry, ObjectDirectory, SingleFile
 STILL_S = 1.0
 """Seconds without a change after which a file that is written in place may be taken."""
 
-_BYTES_AT_ONCE = 1 << 30  # most bytes of unread files that a call of a live run opens; one file always
+_BYTES_AT_ONCE = 1 << 30  # most bytes of unread files that a call of a live run opens, but at least one file
 
 
 class _Observation(NamedTuple):
@@ -38,31 +38,30 @@ class _Observation(NamedTuple):
 
 
 class FileFeed:
-    """Feed of one file, or of a directory that receives files: in the order of their names, those read in part first.
+    """Feed of one file, or of a directory that receives files, in the order of their names, partly read ones first.
 
-    In a live run, a file that is not known to be complete yet holds back those after it. Once taken, a file must not
-    change.
+    In a live run, a file that is not known to be complete holds back later ones. Once taken, a file must not change.
 
     Parameters
     ----------
     before : iterable of ReadFile
         Reading progress in files.
     at_once : int or None
-        Most unread files that a call of a live run opens, and most taken ones that it checks again: between calls the
-        driver has to report that it is alive. None: a bounded run, which takes all files that are there.
+        The most unread files that a call of a live run opens, and the most taken ones that it checks again, as the
+        driver must report between calls that it is alive. None for a bounded run, which takes all existing files.
     record : TakenRecord or None
-        The record of what was taken, by which a live run forgets the files of closed partitions.
+        The record of taken files, with which a live run can forget the files of closed partitions.
     boundary : str
-        The oldest partition of which `before` has the files.
+        The oldest partition whose files are in `before`.
     known_as : str or None
         The `identity` of the source when it was first read.
     on_progress : callable
-        Called again and again while many files are listed or opened.
+        Called repeatedly while many files are listed or opened.
 
     Attributes
     ----------
     unfinished : Path, ObjectFile or None
-        The file that is not complete yet.
+        The incomplete file.
     """
 
     version = 0
@@ -82,7 +81,10 @@ class FileFeed:
         known_as: str | None = None,
         on_progress: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take a monotonic `clock`, in seconds; a `path` that is the URL of an object store, and a connection to it."""
+        """Create the feed.
+
+        `clock` is monotonic, in seconds; `path` may be the URL of an object store, with a connection to it.
+        """
         self.path, self.format_name, self.columns, self.types = path, format_name, columns, types
         self.holds_back = False
         self.unfinished: SourceFile | None = None
@@ -116,7 +118,7 @@ class FileFeed:
         return segments
 
     def _directory(self) -> SourceDirectory:
-        """Open the source; a prefix of an object store stays open, since a look costs a request."""
+        """Open the source; a prefix of an object store stays open, since opening costs a request."""
         before = None if self._partitions is None else self._partitions.source
         if not isinstance(before, ObjectDirectory):
             return open_directory(self.path, self.format_name, self._connection)
@@ -125,7 +127,7 @@ class FileFeed:
         return before
 
     def _open(self, source: SourceDirectory) -> OpenPartitions:
-        """Return what was taken of the source; the first call reads the record of it."""
+        """Return the files taken from the source; the first call reads their record."""
         if self._partitions is None:
             record = None if self._at_once is None else self._record
             self._partitions = OpenPartitions(source, self._before, self._boundary, record)
@@ -137,13 +139,13 @@ class FileFeed:
         return self._partitions
 
     def _away(self, partitions: OpenPartitions, has_new: bool) -> str | None:
-        """Return the reason to take the source for an absent one, as an empty mount point; None where it is there."""
+        """Return the reason to treat the source as absent, such as an empty mount point; None where it is present."""
         taken = partitions.known + len(partitions.partial)
         is_known = bool(self.identity) and partitions.source.identity == self.identity
         if not taken or partitions.listed or self._files.listed_partial or is_known or partitions.source.lists_states:
             return None
         must_stay = bool(partitions.partial) or is_history(self.format_name, self.columns)
-        if not must_stay and (has_new or not self.identity):  # what was read may go
+        if not must_stay and (has_new or not self.identity):  # files that were read may vanish
             return None
         return f"none of its files that were read ({taken:,}) is there: its disk may not be mounted"
 
@@ -185,9 +187,9 @@ class FileFeed:
             new_segments += [replace(segment, size=size, mtime_ns=mtime_ns) for segment in rest]
         types = settled_types(types, self.columns, newest)
         holds_back = unfinished is not None or len(new) > len(candidates)
-        if new_segments and not types and not holds_back:  # else what it holds back may show them
+        if new_segments and not types and not holds_back:  # otherwise the files held back may show them
             raise no_types(self.path, self.columns)
-        # From here on nothing fails, so a call gives all of its segments or none.
+        # Nothing fails from here on, so that a call returns all of its segments or none.
         for read, rows in taken:
             partitions.put(read, rows)
         self._files.drop([*gone, *(partitions.path_of(read) for read, _ in taken)])
@@ -196,7 +198,7 @@ class FileFeed:
         return new_segments
 
     def _types_of_newest(self, source: SourceDirectory, new: list[Entry]) -> Types | None:
-        """Return the types by the newest file: it has the columns that were added after others."""
+        """Return the types of the newest file, which has the columns that were added later."""
         file = (new[-1].file or source.file(new[-1].name)) if new else None
         return None if file is None else FORMATS[self.format_name].types(file, self.columns)
 
@@ -210,12 +212,12 @@ class FileFeed:
         return _Observation(file, state, since_s, now_s if before is None else before.first_s)
 
     def _is_whole(self, file: SourceFile, still: bool) -> bool:
-        if self._at_once is None or isinstance(file, ObjectFile):  # an object appears whole
+        if self._at_once is None or isinstance(file, ObjectFile):  # objects appear whole
             return True
         return FORMATS[self.format_name].whole(file, still)
 
     def _recheck(self, partitions: OpenPartitions, now_s: float) -> None:
-        """Refuse a file that changed since it was taken; a live run checks `at_once` of them a call, in turn."""
+        """Refuse a file that changed since it was taken; a live run checks `at_once` of them per call, in turn."""
         if is_history(self.format_name, self.columns) and (gone := partitions.missing()) is not None:
             raise removed(gone)
         source = partitions.source
@@ -239,8 +241,8 @@ class FileFeed:
             partitions.forget(before)  # it had no rows, so nothing of it was read
 
     def _require_same(self, before: ReadFile, file: SourceFile | None, state: State | None) -> None:
-        """Refuse a file that was read, at least in part, and is not as it was taken."""
-        if state is None:  # where the stream writes a history, a file read in full may go
+        """Refuse a file that was read, at least in part, and differs from its taken state."""
+        if state is None:  # where the stream writes a history, a completely read file may vanish
             if before.rows < before.of_rows or (before.rows and is_history(self.format_name, self.columns)):
                 raise removed(before.path)
         elif (str(file), *state) != (before.path, before.size, before.mtime_ns) and before.of_rows:

@@ -1,6 +1,6 @@
-"""Protocol of the file formats that segments are read from.
+"""Protocol of the file formats from which segments are read.
 
-A new format is a module with a class that keeps `Format`, and a line in `sources/formats.py`.
+To add a format, add a module with a class that implements `Format`, and a line in `sources/formats.py`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class OtherFiles:
     Attributes
     ----------
     before : dict
-        Those of the files before it, as far as they are known.
+        The types of earlier files, as far as known.
     newest : callable
-        Gives the types of the newest file, or of the table: it has the columns that were added after a file.
+        Returns the types of the newest file, or of the table, which has the columns added later.
     """
 
     before: Types = field(default_factory=dict)
@@ -34,7 +34,7 @@ ALONE = OtherFiles()
 
 
 class SegmentReader(Protocol):
-    """Protocol of what reads the segments of a log."""
+    """Protocol of the readers of a log's segments."""
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
         """Read the columns of `types` of every record of a segment.
@@ -42,7 +42,7 @@ class SegmentReader(Protocol):
         Raises
         ------
         SourceChanged
-            When the source was changed or removed since it was taken.
+            When the file was changed or removed since it was taken.
         """
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
@@ -58,36 +58,35 @@ class Format(SegmentReader, Protocol):
 
     @property
     def states_types(self) -> bool:
-        """True if its files state the types of their columns; else the values of the first records show them."""
+        """Whether its files state the types of their columns; otherwise the values of the first records show them."""
 
     @property
     def is_log(self) -> bool:
-        """True if its files stay once they were read: with arrival times they are the stream's history."""
+        """Whether its files are kept after they were read; with arrival times they are then the stream's history."""
 
     def at(self, connection: str | None, exact: frozenset[str] = frozenset()) -> SegmentReader:
         """Return the reader of segments that may be in an object store, by a connection to it.
 
-        `exact` names columns whose numbers are given back as they are: a record with one that a double rounds is
-        malformed.
+        `exact` names columns whose numbers must be exact; a record with a number that a double rounds is malformed.
         """
 
     def whole(self, path: SourceFile, still: bool) -> bool:
         """Test whether a file seems complete; `still`: it is unchanged for `file_feed.STILL_S` seconds."""
 
     def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
-        """Types of the columns that the query reads; None from a file whose records don't show them.
+        """Return the types of the columns that the query reads; None if the file's records don't show them.
 
         Raises
         ------
         Refused
-            When a column is missing or of a type that no tuple can come from, or the file is unreadable.
+            When a column is missing or of an unusable type, or the file is unreadable.
         """
 
     def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
-        """Return the columns that the records of a file show, of those that are looked at for the types.
+        """Return the columns that occur in the records examined for the types.
 
-        None of a format whose files name all of their columns: there `types` refuses those that are missing. Records of
-        others may leave out what is null, so a column is missing where no file shows it.
+        Return None for a format whose files name all of their columns, where `types` refuses missing ones. Records of
+        other formats may omit nulls, so a column is missing if no file shows it.
         """
 
     def split(self, path: SourceFile) -> list[Segment]:

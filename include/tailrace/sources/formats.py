@@ -1,6 +1,6 @@
 """Registry of the file formats, the listing of a source's files, and the types of its columns.
 
-A new format is a module beside these and a line in `FORMATS`.
+To add a format, add a module here and a line in `FORMATS`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ FORMATS: dict[str, Format] = {
     "json": JsonFiles(),
     "csv": CsvFiles(),
 }
-"""The formats of files, by the names that query files have for them."""
+"""The formats of files, by their names in query files."""
 
 _MOST_FILES = 100
-"""The number of files in which the other columns of a source are looked for, of which one lacks a column."""
+"""The number of files that are searched for the other columns of a source, one of which lacks a column."""
 
 
 def list_files(path: Path | str, format_name: str, connection: str | None = None) -> list[SourceFile]:
-    """List the files of a source in the order of their paths, without what producers write beside them.
+    """List the files of a source in the order of their paths, without producers' temporary files.
 
-    `path` is a text where it is the URL of an object store, and `connection` that to the store.
+    `path` is a text if it is the URL of an object store, and `connection` is the connection to the store.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def merge_types(
 
 
 def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | None]) -> Types:
-    """Return the types of a source as they stay, given those up to its last file that can be read now.
+    """Return the final types of a source, given the types up to its last file that can be read now.
 
     A column of answers that is null there has the type of the newest file; text, if it is null in that one too. None
     are known where a column is null of which a tuple needs a value.
@@ -116,20 +116,20 @@ def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | N
 def all_missing(
     path: Path | str, format_name: str, columns: Columns, files: Callable[[], Iterable[SourceFile]]
 ) -> Iterator[None]:
-    """Refuse a source by the columns that none of its files shows, beside those that one file has to have.
+    """Refuse a source that lacks columns in all of its files, beside the columns required of each file.
 
     Raises
     ------
     MissingColumn
-        In place of the refusal of one file, and in place of `UnknownTypes` where there are such columns.
+        Instead of the refusal of one file, and instead of `UnknownTypes` where such columns exist.
     """
     try:
         yield
     except (MissingColumn, UnknownTypes) as error:
-        found = error.problems if isinstance(error, MissingColumn) else ()
-        looked_at = islice(files(), _MOST_FILES if found else None)
+        problems_of_one = error.problems if isinstance(error, MissingColumn) else ()
+        looked_at = islice(files(), _MOST_FILES if problems_of_one else None)
         names = set(chain.from_iterable(FORMATS[format_name].names(file, columns) or () for file in looked_at))
-        problems = [*found, *missing_optional(path, columns, names)]
+        problems = [*problems_of_one, *missing_optional(path, columns, names)]
         raise (MissingColumn(problems) if problems else error) from None
 
 
@@ -145,14 +145,14 @@ def no_types(path: Path | str, columns: Columns) -> UnknownTypes:
 
 
 def is_history(format_name: str, columns: Columns) -> bool:
-    """Test whether files are a durable log with arrival times, and so the stream's history itself."""
+    """Test whether files are a durable log with arrival times, and so are themselves the stream's history."""
     return FORMATS[format_name].is_log and columns.arrival_time is not None
 
 
 def _is_carried_on(before: str, later: str, format_name: str) -> bool:
-    """Test whether a carried column can go on with a later type, given their names.
+    """Test whether a carried column can continue with a later type, given the types' names.
 
-    Where the values show the types, each number is judged by its record: 2 may stand for 2.0.
+    Where values show the types, each number is checked with its record: 2 may stand for 2.0.
     """
     if not FORMATS[format_name].states_types and ({before, later} == {"int64", "double"} or _are_nested(before, later)):
         return True
@@ -161,5 +161,5 @@ def _is_carried_on(before: str, later: str, format_name: str) -> bool:
 
 
 def _are_nested(*names: str) -> bool:
-    """Return whether names are those of structs and lists: their records have the fields that they have."""
+    """Return whether names denote structs and lists, whose fields may differ by record."""
     return all(name.startswith(("struct<", "list<")) for name in names)

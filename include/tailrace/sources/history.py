@@ -1,4 +1,4 @@
-"""History: accepted tuples in Parquet by event date and hour, where the source itself is no durable log."""
+"""History: accepted tuples in Parquet by event date and hour, where the source itself is not a durable log."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _TIMES = ("event_time", "arrival_time")
 
 
 def schema(id_type: pa.DataType, key_type: pa.DataType, values: Mapping[str, pa.DataType]) -> pa.Schema:
-    """Schema of the table: a tuple's times, id, key, values, position, its tick and that tick's end, and its partition.
+    """Return the table's schema: times, id, key, values, position, the tick and its end, and the partition.
 
-    Tick and end are those that follow from the tuple's segment alone.
+    Tick and end are computed from the tuple's segment alone.
     """
     number = pa.int64()
     columns = dict.fromkeys(_TIMES, TIME) | {"id": id_type, "key": key_type} | dict(values)
@@ -36,15 +36,18 @@ def schema(id_type: pa.DataType, key_type: pa.DataType, values: Mapping[str, pa.
 
 
 def stored_part(tuples: pa.Table, part: str, dtype: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Return a part of stored tuples, see `sources.check.Columns.named`; one of a list of keys from the key's text."""
+    """Return a part of stored tuples, see `sources.check.Columns.named`.
+
+    A part of a composite key comes from the key's text.
+    """
     if part.startswith(KEY_PART):
         (column,) = key_columns(tuples.column("key"), {int(part.removeprefix(KEY_PART)) - 1: dtype})
         return column
-    return tuples.column(part).cast(dtype)  # a compacted file may name a list's elements otherwise
+    return tuples.column(part).cast(dtype)  # a compacted file may name a list's elements differently
 
 
 def write(tuples: pa.RecordBatch, ordinal: int, directory: Location) -> pa.RecordBatch:
-    """Write a segment's tuples, one file for each hour of event time; idempotent: a repeat replaces each by the same.
+    """Write a segment's tuples, one file for each hour of event time (idempotent: a repeat writes the same files).
 
     Returns
     -------

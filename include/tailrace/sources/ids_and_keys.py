@@ -11,7 +11,7 @@ from tailrace.sources.verdict import RecordVerdict, nulls
 
 
 def read_ids(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType) -> pa.Array:
-    """Return the ids, integers as int64 and all else as text, and reject nulls; `dtype` is of a column of nulls."""
+    """Return the ids, integers as int64 and others as text, and reject nulls; `dtype` is for a column of nulls."""
     ids = _cast(raw.column(name), dtype if pa.types.is_null(raw.column(name).type) else None)
     verdict.reject(nulls(ids), f"{name} is null")
     return ids
@@ -36,7 +36,7 @@ def _key(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType, c
 
 
 def _coded(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.Array:
-    """Return dictionary-encoded keys as 32-bit codes into a dictionary of type `dtype` that has each key once."""
+    """Return dictionary-encoded keys as 32-bit codes into a dictionary of type `dtype` without repeats."""
     keys = column.combine_chunks()
     dictionary = keys.dictionary.cast(dtype)
     if dictionary.null_count or len(dictionary.unique()) < len(dictionary):
@@ -45,7 +45,7 @@ def _coded(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.Array:
 
 
 def _cast(column: pa.ChunkedArray, dtype: pa.DataType | None) -> pa.Array:
-    """Cast ids or keys to `dtype`; None: integers to int64, all else to text."""
+    """Cast ids or keys to `dtype`; None: integers to int64, others to text."""
     if dtype is None:
         dtype = pa.int64() if pa.types.is_integer(column.type) else pa.string()
     return pc.cast(column, dtype).combine_chunks()

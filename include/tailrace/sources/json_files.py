@@ -29,7 +29,7 @@ _BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none ho
 
 @dataclass(frozen=True)
 class JsonFiles:
-    """JSON lines, one record a line; a line that is no record, or has a wrong type, goes to quarantine alone."""
+    """JSON lines, one record a line; only a line that is not a record, or has a wrong type, is quarantined."""
 
     connection: str | None = None
     exact: frozenset[str] = frozenset()
@@ -44,13 +44,13 @@ class JsonFiles:
         return still and _ends_with_a_record(path)
 
     def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
-        """Column types by the values of records, see `shown_types`.
+        """Return the column types shown by the values of records, see `shown_types`.
 
         Times are ISO 8601 texts or epoch milliseconds.
         """
         types, names, nested = shown_types(_records(path), columns)
         if types is None and names:
-            require(path, columns.fixed, sorted(names))  # records may leave out what is null
+            require(path, columns.fixed, sorted(names))  # records may omit nulls
             for name in sorted(nested):
                 raise refuse(f"{path}: column {name}", "its values are objects or lists", CARRIABLE_VALUES)
         return types
@@ -76,7 +76,7 @@ class JsonFiles:
 
 
 def _blocks(path: SourceFile) -> list[tuple[int, int, int]]:
-    """Return a file's blocks, cut at line ends: first byte, end and number of lines of each; none of an empty file."""
+    """Return a file's blocks, cut at line ends: first byte, end and number of lines of each; none for an empty file."""
     blocks: list[tuple[int, int, int]] = []
     start = offset = 0
     with open_source(path) as file:
@@ -85,7 +85,7 @@ def _blocks(path: SourceFile) -> list[tuple[int, int, int]]:
                 blocks.append((start, offset + line, block.count(b"\n")))
                 start = offset + line
             offset += len(block)
-    if start < offset:  # the last line has no newline: it joins the last block
+    if start < offset:  # the last line has no newline and joins the last block
         first, _, lines = blocks.pop() if blocks else (0, 0, 0)
         blocks.append((first, offset, lines + 1))
     return blocks

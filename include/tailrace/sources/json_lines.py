@@ -1,4 +1,4 @@
-"""Parses JSON records, one a line, into columns; a faulty record stands in the way of no other."""
+"""Parses JSON records, one a line, into columns; a faulty record does not affect others."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tailrace.sources.segments import MalformedRecord, RawSegment, Types
 from tailrace.sources.type_names import data_type
 
 _OBJECT = re.compile(rb"^[ \t\r]*\{.*\}[ \t\r]*$", re.MULTILINE)
-"""A line that may be a record; no other reaches the parser, which crashes on a line `null`."""
+"""A line that may be a record; others do not reach the parser, which crashes on a line `null`."""
 
 _UNREADABLE = "no record that could be read"
 
 _LAST_EXACT = 1 << 53
-"""From here on there are integers that doubles have not."""
+"""From here on there are integers that doubles can't represent."""
 
 
 def parse(lines: list[bytes], types: Types, exact: Collection[str] = ()) -> RawSegment:
     """Parse the columns of `types` of every line.
 
-    An integer that the double of its column would round is malformed in the columns `exact`.
+    In the columns `exact`, an integer that the column's double would round is malformed.
     """
     schema = pa.schema([(name, data_type(dtype)) for name, dtype in types.items()])
     tables, rows, malformed = [schema.empty_table()], [np.zeros(0, np.int64)], list[MalformedRecord]()
@@ -52,14 +52,14 @@ def parse(lines: list[bytes], types: Types, exact: Collection[str] = ()) -> RawS
 
 
 def _rounded(lines: list[bytes], table: pa.Table, doubles: Collection[str]) -> dict[int, str]:
-    """Return the reasons against lines with an integer that its double rounds, by line."""
+    """Return the reasons to reject lines with an integer that its double rounds, by line."""
     reasons: dict[int, str] = {}
     for name in doubles:
         numbers = table.column(name).to_numpy()
         for row in np.flatnonzero(np.abs(numbers) >= _LAST_EXACT).tolist():
             try:
                 value = json.loads(lines[row], parse_int=Decimal)[name]
-            except (ValueError, RecursionError):  # it is nested deeper than Python reads it
+            except (ValueError, RecursionError):  # it is nested deeper than Python can read
                 reasons[row] = _UNREADABLE
                 continue
             if isinstance(value, Decimal) and value != Decimal(numbers[row]):
@@ -68,7 +68,7 @@ def _rounded(lines: list[bytes], table: pa.Table, doubles: Collection[str]) -> d
 
 
 def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iterator[tuple[int, int, pa.Table | None]]:
-    """Parse ranges of lines into tables; a range with a fault is halved down to the faulty line, which gets None."""
+    """Parse ranges of lines into tables; a range with a fault is halved down to the faulty line, which gives None."""
     if start == stop:
         return
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore", newlines_in_values=False)
@@ -98,7 +98,7 @@ def _parse(lines: list[bytes], start: int, stop: int, schema: pa.Schema) -> Iter
 
 
 def _reason(text: str, types: Types) -> str:
-    """Return the reason why a line is no record of these types."""
+    """Return the reason why a line is not a record of these types."""
     try:
         return _reason_of_record(text, json.loads(text), types)
     except RecursionError:
@@ -126,7 +126,7 @@ def _is_utf_8(record: dict[str, Any]) -> bool:
 
 
 def _repeated_name(text: str, types: Types) -> str | None:
-    """Return the reason against a record that has a name more than once; None where it has not."""
+    """Return the reason to reject a record with a repeated name; None without one."""
     repeated: list[str] = []
 
     def note(members: list[tuple[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The types of objects and lists in JSON, by their values, for expressions that read their fields."""
+"""The types of objects and lists in JSON, inferred from their values, for expressions that read their fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SCALARS: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: p
 
 
 def nested_type(value: Any) -> pa.DataType | None:
-    """Return the type that a value shows; None of null, of what is empty, and of fields with names no type can have."""
+    """Return the type that a value shows; None for null, for empty values, and for fields with impossible names."""
     if isinstance(value, dict):
         fields = {name: dtype for name, each in value.items() if (dtype := nested_type(each)) is not None}
         return _struct(fields)
@@ -25,7 +25,7 @@ def nested_type(value: Any) -> pa.DataType | None:
 
 
 def merged_types(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | None:
-    """Return the type of values of two types: all their fields, numbers as doubles; where they clash the first one."""
+    """Return the common type of two types: all their fields, numbers as doubles; where they clash, the first one."""
     if one is None or other is None or one == other:
         return other if one is None else one
     if pa.types.is_struct(one) and pa.types.is_struct(other):
@@ -39,7 +39,7 @@ def merged_types(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataT
 
 
 def _struct(fields: dict[str, pa.DataType]) -> pa.DataType | None:
-    """Return a struct of the fields whose names the name of a type can hold, the first of those alike but for case."""
+    """Return a struct of the fields with possible names; of names that differ only in case, the first."""
     held: dict[str, tuple[str, pa.DataType]] = {}
     for name, dtype in fields.items():
         field = pa.struct([(name, dtype)])

@@ -1,4 +1,4 @@
-"""The types of the columns of JSON lines, by the values of records."""
+"""The types of the columns of JSON lines, inferred from the values of records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CARRIABLE_VALUES = "texts, numbers, true and false"
 """The values of a column that can be carried along, in words."""
 
 _JSON_TYPES = {dtype: name for name, dtype in ARROW_TYPES.items()} | dict.fromkeys((pa.binary(), pa.string()), "string")
-"""The type of a value in JSON, where binary is the UTF-8 of a text, by the type that the kind takes."""
+"""The type of a value in JSON by the type that the kind needs; binary is the UTF-8 of a text."""
 
 _TIMES = ("event_time", "arrival_time")
 _NUMBER = (int, float)
@@ -27,7 +27,7 @@ _PYTHON_TYPES |= {"list<double>": (list,), "bool": (bool,)}
 
 _INT64 = 1 << 63
 _SAMPLE, _MOST_RECORDS = 1000, 100_000
-"""The number of records that determine the types of carried columns; and the most, where none before has a value."""
+"""The number of records that determine the types of carried columns, and the most if they have no value."""
 
 
 class ShownTypes(NamedTuple):
@@ -36,7 +36,7 @@ class ShownTypes(NamedTuple):
     Attributes
     ----------
     types : dict or None
-        None where records don't show the types of all columns.
+        None if records don't show the types of all columns.
     names : set of str
         The columns of the records.
     nested : set of str
@@ -51,8 +51,8 @@ class ShownTypes(NamedTuple):
 def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> ShownTypes:
     """Return the types of the columns that a query reads.
 
-    The first record with a value of a fitting type in every column gives them. For carried columns some records are
-    looked at, and numbers are integers if all of them are.
+    The first record with a value of a fitting type in every column determines them. For carried columns several records
+    are examined, and numbers are integers if all of them are.
     """
     numbers = columns.numbers
     parts = {part: name for part, name in columns.named().items() if part not in columns.free}
@@ -85,10 +85,10 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
 
 
 def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:
-    """Return the fault of a record with a value that is not of its column's type; None where there is none."""
+    """Return the fault of a record with a value of a wrong type; None without one."""
     for name, dtype in types.items():
         value = record.get(name)
-        if dtype not in _PYTHON_TYPES:  # objects and lists, whose parts no reason is given for
+        if dtype not in _PYTHON_TYPES:  # objects and lists, for whose parts no reason is given
             if value is not None and not isinstance(value, dict | list):
                 return f"{name} is of the wrong type: {type(value).__name__}, not {dtype}"
             continue
@@ -108,7 +108,7 @@ def _types_of(record: Mapping[str, Any], parts: Mapping[str, str], columns: Colu
 
 
 def _type(part: str, value: Any, columns: Columns) -> str | None:
-    """Return the type of a part of the tuple, by a record's value of it; None where none can come from this value."""
+    """Return the type of a part of the tuple for a record's value; None if the value is unusable."""
     is_own = part in _TIMES or columns.is_name(part)
     dtype = None if is_own else _JSON_TYPES[columns.value_types()[part]]
     if not _is_of(value, (str, int) if dtype is None else _PYTHON_TYPES[dtype]):
@@ -119,7 +119,7 @@ def _type(part: str, value: Any, columns: Columns) -> str | None:
 
 
 def _with_value(dtype: str | None, value: Any) -> str | None:
-    """Return the type of a carried column with one more value, given the type so far; None where there is none yet."""
+    """Return the type of a carried column with one more value, given the type so far; None if still unknown."""
     of_value = next(
         (name for name in ("bool", "int64", "double", "string") if _is_of(value, _PYTHON_TYPES[name])), None
     )
@@ -127,5 +127,5 @@ def _with_value(dtype: str | None, value: Any) -> str | None:
 
 
 def _is_of(value: Any, types: tuple[type, ...]) -> bool:
-    """Test whether a value is of one of the types; in Python a boolean is an integer, here it is none."""
+    """Test whether a value has one of the types; a Python boolean does not count as an integer here."""
     return isinstance(value, types) and (bool in types or not isinstance(value, bool))

@@ -1,7 +1,7 @@
-"""Errors of access to Kafka: the client reports them apart from the requests that fail for them.
+"""Errors of access to Kafka, which the client reports separately from the requests that fail because of them.
 
-A client whose certificate, authority or password is wrong tries again until a request's time is over, whose error then
-only says that it timed out. The reason comes by its error callback.
+A client with a wrong certificate, authority or password retries until a request times out; the reason only comes by its
+error callback.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tailrace.ground.errors import refuse
 from tailrace.sources.kafka_servers import SETTINGS, Servers
 
 _Client = TypeVar("_Client")
-_PATIENCE_S = 3.0  # another broker, or the next attempt, may let the client in
+_PATIENCE_S = 3.0  # another broker, or the next attempt, may accept the client
 _AFTER = re.compile(r" \(after \d+ms in state \w+\)")  # differs each time
 _LOGIN = "the login and password of a user that the brokers know, and sasl.mechanism as they have it"
 _UNVERIFIED = (
@@ -32,7 +32,7 @@ _TLS = (
 
 
 class AccessErrors:
-    """The newest error of TLS or login that a client of these servers reported since it was last let in."""
+    """The newest TLS or login error reported by a client of these servers since it was last accepted."""
 
     def __init__(self, servers: Servers, clock: Callable[[], float] = time.monotonic) -> None:
         self.servers, self._clock = servers, clock
@@ -40,13 +40,13 @@ class AccessErrors:
         self._since_s = 0.0
 
     def take(self, error: KafkaError) -> None:
-        """Take in an error: the client's callback."""
+        """Record an error; this is the client's callback."""
         if error.code() in (KafkaError._SSL, KafkaError._AUTHENTICATION) or "SSL" in error.str():
             self._since_s = self._since_s if self._newest is not None else self._clock()
             self._newest = error
 
     def clear(self) -> None:
-        """Forget the errors: the client was let in."""
+        """Forget the errors, as the client was accepted."""
         self._newest = None
 
     @property
@@ -55,16 +55,16 @@ class AccessErrors:
         return self._newest is not None and self._clock() - self._since_s >= _PATIENCE_S
 
     def error(self, reason: str) -> ConnectionError:
-        """Build the error for what failed for a reason: with the access error in its place, if there is one."""
-        place = str(self.servers)
+        """Build the error for a failure, with the access error as its reason if there is one."""
+        server_names = str(self.servers)
         if self._newest is None:
-            return ConnectionError(f"{place}: {reason}")
+            return ConnectionError(f"{server_names}: {reason}")
         text = _AFTER.sub("", self._newest.str())
-        return ConnectionError(f"{self.where}: {place}: {text}; right would be: {_right(self._newest)}")
+        return ConnectionError(f"{self.where}: {server_names}: {text}; right would be: {_right(self._newest)}")
 
     @contextmanager
     def as_network_errors(self) -> Iterator[None]:
-        """Raise the errors of the client as a `ConnectionError`, which a live run tries again."""
+        """Raise the client's errors as a `ConnectionError`, after which a live run retries."""
         try:
             yield
         except KafkaException as error:
@@ -78,12 +78,12 @@ class AccessErrors:
 def new_client(
     make: Callable[[dict[str, Any]], _Client], access: AccessErrors, own: Mapping[str, Any] | None = None
 ) -> _Client:
-    """Make a client with the settings of its connection and its own; it reports errors of access.
+    """Create a client with its connection's settings and its own; it reports access errors.
 
     Raises
     ------
     Refused
-        When the settings of the connection are not fit.
+        When the settings of the connection are not valid.
     """
     settings = access.servers.settings() | dict(own or {}) | {"error_cb": access.take}
     try:

@@ -1,7 +1,7 @@
 """Requests to Kafka's brokers about a topic, and consumers of its records.
 
-The client is librdkafka, by the package confluent-kafka. Spark's connector plans its own batches, which the journal
-could not repeat, and brings each record through the JVM.
+The client is librdkafka, in the package confluent-kafka. Spark's connector plans its own batches, which the journal
+could not repeat, and passes each record through the JVM.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CONFIG_TOPIC = _CLIENT.ConfigResource.Type.TOPIC  # type of a resource that has
 
 
 class Topic:
-    """A topic as it stands in the cluster, by requests to its brokers."""
+    """A topic in the cluster, by requests to its brokers."""
 
     def __init__(self, servers: Servers, name: str) -> None:
         self.servers, self.name = servers, name
@@ -33,12 +33,12 @@ class Topic:
         return new_client(admin.AdminClient, self._access)
 
     def _result(self, future: Future[Any]) -> Any:
-        """Return the result of a request; fails before its time is over where access is refused."""
+        """Return the result of a request; fail before its timeout if access is refused."""
         while True:
             try:
                 result = future.result(_POLL_S)
             except TimeoutError:
-                self._admin.poll(0)  # takes in the errors that the client reports
+                self._admin.poll(0)  # receives the errors that the client reports
                 if self._access.is_persistent:
                     raise self._access.error("no access") from None
             except KafkaException:
@@ -49,7 +49,7 @@ class Topic:
                 return result
 
     def description(self) -> tuple[str, list[int]] | None:
-        """Return its id, and the numbers of its partitions; None where there is no such topic."""
+        """Return its id and the numbers of its partitions; None if the topic does not exist."""
         with self._access.as_network_errors():
             future = self._admin.describe_topics(TopicCollection([self.name]), request_timeout=_TIMEOUT_S)[self.name]
             try:
@@ -61,26 +61,26 @@ class Topic:
             return str(topic.topic_id), sorted(partition.id for partition in topic.partitions)
 
     def configuration(self) -> dict[str, str]:
-        """Return its configuration, defaults included."""
+        """Return its configuration, including defaults."""
         resource = _CLIENT.ConfigResource(_CONFIG_TOPIC, self.name)
         with self._access.as_network_errors():
             future = self._admin.describe_configs([resource], request_timeout=_TIMEOUT_S)[resource]
             return {name: entry.value for name, entry in self._result(future).items()}
 
     def first(self, partitions: list[int]) -> dict[int, int]:
-        """Return the offset of the first record that is still there, by partition."""
+        """Return the offset of the first existing record, by partition."""
         return {part: info[0] for part, info in self._offsets(partitions, _SPEC.earliest()).items()}
 
     def ends(self, partitions: list[int]) -> dict[int, int]:
-        """Return the offset after the last record that may be read (of transactions: ended ones), by partition."""
+        """Return the offset after the last readable record (ended transactions only), by partition."""
         return {part: info[0] for part, info in self._offsets(partitions, _SPEC.latest()).items()}
 
     def newest_ms(self, partitions: list[int]) -> dict[int, int]:
-        """Return the largest timestamp, by partition; -1 where there is no record."""
+        """Return the largest timestamp, by partition; -1 without a record."""
         return {part: info[1] for part, info in self._offsets(partitions, _SPEC.max_timestamp()).items()}
 
     def offsets_at(self, partitions: list[int], time_ms: int) -> dict[int, int]:
-        """Return the offset of the first record with a timestamp not before a time, by partition; -1 where none is."""
+        """Return the offset of the first record with a timestamp at or after a time, by partition; -1 without one."""
         return {part: info[0] for part, info in self._offsets(partitions, _SPEC.for_timestamp(time_ms)).items()}
 
     def _offsets(self, partitions: list[int], spec: Any) -> dict[int, tuple[int, int]]:
@@ -96,7 +96,7 @@ class Topic:
 
 
 def new_consumer(access: AccessErrors) -> Consumer:
-    """Make a consumer that reads assigned partitions, and commits no offsets: the journal has them."""
+    """Create a consumer that reads assigned partitions and commits no offsets, as the journal has them."""
     return new_client(
         Consumer,
         access,

@@ -1,8 +1,8 @@
 """Cuts of a topic: ranges of its partitions' offsets, which merge their records into one log.
 
-A cut holds the records of an interval of append time. So the log, cut after cut, and within a cut by append time,
-partition and offset, is in the order of append time over all partitions, however fast each of them is read. Records of
-the same millisecond stay together: else a later cut could hold one that is to come first.
+A cut holds the records of an interval of append time. So the log (cut after cut, and within a cut by append time,
+partition and offset) is in the order of append time over all partitions, however fast each is read. Records of the same
+millisecond stay together, as otherwise a later cut could contain one that should come first.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Offsets = Mapping[int, int]
 
 @dataclass(frozen=True)
 class TopicCut:
-    """A part of a topic: of each partition the records from its first offset on, up to its end, which is not included.
+    """A part of a topic: for each partition the records from its first offset up to its end, which is not included.
 
-    It is to a topic what a file is to a directory; its path names it, so that the journal plans it as one.
+    It corresponds to a file in a directory, and its path names it, so that the journal can treat it like one.
     """
 
     topic: str
@@ -30,13 +30,13 @@ class TopicCut:
 
     @property
     def path(self) -> str:
-        """Its path: ``kafka:readings?0=10-25&1=3-9``; partitions without records in it are there, too."""
+        """Its path: ``kafka:readings?0=10-25&1=3-9``; partitions without records are included."""
         ranges = "&".join(f"{part}={start}-{end}" for part, (start, end) in sorted(self.ranges.items()))
         return f"kafka:{self.topic}?{ranges}"
 
     @property
     def rows(self) -> int:
-        """The number of its offsets: each is a row, also one that no record has."""
+        """The number of its offsets, each of which is a row even without a record."""
         return sum(end - start for start, end in self.ranges.values())
 
     @property
@@ -51,7 +51,7 @@ class TopicCut:
         Raises
         ------
         ValueError
-            When it is the path of something else.
+            When it is not the path of a cut.
         """
         match = _PATH.match(path)
         if match is None:
@@ -65,30 +65,30 @@ class TopicCut:
 
 
 class OffsetsByTime(Protocol):
-    """Finds the place of a time in partitions."""
+    """Finds the offset of a time in partitions."""
 
     def offsets_at(self, partitions: list[int], time_ms: int) -> Offsets:
-        """Return the offset of the first record with a timestamp not before a time, by partition; -1 where none is."""
+        """Return the offset of the first record with a timestamp at or after a time, by partition; -1 without one."""
 
 
 def known_until(newest_ms: Offsets, awaited: list[int]) -> int | None:
-    """Return the append time (ms) before which no awaited partition brings another record; None: no bound is needed.
+    """Return the append time (ms) before which no awaited partition brings another record; None if no bound is needed.
 
-    It is the least of the newest append times of the awaited partitions: more records of that same millisecond may
-    come. A single one waits for none, as its records come in their order.
+    It is the least of the newest append times of the awaited partitions, as more records of the same millisecond may
+    come. A single partition waits for none, as its records come in order.
     """
     return min(newest_ms[part] for part in awaited) if len(awaited) > 1 else None
 
 
 def ends_at(log: OffsetsByTime, before: Offsets, ends: Offsets, time_ms: int) -> dict[int, int]:
-    """Return the offsets at which a cut at an append time ends: not before `before`, and not after `ends`."""
+    """Return the offsets at which a cut at an append time ends, between `before` and `ends`."""
     return _between(before, log.offsets_at(sorted(ends), time_ms), ends)
 
 
 def ends_known(log: OffsetsByTime, before: Offsets, ends: Offsets, awaited: list[int], until_ms: int) -> dict[int, int]:
-    """Return the offsets up to which a topic is known, with its awaited partitions known up to an append time at most.
+    """Return the offsets up to which a topic is known, with its awaited partitions known at most up to an append time.
 
-    Earlier where a transaction that is still open holds back records of an awaited partition.
+    They are earlier if an open transaction holds back records of an awaited partition.
     """
     step_ms = 0
     while step_ms <= until_ms:
@@ -102,9 +102,9 @@ def ends_known(log: OffsetsByTime, before: Offsets, ends: Offsets, awaited: list
 def split(
     log: OffsetsByTime, before: Offsets, ends: Offsets, from_ms: int, until_ms: int, most_rows: int
 ) -> Iterator[dict[int, int]]:
-    """Split a part of a topic in order of append time; gives the end offsets of each cut.
+    """Split a part of a topic in order of append time; yield the end offsets of each cut.
 
-    Cuts have at most `most_rows` rows, but where one millisecond has more.
+    Cuts have at most `most_rows` rows, unless one millisecond has more.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Feed of a Kafka topic: the cuts of its partitions as they grow. The journal, not the broker, has what was read."""
+"""Feed of a Kafka topic: the cuts of its partitions as they grow. The journal, not the broker, records the position."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tailrace.sources.segments import Segment, Types
 MOST_ROWS = 50_000
 """Rows of a cut, the unit that one reader takes."""
 
-_CUTS_AT_ONCE = 100  # of a call of a live run: between calls the driver reports that it is alive
+_CUTS_AT_ONCE = 100  # per call of a live run, as the driver reports between calls that it is alive
 
 
 class TopicLog(Protocol):
-    """A topic as its brokers show it; `kafka_client.Topic` is one."""
+    """A topic as seen by its brokers, such as `kafka_client.Topic`."""
 
     name: str
 
@@ -48,13 +48,13 @@ class TopicLog(Protocol):
 class KafkaFeed:
     """A feed of a topic's records, in order of append time over all partitions that are not idle.
 
-    In a live run a partition without new records for `idle_s` holds the others back no longer; what it brings later
-    comes after what was read. A bounded run reads up to the ends that it finds at its first call.
+    In a live run a partition without new records for `idle_s` no longer holds back the others; its later records come
+    after those already read. A bounded run reads up to the ends found at its first call.
 
     Parameters
     ----------
     before : (str, int) or None
-        The path of the newest cut that is in the journal, and the row in it up to which it is read.
+        The path of the newest cut in the journal, and the row up to which it was read.
     identity : str or None
         The topic's id when it was first read.
     """
@@ -73,7 +73,7 @@ class KafkaFeed:
         live: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take a monotonic `clock`, in seconds."""
+        """Create the feed; `clock` is monotonic, in seconds."""
         self.topic, self.columns, self.types = topic, columns, types
         self.holds_back = False
         self.problem: str | None = None
@@ -102,13 +102,13 @@ class KafkaFeed:
         if segments and not self.types:
             self._show_types(segments)
         if not self.types:
-            return []  # read again with the next call: only records show the types
-        # From here on nothing fails, so a call gives all of its segments or none.
+            return []  # read again with the next call, as only records show the types
+        # Nothing fails from here on, so that a call returns all of its segments or none.
         self._next, self._rest = dict(last), []
         return segments
 
     def _identity(self, identity: str | None) -> str:
-        """Return the topic's id, and its partitions; refuses another topic than the one read so far."""
+        """Return the topic's id and its partitions; refuse a topic other than the one read so far."""
         description = self.topic.description()
         if description is None and identity is None:
             command = (
@@ -123,7 +123,7 @@ class KafkaFeed:
         return now
 
     def _require_log(self) -> None:
-        """Refuse a topic whose records don't stay, or bring no arrival time."""
+        """Refuse a topic whose records are not kept, or have no arrival time."""
         settings, where = self.topic.configuration(), f"topic {self.topic.name}"
         kind = settings.get("message.timestamp.type", "CreateTime")
         if self._records.by_append_time and kind != "LogAppendTime":
@@ -157,7 +157,7 @@ class KafkaFeed:
 
     def _ends(self, partitions: list[int], before: Offsets) -> tuple[dict[int, int], int]:
         """Return the offsets at which reading the topic ends now, and an append time (ms) after them."""
-        newest_ms = self.topic.newest_ms(partitions)  # asked before the ends, which hold all that is older
+        newest_ms = self.topic.newest_ms(partitions)  # requested before the ends, which then include everything older
         ends, now_s = dict(self.topic.ends(partitions)), self._clock()
         for part, end in ends.items():
             if end < before[part]:
@@ -178,7 +178,7 @@ class KafkaFeed:
         return ends_known(self.topic, before, ends, awaited, bound_ms), bound_ms
 
     def _show_types(self, segments: list[Segment]) -> None:
-        """Take the types of the columns from the records; of a bounded run, refuse records that don't show them."""
+        """Read the types of the columns from the records; in a bounded run, refuse records that don't show them."""
         shown = shown_types(self._objects(segments), self.columns)
         if shown.types is not None:
             self.types, self.problem = shown.types, None
@@ -186,11 +186,11 @@ class KafkaFeed:
         own = {part: name for part, name in self.columns.named().items() if name not in (ID, APPEND_TIME)}
         names, where = ", ".join(sorted(set(own.values()))), f"topic {self.topic.name}"
         optional = missing_optional(where, self.columns, shown.names)
-        if shown.names and (found := missing(where, self.columns.fixed, shown.names)):
-            raise MissingColumn([*found, *([] if self._live else optional)])
+        if shown.names and (missing_columns := missing(where, self.columns.fixed, shown.names)):
+            raise MissingColumn([*missing_columns, *([] if self._live else optional)])
         fault = f"no record has a value of a fitting type in each of {names}"
         if optional and not self._live:
-            raise Refused(optional)  # and no `Unfit`: records with the column may come
+            raise Refused(optional)  # not `Unfit`, as records with the column may still come
         if not self._live:
             remedy = "JSON objects with times as ISO 8601 text or epoch milliseconds, and values as numbers"
             raise refuse(where, fault, remedy)

@@ -22,13 +22,13 @@ _OVERTAKEN = {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET}
 
 @dataclass(frozen=True)
 class Received:
-    """The n offsets of a cut, by partition and offset, and what the brokers have there.
+    """The n offsets of a cut, by partition and offset, with the brokers' content.
 
     Attributes
     ----------
     partition, offset : ndarray, shape (n,)
     time_kind : ndarray, shape (n,)
-        The client's number for the kind of the timestamp; -1 where no record has the offset.
+        The client's number for the kind of the timestamp; -1 where the offset has no record.
     timestamp_ms : ndarray, shape (n,)
     value : ndarray of (bytes or None), shape (n,)
     """
@@ -46,9 +46,9 @@ def receive(servers: Servers, cut: TopicCut) -> Received:
     Raises
     ------
     SourceChanged
-        When the broker has no longer all of it.
+        When the broker no longer has all of it.
     ConnectionError
-        When no broker gives it.
+        When no broker returns it.
     """
     messages = _consume(servers, cut)
     ranges = sorted(cut.ranges.items())
@@ -62,16 +62,16 @@ def receive(servers: Servers, cut: TopicCut) -> Received:
     in_cut = np.flatnonzero((of_message >= starts[of_part]) & (of_message < ends[of_part]))
     times = _ints([message.timestamp() for message in messages]).reshape(-1, 2)
     kind, timestamp_ms, value = np.full(len(offset), -1), np.zeros(len(offset), np.int64), np.full(len(offset), None)
-    place = (before[of_part] + of_message - starts[of_part])[in_cut]
-    kind[place], timestamp_ms[place] = times[in_cut].T
+    index = (before[of_part] + of_message - starts[of_part])[in_cut]
+    kind[index], timestamp_ms[index] = times[in_cut].T
     values = np.empty(len(messages), object)
     values[:] = [message.value() for message in messages]
-    value[place] = values[in_cut]
+    value[index] = values[in_cut]
     return Received(partition, offset, kind, timestamp_ms, value)
 
 
 def _consume(servers: Servers, cut: TopicCut) -> list[Message]:
-    """Return the messages of a cut, by offset in each partition; some may be from behind its ends."""
+    """Return the messages of a cut, by offset in each partition; some may be from after its ends."""
     messages = list[Message]()
     open_ends = {part: end for part, (start, end) in cut.ranges.items() if end > start}
     if not open_ends:
@@ -98,7 +98,7 @@ def _consume(servers: Servers, cut: TopicCut) -> list[Message]:
 
 
 def _over(received: list[Message], cut: TopicCut, messages: list[Message]) -> set[int]:
-    """Add the records among what was received to `messages`; returns the partitions that are read to the cut's end."""
+    """Add the records received to `messages`; return the partitions that are read to the cut's end."""
     over = set[int]()
     records = [message for message in received if message.error() is None]
     if len(records) < len(received):
@@ -128,13 +128,13 @@ def _ints(numbers: list[Any]) -> NDArray[np.int64]:
 
 
 def gone(topic: str, fault: str) -> SourceChanged:
-    """Build the error for a topic whose records are no longer the stream's."""
+    """Build the error for a topic whose records no longer belong to the stream."""
     remedy = "another name for the query, to begin again with what is there, beside the answers so far"
     return SourceChanged([Problem(f"topic {topic}", fault, remedy)])
 
 
 def overtaken(topic: str, fault: str) -> SourceChanged:
-    """Build the error for records that the topic has no more, as a rule since its retention has deleted them."""
+    """Build the error for records that the topic no longer has, usually because its retention has deleted them."""
     alter = f"kafka-configs.sh --alter --entity-type topics --entity-name {topic}"
     remedy = (
         f"a retention longer than any downtime: {alter} --add-config retention.ms=-1,retention.bytes=-1 keeps all; and "

@@ -1,8 +1,8 @@
-"""Writes records to a topic, each acknowledged by all of its replicas that are in sync."""
+"""Writes records to a topic, each acknowledged by all of its in-sync replicas."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -11,15 +11,15 @@ from tailrace.sources.kafka_access import AccessErrors, new_client
 from tailrace.sources.kafka_servers import Servers
 
 DELIVERY_S = 30.0
-"""The longest time, in s, for which a record's delivery is tried before it counts as failed."""
+"""The longest time, in s, for which delivery of a record is tried before it counts as failed."""
 
 _POLL_S = 0.1
 
 
 def new_producer(access: AccessErrors) -> Producer:
-    """Make an idempotent producer: a record that is sent again after a fault is written once, and in its place.
+    """Create an idempotent producer, which writes a record that is sent again after a fault once, and in order.
 
-    Keys go to the partitions to which Java's clients would send them.
+    Keys go to the same partitions as with Java's clients.
     """
     return new_client(
         Producer,
@@ -51,27 +51,37 @@ class TopicWriter:
         self._producer = make_producer(self._access)
         self._error: KafkaError | None = None
 
-    def send(self, value: bytes, key: bytes | None = None, partition: int | None = None) -> None:
-        """Send a record, by default to the partition of its key; waits while too many are on their way.
+    def send(
+        self,
+        value: bytes | None,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Sequence[tuple[str, bytes]] = (),
+    ) -> None:
+        """Send a record, by default to the partition of its key; wait while too many are in transit.
+
+        A record without a value is a tombstone, which removes its key.
 
         Raises
         ------
         ConnectionError
             When a record could not be delivered.
         """
-        place = {} if partition is None else {"partition": partition}
+        options: dict[str, Any] = {} if partition is None else {"partition": partition}
+        if headers:
+            options["headers"] = headers
         while True:
             self.wait(0)
             try:
                 with self._access.as_network_errors():
-                    self._producer.produce(self.topic, value, key, on_delivery=self._delivered, **place)
+                    self._producer.produce(self.topic, value, key, on_delivery=self._delivered, **options)
             except BufferError:  # its queue is full
                 self.wait(_POLL_S)
             else:
                 return
 
     def wait(self, seconds: float) -> None:
-        """Take in acknowledgements, for as long as there are none yet, at most for some time."""
+        """Receive acknowledgements; wait for the first one at most for some time."""
         self._producer.poll(seconds)
         self._raise_error()
 

@@ -33,7 +33,7 @@ class Records:
     partition, offset, timestamp_ms : ndarray, shape (n,)
     values : list of (bytes or None), length n
     faults : dict
-        The reasons against rows that hold no value at all, by row.
+        The reasons to reject rows without any value, by row.
     """
 
     topic: str
@@ -44,19 +44,20 @@ class Records:
     faults: dict[int, str]
 
     def places(self, rows: NDArray[np.int64]) -> pa.Array:
-        """Topic, partition and offset of rows, as text."""
+        """Return topic, partition and offset of rows, as text."""
         numbers = (pa.array(column[rows]).cast(pa.string()) for column in (self.partition, self.offset))
         return pc.binary_join_element_wise(self.topic, *numbers, "/")
 
 
 @dataclass(frozen=True)
 class KafkaRecords:
-    """The JSON records of a topic: a frozen value, sent to every worker.
+    """The JSON records of a topic: a frozen value that is sent to every worker.
 
     Attributes
     ----------
     by_append_time : bool
-        Whether the broker's append time is the records' arrival time: one with its producer's time goes to quarantine.
+        Whether the broker's append time is the records' arrival time; a record with its producer's time is then
+        quarantined.
     exact : frozenset of str
         See `json_lines.parse`.
     """
@@ -71,9 +72,9 @@ class KafkaRecords:
         Raises
         ------
         SourceChanged
-            When the broker has no longer all of it.
+            When the broker no longer has all of it.
         ConnectionError
-            When no broker gives it.
+            When no broker returns it.
         """
         records = self.fetch(segment)
         lines = _lines(records)
@@ -102,7 +103,7 @@ class KafkaRecords:
         is_stamped = (received.time_kind == TIMESTAMP_LOG_APPEND_TIME) | (not self.by_append_time)
         is_record = received.time_kind >= 0
         merged_ms = np.where(is_record & is_stamped, received.timestamp_ms, 0)
-        for part in cut.ranges:  # never falls in a partition, so that its records stay in their order
+        for part in cut.ranges:  # never decreases within a partition, so that its records stay in order
             own = received.partition == part
             merged_ms[own] = np.maximum.accumulate(merged_ms[own])
         order = np.lexsort((received.offset, received.partition, merged_ms))
@@ -121,7 +122,7 @@ class KafkaRecords:
 
 
 def _lines(records: Records) -> list[bytes]:
-    """Return the values as lines; empty where a row has a fault. In JSON a newline stands only between tokens."""
+    """Return the values as lines; empty where a row has a fault. In JSON, newlines only occur between tokens."""
     lines = [b"" if value is None else value for value in records.values]
     for faulty in records.faults:
         lines[faulty] = b""

@@ -24,7 +24,7 @@ SETTINGS = (
     "ssl.key.password",
     "ssl.endpoint.identification.algorithm",
 )
-"""The client settings that a connection may have; tailrace sets how records are delivered."""
+"""The client settings that a connection may have; tailrace itself sets how records are delivered."""
 
 
 BROKERS = "bootstrap.servers"
@@ -33,12 +33,12 @@ _EXAMPLE = '{"bootstrap.servers": "broker:9092", "security.protocol": "SASL_SSL"
 
 @dataclass(frozen=True)
 class Servers:
-    """A Kafka cluster, as a query names it.
+    """A Kafka cluster, as named in a query.
 
     Attributes
     ----------
     bootstrap : str or None
-        Its bootstrap servers: host:port, with commas between them; None: the connection's.
+        Its bootstrap servers: host:port, separated by commas; None for the connection's.
     connection : str or None
         The connection with its brokers and its secrets: the environment variable AIRFLOW_CONN_NAME of each process
         that reads.
@@ -48,14 +48,15 @@ class Servers:
     connection: str | None = None
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of a client, secrets included: never to be printed or stored.
+        """Return the settings of a client. They contain secrets: never print or store them.
 
-        The brokers are the connection's, since who writes a query file could else have its password sent anywhere.
+        The brokers come from the connection, as otherwise the author of a query file could have its password sent
+        anywhere.
 
         Raises
         ------
         Refused
-            When the connection is not fit, has no brokers, or has others than the query names.
+            When the connection is not valid, has no brokers, or other brokers than the query.
         """
         if self.connection is None:
             return {"bootstrap.servers": self.bootstrap, "log_level": 0}
@@ -63,7 +64,7 @@ class Servers:
         return {"bootstrap.servers": self._brokers(read), "log_level": 0} | _settings_of(self.connection, read)
 
     def _brokers(self, read: Connection) -> str:
-        """Return the brokers of the connection; those that the query names where it names some of them."""
+        """Return the brokers of the connection, or the ones among them that the query names."""
         brokers, where = brokers_of(read), f"connection {self.connection}"
         if brokers is None:
             fault = "it has no brokers, and its password goes to no others"
@@ -84,14 +85,14 @@ class Servers:
 
 
 def brokers_of(connection: Connection) -> str | None:
-    """Return the bootstrap servers of a connection: of its `extra`, as Airflow's Kafka provider has it, or its host."""
+    """Return the bootstrap servers of a connection: from its `extra`, as in Airflow's Kafka provider, or its host."""
     if brokers := connection.extra.get(BROKERS):
         return brokers
     return f"{connection.host}:{connection.port}" if connection.host and connection.port else None
 
 
 def _settings_of(connection: str, read: Connection) -> dict[str, str]:
-    """Return the client settings of a connection: its `extra`; its login and password are for SASL."""
+    """Return the client settings of a connection: its `extra`, with its login and password for SASL."""
     settings = {name: value for name, value in read.extra.items() if name != BROKERS}
     login = {"sasl.username": read.login, "sasl.password": read.password}
     if unknown := sorted(settings.keys() - set(SETTINGS)):

@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from tailrace.ground.extras import validate_extra
 from tailrace.ground.fields import Name, Section, field_error
 
 ID, APPEND_TIME = "(topic/partition/offset)", "(append time)"
@@ -29,6 +30,7 @@ class KafkaTopic(Section):
 
     @model_validator(mode="after")
     def _validate_cluster(self) -> Self:
+        validate_extra("kafka")
         if self.servers is None and self.connection is None:
             raise field_error("is missing", "servers: 'broker:9092'; or connection: NAME, which has them", "servers")
         return self
@@ -42,7 +44,7 @@ class KafkaTopic(Section):
         """Return the namespace of the cluster's topics by OpenLineage's naming: its first bootstrap server.
 
         Where the query names no server, and `brokers_of` does not know the connection that has them, the connection's
-        name stands in its place.
+        name takes its place.
         """
         servers = self.servers or brokers_of(str(self.connection)) or self.cluster
         return f"kafka://{servers.partition(',')[0]}"

@@ -1,7 +1,7 @@
-"""Finds the new files of a source, at a cost that follows what is new: closed partitions are not listed.
+"""Finds the new files of a source, at a cost that follows the new files: closed partitions are not listed.
 
-What is listed of an open directory is compared by its number of names and the sum of their hashes; only names after
-the last one that was taken, or a difference, make more work.
+The listing of an open directory is compared by the number of names and the sum of their hashes; only names after the
+last one taken, or a difference, cause more work.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tailrace.sources.source_directory import Entry, require_name
 from tailrace.sources.taken_files import TakenFiles
 
 MOST_PENDING = 100_000
-"""The most new files that a listing remembers in a live run, so that a long backlog is not listed for each part."""
+"""The most new files that a listing remembers in a live run, so that a long backlog is not listed repeatedly."""
 
 PROGRESS_EVERY = 10_000
-"""The number of entries of a listing after which it shows that it goes on."""
+"""The number of entries of a listing between progress reports."""
 
-_PAGE = 1000  # objects that a store lists by one request: each poll lists no more of them again
-_WHOLE_EVERY_S = 60.0  # from one whole listing of a long prefix to the next
-_STILL_NS = 3_000_000_000  # the age from which on the time of a directory's change shows that nothing was added since
-_RELIST_EVERY_S = 10.0  # the longest time for which a directory is not listed, though it does not seem to change
+_PAGE = 1000  # objects that a store lists by one request; each poll lists at most this number again
+_WHOLE_EVERY_S = 60.0  # between complete listings of a long prefix
+_STILL_NS = 3_000_000_000  # the age from which on a directory's change time proves that nothing was added since
+_RELIST_EVERY_S = 10.0  # the longest time without listing a directory, even if it does not seem to change
 
 
 class NewFiles:
@@ -35,16 +35,16 @@ class NewFiles:
     Parameters
     ----------
     partitions : OpenPartitions
-        What was taken.
+        The files that were taken.
     suffixes : tuple of str
-        Of the files' names.
+        The suffixes of the files' names.
     on_progress : callable
-        Called again and again while a long directory is listed.
+        Called repeatedly while a long directory is listed.
 
     Attributes
     ----------
     listed_partial : int
-        The number of files read in part that the last listing had.
+        The number of partly read files in the last listing.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class NewFiles:
         self._whole_due_s, self._is_cut = 0.0, False
 
     def find(self, now_s: float) -> list[Entry]:
-        """Return the new files, those first that were read in part; in a live run the first of very many."""
+        """Return the new files, partly read ones first; in a live run only the first ones of very many."""
         if len(self._pending) < max(MOST_PENDING // 10, 1):
             entries = self._after_last(now_s)
             pending = self._first(self._walk("", now_s) if entries is None else entries)
@@ -76,14 +76,14 @@ class NewFiles:
         self._late[entry.name] = entry
 
     def drop(self, paths: Iterable[str]) -> None:
-        """Take files off those that `find` returns."""
+        """Remove files from those that `find` returns."""
         dropped = set(paths)
         self._pending = [entry for entry in self._pending if entry.name not in dropped]
         for path in dropped & self._late.keys():
             del self._late[path]
 
     def listed_states(self) -> list[tuple[ReadFile, ObjectFile]]:
-        """Return the taken objects that were listed since the last call, with what was listed."""
+        """Return the taken objects that were listed since the last call, with their listed state."""
         states, self._states = self._states, []
         return states
 
@@ -93,9 +93,9 @@ class NewFiles:
         return sorted(entries, key=lambda entry: entry.name)
 
     def _walk(self, directory: str, now_s: float, beside: int = 0) -> Iterator[Entry]:
-        """Yield the new files in a directory and its open partitions; of very many just the first partitions'.
+        """Yield the new files in a directory and its open partitions; of very many only the first partitions'.
 
-        `beside`: how many were found in the directories above, which may come after the partitions' files.
+        `beside`: the number of files found in the directories above, which may come after the partitions' files.
         """
         if not directory:
             self._found, self.listed_partial, self._visited, self._is_cut = 0, 0, set(), False
@@ -118,7 +118,7 @@ class NewFiles:
                     taken.listed = taken.hashes = 0
 
     def _new_in(self, directory: str, names: list[str], now_s: float) -> Iterator[Entry]:
-        """Yield the new files directly in a directory, and add the names of its partitions to a list."""
+        """Yield the new files directly in a directory, and append the names of its partitions to a list."""
         taken = self.partitions.taken.get(directory) or TakenFiles("")
         last, count, hashes, found_before = taken.last, 0, 0, self._found
         try:
@@ -148,7 +148,7 @@ class NewFiles:
             self._unchanged[directory] = changed_ns, now_s + _RELIST_EVERY_S
 
     def _compare(self, directory: str, taken: TakenFiles) -> Iterator[Entry]:
-        """Yield the files with names up to the last one that were not taken, and note which taken ones are there."""
+        """Yield the files with names up to the last one that were not taken, and note which taken ones exist."""
         listed = hashes = 0
         entries = (each for each in self._entries(directory) if not each.is_partition and each.name <= taken.last)
         while chunk := list(islice(entries, PROGRESS_EVERY)):
@@ -170,7 +170,10 @@ class NewFiles:
         yield Entry(path, False, entry.file)
 
     def _after_last(self, now_s: float) -> Iterator[Entry] | None:
-        """Yield the files after the last one, where a store lists so, and a whole listing takes long and is not due."""
+        """Return the files after the last one; None if a complete listing is quick or due.
+
+        Return None, too, if the store can't list in this way.
+        """
         known = self.partitions.known
         if not self._live or known <= _PAGE:
             return None
@@ -189,5 +192,5 @@ class NewFiles:
 
 
 def _is_old(changed_ns: int) -> bool:
-    """Test whether a directory that changes after this look gets a later time, however coarse its clock is."""
+    """Test whether a directory that changes after now gets a later time, however coarse its clock is."""
     return time.time_ns() - changed_ns > _STILL_NS

@@ -1,4 +1,4 @@
-"""Files in object stores: they appear whole, and are read by ranges, each of the content that was listed."""
+"""Files in object stores, which appear whole, and are read by ranges of the listed content."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class ObjectFile:
     connection : str or None
         The connection to the store.
     size : int
-        In bytes.
+        The size in bytes.
     e_tag : str or None
-        None where the store has none: then the time of change stands for it, and reads are not bound to it.
+        None if the store has none; then the change time is used instead, and reads do not check it.
     digest : int
-        63 bits of what identifies the content, in the place of a local file's time of change.
+        63 bits that identify the content, used like a local file's change time.
     """
 
     url: str
@@ -51,11 +51,11 @@ class ObjectFile:
 
     @property
     def state(self) -> tuple[int, int]:
-        """Size and digest, see `segments.State`."""
+        """The size and digest, see `segments.State`."""
         return self.size, self.digest
 
     def open(self, mode: str = "rb") -> BinaryIO:
-        """Open it for reading in binary mode; nothing is requested before the first read."""
+        """Open it for reading in binary mode, without a request before the first read."""
         assert mode == "rb"
         return io.BufferedReader(_Ranges(self), _BUFFER_BYTES)
 
@@ -91,7 +91,7 @@ class _Ranges(io.RawIOBase):
             try:
                 store = store_of(self._url.store, self._file.connection)
                 content = obstore.get(store, self._url.key, options=options).bytes()
-            except (PreconditionError, FileNotFoundError):  # the next attempt finds it changed or removed
+            except (PreconditionError, FileNotFoundError):  # the next attempt finds that it changed or was removed
                 text = "it was replaced or removed while it was read"
                 raise OSError(errno.ESTALE, text, self._file.url) from None
         buffer[: len(content)] = memoryview(content)
@@ -110,7 +110,7 @@ def find_object(url: str, connection: str | None) -> ObjectFile | None:
 
 
 def open_location(location: Location) -> Path | BinaryIO:
-    """Open what is in an object store for reading by ranges; a path of a disk stays as it is.
+    """Open an object for reading by ranges; return a path on a disk unchanged.
 
     Raises
     ------
@@ -126,21 +126,21 @@ def open_location(location: Location) -> Path | BinaryIO:
 
 
 def list_objects(url: str, connection: str | None) -> tuple[list[ObjectFile], list[str]]:
-    """List the objects directly under a URL, and the names of the directories there."""
+    """List the objects directly under a URL, and the names of its directories."""
     store, key = _parsed(url)
     try:
         with store_errors(url):
             listing = obstore.list_with_delimiter(store_of(store, connection), f"{key}/" if key else None)
-    except FileNotFoundError:  # there is no such bucket
+    except FileNotFoundError:  # the bucket does not exist
         return [], []
     files = [_file(store, connection, meta) for meta in listing["objects"] if meta["path"] != key]
     return files, [prefix.rstrip("/").rpartition("/")[2] for prefix in listing["common_prefixes"]]
 
 
 def list_after(url: str, path: str, connection: str | None) -> Iterator[ObjectFile]:
-    """List the objects below a URL, at any depth, whose relative paths come after one; all of them where it is empty.
+    """List the objects below a URL, at any depth, whose relative paths come after the given one; all if it is empty.
 
-    Stores list in the order of paths, and begin where they are asked to: what was listed before costs nothing.
+    Stores list in the order of paths from a given one on, so that earlier objects cost nothing.
     """
     store, key = _parsed(url)
     prefix = f"{key}/" if key else ""
@@ -151,13 +151,13 @@ def list_after(url: str, path: str, connection: str | None) -> Iterator[ObjectFi
 
 
 def is_prefix(url: str, connection: str | None) -> bool:
-    """Return True if there is an object below a URL."""
+    """Return whether an object lies below a URL."""
     store, key = _parsed(url)
     try:
         with store_errors(url):
             pages = obstore.list(store_of(store, connection), f"{key}/" if key else None, chunk_size=1)
             return any(meta["path"] != key for page in pages for meta in page)
-    except FileNotFoundError:  # there is no such bucket
+    except FileNotFoundError:  # the bucket does not exist
         return False
 
 

@@ -1,6 +1,6 @@
-"""The files that were taken from a source's open partitions; files of closed ones are forgotten.
+"""The files taken from a source's open partitions; files of closed ones are forgotten.
 
-Open are the root, the two newest partitions of which a file was taken, and the two last ones that came late. Without
+The open ones are the root, the two newest partitions with a taken file, and the two last ones with late files. Without
 partitions the root has all files.
 """
 
@@ -19,38 +19,38 @@ _LATE = 2
 
 
 class TakenRecord(Protocol):
-    """Protocol of the record of the files that entries of the journal name."""
+    """Protocol of the record of the files that the journal names."""
 
     def rows(self) -> int:
         """Return the number of the stream's rows in it."""
 
     def files(self, prefix: str) -> Iterable[ReadFile]:
-        """Return the files whose paths begin with a prefix, and have no slash after it."""
+        """Return the files whose paths begin with a prefix, with no slash after it."""
 
 
 class OpenPartitions:
-    """The files that were taken from a source, by open partition.
+    """The files taken from a source, by open partition.
 
     Parameters
     ----------
     taken : iterable of ReadFile
-        The files that were taken, in whole or in part; files of partitions before `boundary` are passed over.
+        The files taken, completely or partly; files of partitions before `boundary` are ignored.
     boundary : str
-        The oldest partition that is open; those before it are closed from the start. Empty: none is.
+        The oldest open partition; earlier ones are closed from the start. Empty if none is closed.
     record : TakenRecord or None
-        Has the files of closed partitions; None: no partition is ever closed.
+        The record with the files of closed partitions; None if partitions are never closed.
 
     Attributes
     ----------
     source : SourceDirectory
     taken : dict
-        The files that were taken in whole, by open directory.
+        The completely taken files, by open directory.
     partial : dict
-        Files that were read in part, by path.
+        Partly read files, by path.
     boundary : str
         The older one of the two newest partitions.
     unseen : deque of str
-        Closed partitions that are to be looked at soon.
+        Closed partitions to check soon.
     """
 
     def __init__(
@@ -69,24 +69,24 @@ class OpenPartitions:
 
     @property
     def known(self) -> int:
-        """The number of files that were taken in whole."""
+        """The number of completely taken files."""
         return sum(map(len, self.taken.values()))
 
     @property
     def listed(self) -> int:
-        """The number of these that their directories listed when they were last looked at."""
+        """The number of these that their directories contained at their last listing."""
         return sum(files.listed for files in self.taken.values())
 
     def before(self, path: str) -> ReadFile | None:
-        """Return the file of this path that was read in part, or in a directory that the source had before."""
+        """Return the file of this path that was partly read, or is in a former directory of the source."""
         if (file := self.partial.get(path)) is not None or not self._moved:
             return file
         return next((one for one in self._moved.get(_name_of(path), ()) if one.path.endswith(f"/{path}")), None)
 
     def put(self, file: ReadFile, rows: int) -> None:
-        """Add a file that was taken in whole, `rows` of it now."""
+        """Add a completely taken file, with `rows` now."""
         self._rows += rows
-        if self.path_of(file) == file.path:  # the rest of a file in a directory that the source had before
+        if self.path_of(file) == file.path:  # the rest of a file in a former directory of the source
             self.partial.pop(file.path, None)
             return
         directory = self._add(file)
@@ -104,12 +104,15 @@ class OpenPartitions:
                 self.close(self._late.popleft())
 
     def close(self, directory: str) -> None:
-        """Close a partition and what is below it; the record has all of its files once it has the present rows."""
+        """Close a partition and its subdirectories; the record has all of their files once it has the present rows."""
         self._closed[directory] = self._rows
         self.taken.pop(directory, None)
 
     def close_unseen(self, directory: str) -> None:
-        """Close a partition that is seen for the first time, and whose files the record may have: it is looked at."""
+        """Close a partition that is seen for the first time.
+
+        The record may have its files, so the partition will be checked.
+        """
         self._closed[directory] = 0
         self.unseen.append(directory)
 
@@ -125,7 +128,7 @@ class OpenPartitions:
         return sorted(directory for directory, until in self._closed.items() if until <= rows)
 
     def turn(self, most: int | None) -> list[ReadFile]:
-        """Return the files that are to be checked next: so many a call, in turn; None: all."""
+        """Return the files to check next, in turn: at most `most` per call, or all if it is None."""
         total = self.known
         count = total if most is None else min(most, total)
         first = self._turn % max(total, 1)
@@ -134,21 +137,21 @@ class OpenPartitions:
         return files + self._part(0, count - len(files))
 
     def all_files(self, new: Iterable[Entry]) -> list[SourceFile]:
-        """Return the files that were taken, and new ones; none where a file that was taken is gone."""
+        """Return the taken files and new ones; none if a taken file is gone."""
         known = [self.source.file(self.path_of(file)) for file in self.turn(None)]
         if any(file is None or state_of(file) is None for file in known):
             return []
-        found = (*known, *(entry.file or self.source.file(entry.name) for entry in new))
-        return [file for file in found if file is not None]
+        files = (*known, *(entry.file or self.source.file(entry.name) for entry in new))
+        return [file for file in files if file is not None]
 
     def forget(self, file: ReadFile) -> None:
-        """Forget a file that was taken, so that it is new again."""
+        """Forget a taken file, so that it is new again."""
         directory, name = directory_of(path := self.path_of(file)), _name_of(path)
         if directory in self.taken:
             self.taken[directory].remove(name)
 
     def missing(self) -> str | None:
-        """Return the path of a file that was taken and is not listed any more; None where there is none."""
+        """Return the path of a taken file that is no longer listed; None without one."""
         for directory, files in self.taken.items():
             if files.listed < len(files):
                 try:
@@ -160,7 +163,7 @@ class OpenPartitions:
         return None
 
     def path_of(self, file: ReadFile) -> str:
-        """Return the path of a file in the source."""
+        """Return the path of a file within the source."""
         return file.path.removeprefix(self.source.prefix)
 
     def _part(self, first: int, count: int) -> list[ReadFile]:
@@ -185,12 +188,12 @@ class OpenPartitions:
             self.partial.pop(path, None)
 
     def _closed_above(self, directory: str) -> str | None:
-        """Return the closed partition that a directory is, or is in; None where it is open."""
+        """Return the closed partition that a directory is, or is in; None if it is open."""
         ends = (end + 1 for end, character in enumerate(directory) if character == "/") if self._closed else ()
         return next((directory[:end] for end in ends if directory[:end] in self._closed), None)
 
     def _add(self, file: ReadFile) -> str:
-        """Add a file unless its partition is closed; returns the directory."""
+        """Add a file unless its partition is closed; return the directory."""
         path = self.path_of(file)
         directory = directory_of(path)
         self.partial.pop(path, None)
@@ -202,12 +205,12 @@ class OpenPartitions:
 
 
 def directory_of(path: str) -> str:
-    """Return the directory of a path in a source: empty, or with a slash at its end."""
+    """Return the directory of a path in a source: empty, or with a trailing slash."""
     return path[: path.rfind("/") + 1]
 
 
 def is_before(directory: str, boundary: str) -> bool:
-    """Test whether all that is below a directory comes before a partition."""
+    """Test whether everything below a directory precedes a partition."""
     return directory < boundary and not boundary.startswith(directory)
 
 

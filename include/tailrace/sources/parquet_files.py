@@ -18,6 +18,7 @@ from tailrace.ground.times import INT96_UNIT
 from tailrace.sources.column_rules import require_fit, value_type
 from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
+from tailrace.sources.memory_texts import as_numbers, is_in_memory, read_texts, types_of_texts
 from tailrace.sources.parquet_rows import read_rows, repeated_texts, rows_of_segment, take_rows
 from tailrace.sources.raw_records import raw_records
 from tailrace.sources.required_columns import MissingColumn, require
@@ -35,7 +36,7 @@ _ROWS_PER_SEGMENT = 500_000  # large files are cut between row groups, so that s
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """Parquet files: each states its column types, so a column of a wrong type is refused as a whole."""
+    """Parquet files, each of which states its column types, so that a column of a wrong type is refused as a whole."""
 
     connection: str | None = None
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
@@ -49,14 +50,15 @@ class ParquetFiles:
         return True  # an incomplete file has no footer and can't be opened
 
     def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
-        """Return the types by `schema_types`; of a column that the file is older than, the type in the newest file."""
-        schema = _open(path).schema_arrow
+        """Return the types by `schema_types`; for a column added after the file, the type in the newest file."""
+        texts = types_of_texts(path, columns) if is_in_memory(path) else {}
+        schema = as_numbers(_open(path).schema_arrow, texts)
         try:
-            return schema_types(path, schema, columns, {})
+            return schema_types(path, schema, columns, {}) | texts
         except MissingColumn:
             if (newest := others.newest()) is None:
                 raise
-            return schema_types(path, schema, columns, newest)
+            return schema_types(path, schema, columns, newest) | texts
 
     def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
         return None
@@ -78,8 +80,10 @@ class ParquetFiles:
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
         table = self._table(segment, list(dict.fromkeys(types)))
-        for name in types.keys() - set(table.column_names):  # the file is older than the column
+        for name in types.keys() - set(table.column_names):  # the column was added after the file
             table = table.append_column(name, pa.nulls(segment.rows))
+        if is_in_memory(segment.path):
+            return read_texts(table, types, lambda rows: self.records(segment, rows))
         return RawSegment(table, np.arange(segment.rows), [])
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
@@ -130,7 +134,7 @@ class ParquetFiles:
 
 
 def _groups(metadata: pq.FileMetaData, segment: Segment) -> tuple[list[int], int, int]:
-    """Return the row groups of a segment's rows, the first of these in the groups, and the number of rows in them."""
+    """Return the row groups of a segment's rows, the first of these rows within the groups, and their number."""
     sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
     first, stop = segment.first_row, segment.first_row + segment.rows
@@ -140,13 +144,12 @@ def _groups(metadata: pq.FileMetaData, segment: Segment) -> tuple[list[int], int
 
 
 def schema_types(where: SourceFile | str, schema: pa.Schema, columns: Columns, elsewhere: Types) -> Types:
-    """Return the types of the columns that a query reads, by the schema of a file or a table; null fits each of them.
+    """Return the types of the columns that a query reads, from the schema of a file or a table; null fits each of them.
 
     Raises
     ------
     Refused
-        When a column is neither in the schema nor `elsewhere`, is there twice, or is of a type that no tuple can come
-        from.
+        When a column is neither in the schema nor `elsewhere`, occurs twice, or has an unusable type.
     """
     names = schema.names
     require(where, columns, [*names, *(elsewhere.keys() - set(names))])
@@ -176,12 +179,12 @@ def _content(path: SourceFile) -> pq.ParquetFile:
 
 @contextmanager
 def _named(path: SourceFile, *faults: int) -> Iterator[None]:
-    """Refuse a file by its name where its content is damaged: Arrow's own errors name none. `faults`: errno, too."""
+    """Name a file whose content is damaged in the refusal, which Arrow's own errors do not. `faults`: also errno."""
     try:
         yield
     except UnicodeDecodeError as error:
         raise refuse(str(path), f"the name of a column is no UTF-8: {error.object!r}", "names in UTF-8") from None
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, OSError) and error.errno not in (None, *faults):
-            raise  # the fault is not the file's but on the way to it, and may pass
+            raise  # the fault is not in the file but on the way to it, and may pass
         raise refuse(str(path), f"it can't be read as Parquet ({error})", "a whole Parquet file") from error

@@ -1,4 +1,4 @@
-"""Reads some rows of Parquet's row groups in memory that follows these rows, however large the groups are."""
+"""Reads some rows of Parquet's row groups, with memory that follows these rows, however large the groups are."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SEGMENT_BYTES = 256 << 20
 """Decoded size, in bytes, beyond which the rows of a file are cut into several segments."""
 
 _BATCH_ROWS = 4096
-_CODED_ROWS = 16_384  # to open the file once more, for codes, takes as long as some thousand rows
+_CODED_ROWS = 16_384  # opening the file again, for codes, takes as long as some thousand rows
 _CODE_BYTES = 2  # per row of a chunk, its dictionary included, in which texts repeat
 _BUFFER_BYTES = 1 << 20  # of a column that is read; without it the column's whole chunk is
 _SAMPLED_ROWS = 1024
-_FEW_ROWS = 65_536  # of a file that is not sampled, which takes some ms: its rows would have to be 4 kB wide
+_FEW_ROWS = 65_536  # in a file that is not sampled, which takes some ms; its rows would have to be 4 kB wide
 _FEW_ROWS_OF_OBJECT = 262_144  # a sample of an object takes requests
 
 
@@ -32,9 +32,9 @@ def open_buffered(file: SourceFile) -> pq.ParquetFile:
 
 
 def rows_of_segment(file: SourceFile, metadata: pq.FileMetaData) -> list[int]:
-    """Return how many rows of each row group fit in a segment, by their size in the file and a decoded sample's.
+    """Return how many rows of each row group fit in a segment, estimated from the file and a decoded sample.
 
-    Text that is repeated takes little room in the file, and much when it is decoded.
+    Repeated text takes little room in the file, and much when decoded.
     """
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     row_bytes = 1.0
@@ -48,7 +48,7 @@ def rows_of_segment(file: SourceFile, metadata: pq.FileMetaData) -> list[int]:
 
 
 def repeated_texts(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) -> list[str]:
-    """Return the columns with texts that repeat, whose codes are read quicker than the texts."""
+    """Return the columns with repeated texts, whose codes are read faster than the texts."""
     metadata, schema = file.metadata, file.schema_arrow
     if sum(metadata.row_group(group).num_rows for group in groups) < _CODED_ROWS:
         return []
@@ -62,9 +62,10 @@ def repeated_texts(file: pq.ParquetFile, groups: Sequence[int], columns: Sequenc
 
 
 def _repeats(chunk: pq.ColumnChunkMetaData) -> bool:
-    """Return whether a column chunk has codes, and nowhere the texts themselves: each of these takes 4 bytes and more.
+    """Return whether a column chunk has only codes, and no texts, each of which takes at least 4 bytes.
 
-    A writer gives up its dictionary where that grows; to code such a chunk takes five times as long as to read texts.
+    A writer gives up a dictionary that grows too large; encoding such a chunk takes five times as long as reading
+    texts.
     """
     return bool(chunk.has_dictionary_page and chunk.total_uncompressed_size <= _CODE_BYTES * chunk.num_values)
 

@@ -23,27 +23,26 @@ from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Openi
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.file_format import SegmentReader
-from tailrace.sources.formats import FORMATS, all_missing, is_history, list_files, merge_types
+from tailrace.sources.formats import FORMATS, all_missing, is_history, list_files, merge_types, no_types, settled_types
 from tailrace.sources.reading_progress import by_path
 from tailrace.sources.replay_feed import ReplayFeed
-from tailrace.sources.required_columns import UnknownTypes
 from tailrace.sources.segments import Segment, SourceFile, Types, require_taken
 from tailrace.sources.source_directory import open_directory
 
 if TYPE_CHECKING:
     FileFormat = str
 else:
-    FileFormat = Literal[tuple(FORMATS)]  # mypy takes no computed literal
+    FileFormat = Literal[tuple(FORMATS)]  # mypy requires a literal
 
 _PATH = "a file or a directory, relative to the query file: data/readings"
 _CONNECTION = "connection with the settings of an object store: lake"
 _FILES_AT_ONCE = 1000
 _FILES_SAMPLED = 20
-"""At most so many files are looked at for the types."""
+"""The most files examined for the types."""
 
 
 class PathSource(DeclaredSource):
-    """Base of the sources at a path. The files of each are of one format, in `FORMATS`."""
+    """Base of the sources at a path. The files of each have one format, from `FORMATS`."""
 
     path: ResolvedPlace = Field(description=_PATH)
     connection: Name | None = Field(default=None, description=_CONNECTION)
@@ -75,7 +74,7 @@ class PathSource(DeclaredSource):
     def uri(self) -> str:
         if isinstance(self.path, Path):
             return self.path.absolute().as_uri()
-        # Airflow takes what stands before an @ for a secret, and drops it.
+        # Airflow removes the part before an @ as a secret.
         return re.sub(r"^abfss://([^@/]+)@([^/]+)", r"abfss://\2/\1", self.path)
 
     def dataset(self, brokers_of: Callable[[str], str | None]) -> tuple[str, str]:
@@ -96,7 +95,7 @@ class PathSource(DeclaredSource):
         Raises
         ------
         Unfit
-            When a column is missing or of a type that no tuple can come from, or records don't show the types.
+            When a column is missing or of an unusable type, or records don't show the types.
         """
         name, columns, files = self.file_format, opening.columns, self._files(opening)
         types: Types = {}
@@ -104,14 +103,12 @@ class PathSource(DeclaredSource):
         with all_missing(self.path, name, columns, lambda: sampled):
             for file in sampled:
                 types = merge_types(file, name, columns, types)
+            types = settled_types(types, columns, lambda: None)
             filled = (segments[0] for file in sampled if (segments := FORMATS[name].split(file)) and segments[0].rows)
             first = [*islice(filled, 1)]
             last = FORMATS[name].split(sampled[-1])[:1] if len(sampled) > 1 else []
             if first and not types:
-                names = ", ".join(sorted(set(columns.named().values())))
-                fault = f"no record has a value of a fitting type in each of {names}"
-                remedy = "times, ids, keys and values of the types that the query needs"
-                raise UnknownTypes([Problem(str(self.path), fault, remedy)])
+                raise no_types(self.path, columns)
         return types, [*first, *(each for each in last if each.rows and each.path != first[0].path)] if first else []
 
     def has(self, segment: Segment) -> bool:
@@ -123,7 +120,7 @@ class PathSource(DeclaredSource):
 
     @abstractmethod
     def _files(self, opening: Opening) -> list[SourceFile]:
-        """List its files, those that came first at the start."""
+        """List its files, the first ones first."""
 
 
 class DirectorySource(PathSource):
@@ -146,7 +143,7 @@ class DirectorySource(PathSource):
         )
 
     def _open_from(self, newest: str) -> tuple[str, str]:
-        """Return the start of its files' paths, and the oldest partition that is open after the newest file."""
+        """Return the prefix of its files' paths, and the oldest open partition after the newest file."""
         directory = open_directory(self.path, self.file_format, self.connection)
         path = newest.removeprefix(directory.prefix)
         return directory.prefix, "" if path == newest else oldest_open(directory, path)
@@ -167,7 +164,7 @@ class FileSource(DirectorySource):
 
 
 class ReplaySource(DirectorySource):
-    """Parquet files that a live run gives out at a rate."""
+    """Parquet files that a live run replays at a rate."""
 
     path: ResolvedPath = Field(description=_PATH)
     connection: None = Field(default=None, description=_CONNECTION)

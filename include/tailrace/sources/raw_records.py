@@ -1,4 +1,4 @@
-"""Rows of Arrow tables as texts for the quarantine, whatever they hold."""
+"""Rows of Arrow tables as texts for the quarantine, whatever they contain."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def raw_records(table: pa.Table, rows: Sequence[int]) -> list[str]:
     """Return the given rows of a table, each as the text of a JSON object by the names of its columns.
 
     A column with a value that Python has not is written value by value: times as the integers by which they are stored,
-    bytes that are no UTF-8 as \\x escapes. NaN and infinities stand as Python writes them.
+    bytes that are no UTF-8 as \\x escapes. NaN and infinities are in Python's notation.
     """
     names = _distinct(table.column_names)
     try:
         return _texts(names, [column.take(pa.array(rows, pa.int64())).to_pylist() for column in table.columns], rows)
-    except Exception:  # of many classes: whatever a value is, it stops no stream
+    except Exception:  # of many classes; no value may stop a stream
         return _texts(names, [_values(column, rows) for column in table.columns], rows)
 
 
@@ -28,7 +28,7 @@ def _texts(names: Sequence[str], columns: Sequence[Sequence[Any]], rows: Sequenc
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return the names, with its number behind each that came before."""
+    """Return the names, with a number appended to each repeated one."""
     counts: dict[str, int] = {}
     distinct = []
     for name in names:
@@ -47,7 +47,7 @@ def _values(column: pa.ChunkedArray, rows: Sequence[int]) -> list[Any]:
 
 
 def _value(scalar: pa.Scalar) -> Any:
-    """Return a value as JSON can hold it; where Python has no value for it, as its integer or bytes."""
+    """Return a value for JSON; its integer or bytes if Python can't represent it."""
     if not scalar.is_valid:
         return None
     if isinstance(scalar, pa.DictionaryScalar):
@@ -60,7 +60,7 @@ def _value(scalar: pa.Scalar) -> Any:
 def _nested(scalar: pa.Scalar) -> Any:
     if isinstance(scalar, pa.StructScalar):
         names = [field.name for field in scalar.type]
-        return dict(zip(_distinct(names), (_value(scalar[place]) for place in range(len(names))), strict=True))
+        return dict(zip(_distinct(names), (_value(scalar[index]) for index in range(len(names))), strict=True))
     if isinstance(scalar, pa.MapScalar):
         return [[_value(entry[0]), _value(entry[1])] for entry in scalar.values]
     return [_value(each) for each in scalar.values]

@@ -1,4 +1,4 @@
-"""Reading progress in the files of a source: the rows read of each, and the segments that remain."""
+"""Reading progress in the files of a source: the rows read of each, and the remaining segments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REPORT_AFTER_S = 60.0  # from which on an incomplete file is reported as a prob
 
 @dataclass(frozen=True)
 class ReadFile:
-    """Reading progress in a file: rows read, rows in all, and its size and time of change when it was taken."""
+    """Reading progress in a file: rows read, all rows, and its size and change time when it was taken."""
 
     path: str
     rows: int
@@ -22,7 +22,7 @@ class ReadFile:
 
 
 def read_files(segments: Iterable[Segment], before: Mapping[str, ReadFile]) -> dict[str, ReadFile]:
-    """Reading progress in the files of these segments, by path; `before` is their progress before the segments."""
+    """Return the reading progress in the files of these segments, by path; `before` is the progress before them."""
     progress: dict[str, ReadFile] = {}
     for segment in segments:
         path, end = segment.path, segment.first_row + segment.rows

@@ -1,4 +1,4 @@
-"""Reads the times of records: as milliseconds since 1970, in UTC."""
+"""Reads the times of records as epoch milliseconds in UTC."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.time_limits import LATEST_MS
-from tailrace.sources.time_zones import has_zone, localised
+from tailrace.sources.iso_times import instants
+from tailrace.sources.local_times import localised
+from tailrace.sources.time_zones import has_zone
 from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]
@@ -48,12 +49,12 @@ def read_times(
 
 
 def _utc_or_local(verdict: RecordVerdict, raw: pa.Table, name: str) -> Ints:
-    """Return the milliseconds since 1970 of a column, floored, in UTC or in its own zone; reject what can't be read."""
+    """Return the epoch milliseconds of a column, floored, in UTC or its own zone; reject unreadable times."""
     column = raw.column(name).combine_chunks()
     missing = nulls(column)
     verdict.reject(missing, f"{name} is null")
     if pa.types.is_string(column.type):
-        column = _parse(column)
+        column = instants(column)
         verdict.reject(
             nulls(column) & ~missing,
             f"{name} is no time that could be read: ISO 8601, from 1678 to 2261",
@@ -62,15 +63,6 @@ def _utc_or_local(verdict: RecordVerdict, raw: pa.Table, name: str) -> Ints:
     value = without_nulls(column.cast(pa.int64()), 0)
     if unit == "ms":
         return value
-    if unit == "s":  # clipped, since the product could wrap around into the accepted times
+    if unit == "s":  # clipped, since the product could overflow into the accepted times
         return np.asarray(np.clip(value, -LATEST_MS, LATEST_MS) * 1000)
     return np.asarray(value // _PER_MS[unit])
-
-
-def _parse(column: pa.Array) -> pa.Array:
-    """Parse ISO 8601 texts as timestamps in UTC; null where a text is no time."""
-    import pandas as pd  # imported here: only JSON has times as text
-
-    column = pc.if_else(pc.match_substring_regex(column, r"^\s*\d"), column, None)  # pandas would read `now` too
-    times = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
-    return pa.array(times.dt.as_unit("ms"), pa.timestamp("ms", "UTC"), from_pandas=True)

@@ -13,16 +13,16 @@ from tailrace.sources.segments import Segment, Types
 
 
 class ReplayFeed:
-    """Replays a log that is there in full, at a rate in rows per second.
+    """Replays a complete log, at a rate in rows per second.
 
-    The first call of `fresh` only polls the log, and gives nothing; the clock starts with the second, when there is a
+    The first call of `fresh` only polls the log, and returns nothing; the clock starts with the second, when there is a
     reader.
     """
 
     version, identity, problem = 0, "", None
 
     def __init__(self, log: Feed, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take `rate` in rows per second, and `clock` in seconds."""
+        """Create the feed; `rate` is in rows per second, `clock` in seconds."""
         self._log, self._rate, self._clock = log, rate, clock
         self._start_s: float | None = None
         self._has_polled, self._row_count = False, 0

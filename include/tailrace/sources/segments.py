@@ -22,14 +22,14 @@ SourceFile = Path | ObjectFile
 """A file of a source, on a disk or in an object store."""
 
 State = tuple[int, int]
-"""A file's size in bytes, and the time of its last change in ns; of an object in its place a digest of its ETag."""
+"""A file's size in bytes and change time in ns; for an object, a digest of its ETag replaces the time."""
 
 Types = dict[str, str]
 """The Arrow type, by name, of each of the source's columns that a query reads."""
 
 
 NULL = "null"
-"""The name of the type of a column that is null throughout."""
+"""The name of the type of a column with nulls only."""
 
 
 def is_integer(type_name: str) -> bool:
@@ -44,21 +44,21 @@ class Segment:
     Attributes
     ----------
     stream : str
-        The stream that it is of.
+        The name of its stream.
     ordinal, position : int
-        The number of segments before it in the log of all streams, and of records before it in its own stream.
+        The number of earlier segments in the log of all streams, and of earlier records in its own stream.
     ingested_ms : int or None
-        Arrival time of its records where the source has no column for it; else the clock when they were read, which
-        their arrival times exceed by `bounds.skew` at most. None in entries of earlier versions.
+        The arrival time of its records if the source has no column for it; otherwise the clock at their reading, which
+        their arrival times exceed by at most `bounds.skew`. None in entries of earlier versions.
     size, of_rows : int
         The file's size in bytes, and the number of its records in all.
     version : int
-        The version of the table that added the file; 0 where the source is no table.
+        The version of the table that added the file; 0 if the source is not a table.
     mtime_ns : int or None
-        Time of the file's last change, of an object a digest of its ETag; None where its name alone identifies its
-        content (a table's file).
+        The file's change time, or a digest of an object's ETag; None if the name alone identifies the content (a
+        table's file).
     block_start, block_end, block_row : int
-        The byte range of the file that holds its records, and the first record in it; an end of 0: the whole file.
+        The byte range of the file with its records, and the first record in it; an end of 0 means the whole file.
     """
 
     path: str
@@ -84,7 +84,7 @@ class Segment:
 class MalformedRecord:
     """A record that can't be parsed into the query's columns: its row in the segment, the reason, and its text.
 
-    Its arrival time (ms) is None where the record has none.
+    Its arrival time (ms) is None if the record has none.
     """
 
     row: int
@@ -95,7 +95,7 @@ class MalformedRecord:
 
 @dataclass(frozen=True)
 class RawSegment:
-    """Content of a segment: the records that could be parsed, their rows, and the malformed ones."""
+    """The content of a segment: the parsed records, their rows, and the malformed records."""
 
     table: pa.Table
     row: NDArray[np.int64]
@@ -103,12 +103,12 @@ class RawSegment:
 
 
 def state_of(file: SourceFile) -> State | None:
-    """Return a file's size and time of change, of an object as it was listed; None if it is gone from its directory.
+    """Return a file's size and change time, for an object as listed; None if it is gone from its directory.
 
     Raises
     ------
     Refused
-        When it is no regular file, or a symbolic link to nothing.
+        When it is not a regular file, or is a dangling link.
     """
     if isinstance(file, ObjectFile):
         return file.state
@@ -118,23 +118,23 @@ def state_of(file: SourceFile) -> State | None:
         raise irregular(error) from None
     except FileNotFoundError:
         if not file.parent.is_dir():
-            raise  # the fault is not the file's but on the way to it, which may come back
+            raise  # the fault is not in the file but on the way to it, and may pass
         return None
     return now.st_size, now.st_mtime_ns
 
 
 def open_source(file: SourceFile) -> BinaryIO:
-    """Open a source's file for reading; refuse one that is not there, or no regular file."""
+    """Open a source's file for reading; refuse one that is missing or not regular."""
     try:
         return open_regular(file) if isinstance(file, Path) else file.open()
     except NotRegularError as error:
         raise irregular(error) from None
-    except FileNotFoundError as error:  # any other fault may pass, and is no refusal
+    except FileNotFoundError as error:  # other faults may pass, and are no refusals
         raise refuse(str(file), f"it can't be read ({error})", "a file, or a link to one, that is there") from error
 
 
 def require_regular(path: Path) -> None:
-    """Refuse a path that is there, and is no regular file."""
+    """Refuse a path that exists but is not a regular file."""
     try:
         regular_status(path)
     except NotRegularError as error:
@@ -142,14 +142,14 @@ def require_regular(path: Path) -> None:
 
 
 def irregular(error: NotRegularError) -> Refused:
-    """Build the refusal of what is no regular file."""
+    """Build the refusal of a file that is not regular."""
     return refuse(str(error.filename), f"it can't be read: {error.strerror}", "a regular file, or a link to one")
 
 
 def require_taken(segment: Segment, connection: str | None) -> SourceFile:
-    """Return the file of a segment; refuses one that was changed or removed since it was taken.
+    """Return the file of a segment; refuse one that was changed or removed since it was taken.
 
-    `connection` is that to its object store, if it is in one.
+    `connection` is the connection to its object store, if it is in one.
     """
     file = find_object(segment.path, connection) if is_url(segment.path) else Path(segment.path)
     if segment.mtime_ns is not None or file is None:
@@ -167,6 +167,6 @@ def removed(path: str) -> SourceChanged:
 
 
 def changed(path: str, fault: str) -> SourceChanged:
-    """Build the error for a file that is not as it was when it was taken."""
+    """Build the error for a file that differs from its taken state."""
     remedy = "files that stay as they are, and new names for new ones; or another name for the query, to begin again"
     return SourceChanged([Problem(path, fault, remedy)])

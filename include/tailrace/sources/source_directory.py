@@ -1,4 +1,4 @@
-"""The directory of a source, on a disk or in an object store: what it lists, and which names make a stream's files.
+"""The directory of a source, on a disk or in an object store: its listing, and the names of a stream's files.
 
 A directory holds files, or partitions: directories named by a time (`2026-11-26`, or in the style of Hive
 `dt=2026-11-26`), to any depth.
@@ -21,13 +21,13 @@ from tailrace.sources.object_files import ObjectFile, find_object, is_prefix, li
 from tailrace.sources.segments import SourceFile, irregular
 
 _SKIPPED_SUFFIXES = (".tmp", ".crc", ".inprogress")
-"""Suffixes of what producers write beside their files; names that begin with `.` or `_` are skipped, too."""
+"""Suffixes of producers' temporary files; names that begin with `.` or `_` are also skipped."""
 
 _PARTITION = re.compile(r"[A-Za-z]\w*=[^=]+|\d[\d_.:T+-]*Z?", re.ASCII)
 
 
 class Entry(NamedTuple):
-    """An entry of a directory: a file, or a partition; `file` is an object as it was listed."""
+    """An entry of a directory: a file or a partition; `file` is an object as listed."""
 
     name: str
     is_partition: bool
@@ -42,34 +42,34 @@ class SourceDirectory(Protocol):
 
     @property
     def prefix(self) -> str:
-        """The prefix of its files' relative paths: a path or a URL, with a slash at its end."""
+        """The prefix of its files' relative paths: a path or a URL, with a trailing slash."""
 
     def entries(self, directory: str) -> Iterator[Entry]:
-        """Yield what is directly in a directory, in any order, without what producers write beside their files.
+        """Yield the entries of a directory, in any order, without producers' temporary files.
 
         Raises
         ------
         FileNotFoundError
-            When it is not there.
+            When it does not exist.
         Refused
-            When a directory in it is no partition.
+            When a directory in it is not a partition.
         """
 
     def after(self, path: str) -> Iterator[Entry] | None:
-        """Yield the files, at any depth, whose paths come after this one; None where there is no such listing."""
+        """Yield the files, at any depth, whose paths come after this one; None if such a listing is not available."""
 
     def changed_at(self, directory: str) -> int | None:
-        """Return the time (ns) at which the names in a directory last changed; None where that is not known."""
+        """Return the time (ns) at which the names in a directory last changed; None if unknown."""
 
     def file(self, path: str) -> SourceFile | None:
-        """Return a file of the source; None for an object that is not there."""
+        """Return a file of the source; None for a missing object."""
 
     def require_fit(self, path: str) -> None:
-        """Refuse a new path that is no file, as a FIFO, or lies outside of the sources' roots."""
+        """Refuse a new path that is not a file, such as a FIFO, or lies outside of the sources' roots."""
 
     @property
     def identity(self) -> str:
-        """An identifier that distinguishes the directory from another one under its path; empty where it has none."""
+        """An identifier that distinguishes the directory from another one under its path; empty without one."""
 
 
 class SingleFile:
@@ -93,7 +93,7 @@ class SingleFile:
         return self._file
 
     def require_fit(self, path: str) -> None:
-        """Do nothing: what the query file names was looked at when it was opened."""
+        """Do nothing: the query file's path was checked when it was opened."""
 
 
 class LocalDirectory:
@@ -174,18 +174,19 @@ class ObjectDirectory:
         return find_object(f"{self.prefix}{path}", self.connection)
 
     def require_fit(self, path: str) -> None:
-        """Do nothing: whatever a store lists is an object."""
+        """Do nothing: a store only lists objects."""
 
 
 def open_directory(path: Path | str, format_name: str, connection: str | None) -> SourceDirectory:
-    """Open the directory of a source, or the only file of one.
+    """Open the directory of a source, or its only file.
 
     `path` is a text where it is the URL of an object store, and `connection` is that to the store.
 
     Raises
     ------
     Refused
-        When there is neither, or it lies outside of the roots that sources have: it may have become a symbolic link.
+        When neither exists, or it lies outside of the directories that sources must lie under, as it may have become a
+        link.
     """
     if (outside_path := outside_roots(path)) is not None:
         raise Refused([outside_path])
@@ -209,7 +210,7 @@ def open_directory(path: Path | str, format_name: str, connection: str | None) -
 
 
 def require_name(where: str, suffixes: tuple[str, ...]) -> None:
-    """Refuse a file that is none of its format by its name, or whose name no table can hold."""
+    """Refuse a file whose name has no suffix of its format, or can't be stored in a table."""
     _require_utf_8(where)
     if not where.endswith(suffixes):
         kind = suffixes[0].removeprefix(".")
@@ -222,7 +223,7 @@ def _require_utf_8(path: Path | str) -> None:
 
 
 def is_of_source(name: str) -> bool:
-    """True unless a name is of what producers write beside their files."""
+    """Return whether a name does not belong to a producer's temporary file."""
     return name[0] not in "._" and not name.endswith(_SKIPPED_SUFFIXES)
 
 
@@ -232,5 +233,5 @@ def _require_partition(where: str, name: str) -> None:
 
 
 def _no_partition(where: str) -> Refused:
-    remedy = "files, whose names tell the order of the log; or directories by time, as 2026-11-26 or dt=2026-11-26"
+    remedy = "files, whose names give the order of the log; or directories by time, such as 2026-11-26 or dt=2026-11-26"
     return refuse(where, "this is a directory", remedy)

@@ -1,4 +1,4 @@
-"""The files of one directory that were taken, in some 70 bytes each: a stream may take millions of them."""
+"""The files taken from one directory, in some 70 bytes each, as a stream may take millions of them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _MASK = (1 << 64) - 1
 
 
 class TakenFiles:
-    """Files of one directory that were taken in whole, by name.
+    """The files taken completely from one directory, by name.
 
-    The newest are in a dictionary; older ones are in arrays, in the order of the hashes of their names.
+    The newest are in a dictionary, older ones in arrays ordered by the hashes of their names.
 
     Attributes
     ----------
     directory : str
-        The path or URL of the directory, with a slash at its end.
+        The path or URL of the directory, with a trailing slash.
     last : str
         The greatest name.
     listed, hashes : int
-        The number of those that the directory is known to list, and the sum of the hashes of their names. By them a
-        listing shows at once whether it has another name up to the last one.
+        The number of files known in the directory's listing, and the sum of the hashes of their names, which show at
+        once whether a listing has other names up to the last one.
     """
 
     def __init__(self, directory: str, files: Iterable[ReadFile] = ()) -> None:
@@ -44,7 +44,7 @@ class TakenFiles:
         return len(self._keys) + len(self._recent)
 
     def put(self, file: ReadFile) -> None:
-        """Add a file that was taken; it replaces one of the same name."""
+        """Add a taken file, replacing one of the same name."""
         name = file.path.removeprefix(self.directory)
         if name <= self.last and name in self:
             self.remove(name)
@@ -56,7 +56,7 @@ class TakenFiles:
             self._merge()
 
     def remove(self, name: str) -> None:
-        """Forget a file that was put since the last merge, or an older one."""
+        """Forget a file, whether put before or since the last merge."""
         self.listed -= 1
         self.hashes -= hash(name)
         if self._recent.pop(name, None) is None:
@@ -69,7 +69,7 @@ class TakenFiles:
         return name in self._recent or self._index(name) is not None
 
     def get(self, name: str) -> ReadFile | None:
-        """Return a file by name; None where none of this name was taken."""
+        """Return a file by name; None if none of this name was taken."""
         if (file := self._recent.get(name)) is not None:
             return file
         index = self._index(name)
@@ -84,7 +84,7 @@ class TakenFiles:
         return [name for name, known in zip(names, is_known.tolist(), strict=True) if not known and name not in self]
 
     def part(self, first: int, count: int) -> list[ReadFile]:
-        """Return `count` files from number `first` on, in an order that stays until a file is put or removed."""
+        """Return `count` files from number `first` on, in an order that is stable until a file is put or removed."""
         older = [self._file(index) for index in range(first, min(first + count, len(self._keys)))]
         start = max(first - len(self._keys), 0)
         return older + list(self._recent.values())[start : start + count - len(older)]

@@ -1,4 +1,4 @@
-"""Hints at integer times of another unit than epoch milliseconds, which are rejected as out of bounds."""
+"""Hints about integer times in a unit other than epoch milliseconds, which are rejected as out of bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNITS = (("seconds", 1), ("microseconds", 1_000_000), ("nanoseconds", 1_000_000
 
 
 def with_units(reasons: list[str], times: pa.ChunkedArray, name: str) -> list[str]:
-    """Return the reasons against records, with a hint where a time is out of bounds whose integer is of another unit.
+    """Return the reasons to reject records, with a hint where an out-of-bounds time seems to be in another unit.
 
     In epoch milliseconds a time of this century in seconds lies in 1970, one in microseconds after the year 30000.
     """

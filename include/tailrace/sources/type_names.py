@@ -1,4 +1,4 @@
-"""The Arrow types of the names that `Types` has for them, nested ones included."""
+"""The Arrow types for the names used in `Types`, including nested ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DECIMALS = {"128": pa.decimal128, "256": pa.decimal256}
 
 
 def data_type(name: str) -> pa.DataType | None:
-    """Return the type that has a name; None where it can't be known from it."""
+    """Return the type with a name; None if unknown."""
     name = name.removesuffix(" not null")
     if name in _SIMPLE:
         return _SIMPLE[name]
@@ -39,7 +39,7 @@ def data_type(name: str) -> pa.DataType | None:
 
 
 def _nested(name: str) -> pa.DataType | None:
-    """Return a struct, list or map; a list's element has a name, which does not matter."""
+    """Return a struct, list or map; the name of a list's element does not matter."""
     outer, _, inside = name.partition("<")
     if not inside.endswith(">"):
         return None

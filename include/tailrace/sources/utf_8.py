@@ -1,4 +1,4 @@
-"""Finds texts that are no UTF-8: Parquet's reader takes them as they are, and no reader of a table's answers does."""
+"""Finds texts that are not UTF-8, which Parquet's reader accepts, but readers of a table's answers do not."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _LAST_ASCII = 0x7F
 
 
 def not_utf_8(column: pa.ChunkedArray) -> NDArray[np.bool_] | None:
-    """Return which of n texts are no UTF-8; None where each is, or the column has no texts."""
+    """Return a mask of the n texts that are not UTF-8; None if all are, or the column has no texts."""
     if all(map(_is_ascii, column.chunks)):
         return None
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
         faults = np.array([not is_utf_8(text) for text in _bytes(column).to_pylist()], bool)
-        return faults if faults.any() else None  # a dictionary may hold one that no row has
+        return faults if faults.any() else None  # a dictionary may contain one that no row has
     return None
 
 
@@ -28,7 +28,7 @@ def without(column: pa.ChunkedArray, mask: NDArray[np.bool_]) -> pa.ChunkedArray
 
 
 def is_utf_8(text: bytes | None) -> bool:
-    """Return whether bytes are UTF-8; None is."""
+    """Return whether bytes are UTF-8; None counts as such."""
     try:
         (text or b"").decode()
     except UnicodeDecodeError:
@@ -37,7 +37,7 @@ def is_utf_8(text: bytes | None) -> bool:
 
 
 def _is_ascii(texts: pa.Array) -> bool:
-    """Return whether no byte of an array can be amiss: quick, and so for most texts all that is done."""
+    """Return whether an array has only ASCII bytes: a fast check that suffices for most texts."""
     if isinstance(texts, pa.DictionaryArray):
         return _is_ascii(texts.dictionary)
     if pa.types.is_string_view(texts.type):

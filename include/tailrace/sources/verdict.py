@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 
 class RecordVerdict:
-    """The first reason against each record, as a code from 1 into `reasons`; 0: none."""
+    """The first reason to reject each record, as a code from 1 into `reasons`; 0 for none."""
 
     def __init__(self, records: int) -> None:
         self.code = np.zeros(records, np.int32)
         self.reasons: list[str] = []
 
     def reject(self, mask: NDArray[np.bool_], reason: str) -> None:
-        """Reject the records of a mask, shape (n,), that no earlier reason stands against."""
+        """Reject the records of a mask, shape (n,), that have no earlier reason."""
         if not mask.any():
             return
         self.reasons.append(reason)
@@ -25,12 +25,12 @@ class RecordVerdict:
 
 
 def nulls(column: pa.Array) -> NDArray[np.bool_]:
-    """Return which of n values are null, shape (n,)."""
+    """Return a mask of the null values, shape (n,)."""
     if not column.null_count:
         return np.zeros(len(column), bool)
     return np.asarray(column.is_null())
 
 
 def without_nulls(column: pa.Array, value: Any) -> NDArray[Any]:
-    """Return a column's values, shape (n,), with a value in the place of each null."""
+    """Return a column's values, shape (n,), with nulls replaced by a value."""
     return np.asarray(column.fill_null(value) if column.null_count else column)

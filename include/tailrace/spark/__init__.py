@@ -1,1 +1,4 @@
-"""The engine on Spark: sessions, source, operator, sink, stream app. Beside it only the benchmarks import pyspark."""
+"""The engine on Spark: sessions, source, operator, sink, stream app.
+
+Apart from it only the benchmarks import pyspark.
+"""

@@ -1,4 +1,4 @@
-"""The job of a batch in Spark's workers: each runs the clock once, and then some of the tasks."""
+"""The job of a batch in Spark's workers, each of which runs the clock once, and then some of the tasks."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from dataclasses import dataclass
 
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.messages import Inbox, Message, table_messages
+from tailrace.engine.moved_states import state_before
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.query_clock import ClockBatch
 from tailrace.engine.task_states import CLOCK, TaskStates
 
 
 @dataclass(frozen=True)
-class BatchJob:
-    """The job of a batch, as its workers run it: a frozen value that is sent to each of them.
+class WorkerJob:
+    """The job of a batch for its workers: a frozen value that is sent to each of them.
 
     Attributes
     ----------
     id : str
-        Identifies the job: a batch that is run again is another one.
+        The id of the job; a batch that is run again has another one.
     before : int
         The number of the batch whose states it starts from; -1 for none.
     """
@@ -29,9 +30,9 @@ class BatchJob:
     before: int
 
     def advance(self, index: int, header: BatchHeader, inbox: Inbox) -> list[Message]:
-        """Advance a task by the batch; the first group writes the state and the rows of the clock, too.
+        """Advance a task by the batch; the first group also writes the state and the rows of the clock.
 
-        A worker runs the clock for the first of its groups. Each comes to the same.
+        A worker runs the clock for the first of its groups. All workers compute the same.
         """
         clock, output = _CLOCKS.get(self.id), list(inbox.passing)
         if clock is None or index == 0:
@@ -43,13 +44,15 @@ class BatchJob:
             if index == 0:
                 self.states.write(CLOCK, header.batch, state.pack())
                 output += table_messages(clock.output)
-        if index < self.pipeline.tasks:
-            task = self.pipeline.task(index)
-            task_state, tables = task.advance(self.states.read(index, self.before), header, clock, inbox.rows())
-            self.states.write(index, header.batch, task_state)
-            output += table_messages(tables)
+        change = self.pipeline.tasks_in(header)
+        if index < change.now:
+            task = self.pipeline.task(index, change)
+            before_batch = state_before(task, self.states, self.before, change, self.pipeline.task)
+            batch = task.step(before_batch, header, clock, inbox.rows())
+            self.states.write(index, header.batch, batch.state.pack(task.store))
+            output += table_messages(batch.output)
         return output
 
 
 _CLOCKS: dict[str, ClockBatch] = {}
-"""The clock of the newest job that this worker has run tasks of."""
+"""The clock of the newest job for which this worker has run tasks."""

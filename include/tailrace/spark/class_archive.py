@@ -1,9 +1,9 @@
-"""An archive of the classes that Spark's JVM loads, by which drivers of this installation start with less CPU time.
+"""An archive of the classes that Spark's JVM loads, with which drivers of this installation start faster.
 
 `make_class_archive` makes it. The JVM maps it into its memory (the JDK's class data sharing), instead of reading and
-verifying some twenty thousand classes. It needs the JVM and the class path with which it was made; a JVM with others
-starts without it. No directory on that class path may hold files: so Spark's configuration directory is an empty one
-beside the archive, and its log settings are named by an option.
+verifying some twenty thousand classes. It needs the JVM and the class path with which it was made; another JVM starts
+without it. Directories on that class path must be empty. So Spark's configuration directory is an empty one beside the
+archive, and an option names its log settings.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CONF = Path(__file__).parent / "conf"
-"""Spark's configuration directory where no archive is used."""
+"""Spark's configuration directory when no archive is used."""
 
 
 @dataclass(frozen=True)
 class ClassArchive:
-    """The archive of an installation, in a directory of its own; it need not exist."""
+    """The archive of an installation, in its own directory; it need not exist."""
 
     directory: Path = Path(sys.prefix, "share", "tailrace", "spark-classes")
 
@@ -32,9 +32,10 @@ class ClassArchive:
         return self.directory / "conf"
 
     def conf_directory(self, with_archive: bool) -> str:
-        """Spark's configuration directory for a JVM with or without the archive: the user's SPARK_CONF_DIR, or ours.
+        """Return Spark's configuration directory for a JVM with or without the archive.
 
-        A driver sets SPARK_CONF_DIR to ours, and processes that it starts inherit that: then it is not the user's.
+        It is the user's SPARK_CONF_DIR, or ours. A driver sets SPARK_CONF_DIR to ours, which its child processes
+        inherit; then it is not the user's.
         """
         value = os.environ.get("SPARK_CONF_DIR")
         if value is not None and value not in (str(self.empty_conf), str(CONF)):
@@ -43,7 +44,7 @@ class ClassArchive:
 
     @property
     def jvm_options(self) -> str:
-        """The options by which a driver's JVM uses the archive; none where the configuration is the user's own."""
+        """The options with which a driver's JVM uses the archive; none where the configuration is the user's own."""
         if self.conf_directory(with_archive=True) != str(self.empty_conf):
             return ""
         is_usable = self.file.exists() and os.pathsep not in str(self.file)  # by one, a path names two archives

@@ -1,8 +1,8 @@
-"""Settings of Spark under a standalone cluster's master: every connection asks for the cluster's secret, encrypted.
+"""Spark's settings for a standalone cluster's master: connections need the cluster's secret, and are encrypted.
 
-The secret comes from the environment variable `TAILRACE_SPARK_SECRET` alone, on the hosts of the master, the workers
-and the drivers alike; no command line and no file holds it. Spark takes it from a variable of its own before its
-configuration, which a driver must have set all the same, to anything.
+The secret only comes from the environment variable `TAILRACE_SPARK_SECRET`, on the hosts of the master, the workers and
+the drivers; no command line or file contains it. Spark reads it from its own variable in preference to its
+configuration, which a driver must nevertheless set, to any value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NETWORK = {
     "spark.network.crypto.enabled": "true",
     "spark.network.crypto.authEngineVersion": "2",
     "spark.network.crypto.cipher": "AES/GCM/NoPadding",
-    "spark.master.rest.enabled": "false",  # it knows no authentication
+    "spark.master.rest.enabled": "false",  # it has no authentication
     "spark.ui.killEnabled": "false",
 }
 """Settings that masters, workers, drivers and executors share."""
@@ -30,25 +30,27 @@ _CLUSTER = re.compile(r"spark://([^:,/]+|\[[0-9a-f:]+\])(:[0-9]+)?(,.*)?")
 
 
 def is_cluster(master: str) -> bool:
-    """True for the address of a standalone cluster, with or without its port."""
+    """Return whether an address belongs to a standalone cluster, with or without its port."""
     return _CLUSTER.fullmatch(master) is not None
 
 
 def conf(master: str) -> dict[str, str]:
-    """Spark's settings for a driver of this master; empty unless it is a standalone cluster's."""
+    """Return Spark's settings for a driver of this master; empty unless it is a standalone cluster's."""
     if not is_cluster(master):
         return {}
     addresses = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
     return {
         **NETWORK,
         "spark.authenticate.secret": f"in the environment: {SECRET}",
-        "spark.pyspark.driver.python": sys.executable,  # of spark-submit, which would take PYSPARK_DRIVER_PYTHON
+        "spark.pyspark.driver.python": sys.executable,  # of spark-submit, which would use PYSPARK_DRIVER_PYTHON
         **(addresses if _on_loopback(master) else {}),
     }
 
 
 def environment(master: str) -> dict[str, str]:
-    """Environment variables for the JVM of a driver of this master, the secret among them; empty for other masters.
+    """Return environment variables, with the secret, for the JVM of a driver of this master.
+
+    They are empty unless the master is a cluster.
 
     Raises
     ------
@@ -62,12 +64,12 @@ def environment(master: str) -> dict[str, str]:
 
 
 def secret() -> str:
-    """The cluster's secret, from the environment of this process.
+    """Return the cluster's secret from the environment of this process.
 
     Raises
     ------
     Refused
-        When it is missing, or too short to be one.
+        When it is missing or too short.
     """
     value = os.environ.get(SECRET, "")
     if len(value) < FEWEST_CHARACTERS:

@@ -20,7 +20,7 @@ def correct(
     warehouse: Warehouse,
     correction_range: CorrectionRange = CorrectionRange(),  # noqa: B008 (frozen)
 ) -> CorrectionReport:
-    """Correct late tuples, as `correction.correct` does; Spark is started only where much has to be read."""
+    """Correct late tuples like `correction.correct`; Spark is started only if much has to be read."""
     with ExitStack() as sessions:
 
         def scan(buckets: int) -> BucketedScan:

@@ -1,4 +1,4 @@
-"""The executor on Spark: a batch is one job, whose readers send to each task what is for it."""
+"""The executor on Spark: a batch is one job, whose readers send rows to the tasks."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from tailrace.engine.messages import Inbox, Message, messages_of, unpacked_table
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.task_states import TaskStates
 from tailrace.sources.segments import Segment
-from tailrace.spark.batch_job import BatchJob
+from tailrace.spark.batch_job import WorkerJob
 from tailrace.spark.group_keys import group_keys
 
 ROWS = "task int, what string, bytes binary"
-"""The schema of the rows through Spark, which are opaque: Spark needs no kind's schema."""
+"""The schema of the rows through Spark, which are opaque, so that Spark needs no kind's schema."""
 
 _SCHEMA = pa.schema([("task", pa.int32()), ("what", pa.string()), ("bytes", pa.binary())])
 
 
 _BEGIN: Message = ("begin", b"")
-"""Makes a group of the job run."""
+"""The message that makes a group of the job run."""
 
 
 @dataclass
 class SparkExecutor:
-    """Runs batches on a session's executors, under a description that Spark's UI shows.
+    """Runs batches on a session's executors, with a description for Spark's UI.
 
     Attributes
     ----------
     name : str
-        The query's.
+        The query's name.
     """
 
     spark: SparkSession
@@ -45,8 +45,6 @@ class SparkExecutor:
     name: str
 
     def __post_init__(self) -> None:
-        self._keys = group_keys(max(self.pipeline.tasks, 1))  # the first group runs the clock, too
-        self.spark.conf.set("spark.sql.shuffle.partitions", str(len(self._keys)))
         self.spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would run several tasks one after the other
 
     def run(self, header: BatchHeader, segments: Sequence[Segment], before: int) -> dict[str, pa.Table]:
@@ -55,7 +53,7 @@ class SparkExecutor:
         Raises
         ------
         RuntimeError
-            When Spark's JVM has ended: no further try can help.
+            When Spark's JVM has ended, so that a retry can't help.
         """
         try:
             return self._run(header, segments, before)
@@ -68,7 +66,7 @@ class SparkExecutor:
         java: Any = self.spark.sparkContext._jvm
         try:
             java.java.lang.System.currentTimeMillis()
-        except Exception:  # py4j's, or the socket's
+        except Exception:  # from py4j or the socket
             return False
         return True
 
@@ -77,13 +75,15 @@ class SparkExecutor:
         rows = sum(segment.rows for segment in segments)
         context.setJobDescription(f"{self.name}: batch {header.batch}, {rows:,} rows")
         parts = share(segments, context.defaultParallelism)
-        pipeline, keys, packed = self.pipeline, self._keys, header.pack()
-        job = BatchJob(uuid.uuid4().hex, pipeline, self.states, before)
+        pipeline, packed = self.pipeline, header.pack()
+        keys = group_keys(max(pipeline.tasks_in(header).now, 1))  # the first group also runs the clock
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(len(keys)))
+        job = WorkerJob(uuid.uuid4().hex, pipeline, self.states, before)
 
         def read(indexes: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             unpacked = BatchHeader.unpack(packed)
             for index in (each for batch in indexes for each in batch.column("id").to_pylist()):
-                if index == 0:  # each group runs, also one for which there are no rows
+                if index == 0:  # each group runs, even without rows
                     yield from (_rows(key, [_BEGIN]) for key in keys)
                 for segment in parts[index]:
                     for group, message in messages_of(pipeline.prepare(segment, unpacked), len(keys)):
@@ -100,13 +100,13 @@ class SparkExecutor:
         return rows_by_table(unpacked_tables(zip(done["what"].to_pylist(), done["bytes"].to_pylist(), strict=True)))
 
     def cancel(self) -> None:
-        """Cancel the job of the batch that runs; the threads of Spark would log that they are interrupted."""
+        """Cancel the job of the running batch; Spark's threads would log the interruption."""
         self.spark.sparkContext.setLogLevel("OFF")
         self.spark.sparkContext.cancelAllJobs()
 
 
 def share(segments: Sequence[Segment], readers: int) -> list[list[Segment]]:
-    """Share out segments among readers: neighbouring ones together, rows evenly; at least one part, maybe empty."""
+    """Distribute segments to readers: neighbouring ones together, rows evenly; at least one part, perhaps empty."""
     total = max(sum(segment.rows for segment in segments), 1)
     parts: list[list[Segment]] = [[] for _ in range(readers)]
     rows_before = 0

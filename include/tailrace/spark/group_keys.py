@@ -12,7 +12,7 @@ def group_keys(tasks: int) -> list[int]:
     """Return the smallest non-negative integer that Spark places on each of `tasks` partitions.
 
     Spark places a group by the hash of its key modulo the number of partitions, and the hashes of 0 and 1 may be the
-    same modulo `tasks`. Computed here, since a first SQL statement costs seconds.
+    same modulo `tasks`. They are computed here, since a first SQL statement costs seconds.
     """
     keys: dict[int, int] = {}
     candidates = count()
@@ -23,7 +23,7 @@ def group_keys(tasks: int) -> list[int]:
 
 
 def spark_hash(value: int) -> int:
-    """Hash a 32-bit integer as Spark's SQL function `hash` does: Murmur3 (x86, 32 bits), seed 42; signed."""
+    """Return the hash of a 32-bit integer by Spark's SQL function `hash`: Murmur3 (x86, 32 bits), seed 42; signed."""
     k = value * 0xCC9E2D51 & _MASK
     k = _rotated(k, 15) * 0x1B873593 & _MASK
     h = (_rotated(_SEED ^ k, 13) * 5 + 0xE6546B64) & _MASK

@@ -1,6 +1,6 @@
-"""Runs a small stream on Spark, and archives the classes that its JVM loads, for the drivers of this installation.
+"""Runs a small stream on Spark, and archives the classes that its JVM loads, for this installation's drivers.
 
-As a program, `python -m tailrace.spark.make_class_archive`, it prints why where it makes none, and ends with 1.
+Run it as `python -m tailrace.spark.make_class_archive`. On failure it prints the reason and exits with code 1.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _START_MS = 1_600_000_000_000
 
 
 def make(archive: ClassArchive) -> None:
-    """Make the archive, or remake it; drivers that run keep the one that they have.
+    """Create or replace the archive; running drivers keep the one that they have.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def make(archive: ClassArchive) -> None:
 
 
 def main() -> str | None:
-    """Make the archive of this installation; returns what is wrong, None where it is made."""
+    """Create the archive of this installation; return the reason where that fails, else None."""
     for variable in _OTHERS:
         os.environ.pop(variable, None)
     try:

@@ -1,4 +1,4 @@
-"""Settings of Spark by the master that runs it: a local one, a standalone cluster's, YARN or Kubernetes, or another."""
+"""Spark's settings by master: local, a standalone cluster's, YARN or Kubernetes, or another."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tailrace.spark.class_archive import ClassArchive
 
 
 def conf(master: str) -> dict[str, str]:
-    """Spark's settings for a driver of this master."""
+    """Return Spark's settings for a driver of this master."""
     return local_master.conf(master) | cluster_master.conf(master) | platform_master.conf(master)
 
 
 def environment(master: str) -> dict[str, str]:
-    """Environment variables for the JVM of a driver of this master; to be set before it starts.
+    """Return environment variables for the JVM of a driver of this master; set them before it starts.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The package tailrace as a zip file, which Spark sends to its executors on other hosts.
 
-They need what the package imports (the environment of `uv.lock`) at the driver's path; the package itself comes from
-the driver, so that executors never run another version than it does.
+They need the package's dependencies (the environment of `uv.lock`) at the driver's path. The package itself comes from
+the driver, so that executors always run the driver's version.
 """
 
 from __future__ import annotations
@@ -12,19 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import tailrace
-
 NAME = "tailrace_package.zip"
 
 
 @contextmanager
 def package_archive() -> Iterator[Path]:
-    """A zip file of the package's modules, as they are installed here; it is removed at the end of the block.
+    """Yield a zip file of the package's modules, as installed here; it is removed at the end of the block.
 
-    A driver that was itself started from such a file, in deploy mode `cluster`, passes that one on.
+    A driver started from such a file, in deploy mode `cluster`, passes on that one.
     """
-    assert tailrace.__file__ is not None
-    root = Path(tailrace.__file__).parent
+    root = Path(__file__).parents[1]
     if root.parent.name == NAME:
         yield root.parent
         return

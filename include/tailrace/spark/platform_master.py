@@ -1,4 +1,4 @@
-"""Settings of Spark under YARN and Kubernetes, which make a secret for each application by themselves."""
+"""Spark's settings for YARN and Kubernetes, which create a secret for each application themselves."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from tailrace.spark.cluster_master import NETWORK
 
 
 def is_platform(master: str) -> bool:
-    """True for the master of a platform that can run drivers too, in deploy mode `cluster`."""
+    """Return whether a master belongs to a platform that can also run drivers, in deploy mode `cluster`."""
     return master == "yarn" or master.startswith("k8s://")
 
 
 def conf(master: str) -> dict[str, str]:
-    """Spark's settings for a driver of this master; empty for others."""
+    """Return Spark's settings for a driver of this master; empty for others."""
     return dict(NETWORK) if is_platform(master) else {}
 
 
 def defaults(master: str, tasks: int) -> dict[str, str]:
-    """What a connection's own settings may replace: this Python's path on every machine, and a core for each task."""
+    """Return settings that a connection may replace: this Python's path on every machine, and a core for each task."""
     if not is_platform(master):
         return {}
     return {"spark.pyspark.python": sys.executable, "spark.executor.instances": str(tasks)}

@@ -1,4 +1,4 @@
-"""Spark sessions: local by default, silent but for errors, and closed together with their JVM."""
+"""Spark sessions: local by default, silent except for errors, and closed together with their JVM."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def session(
     environment: Mapping[str, str] | None = None,
     exit_s: float = 10.0,
 ) -> Iterator[SparkSession]:
-    """A Spark session for one job; it is closed at the end with its JVM, also after an error.
+    """Yield a Spark session for one job; it is closed at the end with its JVM, also after an error.
 
     Parameters
     ----------
     shuffle_partitions : int
-        For a stream its parallelism.
+        The stream's parallelism.
     environment : mapping of str to str, optional
-        Environment variables of the Python workers, on whatever machine; they may be secret, and so are no settings.
+        Environment variables of the Python workers on any machine; they may be secret, and so are not settings.
     exit_s : float
-        Time that the JVM has to end, in s; then it is killed.
+        The time for the JVM to end, in s, before it is killed.
 
     Raises
     ------
@@ -43,8 +43,8 @@ def session(
         When Spark fails, with the text of its error.
     """
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM, with master and addresses
-    if not (submitted and "PYSPARK_PYTHON" in os.environ):  # a path for workers on other machines, by spark-submit
-        os.environ["PYSPARK_PYTHON"] = sys.executable  # they would take the `python3` on PATH
+    if not (submitted and "PYSPARK_PYTHON" in os.environ):  # a path for workers on other machines, from spark-submit
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # they would use the `python3` on PATH
     conf = {
         "spark.app.name": name,
         "spark.ui.enabled": "false",
@@ -54,7 +54,7 @@ def session(
         "spark.hadoop.fs.permissions.umask-mode": _umask(),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
-        "spark.cores.max": str(shuffle_partitions),  # else one driver would take all of a cluster
+        "spark.cores.max": str(shuffle_partitions),  # otherwise one driver would take all of a cluster
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxBytesPerBatch": "64m",
     }
@@ -83,7 +83,7 @@ def session(
 
 
 def _umask() -> str:
-    """The umask of this process, for Hadoop's file system, which writes checkpoints and has another by default."""
+    """Return the umask of this process, for Hadoop's file system, which writes checkpoints and has another default."""
     umask = os.umask(0o077)
     os.umask(umask)
     return f"{umask:03o}"
@@ -91,7 +91,7 @@ def _umask() -> str:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Defer Ctrl-C, SIGTERM and SIGHUP to the end of the block: the JVM of an interrupted start would stay."""
+    """Defer Ctrl-C, SIGTERM and SIGHUP to the end of the block, as the JVM of an interrupted start would stay."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -99,7 +99,7 @@ def _uninterrupted() -> Iterator[None]:
     handlers = {
         number: signal.signal(number, lambda signum, _: signals.append(signum))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) != signal.SIG_IGN  # as SIGHUP under nohup
+        if signal.getsignal(number) != signal.SIG_IGN  # such as SIGHUP under nohup
     }
     try:
         yield
@@ -111,7 +111,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _close(spark: SparkSession | None, exit_s: float) -> None:
-    """Stop Spark, and make sure that its JVM ends."""
+    """Stop Spark, and ensure that its JVM ends."""
     gateway = SparkContext._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     try:

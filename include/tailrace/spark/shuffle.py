@@ -1,4 +1,4 @@
-"""The shuffle of a scan of history on Spark: readers and buckets are spread over its executors."""
+"""The shuffle of a history scan on Spark: readers and buckets are distributed over its executors."""
 
 from __future__ import annotations
 

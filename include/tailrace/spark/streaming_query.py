@@ -1,4 +1,4 @@
-"""A live stream as a Structured Streaming query: each of its batches runs the job of the next one of ours."""
+"""A live stream as a Structured Streaming query, each of whose batches runs the job of our next batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STOP_S = 10.0
 
 
 class Job:
-    """A batch that waits for Spark's next one, and its rows by table or its error once that has run it."""
+    """A batch that waits for Spark's next one, with its rows by table, or its error, afterwards."""
 
     def __init__(self, run: partial[dict[str, pa.Table]]) -> None:
         self._run, self.ended = run, Event()
@@ -36,7 +36,7 @@ class Job:
     def run(self) -> None:
         try:
             self._rows = self._run()
-        except BaseException as error:  # Spark would pass it on only as text, within a trace of its own
+        except BaseException as error:  # Spark would pass it on only as text, within its own trace
             self._error.append(error)
         finally:
             self.ended.set()
@@ -49,15 +49,15 @@ class Job:
 
 @dataclass
 class StreamingQueryExecutor:
-    """Runs each batch inside a batch of a Structured Streaming query, which waits where there is none.
+    """Runs each batch inside a batch of a Structured Streaming query, which waits while there is none.
 
-    So a deployed stream is what people look for in Spark's UI, and what listeners of streaming queries hear of. The
-    query has no state, and its own checkpoint is of no use after it.
+    So a deployed stream appears in Spark's UI, and to listeners of streaming queries. The query has no state, and its
+    own checkpoint is useless afterwards.
 
     Attributes
     ----------
     wait_s : float
-        The longest wait for a job: Spark ends a query between two of its batches only.
+        The longest wait for a job, as Spark ends a query only between two of its batches.
     """
 
     inner: SparkExecutor
@@ -77,7 +77,7 @@ class StreamingQueryExecutor:
         return job.rows()
 
     def cancel(self) -> None:
-        """Cancel the job of the batch that runs."""
+        """Cancel the job of the running batch."""
         self.inner.cancel()
 
     def next_batch(self, rows: DataFrame, number: int) -> None:

@@ -1,4 +1,4 @@
-"""Ways to find the polygons of a table to which points are related: raster, edge index and R-tree."""
+"""Searches for the polygons of a table to which points are related: raster, edge index and R-tree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POINT_IN_AREA: dict[str, frozenset[int]] = {
     "touches": frozenset({BOUNDARY}),
     **dict.fromkeys(("equals", "crosses", "contains", "overlaps", "covers"), frozenset[int]()),
 }
-"""The locations in which a point has the relation to a polygon; disjoint is what does not intersect."""
+"""The locations at which a point has the relation to a polygon; disjoint is the complement of intersects."""
 
 _CONVERSE: dict[str, Callable[..., Mask]] = {
     "within": shapely.contains,
@@ -30,23 +30,25 @@ _CONVERSE: dict[str, Callable[..., Mask]] = {
     "intersects": shapely.intersects,
     "touches": shapely.touches,
 }
-"""The relations of a polygon to points: GEOS prepares the left geometry, and for points its prepared ones are exact."""
+"""The relations of a polygon to points. GEOS prepares the left geometry, and its prepared predicates are exact for
+points.
+"""
 
 _BLOCK = 1 << 14
-"""The number of points of a block, of each of which a shapely object is made."""
+"""The number of points of a block; a shapely object is made of each."""
 
 
 class AreaSearch(Protocol):
     """A search for the polygons of a table to which points have a relation."""
 
     def find(self, points: Points) -> Pairs:
-        """The pairs that are related, in ascending order of the point, then of the row."""
+        """Find the related pairs, in ascending order of the point, then of the row."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class RasterSearch:
-    """Points in cells that polygons cover are answered without geometry, those in mixed cells by the edge index.
+    """A search that answers points in covered cells without geometry, and points in mixed cells by the edge index.
 
     Attributes
     ----------
@@ -54,7 +56,7 @@ class RasterSearch:
         At least one.
     index : EdgeIndex
     locations : frozenset of int
-        The locations in which a point has the relation.
+        The locations at which a point has the relation.
     """
 
     rasters: Sequence[Raster]
@@ -62,7 +64,7 @@ class RasterSearch:
     locations: frozenset[int]
 
     def find(self, points: Points) -> Pairs:
-        """See `AreaSearch`."""
+        """Find the pairs, see `AreaSearch`."""
         covered, others, is_certain = self._candidates(points)
         takes_interior = INTERIOR in self.locations
         accepted = is_certain & takes_interior
@@ -72,7 +74,7 @@ class RasterSearch:
         return _merged(covered, others) if takes_interior else others
 
     def _candidates(self, points: Points) -> RasterCandidates:
-        """Those of all rasters; a point has some in one of them at most."""
+        """Return the candidates of all rasters; each point has candidates in at most one of them."""
         parts = [raster.candidates(points) for raster in self.rasters]
         if len(parts) == 1:
             return parts[0]
@@ -89,7 +91,7 @@ class EdgeSearch:
     locations: frozenset[int]
 
     def find(self, points: Points) -> Pairs:
-        """See `AreaSearch`."""
+        """Find the pairs, see `AreaSearch`."""
         parts = [NO_PAIRS]
         for block, _, pairs in _by_envelopes(self.tree, points):
             related = pairs.take(_is_located(self.index, self.locations, points.take(block), pairs))
@@ -106,7 +108,7 @@ class TreeSearch:
     relation: str
 
     def find(self, points: Points) -> Pairs:
-        """See `AreaSearch`."""
+        """Find the pairs, see `AreaSearch`."""
         parts = [NO_PAIRS]
         for block, shapes, pairs in _by_envelopes(self.tree, points):
             related = pairs.take(_CONVERSE[self.relation](self.prepared[pairs.right], shapes[pairs.left]))
@@ -115,17 +117,17 @@ class TreeSearch:
 
 
 class NoSearch:
-    """No polygon is related to any point."""
+    """A search that finds nothing: no polygon is related to any point."""
 
     def find(self, points: Points) -> Pairs:
-        """See `AreaSearch`."""
+        """Find the pairs, see `AreaSearch`."""
         return NO_PAIRS
 
 
 def area_search(areas: Shapes, relation: str, how: str) -> AreaSearch:
-    """The search for polygons and multipolygons, by its name: raster, edges or rtree.
+    """Build the search for polygons and multipolygons by its name: raster, edges or rtree.
 
-    A raster whose cells doubles can't number, and one of no polygons, is none: then edges are searched.
+    Edges are searched instead of a raster if doubles can't number its cells, or there are no polygons.
     """
     locations = POINT_IN_AREA[relation]
     if not locations:
@@ -136,7 +138,7 @@ def area_search(areas: Shapes, relation: str, how: str) -> AreaSearch:
         if rasters is not None:
             return RasterSearch(rasters, index, locations) if rasters else NoSearch()
         return EdgeSearch(shapely.STRtree(areas), index, locations)
-    prepared = np.asarray(shapely.force_2d(areas), object)  # copies, so that no one else meets prepared geometries
+    prepared = np.asarray(shapely.force_2d(areas), object)  # copies, so that nobody else gets prepared geometries
     shapely.prepare(prepared)
     return TreeSearch(shapely.STRtree(areas), prepared, relation)
 
@@ -146,7 +148,7 @@ def _is_located(index: EdgeIndex, locations: frozenset[int], points: Points, pai
 
 
 def _by_envelopes(tree: shapely.STRtree, points: Points) -> Iterator[tuple[slice, Shapes, Pairs]]:
-    """Blocks of points, as shapely objects too, with the pairs of a point of the block and an envelope it lies in."""
+    """Yield blocks of points with their shapely objects, and the pairs of a point and an envelope that contains it."""
     for first in range(0, len(points), _BLOCK):
         block = slice(first, first + _BLOCK)
         shapes = points.take(block).shapes
@@ -154,7 +156,7 @@ def _by_envelopes(tree: shapely.STRtree, points: Points) -> Iterator[tuple[slice
 
 
 def _merged(pairs: Pairs, others: Pairs) -> Pairs:
-    """Merge pairs in ascending order, of which no left row is in both."""
+    """Merge two sets of ascending pairs that share no left row."""
     index = np.searchsorted(pairs.left, others.left) + np.arange(len(others.left))
     is_first = np.ones(len(pairs.left) + len(index), bool)
     is_first[index] = False

@@ -10,7 +10,7 @@ from tailrace.spatial_join.raster import Contents
 
 
 class ContentsBuilder:
-    """Lists of rows, each list known by its first entry; the empty one is 0.
+    """Lists of rows, each identified by its first entry; 0 is the empty list.
 
     Parameters
     ----------
@@ -23,14 +23,14 @@ class ContentsBuilder:
         self._entries: dict[int, int] = {}
 
     def add(self, lists: Ints, cell: Ints, row: Ints, is_certain: Mask) -> tuple[Ints, Ints]:
-        """Put rows before the lists of cells: first the certain ones, then the others, each in ascending order.
+        """Prepend rows to the lists of cells: first the certain ones, then the others, each in ascending order.
 
         Parameters
         ----------
         lists : ndarray, shape (c,)
             The list of each cell so far.
         cell, row, is_certain : ndarray, shape (n,)
-            Rows to put before the lists of cells; no pair twice.
+            The rows to prepend; no pair of a cell and a row twice.
 
         Returns
         -------
@@ -55,19 +55,22 @@ class ContentsBuilder:
         return lists, certain
 
     def _extended(self, lists: Ints, code: Ints) -> Ints:
-        """The list that has the coded row before each list."""
+        """Return the lists with the coded row prepended to each."""
         distinct, which = _distinct(lists * (2 * self._rows) + code)
         known = [self._entries.setdefault(key, len(self._entries) + 1) for key in distinct.tolist()]
         return np.array(known, np.int64)[which]
 
     def contents(self) -> Contents:
-        """All lists."""
+        """Return all lists."""
         rest, code = np.divmod(np.array([0, *self._entries], np.int64), 2 * self._rows)
         return Contents(code % self._rows, code < self._rows, rest.astype(np.int32))
 
 
 def _distinct(values: Ints) -> tuple[Ints, Ints]:
-    """The distinct values, and the place of each value among them; a table of all is cheaper than sorting, if small."""
+    """Return the distinct values, and each value's index among them.
+
+    A lookup table, if small, is cheaper than sorting.
+    """
     if values.max(initial=0) > 4 * len(values) + 1024:
         distinct, which = np.unique(values, return_inverse=True)
         return distinct, which

@@ -1,4 +1,4 @@
-"""Numbers of the smallest cells of a raster: coordinates as integers, monotone in the doubles they come from."""
+"""Numbers of a raster's smallest cells: coordinates as integers, monotone in the doubles."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 from tailrace.ground.columns import Floats
 
 BITS = 30
-"""The bits of a cell number: a side of the frame has 2**30 of the smallest cells."""
+"""The bits of a cell number: the frame has 2**30 of the smallest cells along each side."""
 
 _BORDER = 1 / 64
-"""The part of the extent that is added on each side, so that what lies beyond comes into cells that hold nothing."""
+"""The part of the extent that is added on each side, so that points beyond it fall into empty cells."""
 
 Numbers = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class RasterFrame:
-    """The rectangle that a raster covers, and the sides of its smallest cells, which are the unit of its numbers.
+    """The rectangle that a raster covers, and the size of its smallest cells, the unit of its numbers.
 
-    The number of a coordinate is the floor of its distance from the origin in units, as doubles compute it. As that
-    never falls where the coordinate rises, points between two coordinates get numbers between theirs. Errors of
+    The number of a coordinate is the floor of its distance from the origin in units, as doubles compute it. As this
+    never decreases while the coordinate increases, points between two coordinates get numbers between theirs. Errors of
     rounding are below 2**-20 units.
 
     Attributes
@@ -37,7 +37,7 @@ class RasterFrame:
 
     @staticmethod
     def around(bounds: Floats) -> RasterFrame | None:
-        """The frame around minx, miny, maxx, maxy; none where doubles can't count its cells."""
+        """Build the frame around minx, miny, maxx, maxy; None where doubles can't count its cells."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             low, high = bounds[:2], bounds[2:]
             border = (high - low) * _BORDER + 4 * np.spacing(np.maximum(np.abs(low), np.abs(high)))
@@ -48,16 +48,16 @@ class RasterFrame:
         return RasterFrame((float(origin[0]), float(origin[1])), (float(scale[0]), float(scale[1])))
 
     def units(self, axis: int, coordinates: Floats, out: Floats | None = None) -> Floats:
-        """The distances from the origin along an axis (0: x, 1: y), in units."""
+        """Return the distances from the origin along an axis (0: x, 1: y), in units."""
         with np.errstate(over="ignore"):
             out = np.subtract(coordinates, self.origin[axis], out=out)
             return np.multiply(out, self.scale[axis], out=out)
 
     def numbers(self, axis: int, coordinates: Floats) -> Numbers:
-        """The number of each coordinate along an axis; of those beyond the frame it is the first or the last."""
+        """Return the number of each coordinate along an axis; beyond the frame, the first or the last number."""
         units = self.units(axis, coordinates)
         return np.clip(units, 0, 2.0**BITS - 1, out=units).astype(np.int32)
 
     def coordinates(self, axis: int, units: Floats) -> Floats:
-        """The coordinates that are some units from the origin along an axis."""
+        """Return the coordinates along an axis, given distances from the origin in units."""
         return units / self.scale[axis] + self.origin[axis]

@@ -1,4 +1,4 @@
-"""Limits of distances decided by chords, the straight lengths between places in space."""
+"""Distance limits decided by chords, the straight lengths between places in space."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tailrace.spatial_join.geometries import Mask
 
 
 class Chords(NamedTuple):
-    """Chords that decide a limit: pairs up to `sure` keep it, pairs over `most` do not, those in between are measured.
+    """Chords that decide a limit: pairs up to `sure` are within it, pairs over `most` are not, others are measured.
 
-    `sure` is negative where all up to `most` are measured.
+    `sure` is negative if all pairs up to `most` are measured.
     """
 
     sure: float
     most: float
 
     def decide(self, squares: Floats) -> tuple[Mask, Ints]:
-        """Decide pairs by the squares of their chords, shape (n,): the mask of those not too far, and whom to measure.
+        """Decide pairs by the squares of their chords, shape (n,).
 
         Returns
         -------
@@ -35,10 +35,10 @@ class Chords(NamedTuple):
 
 
 def squares(left: Floats, right: Floats, left_rows: Ints | slice, right_rows: Ints | slice) -> Floats:
-    """The squared chords of places, shapes (d, n) and (d, m), paired by rows; infinite where too large for doubles."""
+    """Return the squared chords of places, shapes (d, n) and (d, m), paired by rows; infinite on overflow."""
     total: Floats | None = None
     with np.errstate(over="ignore"):
-        for a, b in zip(left, right, strict=True):  # one coordinate after another: blocks stay in the cache
+        for a, b in zip(left, right, strict=True):  # one coordinate at a time, so that blocks stay in the cache
             part = a[left_rows] - b[right_rows]
             part *= part
             total = part if total is None else np.add(total, part, out=total)

@@ -18,12 +18,12 @@ RELATIONS = (*TOPOLOGICAL, DWITHIN)
 
 @dataclass(frozen=True)
 class Condition:
-    """The condition that a pair of geometries fulfils; the paper's δ is included here: a distance ≤ δ.
+    """The condition on a pair of geometries. Unlike in the paper, δ itself is allowed: a distance ≤ δ.
 
     Attributes
     ----------
     relation : str
-        One of `RELATIONS`; `dwithin` is met by the distance alone.
+        One of `RELATIONS`; `dwithin` means the distance alone.
     distance : float or None
         δ, in the unit of the metric; None for no bound.
     metric : Metric
@@ -48,26 +48,26 @@ class Condition:
 
     @property
     def limit(self) -> float | None:
-        """The distance up to which a pair's geometries may be apart; None where they meet, or are of any distance.
+        """The largest distance of a pair's geometries; None where they meet, or the distance is unbounded.
 
-        Of all relations but `disjoint`, the geometries of a pair share a point, so that their distance is 0.
+        In all relations but `disjoint`, the geometries of a pair share a point, so their distance is 0.
         """
         return self.distance if self.relation in (DWITHIN, _DISJOINT) else None
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether the envelopes of a pair need not meet, however they are widened: each pair is a candidate."""
+        """Whether envelopes do not help: every pair is a candidate, however the envelopes are widened."""
         return self.relation == _DISJOINT and self.distance is None
 
     def boxes(self, bounds: Floats) -> Boxes:
-        """Boxes that meet the envelopes of all geometries of the other side with which these fulfil the condition.
+        """Return boxes that meet the envelopes of all partners on the other side.
 
-        They do not if `is_everywhere`.
+        They do not help if `is_everywhere`.
 
         Parameters
         ----------
         bounds : ndarray, shape (n, 4)
-            Envelopes of geometries of either side; NaN for an empty one, which gets no box.
+            Envelopes of geometries of either side; NaN for an empty geometry, which gets no box.
         """
         if self.limit is not None:
             return self.metric.widened(bounds, self.limit)
@@ -85,7 +85,7 @@ class Condition:
         return holds
 
     def distances(self, left: Geometries, right: Geometries) -> Floats:
-        """The distances of pairs that fulfil the condition, in the unit of the metric; shape (n,)."""
+        """Return the distances of pairs that fulfil the condition, in the unit of the metric; shape (n,)."""
         if self.relation in (DWITHIN, _DISJOINT):
             return self.metric.distance(left, right)
         return np.zeros(len(left))

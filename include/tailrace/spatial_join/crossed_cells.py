@@ -1,4 +1,4 @@
-"""The cells of a grid that edges pass or come near, in columns."""
+"""The cells of a grid that edges cross or come near, in columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.spatial_join.cells import RasterFrame
 from tailrace.spatial_join.edge_index import PolygonEdges
 
 MARGIN = 1.0
-"""The distance up to which an edge counts as crossing a cell, in units: far more than the errors of rounding."""
+"""The distance up to which an edge counts as crossing a cell, in units: far more than rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,29 +51,29 @@ class CellBoxes(NamedTuple):
 
     @property
     def sizes(self) -> Ints:
-        """The number of cells of each."""
+        """The number of cells of each rectangle."""
         return np.asarray(self.widths * np.maximum(self.top - self.bottom + 1, 0))
 
 
 def expand(first: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Ranges of integers, one after another: the index of the range, and the integer, for each of them."""
+    """Concatenate ranges of integers: return the range's index and the integer of each element."""
     count = np.maximum(count, 0)
     index = np.repeat(np.arange(len(first)), count)
     return index, np.arange(len(index)) + np.repeat(first - np.cumsum(count) + count, count)
 
 
 def crossed_cells(edges: UnitEdges, edge: Ints, boxes: CellBoxes, width: int) -> tuple[Ints, Ints, Ints]:
-    """The cells within a box to which an edge comes nearer than the margin, and maybe some beside them.
+    """Return the cells within a box that an edge approaches to less than the margin, and perhaps some neighbours.
 
-    An edge is cut by columns of cells; of the part in a column, widened by the margin on both sides, the ends say which
-    lines it spans.
+    An edge is cut by columns of cells. The ends of the part in a column, widened by the margin on both sides, determine
+    the lines that it spans.
 
     Parameters
     ----------
     edge : ndarray, shape (n,)
         Indices of edges.
     boxes : CellBoxes, length n
-        The cells of interest for each.
+        The cells of interest for each edge.
     width : int
         The side of a cell in units.
 
@@ -87,7 +87,7 @@ def crossed_cells(edges: UnitEdges, edge: Ints, boxes: CellBoxes, width: int) ->
     index, column = expand(first, np.minimum(_number(x2 + MARGIN, width), boxes.right) - first + 1)
     x1, y1, rise = x1[index], y1[index], (y2 - y1)[index]
     run = x2[index] - x1
-    is_steep = run < MARGIN  # too narrow to divide by: all of it counts for each column it touches
+    is_steep = run < MARGIN  # too narrow to divide by: the whole edge counts for each column that it touches
     run = np.maximum(run, MARGIN)
     enters = np.where(is_steep, 0.0, np.clip((column * width - MARGIN - x1) / run, 0, 1))
     leaves = np.where(is_steep, 1.0, np.clip(((column + 1) * width + MARGIN - x1) / run, 0, 1))
@@ -103,6 +103,6 @@ def _number(units: Floats, width: int) -> Ints:
 
 
 def boxes_of(bounds: Floats, width: int) -> CellBoxes:
-    """The cells to which rectangles, given in units as minx, miny, maxx, maxy, come nearer than the margin."""
+    """Return the cells that rectangles, in units as minx, miny, maxx, maxy, approach to less than the margin."""
     margins = np.array([-MARGIN, -MARGIN, MARGIN, MARGIN])
     return CellBoxes(*_number(bounds + margins, width).T)

@@ -1,4 +1,4 @@
-"""Columns that are computed of a pair: its distance, and the azimuth from left to right."""
+"""Columns that are computed from a pair: its distance, and the azimuth from left to right."""
 
 from __future__ import annotations
 

@@ -9,10 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.ground.columns import unify
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.object_path import Location
+from tailrace.kind.table_place import DatabaseTable
+from tailrace.sources.column_rules import is_text
+from tailrace.sources.valid_times import ValidTimes, valid_times
 from tailrace.spatial_join.geometries import Geometries, Shapes, geometries_of
-from tailrace.spatial_join.table_file import TableColumns, is_text, read_columns
+from tailrace.spatial_join.srids import require_srid
+from tailrace.spatial_join.table_file import TableColumns, read_columns
 from tailrace.spatial_join.table_section import OnInvalid
 from tailrace.spatial_join.validity import FAR, INFINITE, check
 
@@ -31,15 +36,18 @@ class DimensionTable:
     Attributes
     ----------
     ids : Array
-        int64 or string; distinct, none is null. Of the type null where there is no row.
+        int64 or string, without nulls, and distinct among rows that are valid at the same time. Of type null where the
+        table has no row.
     shapes : ndarray of shapely geometries, shape (n,)
         In the plane; valid or empty.
     columns : dict of str to Array
-        The other columns that were asked for.
+        The other requested columns.
     texts : dict of str to Array
-        Of CSV these as texts; of another format none.
+        For CSV, these columns as texts; empty for other formats.
     skipped : tuple of Problem
-        The rows that were left out, and why.
+        The rows that were left out, with reasons.
+    validity : ValidTimes or None
+        The event times in which each row is valid; None where all rows always are.
     """
 
     ids: pa.Array
@@ -47,19 +55,20 @@ class DimensionTable:
     columns: Mapping[str, pa.Array]
     texts: Mapping[str, pa.Array]
     skipped: tuple[Problem, ...] = ()
+    validity: ValidTimes | None = None
 
     def values(self, name: str, dtype: pa.DataType, rows: pa.Array) -> pa.Array:
         """Return the values of a column in some rows, in the type of the first version.
 
-        This one may have a narrower type, or integers for doubles. Texts of CSV stay as they are, also where each of
-        them is a number here.
+        This version may have a narrower type, or integers for doubles. CSV texts stay texts, even if all are numbers
+        here.
         """
         column = self.texts.get(name, self.columns[name]) if pa.types.is_string(dtype) else self.columns[name]
         values = column.take(rows)
         try:
             return values.cast(dtype, safe=not pa.types.is_floating(dtype))
         except pa.ArrowInvalid as error:
-            if pa.types.is_timestamp(dtype):  # of a stream that began when times of CSV were no texts
+            if pa.types.is_timestamp(dtype):  # for a stream that began when CSV times were not yet texts
                 return values.cast(pa.timestamp("us")).cast(dtype)
             fault = f"the column {name} of the table is of the type {column.type}, in its first version {dtype}"
             raise ValueError(f"{fault}: {error}; right is another name for the query, to begin again") from error
@@ -74,40 +83,55 @@ class DimensionTable:
 
 
 def parse(
-    path: Location,
+    path: Location | DatabaseTable,
     content: bytes,
     id: str = "id",
     geometry: str = "geometry",
     columns: Sequence[str] = (),
     on_invalid: OnInvalid = "refuse",
     degrees: bool = True,
+    valid: tuple[str | None, str | None] = (None, None),
+    suffix: str | None = None,
+    checks_srid: bool = False,
 ) -> DimensionTable:
-    """Parse the content of a table's file: GeoJSON, (Geo)Parquet or CSV.
+    """Parse the content of a table: GeoJSON, (Geo)Parquet or CSV.
 
     Parameters
     ----------
-    path : Path or ObjectPath
-        The file, whose suffix names the format.
+    path : Path, ObjectPath or DatabaseTable
+        The file, whose suffix names the format, or the table.
     content : bytes
     id : str
-        The column of the ids; of GeoJSON the member `id` of a feature, if that is the name, or else a property.
+        The column of the ids; for GeoJSON a feature's member `id`, if that is the name, or else a property.
     geometry : str
-        The column of the geometries: WKB, or WKT, or of CSV also WKB in hexadecimal digits. Not of GeoJSON.
+        The column of the geometries: WKB or WKT, for CSV also hexadecimal WKB. Unused for GeoJSON.
     columns : sequence of str
-        Other columns, or properties, to take along.
+        Further columns or properties to read.
     on_invalid : str
-        What becomes of a geometry that is missing, unreadable, out of range or invalid. `make_valid` mends the invalid
-        ones with `shapely.make_valid`, areas so that they stay areas, and refuses the others; `skip` leaves out rows.
+        The treatment of a geometry that is missing, unreadable, out of range or invalid. `make_valid` repairs invalid
+        ones with `shapely.make_valid`, keeping areas areas, and refuses the others; `skip` leaves out rows.
     degrees : bool
         Whether coordinates are longitude and latitude, which have a range.
+    valid : pair of str or None
+        The columns of the times between which a row is valid: [from, to).
+    suffix : str, optional
+        The suffix that names the format, if it differs from the path's.
+    checks_srid : bool
+        Whether the geometries' own coordinate systems are checked, see `srids.require_srid`.
 
     Raises
     ------
     Refused
-        For what is no table, for rows without an id or with one that another row has, and for geometries.
+        When the content is not a table, when a row lacks an id or shares it with a row valid at the same time, or for a
+        geometry.
     """
-    rows = read_columns(path, content, id, geometry, columns)
-    ids = _checked_ids(path, rows, id)
+    others = [*dict.fromkeys([*columns, *(name for name in valid if name is not None)])]
+    rows = read_columns(path, content, id, geometry, others, suffix)
+    if checks_srid:
+        require_srid(f"{path}: {geometry}", rows.parsed.shapes, degrees)
+    bounds = [rows.ids if name == id else rows.columns[name] if name else None for name in valid]
+    validity = valid_times(str(path), bounds, valid)
+    ids = _checked_ids(path, rows, id, validity)
     wheres = [f"{path}: {rows.unit} {number + 1} ({id} {value})" for number, value in enumerate(ids.to_pylist())]
     shapes, invalid = check(rows.parsed, degrees, on_invalid == "make_valid")
     faults = _faults(rows, invalid)
@@ -120,11 +144,12 @@ def parse(
     is_kept[list(faults)] = False
     kept = pa.array(is_kept)
     columns_of, texts = ({name: each.filter(kept) for name, each in of.items()} for of in (rows.columns, rows.texts))
-    return DimensionTable(ids.filter(kept), shapes[is_kept], columns_of, texts, tuple(problems))
+    valid_of = None if validity is None else validity.take(is_kept)
+    return DimensionTable(ids.filter(kept), shapes[is_kept], columns_of, texts, tuple(problems), valid_of)
 
 
-def _checked_ids(path: Location, rows: TableColumns, id: str) -> pa.Array:
-    """The ids as int64 or string, none null and none twice."""
+def _checked_ids(path: Location | DatabaseTable, rows: TableColumns, id: str, validity: ValidTimes | None) -> pa.Array:
+    """Return the ids as int64 or string, without nulls, and distinct among rows that are valid at the same time."""
     where, ids = f"{path}: {id}", rows.ids
     if pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()
@@ -140,6 +165,12 @@ def _checked_ids(path: Location, rows: TableColumns, id: str) -> pa.Array:
             ids = ids.cast(pa.string() if is_text(ids.type) else pa.int64())
     except pa.ArrowInvalid:
         raise refuse(where, "an id is 2**63 or more", "integers below 2**63, or texts") from None
+    if validity is not None:
+        if (both := validity.overlap(unify([ids])[1][0])) is not None:
+            first, second = (row + 1 for row in both)
+            fault = f"{rows.unit}s {first} and {second} with the id {ids[both[0]]} are valid at the same time"
+            raise refuse(where, fault, "validities of one id that do not overlap: [from, to)")
+        return ids
     counts = ids.value_counts()
     repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
     if len(repeated):
@@ -150,7 +181,7 @@ def _checked_ids(path: Location, rows: TableColumns, id: str) -> pa.Array:
 
 
 def _faults(rows: TableColumns, invalid: Mapping[int, str]) -> dict[int, str]:
-    """By row, in order, what is wrong with its geometry."""
+    """Return the fault of each faulty row's geometry, in order."""
     faults = {row: _FAULTS.get(fault) or f"its geometry {fault}" for row, fault in invalid.items()}
     faults |= dict.fromkeys(np.flatnonzero(~rows.is_given).tolist(), "it has no geometry")
     return dict(sorted(faults.items()))

@@ -1,4 +1,4 @@
-"""Field of a query file with a distance: a length on the ground with its unit, or a bare number in the plane."""
+"""The field of a query file with a distance: a length on the ground with its unit, or a bare number in the plane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _validate_distance(value: Any) -> Any:
     if isinstance(value, str) and _LENGTH.fullmatch(value.strip()) and math.isfinite(limit_of(value)):
         return value
     try:
-        number = math.nan if isinstance(value, bool) else float(value)  # a file has numbers as text
+        number = math.nan if isinstance(value, bool) else float(value)  # a file may contain numbers as text
     except (TypeError, ValueError):
         number = math.nan
     if 0 <= number < math.inf:
@@ -33,11 +33,11 @@ Distance = Annotated[
     BeforeValidator(_validate_distance),
     WithJsonSchema({"type": ["string", "number"], "minimum": 0, "pattern": rf"^\s*{_LENGTH.pattern}\s*$"}),
 ]
-"""A distance as it is written: a length with its unit, or a bare number."""
+"""A distance as written: a length with its unit, or a bare number."""
 
 
 def limit_of(distance: float | str) -> float:
-    """The distance as a number: of a length in metres."""
+    """Return the distance as a number; a length in metres."""
     if not isinstance(distance, str):
         return float(distance)
     match = _LENGTH.fullmatch(distance.strip())

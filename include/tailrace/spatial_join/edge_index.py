@@ -1,4 +1,4 @@
-"""Point in polygon by ray casting over indexed edges (paper 003, section 2.2, algorithm 1), exact, in columns."""
+"""Point in polygon by ray casting over indexed edges (paper 003, section 2.2, algorithm 1): exact, in columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Locations = NDArray[np.int8]
 _PAIRS = 1 << 14
 """The number of (point, row) pairs of a block, so that its columns stay in the cache."""
 
-_RELATIVE_ERROR = 4e-16  # above the (3 + 16ε)ε of Shewchuk's filter for the sign of a 2 × 2 determinant
+_RELATIVE_ERROR = 4e-16  # above (3 + 16ε)ε, Shewchuk's filter for the sign of a 2 × 2 determinant
 _ABSOLUTE_ERROR = 1e-290  # above the error of products that underflow
 
 
@@ -33,7 +33,7 @@ class PolygonEdges:
     row : ndarray, shape (e,)
         The row of the geometry that an edge bounds; ascending.
     part : ndarray, shape (e,)
-        The polygon that it bounds, by its number among those of all rows; ascending.
+        The polygon that it bounds, by its number among the polygons of all rows; ascending.
     x1, y1, x2, y2 : ndarray, shape (e,)
         Both ends; y1 ≤ y2.
     """
@@ -47,7 +47,10 @@ class PolygonEdges:
 
     @staticmethod
     def of(shapes: Shapes) -> PolygonEdges:
-        """The edges of all geometries; those without an area have none. PolygonEdges of no length are left out."""
+        """Build the edges of all geometries.
+
+        Geometries without an area have none, and edges of no length are left out.
+        """
         parts, row_of_part = shapely.get_parts(shapes, return_index=True)
         rings, part_of_ring = shapely.get_rings(parts, return_index=True)
         places, ring = shapely.get_coordinates(rings, return_index=True)
@@ -67,12 +70,12 @@ class PolygonEdges:
         return PolygonEdges(self.row[rows], self.part[rows], *ends)
 
     def envelopes(self, of: Ints) -> tuple[Ints, Floats]:
-        """The envelopes of the edges that belong together: distinct values of `of`, shape (k,), and bounds, (k, 4).
+        """Return the envelopes of edges by group: the distinct values of `of`, shape (k,), and bounds, (k, 4).
 
         Parameters
         ----------
         of : ndarray, shape (e,)
-            What each edge belongs to, as its row or its part; ascending.
+            The group of each edge, such as its row or part; ascending.
         """
         distinct, first = np.unique(of, return_index=True)
         left, right = np.minimum(self.x1, self.x2), np.maximum(self.x1, self.x2)
@@ -83,9 +86,10 @@ class PolygonEdges:
 
 @dataclass(frozen=True, eq=False)
 class EdgeIndex:
-    """The edges of a table's polygons by horizontal strips: a point meets only those that its ray can cross.
+    """The edges of a table's polygons in horizontal strips: a point is only compared with edges that its ray can cross.
 
-    Where the sign of an orientation is within the error of doubles, unprepared GEOS decides; so every answer is its.
+    Where the sign of an orientation is within the error of doubles, unprepared GEOS decides, so all results agree with
+    GEOS.
 
     Attributes
     ----------
@@ -111,7 +115,7 @@ class EdgeIndex:
         return EdgeIndex(shapes, edges, strips, edges.take(edge_of_entry))
 
     def locate(self, points: Points, rows: Ints) -> Locations:
-        """Tell where the i-th point lies to the polygon of the i-th row; shape (n,)."""
+        """Return the location of the i-th point relative to the i-th row's polygon; shape (n,)."""
         located = np.full(len(points), EXTERIOR, np.int8)
         if len(self.edges):
             for first in range(0, len(points), _PAIRS):
@@ -139,7 +143,7 @@ class EdgeIndex:
         return located
 
     def _may_meet(self, points: Points, pair: Ints, entry: Ints) -> Ints:
-        """The entries whose edges are level with the point, ends included, and reach to its right."""
+        """Return the entries whose edges are level with the point, ends included, and reach to its right."""
         level = (self.entries.y1[entry] <= points.y[pair]) & (self.entries.y2[entry] >= points.y[pair])
         near = np.flatnonzero(level)
         pair, entry = pair[near], entry[near]
@@ -147,7 +151,9 @@ class EdgeIndex:
 
 
 def orientation(edges: PolygonEdges, x: Floats, y: Floats, wanted: Mask) -> tuple[Floats, Mask]:
-    """The side of upward edges on which points lie: the sign where it is certain, else 0; and where it is 0 for sure.
+    """Return the side of upward edges on which points lie, and where it is surely 0.
+
+    The side is the sign where this is certain, else 0.
 
     Parameters
     ----------
@@ -155,29 +161,29 @@ def orientation(edges: PolygonEdges, x: Floats, y: Floats, wanted: Mask) -> tupl
     x, y : ndarray, shape (n,)
         Points in the envelopes of the edges.
     wanted : ndarray of bool, shape (n,)
-        The rows of interest; the others are 0, and not so for sure.
+        The rows of interest; others are 0, and not surely.
 
     Returns
     -------
     sign : ndarray, shape (n,)
         Positive on the left, so that a ray to the right crosses; negative on the right; 0 where doubles can't decide.
     is_exact_zero : ndarray of bool, shape (n,)
-        Where the point lies on the edge, as it is one of its ends, or has the coordinate that both ends share.
+        Where the point surely lies on the edge: it is one of its ends, or has the coordinate that both ends share.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         left_x, left_y = edges.x1 - x, edges.y1 - y
         right_x, right_y = edges.x2 - x, edges.y2 - y
         one, other = left_x * right_y, left_y * right_x
         value = one - other
-        certain = np.abs(value) > _RELATIVE_ERROR * (np.abs(one) + np.abs(other)) + _ABSOLUTE_ERROR  # not where NaN
+        certain = np.abs(value) > _RELATIVE_ERROR * (np.abs(one) + np.abs(other)) + _ABSOLUTE_ERROR  # not for NaN
     factors_zero = ((left_x == 0) | (right_y == 0)) & (
         (left_y == 0) | (right_x == 0)
-    )  # differences are 0 only if equal
+    )  # a difference is 0 only if both are equal
     return np.where(certain & wanted, value, 0.0), wanted & factors_zero
 
 
 def located_by_geos(points: Points, shapes: Shapes) -> Locations:
-    """Tell where the i-th point lies to the i-th geometry by GEOS's unprepared predicates; shape (n,)."""
+    """Locate the i-th point relative to the i-th geometry by GEOS's unprepared predicates; shape (n,)."""
     if not len(points):
         return np.zeros(0, np.int8)
     ends = points.shapes

@@ -9,20 +9,20 @@ import numpy as np
 from tailrace.ground.columns import Floats, Ints
 
 _ENTRIES_AN_EDGE = 6
-"""The most strips that the edges of a row lie in, on average: where many edges are tall, strips are few and thick."""
+"""The most strips per edge of a row, on average: where many edges are tall, strips are few and thick."""
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeStrips:
-    """The strips of each row, between some of the y at which its edges end, so that outliers stretch only their own.
+    """The strips of each row, between some of its edges' y ends, so that outliers only stretch their own row's strips.
 
     Attributes
     ----------
     first : ndarray, shape (r + 1,)
         The first strip of each row; a row has a power of two of them, or none.
     bottom : ndarray, shape (s,)
-        The lower end of each strip, which belongs to it; ∞ for the strips that fill up a row's power of two, and for
-        the last one, which is of no row.
+        The lower end of each strip, inclusive; ∞ for the strips that pad a row to a power of two, and for the last
+        strip, which belongs to no row.
     first_entry : ndarray, shape (s + 1,)
         The first entry of each strip.
     """
@@ -33,7 +33,7 @@ class EdgeStrips:
 
     @staticmethod
     def of(row: Ints, low: Floats, high: Floats, rows: int) -> tuple[EdgeStrips, Ints]:
-        """Cut strips for intervals [low, high] of y of some rows; and the interval of each entry, strip by strip.
+        """Cut strips for rows' intervals [low, high] of y; return them, and the interval of each entry, strip by strip.
 
         Parameters
         ----------
@@ -62,7 +62,10 @@ class EdgeStrips:
         return EdgeStrips(strips.first, strips.bottom, first_entry), interval[order]
 
     def strip_at(self, row: Ints, y: Floats) -> Ints:
-        """The strip of a row that holds y, the lowest one where y is below all; of a row without strips it is none."""
+        """Return the row's strip that contains y, or its lowest strip if y is below all.
+
+        It is arbitrary for a row without strips.
+        """
         strip = self.first[row]
         half = (self.first[row + 1] - strip) >> 1
         for _ in range(int(half.max(initial=0)).bit_length()):
@@ -71,7 +74,10 @@ class EdgeStrips:
         return strip
 
     def entries_at(self, row: Ints, y: Floats) -> tuple[Ints, Ints]:
-        """The first entry of the strip of a row that holds y, and how many there are: 0 for a row without strips."""
+        """Return the first entry of the row's strip that contains y, and the number of entries.
+
+        The number is 0 for a row without strips.
+        """
         strip = self.strip_at(row, y)
         first = self.first_entry[strip]
         end = self.first_entry[np.minimum(strip + 1, self.first[row + 1])]
@@ -79,7 +85,7 @@ class EdgeStrips:
 
 
 def _distinct_ends(row: Ints, ends: Floats) -> tuple[Floats, Ints]:
-    """The distinct ends of each row's intervals, in ascending order of row and end, and their rows."""
+    """Return the distinct ends of each row's intervals, in ascending order of row and end, and their rows."""
     owner = np.concatenate([row, row])
     order = np.lexsort((ends, owner))
     ends, owner = ends[order], owner[order]
@@ -89,7 +95,7 @@ def _distinct_ends(row: Ints, ends: Floats) -> tuple[Floats, Ints]:
 
 
 def _padded(breaks: Floats, owner: Ints, rows: int) -> EdgeStrips:
-    """The strips from each break to the next, filled up to a power of two for each row: a search halves them."""
+    """Build the strips between breaks, padded to a power of two for each row, so that a search can halve them."""
     count = np.bincount(owner, minlength=rows)
     size = np.where(count > 0, 1 << np.ceil(np.log2(np.maximum(count, 1))).astype(np.int64), 0)
     first = np.concatenate([[0], np.cumsum(size)])

@@ -1,4 +1,4 @@
-"""Edges of geometries in columns, and trees of boxes in space over runs of them."""
+"""Edges of geometries in columns, and trees of boxes in space over runs of edges."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Level(NamedTuple):
     edge: Ints
 
     def children(self, below: Level, geometry: Ints, box: Ints) -> tuple[Ints, Ints]:
-        """The boxes of the level below over the same edges, of boxes of some geometries, and the place of each's own.
+        """Return the boxes of the level below, over the same edges, of some geometries' boxes, with the parent's index.
 
         Returns
         -------
@@ -50,14 +50,14 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """The edges of n geometries on the ellipsoid, straight in degrees; a point is an edge of no length.
+    """The edges of n geometries on the ellipsoid, straight in degrees; a point is an edge of length 0.
 
     Attributes
     ----------
     start, end : ndarray, shape (2, m)
         Longitude and latitude in degrees.
     first : ndarray of int64, shape (n + 1,)
-        The first edge of each geometry; those of an empty one are none.
+        The first edge of each geometry; an empty geometry has none.
     """
 
     start: Floats
@@ -66,7 +66,7 @@ class Edges:
 
     @staticmethod
     def of(geometries: Geometries) -> Edges:
-        """Take geometries apart into the edges of their rings and lines, and their points."""
+        """Split geometries into the edges of their rings and lines, and their points."""
         if isinstance(geometries, Points):
             ends = np.stack([geometries.x, geometries.y])
             return Edges(ends, ends, np.arange(len(geometries) + 1))
@@ -82,15 +82,17 @@ class Edges:
         return Edges(np.ascontiguousarray(coordinates[start].T), np.ascontiguousarray(coordinates[end].T), first)
 
     def at(self, edge: Ints, share: Floats) -> Floats:
-        """The points at shares 0…1 of edges: longitude and latitude in degrees, shape (2, k)."""
+        """Return the points at shares 0…1 of edges: longitude and latitude in degrees, shape (2, k)."""
         start, end = self.start[:, edge], self.end[:, edge]
-        return np.where(share == 1, end, start + share * (end - start))  # rounding leads beyond a pole at 1
+        return np.where(share == 1, end, start + share * (end - start))  # rounding at 1 leads beyond a pole
 
     def sagitta(self, edge: Ints, low: Floats, high: Floats) -> Floats:
-        """The most that pieces of edges, by shares low…high, stray in space from straight lines of even speed; metres.
+        """Return how far, in metres, pieces of edges may deviate in space from straight lines of even speed.
 
-        At most max |P''| / 8, where P'' consists of the curvature along the meridian, that of the parallel, and the
-        change of the parallel's radius with the latitude.
+        `low` and `high` are the shares of an edge at which its piece begins and ends.
+
+        The deviation is at most max |P''| / 8, where P'' consists of the curvatures along the meridian and the
+        parallel, and the change of the parallel's radius with the latitude.
         """
         along, up = np.radians(np.abs(self.end[:, edge] - self.start[:, edge])) * (high - low)
         side = np.radians(np.abs(np.stack([self.at(edge, low)[1], self.at(edge, high)[1]])))
@@ -100,12 +102,12 @@ class Edges:
 
     @cached_property
     def places(self) -> Floats:
-        """The places in space where edges start, shape (3, m)."""
+        """The places in space at which edges start, shape (3, m)."""
         return places_of(*self.start)
 
     @cached_property
     def levels(self) -> list[Level]:
-        """Boxes over each edge, over runs of two, of four, until every geometry has one box."""
+        """Boxes over single edges, over runs of two, of four, and so on, until every geometry has one box."""
         edge = np.arange(self.start.shape[1])
         ends = np.stack([self.places, places_of(*self.end)])
         bulge = self.sagitta(edge, np.zeros(len(edge)), np.ones(len(edge)))
@@ -122,9 +124,9 @@ class Edges:
 
 
 def _simple_parts(shapes: Shapes) -> tuple[Shapes, Ints]:
-    """The points, lines and rings that geometries consist of, and the geometry that each belongs to."""
+    """Return the points, lines and rings that geometries consist of, and each one's geometry."""
     parts, owner = shapes, np.arange(len(shapes))
-    while (shapely.get_type_id(parts) >= _COLLECTION).any():  # a collection may hold collections
+    while (shapely.get_type_id(parts) >= _COLLECTION).any():  # collections may be nested
         parts, of_part = shapely.get_parts(parts, return_index=True)
         owner = owner[of_part]
     is_polygon = shapely.get_type_id(parts) == shapely.GeometryType.POLYGON

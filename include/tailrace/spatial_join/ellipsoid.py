@@ -14,18 +14,18 @@ EQUATORIAL, POLAR = GEOD.a, GEOD.b
 """The semi-axes in metres."""
 
 LEAST_RADIUS, GREATEST_RADIUS = POLAR**2 / EQUATORIAL, EQUATORIAL**2 / POLAR
-"""The least and the greatest radius of curvature: of the meridian on the equator, and at the poles; in metres."""
+"""The least and the greatest radius of curvature, in metres: of the meridian at the equator, and at the poles."""
 
-_ROUNDING = 1e-6  # metres: a thousand times the error of places in doubles, a hundred times that of pyproj's geodesics
-_SLACK = 1e-8  # degrees, a millimetre: far more than the rounding of angles
+_ROUNDING = 1e-6  # metres: a thousand times the error of places in doubles, a hundred times the error of pyproj's
+_SLACK = 1e-8  # degrees (a millimetre): far more than the rounding of angles
 _DATELINE = 180.0
-_POLE = np.pi / 2 - 1e-6  # what comes as near to a pole as 6 m counts as reaching it: there angles round badly
+_POLE = np.pi / 2 - 1e-6  # a place within 6 m of a pole counts as reaching it, as angles round badly there
 
 
 class Boxes(NamedTuple):
-    """Envelopes to search, and the row that each belongs to; a row has one, or two of them, or none.
+    """Envelopes to search, with their rows; a row has none, one or two of them.
 
-    The first ones of the rows come first, ascending by row, then the second ones.
+    The rows' first envelopes come first, ascending by row, then the second ones.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Boxes(NamedTuple):
 
 
 def places_of(lon: Floats, lat: Floats) -> Floats:
-    """The places in space, in metres from the centre, of points in degrees; shape (3, n)."""
+    """Return the places in space of points in degrees, in metres from the centre; shape (3, n)."""
     along, up = np.radians(lon), np.radians(lat)
     sine = np.sin(up)
     normal = EQUATORIAL / np.sqrt(1 - GEOD.es * sine**2)
@@ -48,7 +48,7 @@ def places_of(lon: Floats, lat: Floats) -> Floats:
 
 
 def longest_chord(distance: Floats) -> Floats:
-    """The longest chord of points whose geodesic is at most so long; in metres, of any shape.
+    """Return the longest chord of points whose geodesic is at most so long; in metres, of any shape.
 
     By Blaschke's theorem the ellipsoid rolls in a ball of the greatest radius of curvature R, so the geodesic is no
     shorter than the arc of that radius over the chord: distance ≥ 2 R asin(chord / 2 R).
@@ -58,7 +58,7 @@ def longest_chord(distance: Floats) -> Floats:
 
 
 def longest_geodesic(chord: Floats) -> Floats:
-    """The longest geodesic over chords so long; in metres, of any shape.
+    """Return the longest geodesic over chords of such lengths; in metres, of any shape.
 
     Shrunk to the unit sphere, lengths shrink by no more than the equatorial and no less than the polar axis: so
     distance ≤ 2 a asin(chord / 2 b). Over chords up to b that excludes half a turn, and then, by Schur's theorem, a
@@ -70,14 +70,14 @@ def longest_geodesic(chord: Floats) -> Floats:
 
 
 def shortest_chord(distance: float) -> float:
-    """The length of which all chords up to it have a geodesic of at most the distance; −1 where none is sure."""
+    """Return the chord length up to which every geodesic is at most the distance; −1 where no length is certain."""
     if distance >= LEAST_RADIUS:
-        return -1.0  # `longest_geodesic` is of another form there; what is so far apart is measured
+        return -1.0  # `longest_geodesic` has another form there; such distant pairs are measured
     return float(2 * LEAST_RADIUS * np.sin(distance / (2 * LEAST_RADIUS)) * (1 - 1e-12) - _ROUNDING)
 
 
 def widened(bounds: Floats, distance: float) -> Boxes:
-    """Widen envelopes in degrees so that all points within the distance of one of their points lie in them.
+    """Widen envelopes in degrees so that they contain all points within the distance of one of their points.
 
     Shrunk to the unit sphere (x / a, y / a, z / b), a geodesic becomes a curve of at most r = distance / b, longitudes
     stay, and latitudes become reduced ones, β. On the sphere a way of length r changes β by at most r, and the
@@ -91,7 +91,7 @@ def widened(bounds: Floats, distance: float) -> Boxes:
     Returns
     -------
     Boxes
-        Within −180…180 and −90…90. One that reaches the antimeridian is continued on its other side by a second one.
+        Within −180…180 and −90…90. A box that reaches the antimeridian is continued on the other side by a second box.
     """
     row = np.flatnonzero(~np.isnan(bounds[:, 0]))
     west, south, east, north = bounds[row].T
@@ -116,6 +116,6 @@ def widened(bounds: Floats, distance: float) -> Boxes:
 
 
 def _latitude(reduced: Floats) -> Floats:
-    """The latitudes, in degrees, of reduced ones in radians; ±90 for those beyond a pole."""
+    """Return the latitudes, in degrees, of reduced ones in radians; ±90 beyond a pole."""
     inside = np.clip(reduced, -np.pi / 2, np.pi / 2)
     return np.asarray(np.degrees(np.arctan2(EQUATORIAL * np.sin(inside), POLAR * np.cos(inside))))

@@ -1,10 +1,10 @@
 """The external engine of a process: DuckDB in memory, with its spatial extension.
 
-DuckDB was chosen since its join gives the pairs of unprepared GEOS for all relations. SedonaDB 0.5 prepares polygons,
-and is ten times as fast for points in large ones; but it errs silently: about `touches` and `disjoint` as it comes, and
-about `within` and `covered_by` where it is set to ask GEOS.
+DuckDB was chosen because its join gives the pairs of unprepared GEOS for all relations. SedonaDB 0.5 prepares polygons,
+and is ten times as fast for points in large ones. But it is silently wrong about `touches` and `disjoint` by default,
+and about `within` and `covered_by` when set to use GEOS.
 
-The package of the extension on PyPI is not DuckDB's own; the binary in it is, and is signed: DuckDB loads no other.
+The extension's package on PyPI is not DuckDB's own, but it contains DuckDB's signed binary; DuckDB loads no other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.extras import require_extra
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -27,12 +27,14 @@ _SETTINGS: dict[str, Any] = {
 }
 
 _AS_WRITTEN = "SET disabled_optimizers = 'join_order,build_side_probe_side'"
-"""Keeps the sides of a join: the R-tree is of the rows, and GEOS is asked in our order; of a few pairs that matters."""
+"""Keeps the sides of a join, so that the R-tree indexes the rows and GEOS gets our order; with few pairs that
+matters.
+"""
 
 
 @cache
 def engine_of(process: int) -> Connection:
-    """The engine of a process by its id: one that was made before a fork is not used after it.
+    """Return the engine of a process by its id, so that an engine made before a fork is not used after it.
 
     A process forked from one that has imported DuckDB should end by `os._exit`, as Spark's workers do: the extension
     fails in the destructors.
@@ -47,15 +49,15 @@ def engine_of(process: int) -> Connection:
 
 
 def extension_file() -> Path:
-    """The file of the spatial extension.
+    """Return the file of the spatial extension.
 
     Raises
     ------
     Refused
         When the engine or its extension is not installed.
     """
+    require_extra("method external", "external")
     package = find_spec("duckdb_extension_spatial")
-    if package is None or package.origin is None or find_spec("duckdb") is None:
-        fault = "DuckDB with its spatial extension, which searches the table, is not installed"
-        raise refuse("method external", fault, "the extra: pip install 'tailrace[external]'; make setup brings it")
+    assert package is not None
+    assert package.origin is not None
     return next(Path(package.origin).parent.glob("extensions/*/spatial.duckdb_extension"))

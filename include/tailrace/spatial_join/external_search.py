@@ -1,4 +1,4 @@
-"""The search by an external engine, the paper's variant by GeoMesa (003): its spatial join finds a table's rows."""
+"""The search by an external engine, for the paper's variant by GeoMesa (003): its spatial join finds a table's rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _BLOCK = 1 << 17
-"""The number of geometries of a stream that a query takes."""
+"""The number of a stream's geometries in one statement."""
 
 _TESTED = 1 << 16
 """The number of candidates that are tested at once."""
@@ -40,8 +40,8 @@ ORDER BY ALL
 class ExternalSearch:
     """Finds the rows of a table to which geometries are related; an empty geometry is related to none.
 
-    It can be pickled. A process has one engine, and its first search puts the table there, as long as this object
-    lives; the R-tree of the rows is made by each query.
+    It can be pickled. A process has one engine. The first search copies the table into it, where it stays as long as
+    this object lives. Each statement builds the R-tree of the rows.
 
     Attributes
     ----------
@@ -58,12 +58,13 @@ class ExternalSearch:
     def of(shapes: Shapes, condition: Condition) -> ExternalSearch:
         """Prepare a search for the rows of a table that fulfil a condition with a stream's geometries.
 
-        Of a distance the engine finds candidates by widened boxes, and the condition decides, as it knows the metric.
+        For a distance, the engine finds candidates by widened boxes, and the condition decides because it knows the
+        metric.
 
         Parameters
         ----------
         shapes : ndarray of shapely geometries, shape (r,)
-            The rows; valid or empty, none is None.
+            The rows; valid or empty, never None.
         condition : Condition
 
         Raises
@@ -78,7 +79,7 @@ class ExternalSearch:
         return ExternalSearch, (self.table, self.condition)
 
     def matches(self, left: Geometries) -> Pairs:
-        """The pairs of a geometry and a row, ascending by the geometry, then by the row."""
+        """Find the pairs of a geometry and a row, ascending by the geometry, then by the row."""
         parts = [NO_PAIRS]
         with self._lock:  # a connection has one result at a time
             connection = self._connection()
@@ -100,7 +101,7 @@ class ExternalSearch:
         return self._tested(block, candidates)
 
     def _tested(self, block: Geometries, candidates: Pairs) -> Pairs:
-        """The candidates that fulfil the condition; not all are held as geometries at once."""
+        """Return the candidates that fulfil the condition, without holding all of them as geometries at once."""
         is_pair = np.zeros(len(candidates.left), bool)
         for first in range(0, len(is_pair), _TESTED):
             left, row = (side[first : first + _TESTED] for side in candidates)
@@ -108,7 +109,7 @@ class ExternalSearch:
         return candidates.take(is_pair)
 
     def _connection(self) -> Connection:
-        """The connection of this process, with the rows that are not empty in the table `rows`."""
+        """Return this process's connection, with the rows that are not empty in the table `rows`."""
         process = os.getpid()
         if process not in self._connections:
             connection = engine_of(process).cursor()
@@ -119,7 +120,7 @@ class ExternalSearch:
 
 
 def _joined(connection: Connection, columns: dict[str, Any], given: str, function: str) -> Pairs:
-    """The pairs of given geometries and rows that a function of the engine finds related, in order, each once."""
+    """Return the distinct pairs of given geometries and rows that a function of the engine relates, in order."""
     connection.register("given", pa.table(columns))
     left, right = connection.execute(_JOIN.format(given=given, function=function)).to_arrow_table().columns
     connection.unregister("given")
@@ -127,6 +128,6 @@ def _joined(connection: Connection, columns: dict[str, Any], given: str, functio
 
 
 def _shape_columns(shapes: Shapes) -> dict[str, Any]:
-    """The geometries that are not empty, as WKB, and their rows."""
+    """Return the geometries that are not empty as WKB, and their rows."""
     row = np.flatnonzero(~shapely.is_empty(shapes))
     return {"row": row, "shape": pa.array(shapely.to_wkb(shapes[row]), pa.binary())}

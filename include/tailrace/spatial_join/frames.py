@@ -9,17 +9,17 @@ from tailrace.spatial_join.cells import RasterFrame
 from tailrace.spatial_join.geometries import Mask
 
 _MOST_FRAMES = 4
-"""Each frame is another look at every point."""
+"""The most frames; each costs another look at every point."""
 
 _LEAST_SHARE = 2.0**-16
-"""The part of a frame's side below which polygons get a frame of their own: they would lie in less than 2**14 units."""
+"""The part of a frame's side below which polygons get their own frame: they would lie in less than 2**14 units."""
 
 _LEAST_GAP = 1 / 16
-"""The part of a frame's side that a gap must have: more than the borders around the frames on both sides of it."""
+"""The part of a frame's side that a gap must have: more than the borders of the frames on both sides of it."""
 
 
 def frames_of(bounds: Floats) -> list[tuple[RasterFrame, Ints]] | None:
-    """Frames around polygons, and the polygons in each; no polygon comes near the frame of others.
+    """Return frames around polygons, and the polygons in each; no polygon comes near another frame.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def frames_of(bounds: Floats) -> list[tuple[RasterFrame, Ints]] | None:
     Returns
     -------
     list or None
-        None where doubles can't number the cells of one of the frames.
+        None where doubles can't number the cells of a frame.
     """
     groups = [np.arange(len(bounds))]
     while len(groups) < _MOST_FRAMES:
@@ -48,9 +48,9 @@ def frames_of(bounds: Floats) -> list[tuple[RasterFrame, Ints]] | None:
 
 
 def _cut(bounds: Floats) -> tuple[float, Mask]:
-    """The cut of envelopes at the widest gap, along x or y: the part of the extent that the smaller side has; one side.
+    """Cut envelopes at the widest gap, along x or y; return the smaller side's part of the extent, and one side.
 
-    Of the two cuts it is that with the smaller side; where no gap is wide enough, the part is 1.
+    Of the two cuts, take the one with the smaller side; where no gap is wide enough, the part is 1.
     """
     best = (1.0, np.ones(len(bounds), bool))
     bounds = bounds / 4  # so that no difference overflows

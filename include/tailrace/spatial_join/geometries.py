@@ -1,4 +1,4 @@
-"""Columns of geometries: points as two columns of coordinates, and all else as shapely objects."""
+"""Columns of geometries: points as two columns of coordinates, all others as shapely objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AREAS = (shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON)
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """n points by their coordinates; no shapely object is made of them until one is needed.
+    """n points by their coordinates; shapely objects are only made when needed.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Points:
 
     @property
     def bounds(self) -> Floats:
-        """The envelope of each: minx, miny, maxx, maxy; shape (n, 4)."""
+        """The envelopes: minx, miny, maxx, maxy; shape (n, 4)."""
         return np.column_stack([self.x, self.y, self.x, self.y])
 
     @property
@@ -53,7 +53,7 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Shaped:
-    """n geometries of any type, empty ones among them; none is None.
+    """n geometries of any type, including empty ones; never None.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Shaped:
 
     @property
     def bounds(self) -> Floats:
-        """The envelope of each: minx, miny, maxx, maxy, NaN for an empty one; shape (n, 4)."""
+        """The envelopes: minx, miny, maxx, maxy, NaN for an empty geometry; shape (n, 4)."""
         return np.asarray(shapely.bounds(self.shapes))
 
     def take(self, rows: Ints | Mask | slice) -> Shaped:
@@ -79,7 +79,7 @@ Geometries = Points | Shaped
 
 
 def geometries_of(shapes: Shapes) -> Geometries:
-    """The geometries as points, if they all are points and none is empty."""
+    """Return the geometries as points if all are points and none is empty."""
     is_point = (shapely.get_type_id(shapes) == shapely.GeometryType.POINT) & ~shapely.is_empty(shapes)
     if is_point.all():
         return Points(np.asarray(shapely.get_x(shapes)), np.asarray(shapely.get_y(shapes)))

@@ -1,4 +1,4 @@
-"""The columns of a stream that hold its geometries: x and y of points, or texts or bytes of any geometries."""
+"""The columns of a stream that contain its geometries: x and y of points, or text or bytes of any geometries."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class GeometryColumns(Section):
 
     @property
     def named(self) -> dict[str, str]:
-        """The source's columns by the part of the geometry that they hold."""
+        """The source's columns, by the part of the geometry that they contain."""
         return {name: str(column) for name, column in self.model_dump().items() if column is not None}
 
 
 class Geometries(Section):
-    """The columns of each stream's geometries; those of a table are declared with the table."""
+    """The columns of each stream's geometries; a table's are declared with the table."""
 
     left: GeometryColumns = Field(description=f"columns of the left stream's geometries, {_COLUMNS}: {{wkt: geom}}")
     right: GeometryColumns | None = Field(
@@ -42,7 +42,7 @@ class Geometries(Section):
     )
 
     def of(self, side: int) -> GeometryColumns:
-        """The columns of a stream, by the number of its side."""
+        """Return the columns of a stream, by the number of its side."""
         columns = self.right if side else self.left
         assert columns is not None
         return columns

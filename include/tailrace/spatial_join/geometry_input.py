@@ -15,7 +15,7 @@ from tailrace.spatial_join.parsing import UNREAD, Parsed, parse
 from tailrace.spatial_join.validity import FAR, INFINITE, check
 
 TYPES = {"x": pa.float64(), "y": pa.float64(), "wkt": pa.string(), "wkb": pa.binary()}
-"""The Arrow type of each part of a geometry, as it is declared."""
+"""The Arrow type of each part of a geometry, as declared."""
 
 WKB = "geometry"
 """The column of rows with the WKB of geometries that are not declared by x and y."""
@@ -28,11 +28,11 @@ class GeometryInput:
     Attributes
     ----------
     columns : dict
-        The source's columns by the part that they hold: `x` and `y`, or `wkt`, or `wkb`.
+        The source's columns by the part that they contain: `x` and `y`, or `wkt`, or `wkb`.
     degrees : bool
         Whether coordinates are longitude and latitude, which have bounds.
     makes_valid : bool
-        Whether invalid geometries are made valid; else they are rejected.
+        Whether invalid geometries are made valid; otherwise they are rejected.
     """
 
     columns: Mapping[str, str] = field(hash=False)
@@ -41,7 +41,7 @@ class GeometryInput:
 
     @property
     def types(self) -> dict[str, pa.DataType]:
-        """The Arrow types of the columns of a tuple, as `kind.inputs.Input` has them."""
+        """The Arrow types of a tuple's columns, as in `kind.inputs.Input`."""
         return {part: TYPES[part] for part in self.columns if TYPES[part] != pa.float64()}
 
     @property
@@ -51,7 +51,7 @@ class GeometryInput:
         return pa.schema([(name, TYPES.get(name, pa.binary())) for name in names])
 
     def check(self, values: Mapping[str, pa.Array]) -> Iterator[Reject]:
-        """Check the geometries of records (`kind.inputs.RowCheck`): reject what is none, and say why.
+        """Check the geometries of records (`kind.inputs.RowCheck`); yield rejects with reasons.
 
         An empty geometry is accepted; it matches nothing.
         """
@@ -70,7 +70,7 @@ class GeometryInput:
         column = values[part]
         rows: dict[str, list[int]] = {}
         for row, fault in self._read(column).faults.items():
-            reason = reasons.get(fault) or f"{name} {fault.partition('[')[0].lower()}"  # without the place
+            reason = reasons.get(fault) or f"{name} {fault.partition('[')[0].lower()}"  # without the position
             rows.setdefault(reason, []).append(row)
         for reason, mine in rows.items():
             is_it = np.zeros(len(column), bool)
@@ -78,30 +78,30 @@ class GeometryInput:
             yield is_it, reason
 
     def rows(self, tuples: pa.RecordBatch) -> list[pa.Array]:
-        """The columns of `schema`, of accepted tuples."""
+        """Return the columns of `schema` for accepted tuples."""
         if "x" in self.columns:
             return [tuples.column("x"), tuples.column("y")]
         ((part, _),) = self.columns.items()
         return [pa.array(shapely.to_wkb(self._accepted(tuples.column(part))), pa.binary())]
 
     def of_tuples(self, tuples: pa.RecordBatch) -> Geometries:
-        """The geometries of accepted tuples."""
+        """Return the geometries of accepted tuples."""
         if "x" in self.columns:
             return self.geometries(tuples)
         ((part, _),) = self.columns.items()
         return geometries_of(self._accepted(tuples.column(part)))
 
     def geometries(self, rows: pa.RecordBatch | pa.Table) -> Geometries:
-        """The geometries of rows."""
+        """Return the geometries of rows."""
         if "x" in self.columns:
             x, y = (np.asarray(rows.column(part)) for part in ("x", "y"))
             return Points(x, y)
         return geometries_of(shapely.from_wkb(np.asarray(rows.column(WKB).to_numpy(zero_copy_only=False))))
 
     def _read(self, column: pa.Array) -> Parsed:
-        """The geometries of a column of texts or bytes, in the plane, and what is wrong with them."""
+        """Parse the geometries of a column of texts or bytes, in the plane, and their faults."""
         return check(parse(column), self.degrees, self.makes_valid)
 
     def _accepted(self, column: pa.Array) -> Shapes:
-        """The geometries of a column in which nothing is wrong."""
+        """Return the geometries of a column without faults."""
         return (self._read(column) if self.makes_valid else parse(column)).shapes

@@ -1,4 +1,4 @@
-"""The local indexes of stored chunks: a process indexes a chunk once, and not in each batch."""
+"""The local indexes of stored chunks: a process indexes a chunk once, not in each batch."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tailrace.spatial_join.pair_search import LocalIndex
 
 @dataclass(frozen=True, eq=False)
 class IndexCache:
-    """Indexes of the chunks of states. No answer depends on it: what it lacks is indexed again.
+    """Indexes of the chunks of states. No answer depends on it: a missing index is built again.
 
-    An index is dropped when the state that it belongs to comes without its chunk, or when there is no room: then those
-    of the states that were used last stay, and of a state those of its oldest chunks, which are large and stay longest.
+    An index is dropped when its state no longer has its chunk, or when room is short. Then the most recently used
+    states keep their indexes, and within a state its oldest chunks, which are large and stay longest.
 
     Attributes
     ----------
     most_bytes : int
-        The memory that the indexes may take, as `LocalIndex.nbytes` has it.
+        The memory that the indexes may take, as measured by `LocalIndex.nbytes`.
     """
 
     most_bytes: int
@@ -30,14 +30,14 @@ class IndexCache:
     def indexes(
         self, owner: Hashable, chunks: Sequence[Chunk], near: Sequence[bool], make: Callable[[Chunk], LocalIndex]
     ) -> list[LocalIndex | None]:
-        """Return the indexes of all chunks of a side of a state; one that is not near gets none, unless it is cached.
+        """Return the indexes of all chunks of a side of a state; a chunk that is not near has none unless it is cached.
 
         Parameters
         ----------
         owner : hashable
-            What identifies the side and its state.
+            A key that identifies the side and its state.
         make : callable
-            Indexes a chunk.
+            A function that indexes a chunk.
         """
         with self._lock:
             cached = self._by_owner.pop(owner, {})
@@ -67,4 +67,4 @@ class IndexCache:
 
 
 INDEXES = IndexCache(1 << 28)
-"""Those of this process: a worker of Spark lives from batch to batch, and restores the state in each."""
+"""The cache of this process: a Spark worker lives across batches, and restores the state in each."""

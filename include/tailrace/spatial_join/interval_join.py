@@ -31,10 +31,10 @@ class SpatialIntervalJoin(JoinedStreams):
 
     @property
     def kept_ms(self) -> tuple[int, int]:
-        """Each side for its own bound, T_ub of the left one and −T_lb of the right one (eq. 5)."""
+        """The bound of each side: T_ub for the left one and −T_lb for the right one (eq. 5)."""
         lower, upper = self.interval
         return max(upper, 0), max(-lower, 0)
 
     def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
-        """Find the pairs of new rows of one side; both directions are Algorithm 4's."""
+        """Find the pairs of one side's new rows; Algorithm 4 in both directions."""
         return self.join.match((left, right), new, self.interval, self.task_slot)

@@ -1,4 +1,4 @@
-"""The section `spatial_join.interval` of a query file: how far apart in event time the tuples of a pair are."""
+"""The section `spatial_join.interval` of a query file: how far apart in event time a pair's tuples are."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class Interval(Section):
 
     @property
     def reach_ms(self) -> int:
-        """The longest distance of the event times of a pair."""
+        """The longest distance of a pair's event times."""
         return max(map(abs, self.bounds_ms))

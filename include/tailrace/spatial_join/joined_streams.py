@@ -1,4 +1,4 @@
-"""Common base of the two kinds of spatial joins of streams: by interval and by window."""
+"""Common base of the two kinds of spatial joins of streams, by interval and by window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from tailrace.ground.columns import Floats
-from tailrace.kind.explanation import Explanation
+from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import Input
 from tailrace.kind.joined_pairs import JoinedPairs
 from tailrace.kind.pair_condition import with_carried
@@ -21,18 +21,18 @@ _SHORTEST_FEEDBACK_MS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class JoinedStreams(JoinedPairs):
-    """Pairs of related geometries of two streams; a kind adds which event times make a pair.
+    """Pairs of related geometries of two streams; a kind adds the condition on event times.
 
     Attributes
     ----------
     join : StreamJoin
     explanation : Explanation
     task_slot : TaskSlot or None
-        The task that the kind runs in; None: there is one.
+        The task that the kind runs in; None where there is only one.
     """
 
     join: StreamJoin
-    explanation: Explanation
+    explanation: KindExplanation
     task_slot: TaskSlot | None = None
 
     @property
@@ -48,7 +48,7 @@ class JoinedStreams(JoinedPairs):
 
     @property
     def feedback_ms(self) -> int:
-        """As long as rows live: so few plans are in force at once."""
+        """The lifetime of rows, so that few plans are in force at once."""
         return max(self.reach_ms, _SHORTEST_FEEDBACK_MS)
 
     def next_plan(

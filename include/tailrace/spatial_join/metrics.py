@@ -22,36 +22,36 @@ _CIRCLE = 360.0
 
 
 class Metric(Protocol):
-    """Distances of geometries; one that is empty has none."""
+    """Distances of geometries; an empty geometry has none."""
 
     def distance(self, left: Geometries, right: Geometries) -> Floats:
-        """The distance of the i-th left and the i-th right geometry, 0 where they intersect; shape (n,)."""
+        """Return the distance of the i-th left and the i-th right geometry, 0 where they intersect; shape (n,)."""
 
     def within(self, left: Geometries, right: Geometries, limit: float) -> Mask:
-        """Test whether the i-th left and the i-th right geometry are at most so far apart; shape (n,)."""
+        """Test whether the i-th left and the i-th right geometry are within the limit; shape (n,)."""
 
     def widened(self, bounds: Floats, limit: float) -> Boxes:
         """Widen envelopes, shape (n, 4), so that they meet the envelope of each geometry within the limit."""
 
     def azimuth(self, left: Geometries, right: Geometries) -> Floats:
-        """The direction from left to right, of points or centroids: degrees from north clockwise, 0…360; shape (n,).
+        """Return the direction from left to right, of points or centroids; shape (n,).
 
-        It is 0 where both are at one place.
+        It is in degrees clockwise from north, 0…360. It is 0 where both coincide.
         """
 
     def places(self, points: Points) -> Floats:
-        """Coordinates of points in a space where straight lengths bound the distances; shape (d, n)."""
+        """Return coordinates of points in a space where straight lengths bound the distances; shape (d, n)."""
 
     def chords(self, limit: float) -> Chords:
-        """The straight lengths between places that decide the limit."""
+        """Return the straight lengths between places that decide the limit."""
 
 
 @dataclass(frozen=True)
 class Planar:
-    """Euclidean distances, in the coordinates' own unit."""
+    """Euclidean distances, in the coordinates' unit."""
 
     def distance(self, left: Geometries, right: Geometries) -> Floats:
-        with np.errstate(over="ignore"):  # what is too far apart for doubles is infinitely far
+        with np.errstate(over="ignore"):  # an overflow is infinitely far
             if isinstance(left, Points) and isinstance(right, Points):
                 return np.hypot(left.x - right.x, left.y - right.y)
             apart = np.asarray(shapely.distance(left.shapes, right.shapes))
@@ -95,9 +95,9 @@ class Planar:
 class Geodesic:
     """Geodesics on the ellipsoid WGS84, in metres, of geometries in degrees (x is the longitude, y the latitude).
 
-    Edges are straight in the coordinates, and geometries intersect or not in the coordinates' plane; but distances go
-    over the antimeridian and the poles. Those of points are pyproj's; those of other geometries are at most
-    1e-6 of it, or 1 mm, longer than the least one, up to 10,000 km (`shape_distance`).
+    Edges are straight in the coordinates, and geometries intersect in the coordinates' plane, but distances cross the
+    antimeridian and the poles. Distances of points are pyproj's. Up to 10,000 km, distances of other geometries exceed
+    the least one by at most 1e-6 of it, or 1 mm (`shape_distance`).
     """
 
     def distance(self, left: Geometries, right: Geometries) -> Floats:
@@ -129,21 +129,24 @@ class Geodesic:
 
 
 def _pairs_of_points(left: Geometries, right: Geometries) -> Ints:
-    """The pairs of two points: these are measured as points, whatever stands beside them, so that rounding is alike."""
+    """Return the pairs of two points, which are always measured as points.
+
+    So rounding does not depend on other rows.
+    """
     alike = [shapely.get_type_id(side.shapes) == shapely.GeometryType.POINT for side in (left, right)]
     empty = [shapely.is_empty(side.shapes) for side in (left, right)]
     return np.flatnonzero(alike[0] & alike[1] & ~empty[0] & ~empty[1])
 
 
 def _centres(geometries: Geometries) -> Points:
-    """The points themselves, or the centroids in the coordinates' plane."""
+    """Return the points themselves, or the centroids in the coordinates' plane."""
     if isinstance(geometries, Points):
         return geometries
-    x, y, *_ = shapely.bounds(shapely.centroid(geometries.shapes)).T  # NaN for an empty one, where get_x raises
+    x, y, *_ = shapely.bounds(shapely.centroid(geometries.shapes)).T  # NaN for an empty geometry, where get_x raises
     return Points(x, y)
 
 
 def _turned(degrees: Floats) -> Floats:
-    """Bring directions into 0 ≤ degrees < 360."""
+    """Normalise directions to 0 ≤ degrees < 360."""
     turned = np.mod(degrees, _CIRCLE)
     return np.asarray(np.where(turned == _CIRCLE, 0.0, turned))  # the remainder of a tiny negative angle

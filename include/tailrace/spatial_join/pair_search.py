@@ -1,4 +1,4 @@
-"""The search in process for the pairs of two sides that fulfil a condition (paper 003, Algorithms 2 and 4)."""
+"""The in-process search for the pairs of two sides that fulfil a condition (paper 003, Algorithms 2 and 4)."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from tailrace.ground.columns import Floats, Ints
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.ellipsoid import Boxes
 from tailrace.spatial_join.geometries import Geometries, Mask, Points, Shaped
-from tailrace.spatial_join.pairs import Pairs, Times
+from tailrace.spatial_join.pairs import JoinInterval, Pairs
 from tailrace.spatial_join.point_index import PointIndex
 from tailrace.spatial_join.queries import Queries
 
 BLOCK = 1 << 18
-"""Candidates tested at once, more or less."""
+"""Approximate number of candidates tested at once."""
 
 _FIRST_BOXES, _GROWTH = 16, 8
 
 _OF_A_POINT, _OF_A_SHAPE, _OF_A_VERTEX = 160, 640, 16
-"""Bytes of an index."""
+"""Bytes of an index per point, shape and vertex."""
 
 
-def find_pairs(left: Geometries, right: Geometries, condition: Condition, times: Times | None = None) -> Pairs:
+def find_pairs(left: Geometries, right: Geometries, condition: Condition, times: JoinInterval | None = None) -> Pairs:
     """Find all pairs that fulfil the condition, each once (SINLJ, Algorithm 2): one side is indexed, the other queries.
 
     Parameters
     ----------
     left, right : Geometries, lengths n and m
     times : Times, optional
-        An interval that the event times of a pair must keep too.
+        An interval that a pair's event times must also be in.
     """
     if len(right) >= len(left):
         return LocalIndex.of(right, condition).matches(left, times=times)
     return LocalIndex.of(left, condition).matches(right, swapped=True, times=times)
 
 
-def nested_loops(left: Geometries, right: Geometries, condition: Condition, times: Times | None = None) -> Pairs:
-    """Find all pairs that fulfil the condition by testing each pair: the baseline, without an index."""
+def nested_loops(left: Geometries, right: Geometries, condition: Condition, times: JoinInterval | None = None) -> Pairs:
+    """Find all pairs that fulfil the condition by testing every pair: the baseline without an index."""
     if not (isinstance(left, Points) and isinstance(right, Points)):
-        left, right = Shaped(left.shapes), Shaped(right.shapes)  # an object of each point, not one of each pair
+        left, right = Shaped(left.shapes), Shaped(right.shapes)  # one object a point, not one a pair
     return Pairs.joined(_tested(left, right, condition, times, _all_pairs(len(left), len(right))))
 
 
 @dataclass(frozen=True, eq=False)
 class LocalIndex:
-    """The index of one side's geometries, built once, that batches of the other side query (BSINLJ, Algorithm 4).
+    """The index of one side's geometries, built once and queried by batches of the other side (BSINLJ, Algorithm 4).
 
-    Points among points are found by strips, all else by an R-tree of envelopes. Each is built by the first query that
+    Points near points are found by strips, other pairs by an R-tree of envelopes. Each is built when a query first
     needs it.
 
     Attributes
@@ -68,17 +68,17 @@ class LocalIndex:
         """Index the geometries of one side for a condition."""
         return LocalIndex(geometries, condition)
 
-    def matches(self, queries: Geometries, swapped: bool = False, times: Times | None = None) -> Pairs:
+    def matches(self, queries: Geometries, swapped: bool = False, times: JoinInterval | None = None) -> Pairs:
         """Find the pairs of queries and indexed geometries that fulfil the condition, each once.
 
         Parameters
         ----------
         queries : Geometries, length m
-            The left side; the right one if `swapped`.
+            The left side, or the right one if `swapped`.
         swapped : bool
-            Whether the indexed geometries are the left side, and not the right one.
+            Whether the indexed geometries are the left side.
         times : Times, optional
-            An interval that the event times of a pair, of left and right, must keep too.
+            An interval that the event times of a pair, left and right, must also be in.
 
         Returns
         -------
@@ -87,19 +87,19 @@ class LocalIndex:
         """
         return self.query(Queries(queries, self.condition), swapped, times)
 
-    def query(self, queries: Queries, swapped: bool, times: Times | None) -> Pairs:
-        """The same for queries of the condition that several indexes answer."""
+    def query(self, queries: Queries, swapped: bool, times: JoinInterval | None) -> Pairs:
+        """Find the pairs as `matches` does, for queries prepared once for several indexes."""
         geometries = queries.geometries
         if isinstance(geometries, Points) and self._points is not None:
             of_queries = times.swapped if times is not None and swapped else times
             pairs = Pairs.joined(self._points.matches(queries, of_queries))
             return pairs.swapped if swapped else pairs
         sides = (self.geometries, geometries) if swapped else (geometries, self.geometries)
-        return Pairs.joined(_tested(*sides, self.condition, times, self._candidates(queries, swapped)))
+        return Pairs.joined(_tested(*sides, self.condition, times, self.candidates(queries, swapped)))
 
     @cached_property
     def nbytes(self) -> int:
-        """The memory that it takes, more or less: with its rows, its tree, and the objects in Python and GEOS."""
+        """The approximate memory of its rows, its tree, and its objects in Python and GEOS."""
         count = len(self.geometries)
         if isinstance(self.geometries, Points):
             return _OF_A_POINT * count
@@ -107,7 +107,7 @@ class LocalIndex:
 
     @cached_property
     def _points(self) -> PointIndex | None:
-        """The strips, if the geometries are points and those far away are no matches."""
+        """The strips, if the geometries are points and distant ones never match."""
         if self.condition.is_everywhere or not isinstance(self.geometries, Points):
             return None
         return PointIndex.of(self.geometries, self.condition)
@@ -120,8 +120,8 @@ class LocalIndex:
     def _bounds(self) -> Floats:
         return self.geometries.bounds
 
-    def _candidates(self, queries: Queries, swapped: bool) -> Iterator[tuple[Ints, Ints]]:
-        """Candidates, each once, as columns of rows of left and right."""
+    def candidates(self, queries: Queries, swapped: bool) -> Iterator[tuple[Ints, Ints]]:
+        """Yield distinct candidates, whose envelopes meet, as columns of left and right rows."""
         if self.condition.is_everywhere:
             sizes = len(queries.geometries), len(self.geometries)
             yield from _all_pairs(*(sizes[::-1] if swapped else sizes))
@@ -142,7 +142,7 @@ class LocalIndex:
             size = max(1, min(size * _GROWTH, size * BLOCK // max(len(box), 1)))
 
     def _not_met_before(self, box: Ints, own: Ints, boxes: Boxes, firsts: int) -> Mask:
-        """Those candidates of the second boxes of rows that the first ones have not met."""
+        """Mark the candidates of rows' second boxes that the first boxes have not found."""
         first = np.searchsorted(boxes.row[:firsts], boxes.row[box])
         one, two = boxes.bounds[first], self._bounds[own]
         met = ((one[:, :2] <= two[:, 2:]) & (two[:, :2] <= one[:, 2:])).all(axis=1)
@@ -150,7 +150,7 @@ class LocalIndex:
 
 
 def _all_pairs(count: int, others: int) -> Iterator[tuple[Ints, Ints]]:
-    """Every pair of rows of two sides, in blocks."""
+    """Yield every pair of rows of two sides, in blocks."""
     step = max(1, BLOCK // max(others, 1))
     for begin in range(0, count, step):
         rows = np.arange(begin, min(begin + step, count))
@@ -161,10 +161,10 @@ def _tested(
     left: Geometries,
     right: Geometries,
     condition: Condition,
-    times: Times | None,
+    times: JoinInterval | None,
     candidates: Iterator[tuple[Ints, Ints]],
 ) -> Iterator[tuple[Ints, Ints]]:
-    """Those candidates that fulfil the condition; event times are compared first, which is the cheapest."""
+    """Yield the candidates that fulfil the condition; event times, the cheapest, are compared first."""
     for one, two in candidates:
         for begin in range(0, len(one), BLOCK):
             rows, others = one[begin : begin + BLOCK], two[begin : begin + BLOCK]

@@ -1,4 +1,4 @@
-"""Pairs of rows of two sides, and the event times with which they are pairs."""
+"""Pairs of rows of two sides, and the event times that pairs must have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailrace.windows.sliding import Sliding
 
 
 class Pairs(NamedTuple):
-    """Pairs by their rows, in no particular order, each once; shapes (p,)."""
+    """Distinct pairs by their rows, in no particular order; shapes (p,)."""
 
     left: Ints
     right: Ints
@@ -44,7 +44,7 @@ def ordered(pairs: Pairs) -> Pairs:
     return pairs if (key[1:] >= key[:-1]).all() else pairs.take(np.argsort(key, kind="stable"))
 
 
-class Times(NamedTuple):
+class JoinInterval(NamedTuple):
     """The interval of event times of a join (paper 003, definition 6): lower ≤ right − left ≤ upper, in ms.
 
     Attributes
@@ -53,7 +53,7 @@ class Times(NamedTuple):
         The event times of both sides.
     lower, upper : int
     windows : Sliding or None
-        The windows of a window join, of which one must hold both tuples of a pair; they lie in the interval then.
+        The windows of a window join; one must contain both tuples of a pair, which are then within the interval.
     """
 
     left_ms: Ints
@@ -63,9 +63,9 @@ class Times(NamedTuple):
     windows: Sliding | None = None
 
     @property
-    def swapped(self) -> Times:
+    def swapped(self) -> JoinInterval:
         """The same interval with the sides exchanged (Algorithm 4, line 10)."""
-        return Times(self.right_ms, self.left_ms, -self.upper, -self.lower, self.windows)
+        return JoinInterval(self.right_ms, self.left_ms, -self.upper, -self.lower, self.windows)
 
     def hold(self, left: Ints, right: Ints) -> Mask:
         """Test pairs of rows; shape (p,)."""

@@ -1,7 +1,7 @@
-"""Reads geometries from texts, bytes and GeoJSON, in columns, and says of each that is none why.
+"""Reads geometries from texts, bytes and GeoJSON, in columns, with a reason for each invalid one.
 
-GEOS before 3.15 parses nested collections by recursion, and tens of thousands of levels end the process. Shapely has no
-curves, and raises an error where one of many geometries is one. So both are looked for.
+GEOS before 3.15 parses nested collections by recursion, so that tens of thousands of levels end the process. Shapely
+lacks curves, and raises an error if one of many geometries is one. So both are detected beforehand.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tailrace.ground.columns import Ints
 from tailrace.spatial_join.geometries import Mask, Shapes
 
 MOST_LEVELS = 100
-"""The collections within each other that a geometry may consist of."""
+"""The most nested collections of a geometry."""
 
 UNREAD, CURVES, DEEP = "could not be read", "is of curves", f"is nested more than {MOST_LEVELS} deep"
 
 _SHORT = 9 * MOST_LEVELS
-"""Bytes that are not enough for more levels: of WKB each takes 9, of WKT more."""
+"""Fewer bytes can't contain more levels: each takes 9 bytes of WKB, more of WKT."""
 
 _MULTIPOLYGON_LEVELS = 3
-"""Parentheses of a multipolygon within each other."""
+"""The nested parentheses of a multipolygon."""
 
 _POINT, _LINES, _POLYGON, _CONTAINERS = 1, (2, 8), 3, (4, 5, 6, 7, 9, 10, 11, 12)
-"""Types of WKB; the containers hold geometries, and GEOS parses any in each of them before it looks at their types."""
+"""WKB types; the containers hold geometries, and GEOS parses any type within them before it checks."""
 
 _SRID, _Z, _M = 0x20000000, 0x80000000, 0x40000000
 _LITTLE, _BIG = (struct.Struct(f"{order}I").unpack_from for order in "<>")
@@ -48,9 +48,9 @@ class Parsed(NamedTuple):
     Attributes
     ----------
     shapes : ndarray of shapely geometries, shape (n,)
-        In the plane; None where one could not be parsed.
+        In the plane, with their SRIDs; None where parsing failed.
     faults : dict of int to str
-        By row what is wrong with it, as the predicate of a sentence; rows without a fault are left out.
+        The faults by row, as predicates of a sentence; rows without a fault are left out.
     """
 
     shapes: Shapes
@@ -58,12 +58,12 @@ class Parsed(NamedTuple):
 
 
 def parse(column: pa.Array, is_hex: Mask | None = None) -> Parsed:
-    """Parse a column: of texts as WKT, of bytes as WKB.
+    """Parse a column: texts as WKT, bytes as WKB.
 
     Parameters
     ----------
     is_hex : ndarray of bool, shape (n,), optional
-        The texts that are WKB in hexadecimal digits.
+        The texts that are hexadecimal WKB.
     """
     values = column.to_numpy(zero_copy_only=False)
     long = np.flatnonzero(pc.fill_null(pc.greater(pc.binary_length(column), _SHORT), False)).tolist()
@@ -77,7 +77,7 @@ def parse(column: pa.Array, is_hex: Mask | None = None) -> Parsed:
 
 
 def parse_geojson(geometries: Sequence[Any]) -> Parsed:
-    """Parse the values of JSON that stand for geometries; None for one that is missing."""
+    """Parse JSON values that represent geometries; None for a missing one."""
     texts, deep = np.full(len(geometries), None, object), []
     for row, geometry in enumerate(geometries):
         try:
@@ -90,23 +90,24 @@ def parse_geojson(geometries: Sequence[Any]) -> Parsed:
 
 
 def _parsed(values: Shapes, readers: Sequence[tuple[Read, Mask | None]], deep: Iterable[int]) -> Parsed:
-    """Read values by some functions, each of which reads some of them (None: all), but for those that are too deep."""
+    """Read values by some functions, each of which reads some of them (None: all), except values nested too deep."""
     shapes, faults = np.full(len(values), None, object), dict.fromkeys(deep, DEEP)
     if faults:
         values = values.copy()
         values[list(faults)] = None
-    with np.errstate(all="ignore"):  # coordinates may overflow, and are found then
+    with np.errstate(all="ignore"):  # coordinates may overflow, which is detected then
         for read, mine in readers:
             rows = np.arange(len(values)) if mine is None else np.flatnonzero(mine)
             _read(read, values, rows, shapes, faults)
-    flat = np.asarray(shapely.force_2d(shapes), object)  # None for a collection that holds curves
+    flat = np.asarray(shapely.force_2d(shapes), object)  # None for a collection with curves
     for row in np.flatnonzero(shapely.is_missing(flat)).tolist():
         faults.setdefault(row, UNREAD if shapes[row] is None else CURVES)
-    return Parsed(flat, faults)
+    srids = np.asarray(shapely.get_srid(shapes))  # `force_2d` has dropped them
+    return Parsed(np.asarray(shapely.set_srid(flat, srids), object) if (srids > 0).any() else flat, faults)
 
 
 def _read(read: Read, values: Shapes, rows: Ints, shapes: Shapes, faults: dict[int, str]) -> None:
-    """Read the values of some rows into `shapes`; where reading raises an error, half of them and then the others."""
+    """Read the values of some rows into `shapes`; where reading raises an error, read each half separately."""
     if not len(rows):
         return
     try:
@@ -120,7 +121,10 @@ def _read(read: Read, values: Shapes, rows: Ints, shapes: Shapes, faults: dict[i
 
 
 def _is_deep_text(text: str) -> bool:
-    """Whether the parentheses of WKT are nested too deep, as only collections can be: else there are three at most."""
+    """Test whether the parentheses of WKT are nested too deep.
+
+    Only collections can be: others have at most three levels.
+    """
     most = MOST_LEVELS + _MULTIPOLYGON_LEVELS
     if text.count("(") <= most:
         return False
@@ -138,11 +142,11 @@ def _is_deep_json(geometry: Any) -> bool:
 
 
 def _is_deep_wkb(wkb: bytes) -> bool:
-    """Whether geometries of WKB are nested too deep, as far as its headers can be followed.
+    """Test whether WKB geometries are nested too deep, as far as the headers can be followed.
 
-    GEOS takes a byte order other than 0 and 1 for that of the geometry before, and of a type two bytes modulo 1,000.
+    Like GEOS, read a byte order other than 0 and 1 as the previous geometry's, and a type as two bytes modulo 1,000.
     """
-    position, read, open_ = 0, _LITTLE, [1]  # the members that are still to come, at each level
+    position, read, open_ = 0, _LITTLE, [1]  # the members to come, at each level
     try:
         while open_:
             if not open_[-1]:

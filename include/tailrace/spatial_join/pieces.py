@@ -1,4 +1,4 @@
-"""Pairs of pieces of edges, halved until they are straight in space, and the nearest points of straight ones."""
+"""Pairs of pieces of edges, halved until they are straight in space, and the nearest points of straight pieces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tailrace.ground.columns import Floats, Ints
 from tailrace.spatial_join.geometries import Mask
 
-_PARALLEL = 1e-12  # of the squared sine of the angle: below it, no point of parallel lines is nearer than their ends
+_PARALLEL = 1e-12  # of the squared sine of the angle: below it, parallel lines are nearest at an end
 
 
 class Piece(NamedTuple):
@@ -24,11 +24,11 @@ class Piece(NamedTuple):
         return Piece(self.edge[rows], self.low[rows], self.high[rows])
 
     def point(self, share: Floats) -> tuple[Ints, Floats]:
-        """The edge, and the share of it, of points at shares 0…1 of the pieces."""
+        """Return the edge, and the share of it, of points at shares 0…1 of the pieces."""
         return self.edge, self.low + share * (self.high - self.low)
 
     def halves(self, rows: Mask) -> Piece:
-        """All pieces twice, where those of the mask are its two halves."""
+        """Return all pieces twice, with masked ones replaced by their two halves."""
         middle = (self.low + self.high) / 2
         low, high = np.where(rows, middle, self.low), np.where(rows, middle, self.high)
         return Piece(np.tile(self.edge, 2), np.concatenate([self.low, low]), np.concatenate([high, self.high]))
@@ -39,14 +39,14 @@ class Piece(NamedTuple):
 
 
 def halve(pair: Ints, one: Piece, two: Piece, first: Mask) -> tuple[Ints, Piece, Piece]:
-    """Halve, of each pair of pieces, the one where the mask is set, and the other elsewhere."""
+    """Halve one piece of each pair: `one` where the mask is set, else `two`."""
     return np.tile(pair, 2), one.halves(first), two.halves(~first)
 
 
 def nearest_shares(a: Floats, b: Floats, c: Floats, d: Floats) -> tuple[Floats, Floats, Floats]:
-    """The nearest points of straight lines in space from a to b and from c to d, which are of shape (3, k).
+    """Return the nearest points of straight lines in space from a to b and from c to d, of shape (3, k).
 
-    They are where both lines are met at right angles, or else at an end of one of them: the nearest of the five.
+    They are on the common perpendicular, or else one is an end of a line: the nearest of the five cases.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def _dot(a: Floats, b: Floats) -> Floats:
 
 
 def _share(length: Floats, whole: Floats) -> Floats:
-    """The share of a whole; 0 of nothing."""
+    """Return the share of a whole; 0 where the whole is 0."""
     return np.asarray(
         np.divide(length, whole, out=np.zeros(np.broadcast_shapes(length.shape, whole.shape)), where=whole > 0)
     )

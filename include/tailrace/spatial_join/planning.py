@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailrace.kind.explanation import Explanation
+from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.pair_condition import PairCondition
 from tailrace.kind.selection import columns_of_side, computed_of
@@ -14,21 +14,23 @@ from tailrace.spatial_join.section import SpatialJoinSection
 from tailrace.spatial_join.stream_join import StreamJoin
 from tailrace.spatial_join.table_lookup import TableLookup, TableSource
 
+_VALID = ("valid_from", "valid_to")
+
 
 def condition_of(section: SpatialJoinSection) -> Condition:
-    """The condition of a pair, as it is declared."""
+    """Return the declared condition of a pair."""
     metric = Geodesic() if section.crs == "degrees" else Planar()
     return Condition(section.relation, section.limit, metric)
 
 
 def input_of(section: SpatialJoinSection, side: int) -> GeometryInput:
-    """The reader of a stream's geometries."""
+    """Return the reader of a stream's geometries."""
     columns = section.geometry.of(side).named
     return GeometryInput(columns, section.crs == "degrees", section.on_invalid == "make_valid")
 
 
 def table_source_of(section: SpatialJoinSection) -> TableSource | None:
-    """The dimension table as it is declared, if there is one."""
+    """Return the declared dimension table, if there is one."""
     table = section.table
     if table is None:
         return None
@@ -37,48 +39,51 @@ def table_source_of(section: SpatialJoinSection) -> TableSource | None:
     condition = PairCondition.of(section.where, (ColumnTypes(), ColumnTypes()), "spatial_join.where")
     if condition is not None:
         read, readers = columns_of_side(condition.columns.values(), RIGHT), condition.readers(RIGHT)
-        columns, fields = columns | read, {read[name]: place for name, place in readers.items()} | fields
+        columns, fields = columns | read, {read[name]: index for name, index in readers.items()} | fields
     fields |= {table.id: "spatial_join.table.id", table.geometry: "spatial_join.table.geometry"}
+    fields |= {name: f"spatial_join.table.{part}" for part in _VALID if (name := getattr(table, part)) is not None}
     return TableSource(
-        table.path,
+        table.place,
         table.id,
         table.geometry,
         table.on_invalid,
         section.crs == "degrees",
         tuple(columns.items()),
         tuple(fields.items()),
+        table.format,
+        (table.valid_from, table.valid_to),
     )
 
 
 def table_lookup_of(section: SpatialJoinSection) -> TableLookup:
-    """The lookup in the dimension table."""
+    """Return the lookup in the dimension table."""
     source = table_source_of(section)
     assert source is not None
     return TableLookup(source, condition_of(section), section.method)
 
 
 def stream_join_of(section: SpatialJoinSection) -> StreamJoin:
-    """The join of two streams' geometries."""
+    """Return the join of two streams' geometries."""
     inputs = input_of(section, 0), input_of(section, 1)
     return StreamJoin(
         inputs, condition_of(section), computed_of(section.selection), section.cells, section.method == "indexed"
     )
 
 
-def explanation_of(section: SpatialJoinSection) -> Explanation:
-    """The explanation of how a join is spread, and how its pairs are found."""
+def explanation_of(section: SpatialJoinSection) -> KindExplanation:
+    """Explain how a join is spread over tasks, and how its pairs are found."""
     grid = section.cells
     if section.join == "table":
         spread = "answered where it is read"
         if section.method != "indexed":
             method = "each row of the table is tested" if section.method == "native" else "DuckDB's spatial join"
-            return Explanation(spread, method, f"method: {section.method} is declared")
+            return KindExplanation(spread, method, f"method: {section.method} is declared")
         method = "points in polygons by a raster and indexed edges, all else by an R-tree of envelopes"
-        return Explanation(spread, method, "each worker holds the whole table, and a tuple waits for no other")
+        return KindExplanation(spread, method, "each worker holds the whole table, and a tuple waits for no other")
     if grid is None:
         why = "method: native is declared" if section.method == "native" else "disjoint geometries are in any two cells"
         method = "a local index" if section.method == "indexed" else "nested loops over all pairs"
-        return Explanation("right to all tasks, left by the hash of its id", method, why)
+        return KindExplanation("right to all tasks, left by the hash of its id", method, why)
     spread = f"by {grid.n} × {grid.n} cells, left to all where partners may lie, balanced by the pairs found"
     reason = "pairs lie near each other, so a cell and its surroundings are enough to find them"
-    return Explanation(spread, "points among points by sorted strips, all else by an R-tree of envelopes", reason)
+    return KindExplanation(spread, "points among points by sorted strips, all else by an R-tree of envelopes", reason)

@@ -1,4 +1,4 @@
-"""The local index of points, for conditions on points: strips of them, and their places in space."""
+"""The local index of points, for conditions on points: strips of points, and their places in space."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.ground.columns import Floats, Ints
 from tailrace.spatial_join.chords import squares
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometries import Points
-from tailrace.spatial_join.pairs import Times
+from tailrace.spatial_join.pairs import JoinInterval
 from tailrace.spatial_join.queries import Queries
 from tailrace.spatial_join.relations import TOPOLOGICAL, related
 from tailrace.spatial_join.strips import PointStrips
@@ -19,9 +19,9 @@ from tailrace.spatial_join.strips import PointStrips
 
 @dataclass(frozen=True, eq=False)
 class PointIndex:
-    """The n points of one side, sorted into strips as high as the limit of the distance.
+    """The n points of one side, sorted into strips as high as the distance limit.
 
-    Relations of points are symmetric, so it does not matter which side they are.
+    Relations of points are symmetric, so the side does not matter.
 
     Attributes
     ----------
@@ -44,8 +44,11 @@ class PointIndex:
         points = points.take(strips.order)
         return PointIndex(condition, strips, points, condition.metric.places(points))
 
-    def matches(self, points: Queries, times: Times | None) -> Iterator[tuple[Ints, Ints]]:
-        """Pairs of a query, which is a point, and a point that fulfil the condition, in blocks, as columns of rows."""
+    def matches(self, points: Queries, times: JoinInterval | None) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the pairs of a query point and an indexed point that fulfil the condition.
+
+        The pairs come in blocks, as columns of rows.
+        """
         assert isinstance(points.geometries, Points)
         runs = self.strips.runs(points.boxes_by_x.bounds)
         row = points.boxes_by_x.row[runs.order]
@@ -59,7 +62,10 @@ class PointIndex:
             yield row[box[rows]], self.strips.order[rank[rows]]
 
     def _fulfilling(self, queries: Points, places: Floats, box: Ints, rank: Ints) -> Ints:
-        """The candidates that fulfil the condition: by their chords, and where these are not sure, by the metric."""
+        """Return the candidates that fulfil the condition.
+
+        Their chords decide; where these are not certain, the metric does.
+        """
         condition, rows = self.condition, np.arange(len(box))
         if condition.limit is not None:
             chords = condition.metric.chords(condition.limit)

@@ -1,4 +1,4 @@
-"""Geometries that query local indexes, and what each of these needs of them: made once, however many there are."""
+"""Geometries that query local indexes, with the data that all indexes need of them, computed once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Queries:
 
     @cached_property
     def boxes_by_x(self) -> Boxes:
-        """The boxes in ascending order of minx: ascending needles are found several times faster."""
+        """The boxes in ascending order of minx, as ascending lookups are several times faster."""
         order = np.argsort(self.boxes.bounds[:, 0])
         return Boxes(self.boxes.bounds[order], self.boxes.row[order])
 

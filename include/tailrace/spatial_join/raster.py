@@ -21,20 +21,20 @@ _BLOCK = 1 << 15
 _NO_ENTRIES = np.zeros(0, np.int32)
 
 _COVERED, _LISTED = 1, 2
-"""Kinds of cells beside the empty ones, 0: one row covers it and is alone there; all others."""
+"""Kinds of cells beside empty ones (0): covered by a single row that is alone there, and all others."""
 
 
 class RasterCandidates(NamedTuple):
-    """The pairs of a point and a row with the point in the row's polygon, and those for which that is not known.
+    """The pairs of a point and a row whose polygon contains the point, and the pairs for which this is not known.
 
     Attributes
     ----------
     covered : Pairs
-        Points in cells that one polygon covers, and no other comes near; in ascending order of the point.
+        Points in cells that one polygon covers and no other approaches; in ascending order of the point.
     others : Pairs
-        Points in all other cells, with each row that covers the cell or has edges there; in no order.
+        Points in all other cells, with each row that covers the cell or has edges there; unordered.
     is_certain : ndarray of bool, shape (p,)
-        The pairs among `others` whose polygon covers the cell; for what is left geometry decides.
+        The pairs among `others` whose polygon covers the cell; geometry decides the rest.
     """
 
     covered: Pairs
@@ -44,7 +44,7 @@ class RasterCandidates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """The rows of cells, as linked lists: a cell names an entry, and each entry the next one; entry 0 is the end.
+    """The rows of cells as linked lists: a cell refers to an entry, and each entry to the next one; entry 0 is the end.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Contents:
 
     @cached_property
     def kinds(self) -> NDArray[np.int8]:
-        """Whether the list that begins at an entry is empty (0), a single row that covers the cell (1), or else (2)."""
+        """The kind of the list at an entry: empty (0), a single row that covers the cell (1), or another list (2)."""
         kinds = np.where(self.is_certain & (self.rest == 0), _COVERED, _LISTED).astype(np.int8)
         kinds[0] = 0
         return kinds
@@ -70,19 +70,19 @@ class Contents:
 
 @dataclass(frozen=True, eq=False)
 class Raster:
-    """A tree of square grids: the root covers the frame, and cells that edges pass are cut into grids of their own.
+    """A tree of square grids: the root covers the frame, and cells crossed by edges are cut into finer grids.
 
-    The levels are as deep as the number of edges pays for, and only where edges are: neither a polygon far from the
-    others nor empty space between them costs memory.
+    The depth follows the number of edges, and cells are only cut at edges. So neither distant polygons nor empty space
+    between them costs memory.
 
     Attributes
     ----------
     frame : RasterFrame
     bits : tuple of int
-        For each level, the bits of a cell's place along a side: its grids have 2**bits cells a side.
+        For each level, the bits of a cell's position along a side: its grids have 2**bits cells a side.
     cells : ndarray of int32
-        The cells of all grids, row by row, the root first: the entry of `contents` that the cell holds, or −1 − the
-        place of the first cell of its own grid.
+        The cells of all grids, row by row, the root first: the cell's entry in `contents`, or −1 − the index of the
+        first cell of its finer grid.
     contents : Contents
     """
 
@@ -92,7 +92,7 @@ class Raster:
     contents: Contents
 
     def candidates(self, points: Points) -> RasterCandidates:
-        """The rows to which points may be related: each point with the rows of its cell."""
+        """Return the rows to which points may be related: each point with the rows of its cell."""
         covered, others, entries = [NO_PAIRS], [NO_PAIRS.left], [_NO_ENTRIES]
         for first in range(0, len(points), _BLOCK):
             entry = self._entries(points.take(slice(first, first + _BLOCK)))
@@ -104,7 +104,7 @@ class Raster:
         return RasterCandidates(Pairs.joined(covered), *self._listed(np.concatenate(others), np.concatenate(entries)))
 
     def _listed(self, point: Ints, entry: NDArray[np.int32]) -> tuple[Pairs, Mask]:
-        """Each point with all rows of the list that begins at its entry, and whether they are certain."""
+        """Return each point with all rows of the list that begins at its entry, and whether they are certain."""
         points, entries = [NO_PAIRS.left], [_NO_ENTRIES]
         while len(point):
             points.append(point)
@@ -115,7 +115,7 @@ class Raster:
         return Pairs(np.concatenate(points), self.contents.row[entry]), self.contents.is_certain[entry]
 
     def _entries(self, points: Points) -> NDArray[np.int32]:
-        """The first entry of the cell that each point lies in."""
+        """Return the first entry of the cell that contains each point."""
         x, y = self.frame.numbers(0, points.x), self.frame.numbers(1, points.y)
         shift = BITS - self.bits[0]
         entry = self.cells.take(((y >> shift) << self.bits[0]) + (x >> shift))

@@ -1,4 +1,4 @@
-"""Builds rasters level by level: cells near an edge are mixed, and of each run of other cells one point decides."""
+"""Builds rasters level by level: cells near an edge are mixed; for each run of other cells, one point decides."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from tailrace.spatial_join.geometries import Points
 from tailrace.spatial_join.raster import Raster
 
 _MOST_BITS, _FEWEST_BITS = 8, 2
-"""Bits along a side of the grids of one level: fewer are not worth a pass over the points."""
+"""Bits along a side of the grids of one level; fewer are not worth a pass over the points."""
 
-_LEAST_SHIFT = 4  # cells are 16 units wide or more, so that few are mixed by the margin around edges alone
+_LEAST_SHIFT = 4  # cells are at least 16 units wide, so that few are mixed by the margin around edges alone
 
 _MIXED = 2  # beside INTERIOR and EXTERIOR
 
 
 def most_cells(edges: int) -> int:
-    """The most cells of a raster of so many edges: it costs in proportion to them, and 16 MB more at most."""
+    """Return the most cells of a raster by its number of edges: proportional to the edges, plus at most 16 MB."""
     return min(max(256 * edges, 1 << 18), 1 << 22) + 16 * edges
 
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """The grids of one level that are still to be filled, and the tiles: pairs of a grid and a row with edges in it.
+    """The grids of one level that are not filled yet, and the tiles: pairs of a grid and a row with edges in it.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class _Level:
     grid, row : ndarray, shape (t,)
         The grid and the row of each tile.
     tile, edge : ndarray, shape (p,)
-        The edges that pass each tile.
+        The edges that cross each tile.
     """
 
     x: Ints
@@ -54,7 +54,10 @@ class _Level:
 
 
 def rasters_of(index: EdgeIndex) -> list[Raster] | None:
-    """The rasters of the polygons whose edges are indexed, one a frame; none where doubles can't number cells."""
+    """Build the rasters of the polygons with indexed edges, one for each frame.
+
+    Return None if doubles can't number the cells.
+    """
     if not len(index.edges):
         return []
     parts, bounds = index.edges.envelopes(index.edges.part)
@@ -103,7 +106,7 @@ class _Builder:
         return Raster(self._frame, tuple(levels), np.concatenate(grids).astype(np.int32), self._contents.contents())
 
     def _bits(self, level: _Level, shift: int, fewest: int) -> int | None:
-        """The most bits of grids for which there are cells left, also if each row has its own."""
+        """Return the most bits for which enough cells are left, even if each row has its own."""
         for bits in range(min(_MOST_BITS, shift - _LEAST_SHIFT), fewest - 1, -1):
             if bits == 0:
                 return bits
@@ -114,7 +117,7 @@ class _Builder:
         return None
 
     def _boxes(self, level: _Level, bits: int, shift: int) -> CellBoxes:
-        """The cells of each tile that the envelope of its row touches."""
+        """Return the cells of each tile that the envelope of its row touches."""
         row = boxes_of(self._envelopes[level.row], 1 << shift)
         left, bottom = (corner[level.grid] >> shift for corner in (level.x, level.y))
         last = (1 << bits) - 1
@@ -122,7 +125,10 @@ class _Builder:
         return CellBoxes(*lows, np.minimum(row.right, left + last), np.minimum(row.top, bottom + last))
 
     def _fill(self, level: _Level, bits: int, shift: int) -> tuple[Ints, _Level, Ints]:
-        """The contents of the cells of all grids; the level below, a grid for each mixed cell; and those cells."""
+        """Return the contents of the cells of all grids, the level below, and the mixed cells.
+
+        The level below has a grid for each mixed cell.
+        """
         boxes = self._boxes(level, bits, shift)
         start = np.cumsum(boxes.sizes) - boxes.sizes
         which, column, line = crossed_cells(self._edges, level.edge, boxes.take(level.tile), 1 << shift)
@@ -153,9 +159,9 @@ class _Builder:
         return contents, below, mixed
 
     def _decide(self, status: Locations, level: _Level, boxes: CellBoxes, start: Ints, shift: int) -> None:
-        """Set the status of cells that no edge comes near: along a line all are alike up to the next mixed one.
+        """Set the status of cells that no edge approaches: along a line all are equal up to the next mixed cell.
 
-        Cells are mixed, too, if the point that decides, the centre of the first cell, is rounded out of its cell.
+        Cells also become mixed if the deciding point, the centre of the first cell, is rounded out of its cell.
         """
         free = status != _MIXED
         begins = free.copy()
@@ -174,7 +180,7 @@ class _Builder:
 
 
 def _places(cells: Ints, boxes: CellBoxes, start: Ints) -> tuple[Ints, Ints, Ints]:
-    """The tile, column and line of cells that are numbered tile by tile, line by line."""
+    """Return the tile, column and line of cells that are numbered tile by tile, line by line."""
     tile = np.repeat(np.arange(len(start)), boxes.sizes)[cells]
     line, column = np.divmod(cells - start[tile], boxes.widths[tile])
     return tile, column + boxes.left[tile], line + boxes.bottom[tile]

@@ -24,7 +24,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
 }
 
 TOPOLOGICAL = tuple(_EXACT)
-"""The relations of `left` to `right`; of all but `disjoint`, the envelopes of a pair meet."""
+"""The relations of `left` to `right`; in all but `disjoint`, the envelopes of a pair meet."""
 
 _OF_SAME_POINTS = frozenset({"equals", "intersects", "within", "contains", "covers", "covered_by"})
 
@@ -32,8 +32,8 @@ _OF_SAME_POINTS = frozenset({"equals", "intersects", "within", "contains", "cove
 def related(relation: str, left: Geometries, right: Geometries) -> Mask:
     """Test whether the i-th left geometry has the relation to the i-th right one; shape (n,).
 
-    The predicates are GEOS's for unprepared geometries: its prepared ones are wrong where a line runs along a shell's
-    edge that a hole touches. An empty geometry has no relation to any, not even `disjoint`.
+    The predicates are GEOS's for unprepared geometries: prepared ones are wrong where a line runs along a shell's edge
+    that a hole touches. An empty geometry has no relation to any other, not even `disjoint`.
 
     Parameters
     ----------

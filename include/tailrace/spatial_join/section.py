@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tailrace.ground.duration import format_duration, ms
+from tailrace.ground.extras import validate_extra
 from tailrace.ground.fields import Column, PositiveDuration, Section, field_error
 from tailrace.kind.pair_condition import check_condition
 from tailrace.kind.selection import Selected, check_selection, selected
@@ -22,7 +23,7 @@ CELLS = 64
 """The default of `grid`."""
 
 DERIVED = ("distance", "azimuth")
-"""The columns of a pair that can be selected beside its sides' columns; `derived.derived` computes them."""
+"""The columns of a pair that can be selected beside the sides' columns; `derived.derived` computes them."""
 
 _COMPUTED_REMEDIES = {
     "distance": "the field distance: how far the geometries of a pair are apart at most",
@@ -31,7 +32,7 @@ _COMPUTED_REMEDIES = {
 
 _SHORTEST_BIN_MS = 1000
 _BINS, _MOST_BINS = 16, 256
-"""The bins within reach of a tuple: the most by default, and the most of all, as each is a file of its own."""
+"""The most bins within a tuple's reach: by default, and at all, as each bin is a file."""
 
 _NEEDED = {"table": "{path: districts.geojson, id: name}", "interval": "{lower: -15 min, upper: 30 min}"}
 _FOR_JOINS: dict[str, tuple[str, ...]] = {"table": ("table",), "interval": ("interval",), "bin": ("interval",)}
@@ -102,6 +103,7 @@ class SpatialJoinSection(Section):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
+        validate_extra("spatial")
         self._check_join()
         self._check_bin()
         self._check_distance()
@@ -177,7 +179,7 @@ class SpatialJoinSection(Section):
 
     @property
     def cells(self) -> Grid | None:
-        """The grid by whose cells tuples are spread over tasks; None where they are not."""
+        """The grid by whose cells tuples are spread over tasks; None without one."""
         return Grid(self.extent or WORLD, self.grid or CELLS) if self.is_by_cell else None
 
     @property
@@ -187,7 +189,7 @@ class SpatialJoinSection(Section):
 
     @property
     def bin_ms(self) -> int | None:
-        """The length of a bin: as declared; else that of the interval, a 16th of the reach, and 1 s at least."""
+        """The length of a bin: as declared, else the interval's, a 16th of the reach and at least 1 s."""
         if self.interval is None or self.method == "native":
             return None
         lower, upper = self.interval.bounds_ms

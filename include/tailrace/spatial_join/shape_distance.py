@@ -1,4 +1,4 @@
-"""Geodesic distances of lines, polygons and collections: the least one between points of their edges."""
+"""Geodesic distances of lines, polygons and collections: the least distance between points of their edges."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tailrace.spatial_join.geometries import Geometries, Points, Shaped
 from tailrace.spatial_join.pieces import Piece, halve, nearest_shares
 
 _RELATIVE, _FAR_RELATIVE, _ABSOLUTE = 2.5e-7, 2.5e-6, 1e-4
-"""Pieces are cut until they are straight to within so much of the chord, and so many metres.
+"""Pieces are cut until they are straight to within these parts of the chord, or `_ABSOLUTE` metres.
 
-The point found on a piece then is at most twice that farther than the nearest one. Beyond a quarter of the ellipsoid
-chords hardly grow with distances, and exclude little: there pieces stay longer.
+Then the point found on a piece is farther than the nearest one by at most twice that. Beyond a quarter of the
+ellipsoid, chords hardly grow with distances and exclude little, so pieces stay longer there.
 """
 
 _FAR = 2**0.5 * POLAR
@@ -26,24 +26,24 @@ _BLOCK = 1 << 14  # pairs searched at once
 
 
 def shape_distances(left: Geometries, right: Geometries, limit: float = np.inf) -> Floats:
-    """The geodesic distance in metres of the i-th left and the i-th right geometry, 0 where they intersect; shape (n,).
+    """Return the geodesic distance in metres of the i-th left and right geometry, 0 where they intersect; shape (n,).
 
     Where two geometries do not intersect, a shortest geodesic leads from an edge of one to an edge of the other. Runs
-    of edges are compared by boxes in space and halved until single edges are left, and these are halved until they are
-    straight in space; what a chord already found excludes is left out. Chords bound geodesics from both sides within
-    1 % of their own excess, so the nearest by chord are nearly the nearest, and all that may be are measured.
+    of edges are compared by boxes in space and halved down to single edges, which are halved until they are straight in
+    space. Pairs excluded by a chord found before are left out. Chords bound geodesics from both sides within 1 % of
+    their own excess, so all pieces that may be nearest are measured.
 
     Parameters
     ----------
     left, right : Geometries, length n
         In degrees, −180…180 and −90…90.
     limit : float
-        Distances over it may be given as infinite, which is found sooner.
+        Distances over it may be returned as infinite, which is faster.
 
     Returns
     -------
     ndarray, shape (n,)
-        At most 1e-6 of it, or 1 mm, too long, and 1e-4 beyond 10,000 km; not too short. NaN where one is empty.
+        Too long by at most 1e-6 of it, or 1 mm, and 1e-4 beyond 10,000 km; never too short. NaN for an empty geometry.
     """
     distance = np.full(len(left), np.inf)
     shapes = left.shapes, right.shapes
@@ -61,7 +61,10 @@ def shape_distances(left: Geometries, right: Geometries, limit: float = np.inf) 
 
 
 def _edges_of(geometries: Geometries) -> tuple[Edges, Ints]:
-    """The edges of distinct geometries, and for each row which of these it is: candidates repeat geometries."""
+    """Return the edges of distinct geometries, and the index of each row's geometry among them.
+
+    Candidates repeat geometries.
+    """
     if isinstance(geometries, Points):
         return Edges.of(geometries), np.arange(len(geometries))
     identity = np.fromiter(map(id, geometries.shapes), np.int64, len(geometries))
@@ -78,7 +81,7 @@ class _Search:
     edges : Edges of the geometries of either side
     geometry : the geometries of each pair, of either side; ndarray of int64, shape (n,)
     reach : ndarray, shape (n,)
-        The longest chord that the nearest points can have; it falls as points are compared.
+        The longest possible chord of the nearest points, which falls as points are compared.
     """
 
     edges: tuple[Edges, Edges]
@@ -86,7 +89,7 @@ class _Search:
     reach: Floats
 
     def distances(self) -> Floats:
-        """The distance of each pair, infinite where it is over the limit."""
+        """Return the distance of each pair, infinite where it is over the limit."""
         distance = np.full(len(self.reach), np.inf)
         pair, edge_one, edge_two = self._edge_pairs()
         one, two = Piece.whole(edge_one), Piece.whole(edge_two)
@@ -108,12 +111,12 @@ class _Search:
         return distance
 
     def _ends(self, side: int, piece: Piece) -> tuple[Floats, Floats]:
-        """The places in space of the ends of pieces, shapes (3, k)."""
+        """Return the places in space of the ends of pieces, shapes (3, k)."""
         edges = self.edges[side]
         return places_of(*edges.at(piece.edge, piece.low)), places_of(*edges.at(piece.edge, piece.high))
 
     def _edge_pairs(self) -> tuple[Ints, Ints, Ints]:
-        """The pairs of edges whose boxes are near enough: the pair of geometries, and the edge of either."""
+        """Return the pairs of edges whose boxes are near enough: the pair of geometries, and the edge of either."""
         pair = np.arange(len(self.reach))
         height = [len(edges.levels) - 1 for edges in self.edges]
         box = [edges.levels[-1].first[geometry] for edges, geometry in zip(self.edges, self.geometry, strict=True)]
@@ -122,7 +125,7 @@ class _Search:
             pair, box = pair[near], [boxes[near] for boxes in box]
             if not any(height):
                 return pair, box[0], box[1]
-            side = int(height[1] > height[0])  # the higher tree goes down
+            side = int(height[1] > height[0])  # descend in the higher tree
             level, below = self.edges[side].levels[height[side]], self.edges[side].levels[height[side] - 1]
             index, child = level.children(below, self.geometry[side][pair], box[side])
             height[side] -= 1
@@ -130,7 +133,7 @@ class _Search:
             box[side] = child
 
     def _near(self, pair: Ints, levels: tuple[Level, Level], box: list[Ints]) -> Ints:
-        """The places of the pairs of boxes that are near enough, after one point of each has lowered the reach."""
+        """Return the pairs of boxes that are near enough, after one point of each has lowered the reach."""
         one, two = (edges.places[:, level.edge[at]] for edges, level, at in zip(self.edges, levels, box, strict=True))
         self._lower(pair, np.sqrt(((one - two) ** 2).sum(axis=0)))
         above = levels[0].low[:, box[0]] - levels[1].high[:, box[1]]

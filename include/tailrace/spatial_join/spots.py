@@ -1,4 +1,4 @@
-"""Places of pairs on the curve of cells, by which each pair belongs to one task."""
+"""Positions of pairs on the curve of cells, by which each pair belongs to one task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailrace.spatial_join.pairs import Pairs
 
 
 class Spots(NamedTuple):
-    """Places on the curve of cells (`partition.by_cell`) by which pairs belong to tasks.
+    """Positions on the curve of cells (`partition.by_cell`), which assign pairs to tasks.
 
     Attributes
     ----------
@@ -34,10 +34,10 @@ class Spots(NamedTuple):
     def of(
         grid: Grid, condition: Condition, left: Geometries, right: Geometries, pairs: Pairs, right_ids: pa.Array
     ) -> Spots:
-        """The spots of the reference points of pairs.
+        """Return the spots of the reference points of pairs.
 
-        That of a pair is its right point, so pairs of one right row share a spot; of any geometries, it is the lower
-        left corner of where the boxes of the pair meet.
+        The reference point of two points is the right one, so that pairs of one right row share a spot. For other
+        geometries it is the lower left corner of the intersection of the pair's boxes.
         """
         is_used = np.zeros(len(right), bool)
         is_used[pairs.right] = True
@@ -53,19 +53,19 @@ class Spots(NamedTuple):
         return self.cell + self.part
 
     def loads(self, owned: Mask) -> dict[str, Floats]:
-        """The number of owned pairs by cell, see `kind.step.Step`."""
+        """Return the number of owned pairs by cell, see `kind.step.Step`."""
         count = np.bincount(self.of_pair[owned], minlength=len(self.cell))
         cells, (load,) = group_sums(self.cell[count > 0], count[count > 0].astype(float))
         return {"cell": cells.astype(float), "load": load}
 
 
 def _corners(condition: Condition, left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """The lower left corner of where the widened envelope of the left row of each pair meets that of the right one."""
+    """Return the lower left corner of each pair's intersection: of the widened left and the right envelope."""
     boxes = condition.boxes(left)
     mine, theirs = boxes.bounds, right[boxes.row]
     meets = ((mine[:, :2] <= theirs[:, 2:]) & (theirs[:, :2] <= mine[:, 2:])).all(axis=1)
     corner = np.maximum(mine[:, :2], theirs[:, :2])
     x, y = right[:, 0].copy(), right[:, 1].copy()
-    row = boxes.row[meets][::-1]  # of equal indices the last assignment stays: that of the first box
+    row = boxes.row[meets][::-1]  # of equal indices the last assignment stays: the first box's
     x[row], y[row] = corner[meets][::-1].T
     return x, y

@@ -1,4 +1,4 @@
-"""The join of two streams' geometries in a task: candidates by a local index, and the pairs that belong to the task."""
+"""The join of two streams' geometries in a task: candidates by a local index, and the pairs that the task owns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tailrace.spatial_join.derived import derived
 from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.index_cache import INDEXES
 from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
-from tailrace.spatial_join.pairs import NO_PAIRS, Times
+from tailrace.spatial_join.pairs import NO_PAIRS, JoinInterval
 from tailrace.spatial_join.queries import Queries
 from tailrace.spatial_join.spots import Spots
 from tailrace.windows.sliding import Sliding
@@ -35,7 +35,7 @@ Sides = Sequence[Sequence[Chunk]]
 class StreamJoin:
     """Matches rows of two streams by their geometries and event times (paper 003, Algorithms 2 to 4).
 
-    The left stream is the driving one: copies of it go to all cells where its partners may lie.
+    The left stream drives the join: copies of its rows go to all cells where partners may lie.
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class StreamJoin:
         How the geometries of the left and the right stream are stored in rows.
     condition : Condition
     derived : tuple of str
-        What is computed of a pair: `distance`, `azimuth`.
+        The columns computed from a pair: `distance`, `azimuth`.
     grid : Grid or None
-        The grid by whose cells rows are spread over tasks; None: left ones by hash, and right ones to all tasks.
+        The grid by whose cells rows are spread over tasks; None: left rows by hash, and right rows to all tasks.
     is_indexed : bool
-        False: all pairs are tested, as the paper's baseline does.
+        False: all pairs are tested, as in the paper's baseline.
     """
 
     inputs: tuple[GeometryInput, GeometryInput]
@@ -62,7 +62,7 @@ class StreamJoin:
         return ByHash() if self.grid is None else ByCell(self.grid, self.boxes)
 
     def boxes(self, side: int, rows: pa.RecordBatch) -> tuple[Ints, Floats]:
-        """The boxes of rows: those of left ones are widened by the distance; see `by_cell.Boxes`."""
+        """Return the boxes of rows, widened by the distance for left rows; see `by_cell.Boxes`."""
         bounds = self.inputs[side].geometries(rows).bounds
         if side == LEFT:
             boxes = self.condition.boxes(bounds)
@@ -80,20 +80,20 @@ class StreamJoin:
     ) -> Matches:
         """Find the pairs with lower ≤ right time − left time ≤ upper that belong to a task.
 
-        The new rows query one chunk of the other side after the other, each by its own index.
+        The new rows query the chunks of the other side one by one, each by its own index.
 
         Parameters
         ----------
         sides : pair of sequences of Chunk
             Rows with `id`, `event_time`, `plan` and their geometries.
         new : int
-            The side that queries the other one, of one chunk.
+            The side that queries the other one; it has one chunk.
         interval : (int, int)
             lower and upper, in ms.
         task_slot : TaskSlot or None
-            The task; None: all pairs belong to it.
+            The task; None where all pairs belong to it.
         windows : Sliding, optional
-            Windows of which one must hold both tuples.
+            Windows, one of which must contain both tuples.
         """
         ((mine,), others), first = (sides[new], sides[1 - new]), 0
         queries = Queries(self.inputs[new].geometries(mine.rows), self.condition)
@@ -112,7 +112,7 @@ class StreamJoin:
     def _indexes(
         self, chunks: Sequence[Chunk], near: Sequence[bool], new: int, task_slot: TaskSlot | None
     ) -> list[LocalIndex | None]:
-        """The indexes of the chunks of the side that is queried."""
+        """Return the indexes of the chunks of the queried side."""
         geometry = self.inputs[1 - new]
         owner = (new, geometry, self.condition, task_slot and task_slot.task)
         return INDEXES.indexes(
@@ -122,14 +122,14 @@ class StreamJoin:
     def next_plan(
         self, plan: Mapping[str, Any] | None, loads: Mapping[str, Floats], tasks: int
     ) -> Mapping[str, Any] | None:
-        """The next partition plan, see `LoadBalanced`; `loads` has `cell` and `load`."""
+        """Return the next partition plan, see `LoadBalanced`; `loads` has `cell` and `load`."""
         if self.grid is None:
             return plan
         return by_cell.next_plan(self.grid, plan, loads["cell"].astype(np.int64), loads["load"], tasks)
 
     def _matches(
         self,
-        times: Times,
+        times: JoinInterval,
         rows: tuple[pa.RecordBatch, pa.RecordBatch],
         index: LocalIndex,
         queries: Queries,
@@ -152,13 +152,15 @@ class StreamJoin:
         return Matches(*pairs, columns, loads)
 
 
-def _times(rows: tuple[pa.RecordBatch, pa.RecordBatch], interval: tuple[int, int], windows: Sliding | None) -> Times:
+def _times(
+    rows: tuple[pa.RecordBatch, pa.RecordBatch], interval: tuple[int, int], windows: Sliding | None
+) -> JoinInterval:
     left_ms, right_ms = (np.asarray(side.column("event_time")) for side in rows)
-    return Times(left_ms, right_ms, *interval, windows)
+    return JoinInterval(left_ms, right_ms, *interval, windows)
 
 
 def _can_meet(left: pa.RecordBatch, right: pa.RecordBatch, interval: tuple[int, int]) -> bool:
-    """Whether the event times of two batches are near enough for a pair, and both have rows."""
+    """Test whether the event times of two batches are near enough for a pair, and both have rows."""
     if not (left.num_rows and right.num_rows):
         return False
     left_ms, right_ms = (np.asarray(rows.column("event_time")) for rows in (left, right))

@@ -1,4 +1,4 @@
-"""Points sorted into horizontal strips, and in each by x: the points in a box are a few runs of them."""
+"""Points sorted into horizontal strips, and by x within each: the points in a box are a few runs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tailrace.ground.columns import Floats, Ints
 from tailrace.spatial_join.geometries import Points
 
 BLOCK = 1 << 18
-"""Candidates at once: their columns stay in the cache."""
+"""The number of candidates at once, whose columns stay in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The runs of places in `PointStrips.order` whose points lie in boxes; none is empty.
+    """The runs of positions in `PointStrips.order` whose points lie in boxes; no run is empty.
 
     Attributes
     ----------
     order : ndarray of int64, shape (m,)
-        The boxes in the order of the strips: looked up so, what belongs to neighbours stays in the cache.
+        The boxes in the order of the strips, so that the data of neighbours stays in the cache.
     box : ndarray of int64, shape (r,), ascending
-        The box of each run, by its place in `order`.
+        The box of each run, by its position in `order`.
     start, count : ndarray of int64, shape (r,)
-        The first place, and the number of places.
+        The first position, and the number of positions.
     """
 
     order: Ints
@@ -35,7 +35,10 @@ class Runs:
     count: Ints
 
     def candidates(self) -> Iterator[tuple[Ints, Ints]]:
-        """The box (by its place in `order`) and the place of each point, at most `BLOCK` and those of a run at once."""
+        """Yield the box (as position in `order`) and the position of each point.
+
+        A block has at most `BLOCK` points, plus the rest of a run.
+        """
         ends = np.cumsum(self.count)
         total = int(ends[-1]) if len(ends) else 0
         cuts = np.unique(np.append(np.searchsorted(ends, np.arange(0, total, BLOCK), "right"), len(ends)))
@@ -46,21 +49,21 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class PointStrips:
-    """n points by strip and x. Only strips that hold a point are stored, so one that lies far away costs nothing.
+    """n points by strip and x. Only strips with points are stored, so distant points cost nothing.
 
-    The x of points are compared by rank: so no coordinate, however large, makes others indistinct.
+    The x of points are compared by rank, so that no large coordinate makes others indistinct.
 
     Attributes
     ----------
     height : float
-        Of a strip; 0 where each y is a strip of its own.
+        The height of a strip; 0 where each y is its own strip.
     strips : ndarray, ascending
-        The numbers of the strips that hold points, floor(y / height).
+        The numbers of the strips with points, floor(y / height).
     x : ndarray, shape (n,), ascending
     order : ndarray of int64, shape (n,)
         The points by strip, then by x.
     keys : ndarray of int64, shape (n,), ascending
-        The place of the strip in `strips`, times n + 1, plus the rank of x, of the points in their order.
+        The position of the point's strip in `strips`, times n + 1, plus the rank of x, in the order of the points.
     """
 
     height: float
@@ -79,7 +82,7 @@ class PointStrips:
         return PointStrips(height, strips, points.x[by_x], by_x[order], keys[order])
 
     def runs(self, bounds: Floats) -> Runs:
-        """Find the points in boxes; points of the same strip that are above or below a box are among them.
+        """Find the points in boxes, including points of the same strip above or below a box.
 
         Parameters
         ----------
@@ -101,7 +104,7 @@ class PointStrips:
 
 
 def _strip(y: Floats, height: float) -> Floats:
-    """The numbers of the strips of coordinates, which ascend with them; infinite beyond the doubles."""
+    """Return the numbers of the strips of coordinates, in ascending order with them; infinite on overflow."""
     if height == 0:
         return y
     with np.errstate(over="ignore"):
@@ -109,6 +112,6 @@ def _strip(y: Floats, height: float) -> Floats:
 
 
 def _expand(start: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Write runs of integers out: the run of each, and the integer."""
+    """Expand runs of integers: return the run of each element, and the integer."""
     run = np.repeat(np.arange(len(count)), count)
     return run, np.arange(len(run)) + np.repeat(start - (np.cumsum(count) - count), count)

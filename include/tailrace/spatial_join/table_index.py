@@ -1,32 +1,34 @@
-"""The index of a dimension table: the rows of the table to which geometries of a stream are related."""
+"""The index of a dimension table, which finds the rows to which geometries of a stream are related."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import shapely
 
 from tailrace.ground.columns import Ints
-from tailrace.spatial_join.area_searches import AreaSearch, area_search
+from tailrace.spatial_join.area_searches import area_search
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometries import AREAS, Geometries, Mask, Points, Shapes, geometries_of
 from tailrace.spatial_join.metrics import Planar
 from tailrace.spatial_join.pair_search import LocalIndex
 from tailrace.spatial_join.pairs import NO_PAIRS, Pairs, ordered
+from tailrace.spatial_join.shape_search import ShapeSearch
 
 How = Literal["raster", "edges", "rtree"]
-"""The method by which rows are found; the pairs are the same.
+"""The method that finds rows; all give the same pairs.
 
-raster: points in polygons by cells, and in mixed ones by the edge index. edges: an R-tree of envelopes, then ray
-casting over indexed edges (paper 003, section 2.2). rtree: an R-tree of envelopes, then GEOS. If a geometry is no
-point, or a row no polygon, raster and edges are as rtree.
+raster: points in polygons by cells, in mixed cells by the edge index. edges: an R-tree of envelopes, then ray casting
+over indexed edges (paper 003, section 2.2). rtree: an R-tree of envelopes, then GEOS. Geometries that are not points
+are searched by `ShapeSearch`, by rtree with GEOS. Rows that are not polygons are always searched as by rtree.
 """
 
 
 _MOST_CELLS = 1 << 20
-"""The size of a matrix of geometries and rows that is held to find those without a partner."""
+"""The size of the matrix of geometries and rows that is used to find rows without a partner."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +37,16 @@ class TableIndex:
 
     Attributes
     ----------
-    everything : LocalIndex
+    shapes : RowSearch or LocalIndex
         Finds rows for any geometries.
-    points : PointSearch
+    points : RowSearch
         Finds rows for points.
     rest_of : ndarray of bool or None, shape (r,)
-        The rows that are not empty, if the answer is what the searches do not find, as of `disjoint`.
+        The rows that are not empty, if the result is the complement of what the searches find, as for `disjoint`.
     """
 
-    everything: LocalIndex
-    points: PointSearch
+    shapes: RowSearch | LocalIndex
+    points: RowSearch
     rest_of: Mask | None
 
     @staticmethod
@@ -54,7 +56,7 @@ class TableIndex:
         Parameters
         ----------
         shapes : ndarray of shapely geometries, shape (r,)
-            The rows; valid or empty, none is None.
+            The rows; valid or empty, never None.
         relation : str
             One of `relations.TOPOLOGICAL`.
         how : str
@@ -62,21 +64,25 @@ class TableIndex:
         inverted = relation == "disjoint"
         relation = "intersects" if inverted else relation
         rest_of = ~shapely.is_empty(shapes) if inverted else None
-        return TableIndex(_by_envelopes(shapes, relation), PointSearch.of(shapes, relation, how), rest_of)
+        condition = _related(relation)
+        by_shape = _by_envelopes(shapes, condition) if how == "rtree" else RowSearch.of_shapes(shapes, condition)
+        return TableIndex(by_shape, RowSearch.of_points(shapes, relation, how), rest_of)
 
     def matches(self, left: Geometries) -> Pairs:
-        """The pairs of a geometry and a row, ascending by the geometry, then by the row."""
-        pairs = self.points.find(left) if isinstance(left, Points) else ordered(self.everything.matches(left))
+        """Find the pairs of a geometry and a row, ascending by the geometry, then by the row."""
+        search = self.points if isinstance(left, Points) else self.shapes
+        pairs = ordered(search.matches(left))
         return pairs if self.rest_of is None else _rest(pairs, left, self.rest_of)
 
 
 @dataclass(frozen=True, eq=False)
-class PointSearch:
-    """Finds the rows to which points are related: polygons by an area search, all others by a search of shapes.
+class RowSearch:
+    """Finds the rows to which geometries are related: polygons by a search of their own, others by their envelopes.
 
     Attributes
     ----------
-    areas : AreaSearch
+    areas : callable
+        Finds the polygons of geometries, in ascending order of the geometry, then of the polygon.
     area_rows : ndarray
         The rows that are polygons or multipolygons.
     others : LocalIndex
@@ -84,34 +90,52 @@ class PointSearch:
         All other rows.
     """
 
-    areas: AreaSearch
+    areas: Callable[[Any], Pairs]
     area_rows: Ints
     others: LocalIndex
     other_rows: Ints
 
     @staticmethod
-    def of(shapes: Shapes, relation: str, how: How) -> PointSearch:
-        """Index rows for a relation, not `disjoint`, of points to them."""
-        is_area = np.isin(shapely.get_type_id(shapes), AREAS)
-        areas, rows = area_search(shapes[is_area], relation, how), np.arange(len(shapes))
-        return PointSearch(areas, rows[is_area], _by_envelopes(shapes[~is_area], relation), rows[~is_area])
+    def of_points(shapes: Shapes, relation: str, how: How) -> RowSearch:
+        """Index rows for a relation, except `disjoint`, of points to them."""
+        areas = _areas(shapes)
+        return RowSearch._of(area_search(shapes[areas], relation, how).find, areas, shapes, _related(relation))
 
-    def find(self, points: Points) -> Pairs:
-        """The pairs of a point and a row, ascending by the point, then by the row."""
-        areas = self.areas.find(points)
+    @staticmethod
+    def of_shapes(shapes: Shapes, condition: Condition) -> RowSearch:
+        """Index rows for a condition, except `disjoint`, of any geometries with them."""
+        areas = _areas(shapes)
+        return RowSearch._of(ShapeSearch(shapes[areas], condition).matches, areas, shapes, condition)
+
+    @staticmethod
+    def _of(search: Callable[[Any], Pairs], areas: Mask, shapes: Shapes, condition: Condition) -> RowSearch:
+        others = _by_envelopes(shapes[~areas], condition)
+        return RowSearch(search, np.flatnonzero(areas), others, np.flatnonzero(~areas))
+
+    def matches(self, left: Geometries) -> Pairs:
+        """Find the pairs of a geometry and a row, ascending by the geometry, then by the row."""
+        areas = self.areas(left)
         if not len(self.other_rows):
             return areas
-        others = self.others.matches(points)
+        others = self.others.matches(left)
         numbered = Pairs(areas.left, self.area_rows[areas.right]), Pairs(others.left, self.other_rows[others.right])
         return ordered(Pairs.joined(numbered))
 
 
-def _by_envelopes(shapes: Shapes, relation: str) -> LocalIndex:
-    return LocalIndex.of(geometries_of(shapes), Condition(relation, None, Planar()))
+def _areas(shapes: Shapes) -> Mask:
+    return np.isin(shapely.get_type_id(shapes), AREAS)
+
+
+def _related(relation: str) -> Condition:
+    return Condition(relation, None, Planar())
+
+
+def _by_envelopes(shapes: Shapes, condition: Condition) -> LocalIndex:
+    return LocalIndex.of(geometries_of(shapes), condition)
 
 
 def _rest(pairs: Pairs, left: Geometries, rows: Mask) -> Pairs:
-    """The pairs of geometries and rows, neither of them empty, that are not among those found."""
+    """Return the pairs of geometries and rows, neither empty, that were not found."""
     is_there = np.ones(len(left), bool) if isinstance(left, Points) else ~shapely.is_empty(left.shapes)
     step = max(_MOST_CELLS // max(len(rows), 1), 1)
     parts = [NO_PAIRS]

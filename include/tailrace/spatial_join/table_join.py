@@ -11,7 +11,7 @@ import pyarrow as pa
 from tailrace.answers.by_table_row import ByTableRow
 from tailrace.ground.errors import Problem
 from tailrace.ground.object_path import Location
-from tailrace.kind.explanation import Explanation
+from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.pair_condition import PairCondition, with_carried
 from tailrace.kind.pair_quality import PairQuality
@@ -24,7 +24,7 @@ from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.pairs import Pairs
 from tailrace.spatial_join.table_lookup import IndexedTable, TableLookup
 
-_TUPLES = 1  # that an answer stands for
+_TUPLES = 1  # in an answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +42,18 @@ class SpatialTableJoin(PairQuality):
     selection : tuple of Selected
         The columns of an answer beside its identity.
     condition : PairCondition or None
-        What `where` says of pairs.
+        The condition `where` on pairs.
+    answers_unmatched : bool
+        Whether a tuple without a matching row is answered once, with null for the row and its columns.
     """
 
     column_types: tuple[ColumnTypes, ColumnTypes]
     geometry: GeometryInput
     lookup: TableLookup
-    explanation: Explanation
+    explanation: KindExplanation
     selection: tuple[Selected, ...] = ()
     condition: PairCondition | None = None
+    answers_unmatched: bool = False
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -77,38 +80,44 @@ class SpatialTableJoin(PairQuality):
         return 1
 
     def type_problems(self) -> list[Problem]:
-        """Return what is wrong with `where`, see `TypedByColumns`."""
+        """Return the problems of `where`, see `TypedByColumns`."""
         return [] if self.condition is None else self.condition.problems()
 
     def answers_of(self, tuples: pa.RecordBatch, version: Location) -> TableAnswers:
-        """Answer tuples by a version of the table, see `kind.protocol.Enrichment`."""
+        """Answer tuples from a version of the table, see `kind.protocol.Enrichment`."""
         return self._join(tuples, self.lookup.indexed(version))
 
     def evaluate(self, *content: pa.RecordBatch) -> pa.RecordBatch:
-        """All pairs of the given tuples and the table as its file is now."""
+        """Return all pairs of the given tuples and the table in its current state."""
         (tuples,) = content
-        return self._join(tuples, self.lookup.read(self.lookup.table.path)).answers
+        table = self.lookup.table
+        return self._join(tuples, self.lookup.read(table.place.file, table.place.suffix)).answers
 
     def _join(self, tuples: pa.RecordBatch, indexed: IndexedTable) -> TableAnswers:
         table, search = indexed
         geometries = self.geometry.of_tuples(tuples)
-        pairs, counts = self._pairs(tuples, table, search.matches(geometries))
-        left, row, count = pa.array(pairs.left), pa.array(pairs.right), len(pairs.left)
+        pairs, counts = self._pairs(tuples, table, _valid(tuples, table, search.matches(geometries)))
+        if self.answers_unmatched:
+            pairs = _with_unmatched(pairs, tuples.num_rows)
+        left, row, count = pa.array(pairs.left), pa.array(pairs.right, mask=pairs.right < 0), len(pairs.left)
         columns = [tuples.column("id").take(left), table.ids.take(row).cast(self.column_types[RIGHT].id)]
         columns += [tuples.column("event_time").take(left), pa.nulls(count, pa.int64())]
         values = {name: tuples.column(name).take(left) for name in columns_of_side(self.selection, LEFT)}
         for name, dtype in self.column_types[RIGHT].of_carried(columns_of_side(self.selection, RIGHT)).items():
             values[name] = table.values(name, dtype, row)
         if names := computed_of(self.selection):
-            one, two = geometries.take(pairs.left), table.geometries.take(pairs.right)
-            computed = derived(names, self.lookup.condition, one, two)
-            values |= {name: pa.array(each, mask=np.isnan(each)) for name, each in computed.items()}
+            matched = pairs.take(pairs.right >= 0)
+            one, two = geometries.take(matched.left), table.geometries.take(matched.right)
+            for name, each in derived(names, self.lookup.condition, one, two).items():
+                of_all = np.full(count, np.nan)
+                of_all[pairs.right >= 0] = each
+                values[name] = pa.array(of_all, mask=np.isnan(of_all))
         columns += [values[name] for name, _, _ in self.selection]
         columns.append(pa.repeat(pa.scalar(_TUPLES, pa.int64()), count))
         return TableAnswers(pa.RecordBatch.from_arrays(columns, schema=self.answer), pairs.left, counts)
 
     def _pairs(self, tuples: pa.RecordBatch, table: DimensionTable, pairs: Pairs) -> tuple[Pairs, Mapping[str, int]]:
-        """Return the related pairs that fulfil `where`, and the counts of those for which it fails."""
+        """Return the related pairs that fulfil `where`, and the counts of pairs for which it fails."""
         if self.condition is None or not len(pairs.left):
             return pairs, {}
         left, row, values = pa.array(pairs.left), pa.array(pairs.right), dict[str, pa.Array]()
@@ -119,3 +128,20 @@ class SpatialTableJoin(PairQuality):
                 values[name] = table.values(each.name, self.column_types[RIGHT].of_carried([each.name])[each.name], row)
         tested = self.condition.test(values, len(pairs.left))
         return pairs.take(tested.kept), tested.counts
+
+
+def _valid(tuples: pa.RecordBatch, table: DimensionTable, pairs: Pairs) -> Pairs:
+    """Return the pairs whose row is valid at the tuple's event time."""
+    if table.validity is None:
+        return pairs
+    times = np.asarray(tuples.column("event_time"))[pairs.left]
+    return pairs.take(table.validity.holds(pairs.right, times))
+
+
+def _with_unmatched(pairs: Pairs, tuples: int) -> Pairs:
+    """Add each tuple without a pair, with the row −1; ascending by the tuple, like the pairs."""
+    unmatched = np.setdiff1d(np.arange(tuples), pairs.left)
+    left = np.concatenate([pairs.left, unmatched])
+    right = np.concatenate([pairs.right, np.full(len(unmatched), -1)])
+    order = np.argsort(left, kind="stable")
+    return Pairs(left[order], right[order])

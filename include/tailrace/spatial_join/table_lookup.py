@@ -1,4 +1,4 @@
-"""Lookup of related geometries in a dimension table, by an index that each process builds once for a version."""
+"""Lookup of related geometries in a dimension table, by an index that each process builds once per version."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import numpy as np
 import pyarrow as pa
 from shapely import GEOSException
 
-from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.errors import refuse
 from tailrace.ground.object_path import Location
 from tailrace.ground.words import counted
 from tailrace.kind.inputs import CheckedTable, ColumnTypes
-from tailrace.sources.carried_columns import CARRIABLE, carried_type, carried_values
+from tailrace.kind.table_place import DatabaseTable, TableFormat, TablePlace, WrongColumn
+from tailrace.sources.carried_columns import CARRIABLE, carried_type, carried_values, require_castable
 from tailrace.spatial_join import dimension_table
-from tailrace.spatial_join.condition import Condition
+from tailrace.spatial_join.condition import DWITHIN, Condition
 from tailrace.spatial_join.dimension_table import DimensionTable
 from tailrace.spatial_join.external_search import ExternalSearch
 from tailrace.spatial_join.geometries import Geometries, Shapes, geometries_of
 from tailrace.spatial_join.pair_search import LocalIndex, nested_loops
 from tailrace.spatial_join.pairs import Pairs
-from tailrace.spatial_join.table_file import WrongColumn
-from tailrace.spatial_join.table_index import TableIndex
+from tailrace.spatial_join.table_index import RowSearch, TableIndex
 from tailrace.spatial_join.table_section import OnInvalid
 
 Method = Literal["indexed", "native", "external"]
 
 _FAILURES = (ValueError, TypeError, AttributeError, OSError, RuntimeError, GEOSException, pa.ArrowException)
-"""What reading a file fails by that is broken, or that a library is not up to."""
+"""The errors that reading a broken file raises, or one that a library can't read."""
 
 _VERSIONS = 2
 """The number of versions whose indexes a process holds: a batch may still need the one before the newest."""
@@ -39,59 +39,80 @@ _VERSIONS = 2
 
 @dataclass(frozen=True)
 class TableSource:
-    """The dimension table of a query, as it is declared (`kind.inputs.TableInput`).
+    """The dimension table of a query, as declared (`kind.inputs.TableInput`).
 
     Attributes
     ----------
-    path : Path
+    path : Path or DatabaseTable
+        A file, a directory of files, a Delta table, or a table of a database.
     id, geometry : str
         Columns; see `dimension_table.read`.
     on_invalid : str
     degrees : bool
         Whether coordinates are longitude and latitude.
     columns : tuple of (str, str)
-        The columns that are selected, or that `where` reads, its id too: by name in answers, the table's.
+        The columns that `select` names or `where` reads, including the id: name in answers → the table's column.
     fields : tuple of (str, str)
-        The fields of the query file, one with the place in an expression, by the table's column that they name.
+        The fields of the query file that name the table's columns, each perhaps with a position in an expression.
+    format : str or None
+        See `kind.table_place.TablePlace`.
+    valid : pair of str or None
+        The columns of a row's validity by event time.
     """
 
-    path: Path
+    path: Path | DatabaseTable
     id: str = "id"
     geometry: str = "geometry"
     on_invalid: OnInvalid = "refuse"
     degrees: bool = True
     columns: tuple[tuple[str, str], ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
+    format: TableFormat | None = None
+    valid: tuple[str | None, str | None] = (None, None)
 
-    def check(self, content: bytes) -> CheckedTable:
-        """Check the content of the file, see `kind.inputs.TableInput`.
+    @property
+    def place(self) -> TablePlace:
+        """The place that its content is read from."""
+        valid = [name for name in self.valid if name is not None]
+        names = dict.fromkeys([self.id, *valid, *(column for _, column in self.columns), self.geometry])
+        return TablePlace(self.path, self.format, tuple(names), self.fields)
+
+    def check(self, content: bytes, suffix: str | None = None, first: ColumnTypes | None = None) -> CheckedTable:
+        """Check the content of a version, see `kind.inputs.TableInput`.
 
         Raises
         ------
         Refused
-            See `dimension_table.parse`; it names the declared path. And for a column that can't be carried along.
+            See `dimension_table.parse`; it names the declared path. And for a column that can't be carried along, or
+            that has a value which the type of the first version does not have.
         """
         try:
-            table = self.read(self.path, content)
+            table = self.read(self.path, content, self.place.suffix if suffix is None else suffix)
         except WrongColumn as wrong:
-            (problem,) = wrong.problems
-            field = dict(self.fields).get(wrong.name)
-            where = problem.where if field is None else f"{field}: {problem.where}"
-            raise Refused([replace(problem, where=where)]) from None
+            raise wrong.in_fields(dict(self.fields)) from None
         except _FAILURES as error:
             raise refuse(
                 str(self.path), f"it can't be read: {error}", "a file that is whole and of its format"
             ) from None
+        if first is not None:
+            for name, column in self.columns:
+                require_castable(f"{self.path}: {column}", table.columns[name], first.carried[name])
         types = ColumnTypes(id=table.ids.type, carried={name: table.columns[name].type for name, _ in self.columns})
         rows = counted(len(table), "row")
         if table.skipped:
             rows += f", and {len(table.skipped):,} skipped, first {table.skipped[0].where}: {table.skipped[0].fault}"
         return CheckedTable(types, rows)
 
-    def read(self, path: Location, content: bytes) -> DimensionTable:
-        """Read a version of the table from its content; its columns are by name in answers."""
+    def read(self, path: Location | DatabaseTable, content: bytes, suffix: str | None = None) -> DimensionTable:
+        """Read a version of the table from its content, with columns named as in answers.
+
+        Without a given suffix the file's own suffix names the format, as the query may declare another one by now.
+        """
         names = list(dict.fromkeys(column for _, column in self.columns if column != self.id))
-        table = dimension_table.parse(path, content, self.id, self.geometry, names, self.on_invalid, self.degrees)
+        of_invalid, checks_srid = (self.on_invalid, self.degrees), self.format == "postgres"
+        table = dimension_table.parse(
+            path, content, self.id, self.geometry, names, *of_invalid, self.valid, suffix, checks_srid
+        )
         own = {**table.columns, self.id: table.ids}
         columns = {name: _carried(f"{path}: {column}", own[column]) for name, column in self.columns}
         texts = {name: table.texts[column] for name, column in self.columns if column in table.texts}
@@ -99,7 +120,7 @@ class TableSource:
 
 
 def _carried(where: str, column: pa.Array) -> pa.Array:
-    """The values of a selected column in the type in which it is carried along; null where there is no row."""
+    """Return the values of a selected column in the type in which it is carried along; null where there is no row."""
     if pa.types.is_null(column.type):
         return column
     dtype = carried_type(str(column.type))
@@ -128,15 +149,15 @@ class IndexedTable(NamedTuple):
 
 @dataclass(frozen=True)
 class TableLookup:
-    """How rows of the table are found that fulfil a condition with geometries of the stream.
+    """The lookup of the table's rows that fulfil a condition with geometries of the stream.
 
     Attributes
     ----------
     table : TableSource
     condition : Condition
     method : str
-        indexed: by the fastest index. native: each pair is tested, as the paper's baseline does. external: an embedded
-        spatial engine answers (the paper's variant by GeoMesa).
+        indexed: by the fastest index. native: each pair is tested, as in the paper's baseline. external: by an embedded
+        spatial engine (the paper's variant by GeoMesa).
     """
 
     table: TableSource
@@ -144,12 +165,12 @@ class TableLookup:
     method: Method = "indexed"
 
     def indexed(self, version: Location) -> IndexedTable:
-        """Read and index a version: a file with its content, which never changes."""
+        """Read and index a version, an immutable file with its content."""
         return _indexed(self, version)
 
-    def read(self, path: Location) -> IndexedTable:
-        """Read and index the table as a file has it now."""
-        table = self.table.read(path, path.read_bytes())
+    def read(self, path: Location, suffix: str | None = None) -> IndexedTable:
+        """Read and index the table's current state from a file; the format is as in `TableSource.read`."""
+        table = self.table.read(path, path.read_bytes(), suffix)
         return IndexedTable(table, _SEARCHES[self.method](table.shapes, self.condition))
 
 
@@ -159,9 +180,11 @@ def _indexed(lookup: TableLookup, version: Location) -> IndexedTable:
 
 
 def _indexed_search(shapes: Shapes, condition: Condition) -> TableSearch:
-    """The fastest search; that of rows some way off is the one that joins of streams use."""
+    """Return the fastest search; disjoint rows within a distance are found by the search that joins of streams use."""
     if condition.limit is None:
         return TableIndex.of(shapes, condition.relation)
+    if condition.relation == DWITHIN:
+        return RowSearch.of_shapes(shapes, condition)
     return LocalIndex.of(geometries_of(shapes), condition)
 
 

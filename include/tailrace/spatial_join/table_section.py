@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
-from tailrace.ground.fields import Column, ResolvedPath, Section
+from tailrace.ground.fields import Column, ResolvedPath, null_word
+from tailrace.sources.table_section import TableSection
+
+_NoMatch = Literal["drop", "null"]
+
+OnNoMatch = Annotated[_NoMatch, BeforeValidator(null_word, json_schema_input_type=_NoMatch | None)]
+"""What becomes of a tuple that matches no row; YAML parses a bare null as None, which means the same here."""
 
 OnInvalid = Literal["refuse", "make_valid", "skip"]
 
 
-class Table(Section):
-    """The dimension table: a file of geometries with ids."""
+class Table(TableSection):
+    """The dimension table: geometries with ids."""
 
-    path: ResolvedPath = Field(
-        description="file of GeoJSON, (Geo)Parquet or CSV, relative to the query file: data/districts.geojson"
+    path: ResolvedPath | None = Field(
+        default=None,
+        description="file of GeoJSON, (Geo)Parquet or CSV, relative to the query file: data/districts.geojson",
     )
     id: Column = Field(default="id", description="column, property or member of a feature that names a row: name")
     geometry: Column = Field(default="geometry", description="column of the geometries, as WKT or WKB: geometry")
+    on_no_match: OnNoMatch = Field(
+        default="drop", description="a tuple that lies in no row is dropped, or answered with null for the row: null"
+    )
     on_invalid: OnInvalid = Field(
         default="refuse", description="what becomes of geometries that are not valid, or skip or make_valid: refuse"
     )
+
+    @model_validator(mode="after")
+    def _validate_columns(self) -> Self:
+        self.require_own_times((self.id, self.geometry))
+        return self

@@ -1,4 +1,4 @@
-"""Checks geometries, and makes invalid ones valid as far as that takes little memory and time."""
+"""Checks geometries, and repairs invalid ones if that takes little memory and time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tailrace.spatial_join.parsing import Parsed
 INFINITE, FAR, INVALID = "has a coordinate that is NaN or infinite", "is not in degrees", "is not valid: "
 
 MOST_CROSSINGS = 1_000
-"""The crossings of edges of a geometry that is made valid: it takes memory and time by their square."""
+"""The most edge crossings of a geometry that is made valid; memory and time grow by their square."""
 
 _CANDIDATES, _EACH = 1 << 20, 16
-"""The pairs of edges that are looked at for crossings; and as many more for each edge."""
+"""The most pairs of edges that are examined for crossings: a constant, plus `_EACH` for each edge."""
 
 _GROWTH = 8
 
@@ -29,14 +29,14 @@ class _TooTangled(Exception):
 def check(parsed: Parsed, degrees: bool, makes_valid: bool) -> Parsed:
     """Check geometries for finite coordinates, their range and validity.
 
-    GEOS may fail to test whether a geometry is valid, or to mend it: that is a fault, too.
+    A geometry that GEOS fails to test or repair is faulty, too.
 
     Parameters
     ----------
     degrees : bool
         Whether coordinates are longitude and latitude.
     makes_valid : bool
-        Whether invalid geometries are made valid: areas so that they stay areas.
+        Whether invalid geometries are made valid; areas stay areas.
     """
     shapes, faults = parsed.shapes.copy(), dict(parsed.faults)
     coordinates, row = shapely.get_coordinates(shapes, return_index=True)
@@ -52,7 +52,7 @@ def check(parsed: Parsed, degrees: bool, makes_valid: bool) -> Parsed:
 
 
 def _are_valid(shapes: Shapes) -> Mask:
-    """Test which are valid; none is known to be where GEOS fails for one of them."""
+    """Test which geometries are valid; none counts as valid where GEOS fails for one of them."""
     try:
         return np.asarray(shapely.is_valid(shapes))
     except shapely.GEOSException:
@@ -60,18 +60,18 @@ def _are_valid(shapes: Shapes) -> Mask:
 
 
 def _valid(shape: shapely.Geometry, makes_valid: bool) -> tuple[shapely.Geometry, str | None]:
-    """A geometry, made valid if that is wanted, and what is wrong with it."""
+    """Return a geometry, made valid if requested, and its fault."""
     try:
         why = shapely.is_valid_reason(shape)
         if why == _VALID:
             return shape, None
         return (_mended(shape), None) if makes_valid else (shape, INVALID + why)
     except (shapely.GEOSException, _TooTangled) as error:
-        return shape, INVALID + (str(error) or "GEOS fails to tell")
+        return shape, INVALID + (str(error) or "GEOS fails to test it")
 
 
 def _mended(shape: shapely.Geometry) -> shapely.Geometry:
-    """An invalid geometry made valid; an area without the lines that are left of spikes, unless nothing else is."""
+    """Make an invalid geometry valid; drop the lines that are left of an area's spikes, unless nothing else is left."""
     if _is_tangled(shape):
         raise _TooTangled
     if shapely.get_type_id(shape) in AREAS:
@@ -82,9 +82,10 @@ def _mended(shape: shapely.Geometry) -> shapely.Geometry:
 
 
 def _is_tangled(shape: shapely.Geometry) -> bool:
-    """Whether edges of a geometry meet too often, beside those that follow each other.
+    """Test whether edges of a geometry meet too often, apart from consecutive edges.
 
-    An R-tree of the edges finds the pairs whose boxes meet, of ever more edges at once, as long as they are few.
+    An R-tree of the edges finds the pairs whose boxes meet, for a growing number of edges, as long as the pairs are
+    few.
     """
     count = shapely.get_num_coordinates(shape)
     if count * (count - 1) // 2 <= MOST_CROSSINGS:
@@ -105,7 +106,7 @@ def _is_tangled(shape: shapely.Geometry) -> bool:
 
 
 def _edges(shape: shapely.Geometry) -> Shapes:
-    """The edges of all lines and rings, as lines of two points."""
+    """Return the edges of all lines and rings, as lines of two points."""
     parts = np.array([shape], object)
     while (shapely.get_type_id(parts) > shapely.GeometryType.POLYGON).any():
         parts = shapely.get_parts(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,11 @@ from tailrace.kind.joined_pairs import TUPLES
 from tailrace.kind.step import Step
 from tailrace.operators import window_join
 from tailrace.operators.chunk import Chunk, Chunks
+from tailrace.operators.chunked_rows import ChunkedRows
 from tailrace.operators.interval_join import Matches
 from tailrace.operators.window_join import WindowPairState
+from tailrace.partition.by_key import task_of
+from tailrace.partition.routes import TaskSlot
 from tailrace.spatial_join.joined_streams import JoinedStreams
 from tailrace.windows.sliding import Sliding
 
@@ -25,7 +28,7 @@ from tailrace.windows.sliding import Sliding
 class SpatialWindowJoin(JoinedStreams):
     """Pairs of related geometries in each window that holds both, answered when it closes (SINLJ: definition 6).
 
-    A pair is found once, when its later tuple comes, however many windows hold it.
+    A pair is found once, when its later tuple comes, however many windows contain it.
 
     Attributes
     ----------
@@ -58,6 +61,13 @@ class SpatialWindowJoin(JoinedStreams):
         answers = self._in_windows(closed.pairs, closed.end)
         return Step(state, answers, frontier.closing(closed.end), late, closed.loads, closed.counts)
 
+    def moved(self, states: Sequence[WindowPairState], slot: TaskSlot) -> WindowPairState:
+        """Return the stored rows of one task, and its share of the waiting pairs; see `Rescalable`."""
+        waiting = [chunk.rows for state in states for chunk in state.pairs.chunks]
+        mine = [rows.filter(pa.array(task_of(rows.column("left_id"), slot.tasks) == slot.task)) for rows in waiting]
+        sides: WindowPairState = super().moved(states, slot)
+        return replace(sides, pairs=ChunkedRows.of(mine, None, window_join.FIRST_END))
+
     def _answers(
         self, left: pa.Table | pa.RecordBatch, right: pa.Table | pa.RecordBatch, values: Mapping[str, Floats]
     ) -> pa.RecordBatch:
@@ -74,7 +84,7 @@ class SpatialWindowJoin(JoinedStreams):
         return self._in_windows(pairs.take(pa.array(row)), end)
 
     def _in_windows(self, pairs: pa.Table, end: Ints) -> pa.RecordBatch:
-        """Answers of pairs, each in the window with an end."""
+        """Return the answers of pairs, each in the window with the given end."""
         columns = {name: pairs[name] for name in pairs.column_names}
         columns |= {"window_start": pa.array(end - self.sliding.size_ms), "window_end": pa.array(end)}
         columns["tuples"] = pa.repeat(pa.scalar(TUPLES, pa.int64()), pairs.num_rows)

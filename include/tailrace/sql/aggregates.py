@@ -10,24 +10,24 @@ from tailrace.expressions.expression import parse
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.functions import Section, calls_in, is_call, refuse_unknown, section_of
-from tailrace.sql.projected import Projected
-from tailrace.sql.tokens import Piece, tokenize
+from tailrace.sql.projected import SelectedRows
+from tailrace.sql.tokens import TokenSpan, tokenize
 
 _ALWAYS = "tuples"
-"""A column of each answer that expressions may read, beside the aggregates."""
+"""A column of each answer that expressions may read beside the aggregates."""
 
 
 def aggregates_of(
-    items: list[Item], columns: DerivedColumns, event_time: str, end: Piece
+    items: list[Item], columns: DerivedColumns, event_time: str, end: TokenSpan
 ) -> tuple[dict[str, Any], dict[str, Position]]:
-    """Return the section `aggregate` of a query file, and where each name in it stands.
+    """Return the section `aggregate` of a query file, and the position of each name in it.
 
-    One aggregate without a name is the short form, a function whose answers have the column `value`.
+    A single unnamed aggregate gives the short form: a function whose answers have the column `value`.
 
     Parameters
     ----------
     items : list of Item
-        What the select list has beside the key and the windows.
+        The items of the select list beside the key and the windows.
     end : Piece
         The place of an error if there are none.
 
@@ -44,7 +44,7 @@ def aggregates_of(
             refuse_unknown(item.value)
     if len(items) == 1 and items[0].alias is None:
         return _short(items[0], columns, event_time), {}
-    named: dict[str, Piece] = {}
+    named: dict[str, TokenSpan] = {}
     for item in items:
         name = None if item.alias is None else item.alias.name
         if item.alias is None or name is None:
@@ -63,13 +63,13 @@ def aggregates_of(
 
 
 def _short(item: Item, columns: DerivedColumns, event_time: str) -> Section:
-    """Return the section of one aggregate without a name."""
+    """Return the section of a single unnamed aggregate."""
     if not is_call(item.value):
         raise _nameless(item.value)
     return section_of(calls_in(item.value)[0][2], columns, event_time)
 
 
-def _nameless(value: Piece) -> ExpressionError:
+def _nameless(value: TokenSpan) -> ExpressionError:
     text = value.text[:60]
     if value.name is not None:
         return value.error(f"{text} is neither a group nor an aggregate", f"GROUP BY …, {text}; or max({text}) AS name")
@@ -77,9 +77,9 @@ def _nameless(value: Piece) -> ExpressionError:
 
 
 def _expression(
-    value: Piece, names: Collection[str], sections: Mapping[str, Section], rows: Projected, event_time: str
+    value: TokenSpan, names: Collection[str], sections: Mapping[str, Section], rows: SelectedRows, event_time: str
 ) -> dict[str, str]:
-    """Return the section of an expression over answers; it reads the aggregates of the list by their names."""
+    """Return the section of an expression over answers, which reads the list's aggregates by their names."""
     text, at = "", value.at
     for _, _, call in calls_in(value):
         section = section_of(call, DerivedColumns(rows), event_time)
@@ -99,6 +99,6 @@ def _expression(
 
 
 def _same(one: Section, other: Section) -> bool:
-    """Test whether two sections mean the same, however their conditions are spaced."""
+    """Test whether two sections mean the same, ignoring the spacing of their conditions."""
     plain = [{**section, "where": tokenize(section.get("where", "")).same} for section in (one, other)]
     return plain[0] == plain[1]

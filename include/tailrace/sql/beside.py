@@ -1,4 +1,4 @@
-"""The fields of a query file that stand beside SQL text."""
+"""The fields of a query file that accompany SQL text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 SETTINGS = {"window": "timezone", "topk": "method"}
-"""The field of a section that SQL has no words for, and that stands beside it."""
+"""The fields of sections that SQL has no words for, so that they accompany it."""
 
 
 class BesideError(ValueError):
-    """Raised for a field beside SQL text that says the same: its path, what is wrong, and what would be right."""
+    """Raised for a field that repeats what the SQL text says: its path, the fault, and the remedy."""
 
     def __init__(self, path: tuple[str, ...], fault: str, remedy: str) -> None:
         self.path, self.fault, self.remedy = path, fault, remedy
@@ -20,7 +20,7 @@ class BesideError(ValueError):
 
 @dataclass(frozen=True)
 class Beside:
-    """The fields beside SQL text; what is wrong with them otherwise, the models of the sections refuse.
+    """The fields that accompany SQL text; the models of the sections check their values.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Beside:
 
     @property
     def event_time(self) -> str | None:
-        """The column of event time; None where it is not declared rightly."""
+        """The column of event time; None where it is not declared correctly."""
         return self._column("event_time")
 
     @property
@@ -94,9 +94,9 @@ class Beside:
         Parameters
         ----------
         said : dict
-            The kind, the window, and the section of the kind, as the SQL text says them.
+            The kind, the window, and the kind's section, from the SQL text.
         stream : dict
-            Fields of the stream that the SQL text says.
+            Fields of the stream from the SQL text.
         columns : dict
             Columns that the SQL text derives.
 

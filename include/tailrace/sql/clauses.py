@@ -1,4 +1,4 @@
-"""The clauses of a SELECT; a clause that no continuous query has is refused."""
+"""The clauses of a SELECT; clauses that continuous queries lack are refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import TokenType
 
-from tailrace.sql.tokens import Piece
+from tailrace.sql.tokens import TokenSpan
 
 _ANSWERS = "no such clause: filter, order and limit answers where they are read"
 _OTHERS = {
@@ -27,7 +27,7 @@ _OTHERS = {
     ),
     "JOIN": ("a join", "one stream; a join is a query of kind emd_join or spatial_join, in sections"),
 }
-_OWN = ("FROM", "WHERE", "GROUP BY")
+_CLAUSES = ("FROM", "WHERE", "GROUP BY")
 _GROUPINGS = ("ROLLUP", "CUBE", "GROUPING SETS", "WITH", "ALL")
 _ONE_SELECT = "SELECT … FROM … GROUP BY …"
 _OPERAND_ENDS = (TokenType.R_PAREN, TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
@@ -35,35 +35,35 @@ _OPERAND_ENDS = (TokenType.R_PAREN, TokenType.VAR, TokenType.IDENTIFIER, TokenTy
 
 @dataclass(frozen=True)
 class Item:
-    """An item of a select list: what is computed, and the name that it gets."""
+    """An item of a select list: the computed value, and its name."""
 
-    value: Piece
-    alias: Piece | None
+    value: TokenSpan
+    alias: TokenSpan | None
 
     @property
     def alias_name(self) -> str | None:
-        """The name that it gets; None where it gets none."""
+        """The name after AS; None without one."""
         return None if self.alias is None else self.alias.name
 
     @property
-    def whole(self) -> Piece:
-        """It with its name."""
+    def whole(self) -> TokenSpan:
+        """The item with its name."""
         if self.alias is None:
             return self.value
-        return Piece(self.value.sql, (*self.value.tokens, *self.alias.tokens), self.value.at)
+        return TokenSpan(self.value.sql, (*self.value.tokens, *self.alias.tokens), self.value.at)
 
 
 @dataclass(frozen=True)
 class Clauses:
-    """The clauses of a SELECT; `where` is None, and `group` empty, where there is none."""
+    """The clauses of a SELECT; without a WHERE or GROUP BY, `where` is None and `group` empty."""
 
     items: list[Item]
-    source: Piece
-    where: Piece | None
-    group: list[Piece]
+    source: TokenSpan
+    where: TokenSpan | None
+    group: list[TokenSpan]
 
 
-def clauses_of(select: Piece) -> Clauses:
+def clauses_of(select: TokenSpan) -> Clauses:
     """Split a SELECT into its clauses.
 
     Raises
@@ -101,22 +101,22 @@ def clauses_of(select: Piece) -> Clauses:
     )
 
 
-def _starts(body: Piece) -> list[tuple[str, int]]:
-    """Return the clauses from FROM on by their first words, and where they begin."""
+def _starts(body: TokenSpan) -> list[tuple[str, int]]:
+    """Return the first words of the clauses from FROM on, and their positions."""
     starts: list[tuple[str, int]] = []
-    for index in body.find(lambda word: word in _OWN or word in _OTHERS):
-        word, place = body.word(index), body[index : index + 1]
+    for index in body.find(lambda word: word in _CLAUSES or word in _OTHERS):
+        word, written = body.word(index), body[index : index + 1]
         if word in _OTHERS:
             fault, remedy = _OTHERS[word]
-            raise place.error(f"{fault}, which no query has", remedy)
-        if starts and _OWN.index(word) <= _OWN.index(starts[-1][0]):
-            raise place.error(f"{word} stands after {starts[-1][0]}", "FROM …, then WHERE …, then GROUP BY …")
+            raise written.error(f"{fault}, which no query has", remedy)
+        if starts and _CLAUSES.index(word) <= _CLAUSES.index(starts[-1][0]):
+            raise written.error(f"{word} stands after {starts[-1][0]}", "FROM …, then WHERE …, then GROUP BY …")
         starts.append((word, index))
     return starts
 
 
-def _item(piece: Piece) -> Item:
-    """Return an item of a select list, with the name after AS, or after it."""
+def _item(piece: TokenSpan) -> Item:
+    """Return an item of a select list, with its name, which may follow AS."""
     if not len(piece):
         raise piece.error("nothing stands before a comma or FROM", "a column, or no comma")
     if piece.word(-2) == "AS":

@@ -1,4 +1,4 @@
-"""The columns that a SELECT reads of its stream: the source's own, and those derived by expressions."""
+"""The columns that a SELECT reads of its stream: the source's own, and columns derived by expressions."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from collections.abc import Iterable
 from sqlglot.tokenizer_core import TokenType
 
 from tailrace.expressions.errors import Position
-from tailrace.sql.projected import Projected, columns_read
-from tailrace.sql.tokens import Piece, tokenize
+from tailrace.sql.projected import SelectedRows, columns_read
+from tailrace.sql.tokens import TokenSpan, tokenize
 
 _LONGEST_SLUG = 40
 
 
-def name_of(expression: Piece) -> str:
-    """Return the name of a column derived by an expression: its words, and a sum that distinguishes it from others."""
+def name_of(expression: TokenSpan) -> str:
+    """Return the name of a column derived by an expression: its words and a checksum."""
     words = re.sub("[^a-z0-9]+", "_", expression.text.lower()).strip("_")[:_LONGEST_SLUG]
     return f"{words}_{crc32(' '.join(expression.same).encode()):08x}"
 
 
 def generated_name(text: str) -> str:
-    """Return the name by which SQL text derives a column of this expression."""
+    """Return the name that SQL text gives to a column derived by this expression."""
     return name_of(tokenize(text))
 
 
 class DerivedColumns:
-    """The columns that are read, as they are met: derived ones get a name.
+    """The columns that are read, collected one by one; derived ones get a name.
 
     Attributes
     ----------
     texts : dict
         The expressions of derived columns, by name.
     positions : dict
-        Where each is written.
+        The position of each one in the text.
     """
 
-    def __init__(self, rows: Projected) -> None:
-        """Take the rows that the SELECT reads, whose derived columns come first."""
+    def __init__(self, rows: SelectedRows) -> None:
+        """Start with the rows that the SELECT reads, whose derived columns come first."""
         self.rows = rows
         self.texts: dict[str, str] = {}
         self.positions: dict[str, Position] = {}
-        self._renamed: dict[str, Piece] = {}
-        self._read: dict[str, list[Piece]] = {}
+        self._renamed: dict[str, TokenSpan] = {}
+        self._read: dict[str, list[TokenSpan]] = {}
         for name, value in rows.derived.items():
             self._put(name, value)
         for condition in rows.conditions:
             self._note(condition, columns_read(condition))
 
-    def column(self, value: Piece) -> str:
-        """Return the name of the column of a value: its own, or that by which it is derived."""
+    def column(self, value: TokenSpan) -> str:
+        """Return the name of a value's column: its own, or the name under which it is derived."""
         if value.name is not None:
             self.read(value)
             return value.name
@@ -59,37 +59,37 @@ class DerivedColumns:
         self._put(name, value)
         return name
 
-    def key(self, value: Piece, name: str, place: Piece) -> None:
-        """Derive a column by a name that the text gives it.
+    def key(self, value: TokenSpan, name: str, written: TokenSpan) -> None:
+        """Derive a column under a name given in the text.
 
         Raises
         ------
         ExpressionError
         """
-        self.rows.require_free(name, place)
+        self.rows.require_free(name, written)
         self.read(value)
         self._renamed[name] = value
         self._put(name, value)
 
-    def where(self, value: Piece | None) -> str | None:
-        """Return the text of all conditions of the rows: those they have, and one more; None of no condition."""
+    def where(self, value: TokenSpan | None) -> str | None:
+        """Return the text of all conditions of the rows with one more; None where there is none."""
         texts = [condition.text for condition in self.rows.conditions]
         texts += [] if value is None else [self.condition(value)]
         return " and ".join(f"({text})" for text in texts) if len(texts) > 1 else next(iter(texts), None)
 
-    def condition(self, value: Piece) -> str:
+    def condition(self, value: TokenSpan) -> str:
         """Return the text of a condition over the columns."""
         self.read(value)
         return value.text
 
-    def read(self, value: Piece) -> None:
-        """Check an expression, and note the columns that it reads."""
+    def read(self, value: TokenSpan) -> None:
+        """Check an expression, and record the columns that it reads."""
         self._note(value, self.rows.read(value))
 
     def check(self) -> None:
         """Refuse a derived column that takes the name of a column which something else reads.
 
-        In SQL that other one reads the stream's column; by the sections' rules it would read the derived one.
+        In SQL the other expression reads the stream's column; by the rules of sections it would read the derived one.
 
         Raises
         ------
@@ -101,15 +101,15 @@ class DerivedColumns:
                 fault = f"{other.text[:60]} reads {name}, by which {own.text[:60]} is named too"
                 raise other.error(fault, f"another name than {name}, as AS {name}_key")
 
-    def _note(self, value: Piece, names: Iterable[str]) -> None:
+    def _note(self, value: TokenSpan, names: Iterable[str]) -> None:
         for name in names:
             self._read.setdefault(name, []).append(value)
 
-    def _put(self, name: str, value: Piece) -> None:
+    def _put(self, name: str, value: TokenSpan) -> None:
         self.texts[name] = value.text
         self.positions[name] = value.position
 
 
-def is_number(piece: Piece) -> bool:
-    """Test whether it is a number."""
+def is_number(piece: TokenSpan) -> bool:
+    """Test whether the piece is a number."""
     return len(piece) == 1 and piece.tokens[0].token_type is TokenType.NUMBER

@@ -1,4 +1,4 @@
-"""The calls of aggregate functions in a SELECT, as sections of a query file."""
+"""Calls of aggregate functions in a SELECT, as sections of a query file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 
 from tailrace.expressions.registry import FUNCTIONS as SCALARS
 from tailrace.sql.derived import DerivedColumns, is_number
-from tailrace.sql.tokens import Piece
+from tailrace.sql.tokens import TokenSpan
 
 Section = dict[str, str]
 
@@ -18,8 +18,10 @@ OF_COLUMN = {
     **{"first": "first", "last": "last", "mean": "avg", "std": "stddev", "stddev_samp": "stddev"},
     **{"var_samp": "var", "variance": "var", "first_value": "first", "last_value": "last"},
 }
-"""Spark SQL's functions of one column, and the query's; the first of each is the one that is written."""
-_NAMES = (*OF_COLUMN, "count", "count_if", "percentile", "min_by", "max_by", "approx_count_distinct")
+"""Spark SQL's functions of one column, and the query's names; the first of each is the one that is written."""
+ESTIMATES = {"estimate_sum": "sum", "estimate_count": "count"}
+"""The functions whose early answers are scaled by the share of tuples that is expected to have arrived."""
+_NAMES = (*OF_COLUMN, "count", "count_if", "percentile", "min_by", "max_by", "approx_count_distinct", *ESTIMATES)
 _EXACT = "percentile(column, 0.9), which is exact"
 _OTHERS = """
 collect_list collect_set array_agg listagg string_agg mode kurtosis skewness corr covar_pop covar_samp bool_and bool_or
@@ -37,10 +39,10 @@ _REFUSED = {
 class Call:
     """A call of an aggregate function, with its FILTER."""
 
-    whole: Piece
-    arguments: list[Piece]
+    whole: TokenSpan
+    arguments: list[TokenSpan]
     is_distinct: bool
-    condition: Piece | None
+    condition: TokenSpan | None
 
     @property
     def function(self) -> str:
@@ -50,15 +52,15 @@ class Call:
 _ToSection = Callable[[Call, DerivedColumns], Section]
 
 
-def calls_in(piece: Piece) -> list[tuple[int, int, Call]]:
-    """Return the calls of aggregate functions, and the indexes at which each begins and ends.
+def calls_in(piece: TokenSpan) -> list[tuple[int, int, Call]]:
+    """Return the calls of aggregate functions, with the indexes at which each begins and ends.
 
     Raises
     ------
     ExpressionError
-        At a function of groups that queries don't have.
+        At an aggregate function that queries lack.
     """
-    found, index = [], 0
+    calls, index = [], 0
     while index < len(piece):
         name = piece.word(index).lower()
         if piece.word(index + 1) != "(" or name not in (*_NAMES, *_REFUSED):
@@ -67,19 +69,19 @@ def calls_in(piece: Piece) -> list[tuple[int, int, Call]]:
         if name in _REFUSED:
             raise piece[index:].error(f"{name} is no aggregate of a query", _REFUSED[name])
         end, call = _call(piece, index)
-        found.append((index, end, call))
+        calls.append((index, end, call))
         index = end
-    return found
+    return calls
 
 
-def is_call(piece: Piece) -> bool:
-    """Test whether it is the call of an aggregate function, as a whole."""
+def is_call(piece: TokenSpan) -> bool:
+    """Test whether the whole piece is a call of an aggregate function."""
     calls = calls_in(piece)
     return len(calls) == 1 and calls[0][:2] == (0, len(piece))
 
 
-def refuse_unknown(piece: Piece) -> None:
-    """Refuse the call of a function that is neither an aggregate nor one of scalar expressions."""
+def refuse_unknown(piece: TokenSpan) -> None:
+    """Refuse a call of a function that is neither an aggregate nor scalar."""
     name = piece.word(0).lower()
     if piece[:1].name is not None and piece.word(1) == "(" and name not in SCALARS:
         near = get_close_matches(name, [*_NAMES, *SCALARS], 1)
@@ -97,6 +99,7 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     of_function: dict[str, _ToSection] = {
         **{"count": _count, "count_if": _count_if, "percentile": _percentile},
         **{"min_by": by_time, "max_by": by_time, "approx_count_distinct": _approximate_count},
+        **{"estimate_sum": _estimated_sum, "estimate_count": _estimated_count},
     }
     section = of_function.get(call.function, _of_column)(call, columns)
     if call.condition is not None:
@@ -106,8 +109,8 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     return section
 
 
-def _call(piece: Piece, start: int) -> tuple[int, Call]:
-    """Read a call that begins at an index; returns where it ends, and the call."""
+def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
+    """Read a call that begins at an index; return the index of its end, and the call."""
     close = piece.close(start + 1)
     inner, end, condition = piece[start + 2 : close], close + 1, None
     if piece.word(end) == "WITHIN":
@@ -128,8 +131,8 @@ def _call(piece: Piece, start: int) -> tuple[int, Call]:
     return end, Call(piece[start:end], inner.split() if len(inner) else [], is_distinct, condition)
 
 
-def _one(call: Call) -> Piece:
-    """Return the argument of a function of one."""
+def _one(call: Call) -> TokenSpan:
+    """Return the argument of a function of one argument."""
     if len(call.arguments) != 1 or not len(call.arguments[0]):
         raise call.whole.error(f"{call.function} has {len(call.arguments)} arguments", f"{call.function}(column)")
     return call.arguments[0]
@@ -155,6 +158,18 @@ def _approximate_count(call: Call, columns: DerivedColumns) -> Section:
     if call.is_distinct:
         raise call.whole.error("DISTINCT twice", "approx_count_distinct(column), or count(DISTINCT column)")
     return {"function": "count_distinct", "column": columns.column(_one(call)), "approximate": "true"}
+
+
+def _estimated_sum(call: Call, columns: DerivedColumns) -> Section:
+    if call.is_distinct:
+        raise call.whole.error("an estimate of distinct values, which no query has", "estimate_sum(column)")
+    return {"function": "sum", "column": columns.column(_one(call)), "estimate": "true"}
+
+
+def _estimated_count(call: Call, columns: DerivedColumns) -> Section:
+    if call.is_distinct:
+        raise call.whole.error("an estimate of distinct values, which no query has", "count(DISTINCT column)")
+    return _count(call, columns) | {"estimate": "true"}
 
 
 def _count_if(call: Call, columns: DerivedColumns) -> Section:

@@ -6,15 +6,15 @@ from tailrace.expressions.errors import ExpressionError
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns, is_number
 from tailrace.sql.projected import refuse_table_names
-from tailrace.sql.tokens import Piece
-from tailrace.sql.windows import WINDOW_COLUMNS, Source, Windows, bound_name, is_whole_window, window_call
+from tailrace.sql.tokens import TokenSpan
+from tailrace.sql.windows import WINDOW_COLUMNS, Source, WrittenWindows, bound_name, is_whole_window, window_call
 
 _NO_WINDOW = "FROM TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES), or GROUP BY window(…)"
 KEY = "key"
-"""The name of a key that is one column and no list, in answers."""
+"""The name in answers of a key that is a single column."""
 
 
-def windows_among(groups: list[Piece], source: Source, where: Piece) -> tuple[Windows, list[Piece]]:
+def windows_among(groups: list[TokenSpan], source: Source, where: TokenSpan) -> tuple[WrittenWindows, list[TokenSpan]]:
     """Return the windows by which rows are grouped, and the other groups.
 
     Parameters
@@ -46,9 +46,9 @@ def windows_among(groups: list[Piece], source: Source, where: Piece) -> tuple[Wi
 
 
 def key_of(
-    groups: list[Piece], items: list[Item], columns: DerivedColumns
+    groups: list[TokenSpan], items: list[Item], columns: DerivedColumns
 ) -> tuple[str | list[str] | None, list[Item]]:
-    """Return the field `key` of the stream, and the items of the select list that are no part of it.
+    """Return the field `key` of the stream, and the items of the select list that do not belong to it.
 
     Raises
     ------
@@ -72,16 +72,16 @@ def key_of(
     return (names[0] if plain else names or None), rest
 
 
-def _items_of(group: Piece, items: list[Item]) -> list[Item]:
-    """Return the items of a select list that are a group: the same expression, or one by the group's name."""
+def _items_of(group: TokenSpan, items: list[Item]) -> list[Item]:
+    """Return the items of the select list that are a group: the same expression, or its name."""
     own = [item for item in items if item.value.same == group.same]
     if own or group.name is None:
         return own
     return [item for item in items if item.alias_name == group.name]
 
 
-def _name(group: Piece, item: Item | None, columns: DerivedColumns) -> str:
-    """Return the column of a group in the stream."""
+def _name(group: TokenSpan, item: Item | None, columns: DerivedColumns) -> str:
+    """Return the stream's column for a group."""
     if group.literal is not None:
         what = "its number" if is_number(group) else "a text"
         raise group.error(f"a group by {what}, {group.text}", "a column, `in backquotes` where it is no plain word")
@@ -92,8 +92,8 @@ def _name(group: Piece, item: Item | None, columns: DerivedColumns) -> str:
         return columns.column(group)
     refuse_table_names(group, columns.rows.tables)
     if item is None or alias is None:
-        place, text = (group if item is None else item.value), group.text[:60]
-        raise place.error("a group that is an expression has no name", f"SELECT {text} AS name, … GROUP BY {text}")
+        written, text = (group if item is None else item.value), group.text[:60]
+        raise written.error("a group that is an expression has no name", f"SELECT {text} AS name, … GROUP BY {text}")
     assert item.alias is not None
     if alias == KEY:
         return columns.column(item.value)
@@ -106,7 +106,7 @@ def _name(group: Piece, item: Item | None, columns: DerivedColumns) -> str:
 
 
 def refuse_bounds_by_other_names(items: list[Item]) -> list[Item]:
-    """Return the items of a select list that are no bounds of windows, which every answer has.
+    """Return the items of a select list without bounds of windows, which every answer has; refuse renamed bounds.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The outer select list of a top-n: what each of its items means over the inner list."""
+"""The outer select list of a top-n: the meaning of each of its items over the inner list."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.parse import parse_tree
 from tailrace.ground.near_names import nearest
 from tailrace.sql.clauses import Item
-from tailrace.sql.tokens import Piece, tokenize
+from tailrace.sql.tokens import TokenSpan, tokenize
 from tailrace.sql.windows import WINDOW_COLUMNS, bound_name, is_whole_window
 
 _RANK = "rank"
 """The column of answers with the rank."""
 
 _ALWAYS = ("id", "score")
-"""Columns that each answer has, beside the key, the bounds of windows and the rank; a list need not name them."""
+"""Columns that each answer has, beside the key, the window's bounds and the rank; a list need not name them."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class InnerList:
     Attributes
     ----------
     items : list of Item
-        Its items, but for `*` and the rank.
+        Its items, except `*` and the rank.
     rank : str
-        The name of row_number().
+        The name given to row_number().
     has_all : bool
-        Whether `*` stands in it.
+        Whether the list contains `*`.
     keys : frozenset of str
         The names in PARTITION BY; answers have these columns, listed or not.
     tables : frozenset of str
@@ -49,7 +49,7 @@ class InnerList:
 
     @staticmethod
     def of(items: list[Item], rank: Item, keys: Collection[str], tables: Collection[str]) -> InnerList:
-        """Take the list, of which one item is the rank.
+        """Build the list, one item of which is the rank.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class InnerList:
         return {name: item for item in self.items if (name := _name(item)) is not None}
 
     def shown(self, outer: list[Item]) -> list[Item]:
-        """Return what comes out, in the order of the outer list: of `*` the items of the inner list, and no more.
+        """Return the output columns in the order of the outer list; `*` stands for the items of the inner list.
 
         Raises
         ------
@@ -82,12 +82,12 @@ class InnerList:
         return once(shown)
 
     def rest(self, shown: list[Item]) -> list[Item]:
-        """Return the items that do not come out; they may name the key."""
+        """Return the items that are not in the output; they may name the key."""
         names, values = {_name(item) for item in shown}, [item.value.same for item in shown]
         return [item for item in self.items if _name(item) not in names and item.value.same not in values]
 
-    def refuse_tables(self, value: Piece) -> None:
-        """Refuse a column by the name of its table, which would be taken for a field of a column.
+    def refuse_tables(self, value: TokenSpan) -> None:
+        """Refuse a column qualified by its table, which would be read as a field of a column.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class InnerList:
                 raise value[index:].error(fault, value[index + 2 : index + 3].text)
 
     def _read(self, item: Item) -> list[Item]:
-        """Return an item of the outer list by what the inner list has for it; nothing for the rank."""
+        """Return the inner list's items for an item of the outer list; none for the rank."""
         name, own = item.value.name, self.named.get(item.value.name or "")
         if name == self.rank:
             if item.alias_name in (None, name, _RANK):
@@ -119,38 +119,38 @@ class InnerList:
             raise _nameless(item)
         return [Item(value, item.alias)]
 
-    def _over(self, value: Piece) -> Piece:
-        """Return an expression with what the inner list has for each name in it, in parentheses.
+    def _over(self, value: TokenSpan) -> TokenSpan:
+        """Return an expression with each name replaced by the inner list's expression, in parentheses.
 
         Raises
         ------
         ExpressionError
-            At a name that is not there, and at the rank and the bounds of windows: these are no columns of a tuple.
+            At an unknown name, and at the rank and the windows' bounds, which are not columns of a tuple.
         """
         self.refuse_tables(value)
         texts: dict[int, str] = {}
         for index, (name, *_) in _columns(value):
-            own, place = self.named.get(name), value[index:]
+            own, rest = self.named.get(name), value[index:]
             if name == self.rank or name.lower() in WINDOW_COLUMNS or (own is not None and _is_bound(own)):
                 fault = f"an expression over {name}, which is no column of a tuple"
-                raise place.error(fault, f"{name} as it is; compute with it where answers are read")
+                raise rest.error(fault, f"{name} as it is; compute with it where answers are read")
             if own is not None and own.alias is not None and own.value.name != name:
                 self.refuse_tables(own.value)
                 texts[index] = own.value.text if own.value.name is not None else f"({own.value.text})"
             elif own is None and not self.has_all:
                 near = nearest(name, self.named)
                 remedy = f"{'' if near is None else f'{near}; or '}{name} in the inner list, or * there"
-                raise place.error(f"the inner list has no column {name}", remedy)
+                raise rest.error(f"the inner list has no column {name}", remedy)
         return _with(value, texts)
 
 
 def once(items: list[Item]) -> list[Item]:
-    """Return the items of a select list, of equal ones the first.
+    """Return the distinct items of a select list.
 
     Raises
     ------
     ExpressionError
-        At a name that two of them have.
+        At a name that two different items have.
     """
     values: dict[str | None, Item] = {}
     distinct: list[Item] = []
@@ -169,7 +169,7 @@ def _name(item: Item) -> str | None:
 
 
 def _is_star(item: Item) -> bool:
-    """Test whether an item is `*`; refuse one of a table, or without some columns."""
+    """Test whether an item is `*`; refuse `*` of a table, or with exceptions."""
     value = item.whole
     if value.word(0) == "*" and len(value) > 1:
         raise value.error(f"{value.text[:60]} is no list of columns", "*, or columns by their names")
@@ -187,18 +187,18 @@ def _nameless(item: Item) -> ExpressionError:
     return item.whole.error(fault, f"a column by its name: price; or {item.value.text[:60]} AS a name for it")
 
 
-def _columns(value: Piece) -> list[tuple[int, list[str]]]:
-    """Return the columns that a value reads: the index of the token, and the names of the column and of its fields."""
+def _columns(value: TokenSpan) -> list[tuple[int, list[str]]]:
+    """Return the columns that a value reads: the token's index, and the names of the column and its fields."""
     if value.name is not None:
         return [(0, [value.name])]
-    value.expression()  # refuses what is none at its place in the whole text
+    value.expression()  # refuses a faulty expression at its position in the whole text
     indexes = {token.start - value.at: index for index, token in enumerate(value.tokens)}
     nodes = [node.parts for node in parse_tree(value.text).find_all(exp.Column, bfs=False)]
     return [(indexes[parts[0].meta["start"]], [part.name for part in parts]) for parts in nodes]
 
 
-def _with(value: Piece, texts: dict[int, str]) -> Piece:
-    """Return a value with other texts in place of some of its tokens; it begins at its place in the whole text."""
+def _with(value: TokenSpan, texts: dict[int, str]) -> TokenSpan:
+    """Return a value with some of its tokens replaced by other texts; it keeps its position in the whole text."""
     if not texts:
         return value
     text, at = "", value.at

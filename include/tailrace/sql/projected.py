@@ -1,4 +1,4 @@
-"""The rows that a SELECT reads of its stream: with derived columns, conditions, and the columns that are left."""
+"""The rows that a SELECT reads of its stream, with derived columns, conditions, and the columns left."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from dataclasses import dataclass, field, replace
 from tailrace.expressions.errors import ExpressionError
 from tailrace.ground.near_names import nearest
 from tailrace.sql.clauses import Clauses, Item
-from tailrace.sql.tokens import Piece
+from tailrace.sql.tokens import TokenSpan
 from tailrace.sql.windows import WINDOW_COLUMNS
 
 
 @dataclass(frozen=True)
-class Projected:
-    """The rows that a SELECT reads: the stream's, with the columns that are derived and those that are left.
+class SelectedRows:
+    """The rows that a SELECT reads: the stream's rows with derived columns and the columns left.
 
     Attributes
     ----------
     title : str
-        The rows' name in the text: of the stream, or of the last SELECT.
+        The rows' name in the text: the name of the stream or of the last SELECT.
     fixed : frozenset of str
         The names that derived columns can't take.
     derived : dict
         The expressions of derived columns by name, in order.
     conditions : tuple of Piece
     visible : tuple of str or None
-        The names that can be read; None: the stream's, which are not known here, and the derived ones.
+        The names that can be read; None: the derived columns and the stream's, which are not known here.
     tables : frozenset of str
         The names of the stream and of the SELECTs.
     """
 
     title: str
     fixed: frozenset[str]
-    derived: Mapping[str, Piece] = field(default_factory=dict)
-    conditions: tuple[Piece, ...] = ()
+    derived: Mapping[str, TokenSpan] = field(default_factory=dict)
+    conditions: tuple[TokenSpan, ...] = ()
     visible: tuple[str, ...] | None = None
     tables: frozenset[str] = frozenset()
 
-    def read(self, value: Piece) -> tuple[str, ...]:
+    def read(self, value: TokenSpan) -> tuple[str, ...]:
         """Return the columns that an expression reads.
 
         Raises
         ------
         ExpressionError
-            At one that is not there.
+            At an unknown column.
         """
         refuse_table_names(value, self.tables)
         names = columns_read(value)
@@ -55,13 +55,13 @@ class Projected:
                 raise ExpressionError(value.position_of(name), fault, f"{near}; or {name} in the list of {self.title}")
         return names
 
-    def select(self, clauses: Clauses, title: str) -> Projected:
-        """Return the rows of a SELECT from these.
+    def select(self, clauses: Clauses, title: str) -> SelectedRows:
+        """Return the rows of a SELECT from these rows.
 
         Raises
         ------
         ExpressionError
-            At what has another meaning in SQL than in sections, where `where` follows on all columns.
+            At a construct that means something else in sections, where `where` comes after all columns.
         """
         conditions = self.conditions if clauses.where is None else (*self.conditions, clauses.where)
         if clauses.where is not None:
@@ -98,8 +98,8 @@ class Projected:
             tables=self.tables | {title},
         )
 
-    def require_free(self, name: str, place: Piece) -> None:
-        """Refuse the name of another column for a derived one.
+    def require_free(self, name: str, written: TokenSpan) -> None:
+        """Refuse the name of an existing column for a derived one.
 
         Raises
         ------
@@ -107,35 +107,35 @@ class Projected:
         """
         if name in self.fixed:
             fault = f"{name} is a column of the stream by its declaration"
-            raise place.error(fault, f"another name than {name}")
+            raise written.error(fault, f"another name than {name}")
         if name in self.derived:
             fault = f"{self.derived[name].text[:60]} is named {name} already"
-            raise place.error(fault, f"another name than {name}")
+            raise written.error(fault, f"another name than {name}")
 
     def _name(self, item: Item, has_all: bool) -> str:
-        """Return the name that an item gets."""
-        name, place = item.alias_name or item.value.name, item.alias or item.value
+        """Return the name of an item's column."""
+        name, written = item.alias_name or item.value.name, item.alias or item.value
         if name is None:
             text = item.value.text[:60]
             raise item.whole.error(f"{text} has no name, by which it could be read", f"{text} AS name")
         is_there = not _is_derived(item) or name in (self.visible or self.derived) or name in columns_read(item.value)
         if has_all and is_there:
             fault = f"{name} stands beside *, which has it"
-            raise place.error(fault, f"another name than {name}, or all columns by their names and no *")
+            raise written.error(fault, f"another name than {name}, or all columns by their names and no *")
         if _is_derived(item):
-            self.require_free(name, place)
+            self.require_free(name, written)
         if name.lower() in WINDOW_COLUMNS:
-            raise place.error(f"{name} is the name of a bound of windows", f"another name than {name}")
+            raise written.error(f"{name} is the name of a bound of windows", f"another name than {name}")
         return name
 
 
-def columns_read(value: Piece) -> tuple[str, ...]:
+def columns_read(value: TokenSpan) -> tuple[str, ...]:
     """Return the columns that an expression reads."""
     return (value.name,) if value.name is not None else value.expression().columns
 
 
-def refuse_table_names(value: Piece, tables: Collection[str]) -> None:
-    """Refuse a column by the name of its table, which would be taken for a field of a column."""
+def refuse_table_names(value: TokenSpan, tables: Collection[str]) -> None:
+    """Refuse a column qualified by its table, which would be read as a field of a column."""
     for index in range(len(value) - 1):
         is_path = value.word(index + 1) == "." and value.word(index - 1 if index else -len(value) - 1) != "."
         table = value[index : index + 1].name
@@ -145,5 +145,5 @@ def refuse_table_names(value: Piece, tables: Collection[str]) -> None:
 
 
 def _is_derived(item: Item | None) -> bool:
-    """Test whether an item is another column than one that is there, by its name."""
+    """Test whether an item is derived, and not an existing column under its own name."""
     return item is not None and item.value.name != (item.alias_name or item.value.name or "")

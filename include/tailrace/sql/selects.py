@@ -1,4 +1,4 @@
-"""The SELECTs between a query and its stream: those that WITH names, and subqueries; each a projection and a filter."""
+"""The SELECTs between a query and its stream, in WITH or as subqueries; each is a projection with a filter."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 
 from tailrace.ground.near_names import nearest
 from tailrace.sql.clauses import Clauses, clauses_of
-from tailrace.sql.projected import Projected
-from tailrace.sql.tokens import Piece
+from tailrace.sql.projected import SelectedRows
+from tailrace.sql.tokens import TokenSpan
 from tailrace.sql.windows import Source, source_of
 
 _RIGHT = "WITH paid AS (SELECT *, amount / 1.19 AS net FROM events WHERE status = 'paid') SELECT … FROM paid …"
 _MOST = 100
-"""The most SELECTs on top of each other."""
+"""The most nested SELECTs."""
 
 
 @dataclass(frozen=True)
 class Named:
     """A SELECT that WITH names."""
 
-    name: Piece
-    select: Piece
+    name: TokenSpan
+    select: TokenSpan
 
 
-def named_selects(statement: Piece) -> tuple[list[Named], Piece]:
-    """Return the SELECTs that WITH names, and the statement without them.
+def named_selects(statement: TokenSpan) -> tuple[list[Named], TokenSpan]:
+    """Return the SELECTs named by WITH, and the statement without them.
 
     Raises
     ------
@@ -45,13 +45,13 @@ def named_selects(statement: Piece) -> tuple[list[Named], Piece]:
     return named, statement[start - 1 :] if named else statement
 
 
-def projected_by(source: Source, named: list[Named], stream: str, fixed: Collection[str]) -> Projected:
-    """Return the rows of what stands after FROM: the stream, or a projection of it.
+def projected_by(source: Source, named: list[Named], stream: str, fixed: Collection[str]) -> SelectedRows:
+    """Return the rows of the FROM clause: the stream, or a projection of it.
 
     Parameters
     ----------
     named : list of Named
-        What WITH names; each has a reader.
+        The SELECTs named by WITH; each one is read.
     stream : str
         The name of the stream; empty where it is not known.
 
@@ -65,9 +65,9 @@ def projected_by(source: Source, named: list[Named], stream: str, fixed: Collect
             raise body.error(f"more than {_MOST} SELECTs stand on top of each other", "fewer")
         title = source.alias or "the subquery"
         if source.subquery is None:
-            title, place = str(source.stream.name), _place_of(source, known)
-            read.append(known[place])
-            known = known[:place]
+            title, stream_name = str(source.stream.name), _place_of(source, known)
+            read.append(known[stream_name])
+            known = known[:stream_name]
         clauses = clauses_of(body)
         source = _source_of(clauses, title)
         selects.append((clauses, title))
@@ -76,35 +76,35 @@ def projected_by(source: Source, named: list[Named], stream: str, fixed: Collect
         fault = f"{source.stream.text} is no stream of the query"
         raise source.stream.error(fault, near or f"{stream}, the stream under streams")
     require_read(named, read)
-    rows = Projected(stream, frozenset(fixed), tables=frozenset({stream}))
+    rows = SelectedRows(stream, frozenset(fixed), tables=frozenset({stream}))
     for clauses, title in reversed(selects):
         rows = rows.select(clauses, title)
     return rows
 
 
 def require_read(named: list[Named], read: list[Named]) -> None:
-    """Refuse a SELECT that WITH names and the query does not read; of two that read one, it reads one at most."""
+    """Refuse a SELECT named by WITH that the query does not read; of two that read one, it reads at most one."""
     for name in (each.name for each in named if each not in read):
         remedy = f"FROM {name.text}, once, in the SELECT below it; or no {name.text}"
         raise name.error(f"{name.text} is not read by what is computed", remedy)
 
 
-def _body_of(source: Source, known: list[Named]) -> Piece | None:
-    """Return the SELECT that stands after FROM, or that WITH names so; None of a stream."""
+def _body_of(source: Source, known: list[Named]) -> TokenSpan | None:
+    """Return the SELECT after FROM, perhaps named by WITH; None for a stream."""
     if source.subquery is not None:
         return source.subquery
-    place = _place_of(source, known)
-    return known[place].select if place < len(known) else None
+    stream_name = _place_of(source, known)
+    return known[stream_name].select if stream_name < len(known) else None
 
 
 def _place_of(source: Source, known: list[Named]) -> int:
-    """Return the index of the SELECT that a name means; their number where it means none."""
+    """Return the index of the SELECT with a name; the number of SELECTs where there is none."""
     names = [each.name.name for each in known]
     return names.index(source.stream.name) if source.stream.name in names else len(known)
 
 
 def _source_of(clauses: Clauses, title: str) -> Source:
-    """Return what a SELECT reads that another one reads; refuses groups and windows in it."""
+    """Return the source of a SELECT that another one reads; refuse groups and windows in it."""
     if clauses.group:
         fault = f"GROUP BY in {title}, which another SELECT reads, as no query has it"
         raise clauses.group[0].error(fault, "columns and WHERE alone; groups in the last SELECT")

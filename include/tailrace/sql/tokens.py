@@ -1,4 +1,4 @@
-"""The tokens of an SQL text, and pieces of it: consecutive tokens, with their own text and place."""
+"""The tokens of an SQL text, and pieces of it: consecutive tokens with their text and position."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def position_at(sql: str, offset: int) -> Position:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TokenSpan:
     """Consecutive tokens of an SQL text.
 
     Attributes
@@ -33,7 +33,7 @@ class Piece:
     sql : str
         The whole text.
     at : int
-        Where it begins in the text.
+        The offset at which it begins.
     """
 
     sql: str
@@ -43,11 +43,11 @@ class Piece:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __getitem__(self, part: slice) -> Piece:
+    def __getitem__(self, part: slice) -> TokenSpan:
         tokens = self.tokens[part]
         start = part.indices(len(self.tokens))[0]
         at = self.tokens[start].start if start < len(self.tokens) else self.end
-        return Piece(self.sql, tokens, at)
+        return TokenSpan(self.sql, tokens, at)
 
     @property
     def end(self) -> int:
@@ -55,7 +55,7 @@ class Piece:
 
     @property
     def text(self) -> str:
-        """The text as it was written, without what stands around it."""
+        """The text as written, without surrounding white space."""
         return self.sql[self.at : self.end] if self.tokens else ""
 
     @property
@@ -63,7 +63,7 @@ class Piece:
         return position_at(self.sql, self.at)
 
     def word(self, index: int) -> str:
-        """Return a token in capitals, if it is a word or a sign; empty for others and where there is none."""
+        """Return a token in capitals if it is a word or a sign; empty for others, and out of range."""
         if not -len(self.tokens) <= index < len(self.tokens):
             return ""
         token = self.tokens[index]
@@ -71,7 +71,7 @@ class Piece:
 
     @property
     def name(self) -> str | None:
-        """The name that it consists of, without its quotes; None of anything else."""
+        """The name, without quotes, if the piece is a single name; else None."""
         if len(self.tokens) != 1:
             return None
         (token,) = self.tokens
@@ -81,14 +81,14 @@ class Piece:
 
     @property
     def literal(self) -> str | None:
-        """The number, or the content of the text, that it consists of; None of anything else."""
+        """The number, or the content of the text, if the piece is a literal; else None."""
         if len(self.tokens) != 1 or self.tokens[0].token_type not in (TokenType.NUMBER, TokenType.STRING):
             return None
         return self.tokens[0].text
 
     @property
     def same(self) -> tuple[str, ...]:
-        """Its tokens in a form that equals another piece's where both mean the same: case counts in names alone."""
+        """Its tokens in a normal form, equal for pieces that mean the same: case matters only in quoted names."""
         return tuple(self._same(index, token) for index, token in enumerate(self.tokens))
 
     def _same(self, index: int, token: Token) -> str:
@@ -98,11 +98,11 @@ class Piece:
         return token.text if is_column else token.text.lower()
 
     def error(self, fault: str, remedy: str) -> ExpressionError:
-        """Return the error that refuses it."""
+        """Return an error that refuses the piece."""
         return ExpressionError(self.position, fault, remedy)
 
     def depths(self) -> Iterator[tuple[int, int]]:
-        """Yield the index of each token, and how many parentheses are open around it."""
+        """Yield the index of each token, and the number of open parentheses around it."""
         depth = 0
         for index, token in enumerate(self.tokens):
             depth -= token.token_type in _CLOSING
@@ -110,31 +110,31 @@ class Piece:
             depth += token.token_type in _OPENING
 
     def close(self, opening: int) -> int:
-        """Return the index of the parenthesis that closes another one."""
+        """Return the index of the parenthesis that closes the one at an index."""
         return next(opening + index for index, depth in self[opening:].depths() if depth == 0 and index)
 
-    def split(self) -> list[Piece]:
-        """Split it at its commas, except at commas within parentheses."""
+    def split(self) -> list[TokenSpan]:
+        """Split at commas, except commas within parentheses."""
         commas = self.find(lambda word: word == ",")
         starts, ends = [0, *(comma + 1 for comma in commas)], [*commas, len(self)]
         return [self[start:end] for start, end in zip(starts, ends, strict=True)]
 
     def find(self, is_wanted: Callable[[str], bool]) -> list[int]:
-        """Return the indexes of words, outside of parentheses."""
+        """Return the indexes of the wanted words outside of parentheses."""
         return [index for index, depth in self.depths() if depth == 0 and is_wanted(self.word(index))]
 
     def position_of(self, column: str) -> Position:
-        """Return where it first reads a column."""
+        """Return the position at which it first reads a column."""
         return self.position if self.name is not None else self._at(self.expression().position_of(column))
 
     def _at(self, position: Position) -> Position:
-        """Return a position in its text as one in the whole text."""
+        """Return a position in the piece as a position in the whole text."""
         line, column = position
         at = self.position
         return Position(at.line + line - 1, column + (at.column - 1 if line == 1 else 0))
 
     def expression(self) -> Expression:
-        """Return the scalar expression that it is.
+        """Parse the piece as a scalar expression.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Piece:
             raise ExpressionError(self._at(error.position), error.fault, error.remedy) from None
 
 
-def tokenize(sql: str) -> Piece:
+def tokenize(sql: str) -> TokenSpan:
     """Return the tokens of one SQL statement; a semicolon may end it.
 
     Raises
@@ -161,7 +161,7 @@ def tokenize(sql: str) -> Piece:
     except TokenError:
         unclosed = position_at(sql, at if at < len(sql) else 0)
         raise ExpressionError(unclosed, "a text or a name is not closed", "a quote where it ends") from None
-    piece = Piece(sql, tokens, tokens[0].start if tokens else 0)
+    piece = TokenSpan(sql, tokens, tokens[0].start if tokens else 0)
     _check_parentheses(piece)
     semicolons = [index for index in range(len(tokens)) if tokens[index].token_type is TokenType.SEMICOLON]
     if semicolons and semicolons[0] + 1 < len(tokens):
@@ -169,9 +169,9 @@ def tokenize(sql: str) -> Piece:
     return piece[: semicolons[0]] if semicolons else piece
 
 
-def _check_parentheses(piece: Piece) -> None:
-    """Refuse a parenthesis that is not closed, and one that closes nothing."""
-    opened: list[Piece] = []
+def _check_parentheses(piece: TokenSpan) -> None:
+    """Refuse an unbalanced parenthesis."""
+    opened: list[TokenSpan] = []
     for index, token in enumerate(piece.tokens):
         if token.token_type in _OPENING:
             opened.append(piece[index : index + 1])

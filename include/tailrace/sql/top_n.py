@@ -1,4 +1,4 @@
-"""The top-n form of a SELECT: row_number() of each window and key, and a bound for it."""
+"""The top-n form of a SELECT: row_number() over each window and key, and a bound for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tailrace.sql.clauses import Clauses, Item, clauses_of
 from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.outer_list import InnerList
 from tailrace.sql.selects import Named, require_read
-from tailrace.sql.tokens import Piece
+from tailrace.sql.tokens import TokenSpan
 from tailrace.sql.windows import Source, source_of
 
 RIGHT = (
@@ -26,26 +26,26 @@ class TopN:
     Attributes
     ----------
     groups : list of Piece
-        What PARTITION BY has.
+        The items of PARTITION BY.
     score : Piece
-        What ORDER BY has, and whether the largest come first.
+        The value of ORDER BY, and whether it is descending.
     ties : Piece or None
         The second item of ORDER BY.
     k : int
     bound : Piece
-        The condition by which k was found.
+        The condition that gives k.
     items : list of Item
-        What comes out, and after it what the inner select list has beside that; neither has the rank.
+        The output items, followed by the other items of the inner select list; without the rank.
     shown : tuple of str
-        The names of what comes out, in order.
+        The names of the output columns, in order.
     """
 
-    groups: list[Piece]
-    score: Piece
+    groups: list[TokenSpan]
+    score: TokenSpan
     descending: bool
-    ties: Piece | None
+    ties: TokenSpan | None
     k: int
-    bound: Piece
+    bound: TokenSpan
     items: list[Item]
     shown: tuple[str, ...]
 
@@ -56,7 +56,7 @@ def is_top_n(clauses: Clauses) -> bool:
 
 
 def top_n_among(source: Source, named: list[Named]) -> tuple[Source, list[Named]]:
-    """Return a SELECT with row_number() that WITH names as a subquery, and the other ones; else what is given."""
+    """Return a SELECT with row_number() that WITH names as a subquery, and the other SELECTs; else the arguments."""
     if source.subquery is not None or source.windows is not None:
         return source, named
     for number, each in enumerate(named):
@@ -66,7 +66,7 @@ def top_n_among(source: Source, named: list[Named]) -> tuple[Source, list[Named]
     return source, named
 
 
-def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
+def top_n_of(outer: Clauses, inner: Clauses, end: TokenSpan) -> TopN:
     """Read the form from the clauses of the SELECT and of its subquery.
 
     Raises
@@ -78,9 +78,9 @@ def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
             raise clauses.group[0].error("GROUP BY beside a subquery", f"windows over the stream, or top-n: {RIGHT}")
     numbered = [item for item in inner.items if is_ranking(item.value)]
     if len(numbered) != 1:
-        place = inner.items[0].whole if not numbered else numbered[1].whole
+        written = inner.items[0].whole if not numbered else numbered[1].whole
         remedy = f"{RIGHT}; or GROUP BY window(…) over it"
-        raise place.error("a subquery that is no top-n, which no query has", remedy)
+        raise written.error("a subquery that is no top-n, which no query has", remedy)
     (number,) = numbered
     if number.alias is None:
         raise number.value.error("row_number() has no name", f"{number.value.text[:60]}… AS rank")
@@ -106,9 +106,9 @@ def top_n_of(outer: Clauses, inner: Clauses, end: Piece) -> TopN:
 
 
 def selected_by(top_n: TopN, items: list[Item], columns: DerivedColumns) -> dict[str, Position]:
-    """Return the columns that select lists name beside the key and the rank, and where; an expression needs a name.
+    """Return the columns that select lists name beside the key and the rank, with positions.
 
-    The id and the score are among them, but by the names that each answer has for these.
+    An expression needs a name. The id and the score are included, under the names that answers have for them.
 
     Raises
     ------
@@ -127,15 +127,15 @@ def selected_by(top_n: TopN, items: list[Item], columns: DerivedColumns) -> dict
     return {name: selected[name] for name in top_n.shown if name in selected}
 
 
-def is_ranking(value: Piece) -> bool:
-    """Test whether a value is row_number() OVER (…); other ranks are refused."""
+def is_ranking(value: TokenSpan) -> bool:
+    """Test whether a value is row_number() OVER (…); refuse other ranking functions."""
     if value.word(0).lower() in _RANKS and value.word(1) == "(":
         raise value.error(f"{value.word(0).lower()}() leaves open which of equal tuples are taken", "row_number()")
     return value.word(0) == "ROW_NUMBER" and value.word(1) == "("
 
 
-def _over(number: Piece) -> tuple[list[Piece], list[Piece]]:
-    """Return what PARTITION BY and ORDER BY have."""
+def _over(number: TokenSpan) -> tuple[list[TokenSpan], list[TokenSpan]]:
+    """Return the items of PARTITION BY and of ORDER BY."""
     if number.word(2) != ")":
         raise number.error("row_number() takes no argument", "row_number()")
     over = number[3:]
@@ -149,7 +149,7 @@ def _over(number: Piece) -> tuple[list[Piece], list[Piece]]:
     return body[1 : starts[1]].split(), body[starts[1] + 1 :].split()
 
 
-def _ordered(item: Piece) -> tuple[Piece, bool]:
+def _ordered(item: TokenSpan) -> tuple[TokenSpan, bool]:
     """Return a value of ORDER BY, and whether it is descending."""
     if item.word(-2) == "NULLS":
         raise item[-2:].error("an order of nulls, which have no rank", "no NULLS FIRST, and no NULLS LAST")
@@ -159,8 +159,8 @@ def _ordered(item: Piece) -> tuple[Piece, bool]:
     return value, item.word(-1) == "DESC"
 
 
-def _k(where: Piece, name: str) -> int:
-    """Return k of a bound: rank <= k, rank < k + 1, rank = 1, or the same from right to left."""
+def _k(where: TokenSpan, name: str) -> int:
+    """Return k of a bound: rank <= k, rank < k + 1, rank = 1, or the same with sides swapped."""
     sign, one, other = where.word(1), where[:1], where[2:]
     if one.literal is not None:
         one, other, sign = other, one, {">=": "<=", ">": "<"}.get(sign, sign)

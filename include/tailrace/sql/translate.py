@@ -13,11 +13,11 @@ from tailrace.sql.beside import Beside
 from tailrace.sql.clauses import Clauses, clauses_of
 from tailrace.sql.derived import DerivedColumns
 from tailrace.sql.keys import key_of, refuse_bounds_by_other_names, windows_among
-from tailrace.sql.projected import Projected
+from tailrace.sql.projected import SelectedRows
 from tailrace.sql.selects import named_selects, projected_by
-from tailrace.sql.tokens import Piece, tokenize
+from tailrace.sql.tokens import TokenSpan, tokenize
 from tailrace.sql.top_n import TopN, is_top_n, selected_by, top_n_among, top_n_of
-from tailrace.sql.windows import Source, Windows, source_of
+from tailrace.sql.windows import Source, WrittenWindows, source_of
 
 FieldPath = tuple[str, ...]
 WHERE = "where"
@@ -31,19 +31,23 @@ class Translation:
     Attributes
     ----------
     fields : dict
-        The whole declaration, as a query file in sections has it.
+        The whole declaration, as in a query file with sections.
     positions : dict
-        Where the SQL text says a field, by its path; a field below one without a place of its own stands there too.
+        Positions in the SQL text by the path of a field; a field without its own position has the position of the field
+        above.
     conditions : tuple of Piece
-        The conditions that are joined as the stream's `where`.
+        The conditions that make up the stream's `where`.
     """
 
     fields: dict[str, Any]
     positions: Mapping[FieldPath, Position]
-    conditions: tuple[Piece, ...] = ()
+    conditions: tuple[TokenSpan, ...] = ()
 
     def position_in(self, path: FieldPath, at: Position) -> Position:
-        """Return where the SQL text says a field, given a place in it: of several conditions, the one that has it."""
+        """Return the position of a field in the SQL text, given an offset within it.
+
+        If there are several conditions, the position is in the right one.
+        """
         if path[-1] != WHERE or path[0] != "streams":
             return self.positions[path]
         text = " and ".join(f"({each.text})" for each in self.conditions)
@@ -53,7 +57,7 @@ class Translation:
         return next(among, self.conditions[-1]).position
 
     def position_of(self, path: FieldPath) -> Position | None:
-        """Return where the SQL text says a field; None of a field that stands beside it."""
+        """Return the position of a field in the SQL text; None for a field beside it."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.positions:
                 return self.positions[path[:length]]
@@ -66,9 +70,9 @@ def translate(sql: str, fields: Mapping[str, Any]) -> Translation:
     Raises
     ------
     ExpressionError
-        At what a query can't say, by its line and column in the SQL text.
+        At a construct that queries lack, with its line and column in the SQL text.
     BesideError
-        At a field beside the SQL text that says the same, by its path.
+        At a field beside the SQL text that repeats it, with its path.
     """
     named, select = named_selects(tokenize(sql))
     clauses, end = clauses_of(select), select[len(select) :]
@@ -83,9 +87,9 @@ def translate(sql: str, fields: Mapping[str, Any]) -> Translation:
     return _topk(beside, top_n, inner, source, projected_by(source, named, beside.stream, beside.names))
 
 
-def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: Projected, end: Piece) -> Translation:
-    place = clauses.group[0] if clauses.group else end
-    windows, groups = windows_among(clauses.group, source, place)
+def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: SelectedRows, end: TokenSpan) -> Translation:
+    written = clauses.group[0] if clauses.group else end
+    windows, groups = windows_among(clauses.group, source, written)
     columns = DerivedColumns(rows)
     event_time = _event_time(beside, rows, windows)
     key, items = key_of(groups, refuse_bounds_by_other_names(clauses.items), columns)
@@ -97,10 +101,10 @@ def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: Projected
     said = {"kind": "aggregate", "aggregate": section}
     places: dict[FieldPath, Position] = {("aggregate",): clauses.items[0].value.position}
     places |= {("aggregate", name): position for name, position in positions.items()}
-    return _whole(beside, said, places, windows, columns, key, (clauses.where, place))
+    return _whole(beside, said, places, windows, columns, key, (clauses.where, written))
 
 
-def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source, rows: Projected) -> Translation:
+def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source, rows: SelectedRows) -> Translation:
     windows, groups = windows_among(top_n.groups, source, top_n.groups[0])
     _event_time(beside, rows, windows)
     if top_n.ties is not None:
@@ -127,12 +131,12 @@ def _whole(
     beside: Beside,
     said: dict[str, Any],
     positions: dict[FieldPath, Position],
-    windows: Windows,
+    windows: WrittenWindows,
     columns: DerivedColumns,
     key: str | list[str] | None,
-    conditions: tuple[Piece | None, Piece],
+    conditions: tuple[TokenSpan | None, TokenSpan],
 ) -> Translation:
-    """Return the translation: what the SQL text says, and what stands beside it."""
+    """Return the translation from the parts of the SQL text and the fields beside it."""
     last, groups = conditions
     stream: dict[str, Any] = {}
     if (where := columns.where(last)) is not None:
@@ -151,9 +155,9 @@ def _whole(
     return Translation(beside.joined(said, stream, columns.texts), positions, joined)
 
 
-def _event_time(beside: Beside, rows: Projected, windows: Windows) -> str:
-    """Return the column of event time; refuse another column than the declared one."""
-    if beside.event_time is None:  # a wrong declaration, which is refused by itself
+def _event_time(beside: Beside, rows: SelectedRows, windows: WrittenWindows) -> str:
+    """Return the column of event time; refuse one that differs from the declared one."""
+    if beside.event_time is None:  # a faulty declaration is refused elsewhere
         return windows.event_time.text
     if windows.event_time.name != beside.event_time:
         fault = f"windows are over event time, and {windows.event_time.text[:60]} is another column"

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from sqlglot.tokenizer_core import TokenType
 
 from tailrace.ground.duration import format_duration, ms, parse_duration
-from tailrace.sql.tokens import Piece
+from tailrace.sql.tokens import TokenSpan
 
 _DAYS_OF_WEEK = 7
 _TUMBLE = "TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES)"
@@ -19,19 +19,19 @@ WINDOW_COLUMNS = ("window_start", "window_end")
 
 
 @dataclass(frozen=True)
-class Windows:
-    """Windows over event time as they are written.
+class WrittenWindows:
+    """Windows over event time as written.
 
     Attributes
     ----------
     event_time : Piece
         The column of event time.
     lengths : dict
-        The fields of the section `window` (size, slide, offset), and where each is written.
+        The fields of the section `window` (size, slide, offset), with their positions.
     """
 
-    event_time: Piece
-    lengths: dict[str, Piece]
+    event_time: TokenSpan
+    lengths: dict[str, TokenSpan]
 
     def section(self, has_zone: bool) -> dict[str, str]:
         """Return the section `window` of a query file.
@@ -39,7 +39,7 @@ class Windows:
         Parameters
         ----------
         has_zone : bool
-            Whether the query's windows are of a time zone, whose weeks begin on Mondays.
+            Whether the query's windows follow a time zone, where weeks begin on Mondays.
         """
         lengths = {name: _duration(piece, has_zone and name == "size") for name, piece in self.lengths.items()}
         if lengths.get("slide") == lengths["size"]:
@@ -51,16 +51,16 @@ class Windows:
 
 @dataclass(frozen=True)
 class Source:
-    """What stands after FROM: a stream by its name, perhaps with windows; or a subquery, perhaps with a name."""
+    """The source after FROM: a stream by its name, perhaps with windows; or a subquery, perhaps with a name."""
 
-    stream: Piece
-    windows: Windows | None = None
-    subquery: Piece | None = field(default=None)
+    stream: TokenSpan
+    windows: WrittenWindows | None = None
+    subquery: TokenSpan | None = field(default=None)
     alias: str | None = None
 
 
-def source_of(piece: Piece) -> Source:
-    """Read what stands after FROM.
+def source_of(piece: TokenSpan) -> Source:
+    """Read the source after FROM.
 
     Raises
     ------
@@ -89,8 +89,8 @@ def source_of(piece: Piece) -> Source:
     return Source(piece[:1])
 
 
-def window_call(piece: Piece) -> Windows | None:
-    """Read Spark's window(), which groups by windows; None of anything else."""
+def window_call(piece: TokenSpan) -> WrittenWindows | None:
+    """Read Spark's window(), which groups by windows; None for anything else."""
     if piece.word(0) != "WINDOW" or piece.word(1) != "(" or piece.close(1) != len(piece) - 1:
         if piece.word(0) == "SESSION_WINDOW":
             raise piece.error("windows of sessions, which no query has", _WINDOW)
@@ -99,27 +99,27 @@ def window_call(piece: Piece) -> Windows | None:
     if not 2 <= len(arguments) <= 4:  # noqa: PLR2004  event time and one to three lengths
         raise piece.error("window has not two to four arguments", _WINDOW)
     event_time, *lengths = arguments
-    return Windows(event_time, dict(zip(("size", "slide", "offset"), lengths, strict=False)))
+    return WrittenWindows(event_time, dict(zip(("size", "slide", "offset"), lengths, strict=False)))
 
 
-def bound_name(piece: Piece) -> str | None:
-    """Return the column of answers with a bound of the windows; None of anything else, as of a name in quotes."""
+def bound_name(piece: TokenSpan) -> str | None:
+    """Return the column of answers with a bound of the windows; None for anything else, such as a quoted name."""
     if len(piece) == 1 and piece.word(0).lower() in WINDOW_COLUMNS:
         return piece.word(0).lower()
     return _bound(piece)
 
 
-def is_whole_window(piece: Piece) -> bool:
-    """Test whether it is Spark's column `window`, which holds both bounds."""
+def is_whole_window(piece: TokenSpan) -> bool:
+    """Test whether the piece is Spark's column `window`, which holds both bounds."""
     return len(piece) == 1 and piece.word(0) == "WINDOW"
 
 
-def _bound(piece: Piece) -> str | None:
+def _bound(piece: TokenSpan) -> str | None:
     words = [piece.word(index) for index in range(len(piece))]
     return f"window_{words[2].lower()}" if words[:2] == ["WINDOW", "."] and words[2:] in (["START"], ["END"]) else None
 
 
-def _of_function(piece: Piece) -> Source:
+def _of_function(piece: TokenSpan) -> Source:
     name = piece.word(0)
     if name not in ("TUMBLE", "HOP"):
         fault = {"CUMULATE": "windows that grow", "SESSION": "windows of sessions"}.get(name, "no function of windows")
@@ -138,16 +138,16 @@ def _of_function(piece: Piece) -> Source:
     if descriptor.word(0) != "DESCRIPTOR" or descriptor.word(1) != "(" or descriptor[2:-1].name is None:
         raise descriptor.error(f"{descriptor.text} is no column of {name}", right)
     names = ("size", "offset") if name == "TUMBLE" else ("slide", "size", "offset")
-    return Source(table[1:], Windows(descriptor[2:-1], dict(zip(names, lengths, strict=False))))
+    return Source(table[1:], WrittenWindows(descriptor[2:-1], dict(zip(names, lengths, strict=False))))
 
 
-def _refuse_alias(piece: Piece) -> None:
+def _refuse_alias(piece: TokenSpan) -> None:
     if len(piece):
         raise piece.error("a name for the stream, which has one", "columns without a name before them: country")
 
 
-def _duration(piece: Piece, by_calendar: bool) -> str:
-    """Return a length of time as query files have it."""
+def _duration(piece: TokenSpan, by_calendar: bool) -> str:
+    """Return a length of time in the form of query files."""
     rest = piece[1:] if piece.word(0) == "INTERVAL" else piece
     is_text = rest[:1].literal is not None and rest.tokens[0].token_type is TokenType.STRING
     words = " ".join(part for part in (rest[:1].literal or "", rest[1:].name or "") if part)

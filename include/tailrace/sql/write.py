@@ -1,4 +1,4 @@
-"""Writes the sections of a query as SQL text, which `translate` takes back."""
+"""Writes the sections of a query as SQL text, which `translate` reads back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.expressions.errors import ExpressionError
 from tailrace.ground.duration import ms, parse_duration
 from tailrace.sql.beside import SETTINGS
 from tailrace.sql.derived import generated_name
-from tailrace.sql.functions import OF_COLUMN
+from tailrace.sql.functions import ESTIMATES, OF_COLUMN
 from tailrace.sql.keys import KEY
 from tailrace.sql.tokens import tokenize
 from tailrace.sql.translate import translate
@@ -20,18 +20,19 @@ from tailrace.sql.windows import WINDOW_COLUMNS
 _SECOND_MS = 1000
 _UNITS = (("DAY", 86_400_000), ("HOUR", 3_600_000), ("MINUTE", 60_000))
 _CALLS = {query: spark for spark, query in reversed(OF_COLUMN.items())}
+_ESTIMATES = {query: name for name, query in ESTIMATES.items()}
 _RANK = "rank"
 
 
 class Written(NamedTuple):
-    """SQL text, and the fields of the declaration that stand beside it."""
+    """SQL text, and the fields of the declaration beside it."""
 
     sql: str
     beside: dict[str, Any]
 
 
 def write(fields: Mapping[str, Any]) -> Written | None:
-    """Return the SQL text of a declaration; None where its kind, or something in it, has none.
+    """Return the SQL text of a declaration; None where SQL can't express it.
 
     Parameters
     ----------
@@ -51,17 +52,17 @@ def write(fields: Mapping[str, Any]) -> Written | None:
 
 
 def _says(written: Written, fields: Mapping[str, Any]) -> bool:
-    """Test whether SQL text says a declaration; the order of derived columns is a part of it."""
+    """Test whether SQL text means a declaration, including the order of derived columns."""
     try:
         declared = translate(*written).fields
-    except ValueError:  # an expression that is no part of a SELECT, as one with a word of its own clauses
+    except ValueError:  # an expression that can't stand in a SELECT, such as one that contains a word of its clauses
         return False
     orders = [[*(stream.get("columns") or {})] for each in (declared, fields) for stream in each["streams"].values()]
     return plain(declared) == plain(fields) and orders[0] == orders[1]
 
 
 def _beside(fields: Mapping[str, Any], inline: Collection[str]) -> dict[str, Any]:
-    """Return the fields of a declaration that stand beside its SQL text, in which some derived columns are."""
+    """Return the fields of a declaration beside its SQL text, which contains some of the derived columns."""
     rest = {name: value for name, value in fields.items() if name not in ("kind", "aggregate")}
     for name, own in SETTINGS.items():
         section = rest.pop(name, None)
@@ -75,7 +76,7 @@ def _beside(fields: Mapping[str, Any], inline: Collection[str]) -> dict[str, Any
 
 
 def plain(value: Any) -> Any:
-    """Return plain data in one form: scalars as text, nothing that is empty, durations in one unit."""
+    """Return plain data in a normal form: scalars as text, empty values dropped, durations in one unit."""
     if isinstance(value, Mapping):
         items = {name: plain(part) for name, part in value.items()}
         return {name: part for name, part in items.items() if part not in (None, {}, [])}
@@ -136,12 +137,14 @@ class _Writer:
             case "count_distinct":
                 is_exact = str(section.get("approximate") or "false").lower() == "false"
                 call = f"count(DISTINCT {value})" if is_exact else f"approx_count_distinct({value})"
+            case _ if str(section.get("estimate") or "false").lower() == "true" and function in _ESTIMATES:
+                call = f"{_ESTIMATES[function]}({value})"
             case _:
                 call = f"{_CALLS.get(function, function)}({value})"
         return call + (f" FILTER (WHERE {section['where']})" if section.get("where") else "")
 
     def _value(self, column: str) -> str:
-        """Return a column, or the expression by which it is derived in place."""
+        """Return a column, or its expression where it is derived in place."""
         return self.columns[column] if column in self.inline else quoted(column)
 
     def _where(self, indent: str = "") -> str:
@@ -159,7 +162,7 @@ class _Writer:
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL text: in quotes, unless it is a plain word."""
+    """Return a name as SQL text, in quotes unless it is a plain word."""
     try:
         is_word = [token.token_type for token in tokenize(name).tokens] == [TokenType.VAR]
     except ExpressionError:

@@ -1,4 +1,7 @@
-"""Adds files that workers wrote to a Delta table: the actions of its log, with the statistics that readers prune by."""
+"""Adds files written by workers to a Delta table.
+
+The actions of its log have statistics by which readers skip files.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from tailrace.ground.written_files import FILES
 from tailrace.sources.object_files import open_location
 
 _STATISTICS = ("as_of", "left_time")
-"""The times of answers whose least and greatest value stand in the log."""
+"""The times of answers whose least and greatest values are recorded in the log."""
 
 
 def add_actions(written: pa.Table, answers: Location | None) -> list[Any]:
-    """Return the actions that add files to a table; `answers` is its directory where its rows have an `as_of`."""
+    """Return the actions that add files to a table; `answers` is its directory if its rows have an `as_of`."""
     parts = [name for name in written.schema.names if name not in FILES.names]
     return [
         AddAction(
@@ -35,7 +38,7 @@ def add_actions(written: pa.Table, answers: Location | None) -> list[Any]:
 
 
 def _statistics(file: Location) -> dict[str, Any]:
-    """Return the least and the greatest of each time of `_STATISTICS` in a file of answers, for the table's log."""
+    """Return the least and greatest value of each time of `_STATISTICS` in a file of answers, for the log."""
     metadata = pq.read_metadata(open_location(file))
     ends: dict[str, dict[str, str]] = {"minValues": {}, "maxValues": {}}
     for name in set(_STATISTICS) & {*metadata.schema.names}:

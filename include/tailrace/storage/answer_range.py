@@ -1,4 +1,4 @@
-"""A part of a query's answers, by event time and key: what of the tables' files is read for it."""
+"""A part of a query's answers, by event time and key, and the conditions that select its rows in tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
@@ -19,21 +18,25 @@ from tailrace.answers.model import AnswerModel
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.key_lists import canonical_key
+from tailrace.ground.ranges import coarsen_ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.query.query import Query
-from tailrace.storage.tables import within
+from tailrace.storage.tables import within, within_any
+
+_WINDOW = ["window_start", "window_end"]
+_MOST_RANGES = 16  # in one condition on a table; beyond that, the nearest are merged
 
 
 @dataclass(frozen=True)
 class AnswerRange:
-    """The windows that overlap the event times [start, end), or the pairs with a tuple in them; of one key, or of all.
+    """The windows that overlap the event times [start, end), or the pairs with a tuple in them, for one key or all.
 
     Attributes
     ----------
     start, end : int
         In ms.
     key : str or None
-        The key as text, of a list of keys a JSON array; None for all keys.
+        The key as text (a composite key as a JSON array); None for all keys.
     """
 
     start: int = BEFORE_ALL
@@ -41,12 +44,14 @@ class AnswerRange:
     key: str | None = None
 
     def of(self, query: Query) -> AnswerRange:
-        """Return the range with its key as the query's tables have it; refuse an empty one, and a key that none has.
+        """Return the range with its key in the form of the query's tables.
+
+        An empty range and an impossible key are refused.
 
         Raises
         ------
         Refused
-            With what would be right.
+            With the remedy.
         """
         if self.start >= self.end:
             fault = f"{format_time(self.end)} is not after {format_time(self.start)}"
@@ -62,10 +67,11 @@ class AnswerRange:
         return replace(self, key=key)
 
     def condition(self, model: AnswerModel, schema: pa.Schema) -> Any:
-        """Return the condition on rows of `results` or `corrections` with this schema; None where all are in the range.
+        """Return the condition on rows with this schema, of `results` or `corrections`.
 
-        Every version of a window in the range meets it. A repeat of an id brings the same pair with other times, two
-        reaches away at most; farther away only where both ids came again: see `versions_elsewhere`.
+        None means that all rows are in the range. Every version of a window in the range meets it. A repeat of an id
+        gives the same pair other times, at most two reaches away, and farther away only if both ids came again: see
+        `versions_elsewhere`.
         """
         conditions = [] if self.key is None else [ds.field("key") == self._key_of(schema.field("key").type)]
         if self._has_times:
@@ -81,24 +87,30 @@ class AnswerRange:
         return reduce(and_, conditions) if conditions else None
 
     def versions_elsewhere(self, model: AnswerModel, in_range: Sequence[pa.Table]) -> Any:
-        """Return the condition on corrections that may be these answers' versions at other times; None for windows."""
+        """Return the condition on corrections that may be versions of these answers at other times.
+
+        Return None for windows.
+        """
         if not isinstance(model, ByPair):
             return None
         ids = pa.concat_tables([rows.select(["left_id"]) for rows in in_range])
         return ds.field("left_id").isin(ids["left_id"].unique())
 
     def late_condition(self, model: AnswerModel, answers: pa.Table, schema: pa.Schema) -> Any:
-        """Return the condition on rows of `late`, with this schema, that may lack in these answers by window."""
-        if self == ALL or not answers.num_rows:
-            return None
-        low, high = pc.min(answers["window_start"]).as_py(), pc.max(answers["window_end"]).as_py()
-        condition = within(model.late_time, low - 1, high - 1)
-        return (
-            condition if self.key is None else condition & (ds.field("key") == self._key_of(schema.field("key").type))
-        )
+        """Return the condition on rows of `late`, with this schema, that these answers by window may lack.
+
+        There is at least one answer. Late tuples far from all windows do not meet it.
+        """
+        windows = answers.select(_WINDOW).group_by(_WINDOW).aggregate([]).sort_by(_WINDOW[0])
+        spans = merge_ranges(*(windows[name].to_numpy() for name in _WINDOW))
+        low, high = coarsen_ranges(spans, _MOST_RANGES)
+        condition = within_any(model.late_time, (low - 1).tolist(), (high - 1).tolist())
+        if self.key is None:
+            return condition
+        return condition & (ds.field("key") == self._key_of(schema.field("key").type))
 
     def contains(self, model: AnswerModel, answers: pa.Table) -> NDArray[np.bool_]:
-        """Test which answers by their times, in ms, are in the range; they are of its key."""
+        """Test which answers are in the range by their times, in ms; all have its key."""
         if not self._has_times:
             return np.ones(answers.num_rows, bool)
         if "window_end" in model.identity.columns:
@@ -117,7 +129,7 @@ class AnswerRange:
         Raises
         ------
         Refused
-            When it is none.
+            When it is not a valid key.
         """
         try:
             return pa.scalar(self.key).cast(dtype)

@@ -1,10 +1,10 @@
-"""Backs up a query while its stream lives: it copies the parts in the reverse order of their writing.
+"""Backs up a query while its stream runs, by copying the parts in the reverse order of their writing.
 
-A batch is written to the journal first, then to the tables one after the other, and noted last. A copy that begins with
-the tasks' state and ends with the journal is therefore what a stream leaves that was killed: each part holds at least
-the batches of the next one. Of a table a version is copied, with the files that it names; none of them is removed
-meanwhile, as corrections hold it off, too. A stream that runs changes its state as it is copied, so it is left out: the
-tables have all that `tailrace rebuild` needs to make it again.
+A batch is written to the journal first, then to the tables one after the other, and noted last. So a copy that begins
+with the tasks' state and ends with the journal is like the files of a killed stream: each part holds at least the
+batches of the part that is written after it. One version of each table is copied, with the files that it names, which
+the vacuum lock protects. The state of a running stream changes while it is copied, so it is left out; `tailrace
+rebuild` can make it again from the tables.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from tailrace.engine.stream_reader import TABLE
 from tailrace.ground.errors import Busy, Problem, refuse
+from tailrace.ground.facts import is_table
 from tailrace.ground.object_path import on_disk
 from tailrace.storage.backup_manifest import BackupManifest, FileRecord, copy_file
 from tailrace.storage.checkpoint import check_journal
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import require_files
-from tailrace.storage.manifest import FORMAT, CheckpointManifest
-from tailrace.storage.table_schemas import CALIBRATION_TABLES, CORRECTION_TABLES, stream_tables
+from tailrace.storage.manifest import FORMAT, READABLE, CheckpointManifest
+from tailrace.storage.table_schemas import CALIBRATION_TABLES, CORRECTION_TABLES, UPSTREAM, stream_tables
 from tailrace.storage.tables import VACUUM, Tables, last_batch_of
 from tailrace.storage.writer import only_driver
 from tailrace.storage.written_batches import path_of, read_written, write_note
 
 _WAIT_S = 60.0  # for a correction, or for a removal of files
-_TRIES = 10  # of a table whose files go while it is copied: its writer compacts it, which is seldom
+_TRIES = 10  # for a table whose files vanish while it is copied, because its writer compacts it, which is rare
 
 
 def back_up(layout: Layout, output: Path) -> BackupManifest:
-    """Copy a query's tables, journal and, unless its stream runs, state to a directory: all of it, or nothing.
+    """Copy a query's tables, journal and, unless its stream runs, its state to a directory, all or nothing.
 
     Raises
     ------
     Refused
         When the query never ran, or the directory is not empty.
     Damaged
-        When a part of what is to be copied is lost.
+        When a part is lost.
     Busy
         While a correction runs.
     """
@@ -57,7 +57,7 @@ def back_up(layout: Layout, output: Path) -> BackupManifest:
     manifest = layout.manifest()
     if manifest is None:
         raise refuse(str(home), "the query has never run in this warehouse", "tailrace run, first")
-    if manifest.format != FORMAT:
+    if manifest.format not in READABLE:
         raise refuse(str(home), f"its stream is of format {manifest.format}, not {FORMAT}", "that version of tailrace")
     with layout.lock(VACUUM, _WAIT_S), new_directory(output, home.name) as new:
         made_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -66,6 +66,7 @@ def back_up(layout: Layout, output: Path) -> BackupManifest:
         copy.take_file(on_disk(layout.manifest_file))
         batches = copy.take_tables()
         copy.take_journal()
+        copy.take_upstream()
         copy.take_directory(on_disk(layout.table_versions))
         if not (has_state := has_state and copy.has_note_of(batches)):
             copy.drop_state()
@@ -78,7 +79,7 @@ def back_up(layout: Layout, output: Path) -> BackupManifest:
 
 @dataclass
 class _Copy:
-    """A copy that is being made of a query's directory; `files` has what was copied."""
+    """A copy of a query's directory in progress; `files` has the files copied so far."""
 
     layout: Layout
     manifest: CheckpointManifest
@@ -86,7 +87,7 @@ class _Copy:
     files: dict[str, FileRecord] = field(default_factory=dict)
 
     def take_state(self) -> bool:
-        """Copy the checkpoint, unless the stream runs; it can't start meanwhile."""
+        """Copy the checkpoint unless the stream runs; the stream can't start meanwhile."""
         try:
             with only_driver(self.layout):
                 self.take_directory(on_disk(self.layout.checkpoint))
@@ -95,7 +96,10 @@ class _Copy:
         return on_disk(self.layout.checkpoint).is_dir()
 
     def has_note_of(self, batches: Mapping[str, int]) -> bool:
-        """Test whether the copied state is at most a batch older than the tables: no stream has started meanwhile."""
+        """Test whether the copied state is at most a batch older than the tables.
+
+        If so, no stream has started meanwhile.
+        """
         return max(read_written(self.target).values(), default=-1) + 1 >= batches.get("metrics", -1)
 
     def drop_state(self) -> None:
@@ -105,17 +109,17 @@ class _Copy:
         self.files = {file: record for file, record in self.files.items() if not file.startswith(prefix)}
 
     def take_tables(self) -> dict[str, int]:
-        """Copy the tables; returns the last batch of each of the stream's."""
-        tables, streams = Tables(self.layout), sorted(self.manifest.types.keys() - {TABLE})
+        """Copy the tables; return the last batch of each of the stream's tables."""
+        tables, streams = Tables(self.layout), sorted(name for name in self.manifest.types if not is_table(name))
         histories = [path.name for path in self.layout.histories(streams).values()]
-        for name in (*reversed(CORRECTION_TABLES), *CALIBRATION_TABLES):  # they follow from the stream's
+        for name in (*reversed(CORRECTION_TABLES), *CALIBRATION_TABLES):  # they depend on the stream's tables
             if tables.has(name):
                 self._take_table(name)
         names = [name for name in reversed(stream_tables(histories)) if tables.has(name)]
         return {name: self._take_table(name) for name in names}
 
     def take_journal(self) -> None:
-        """Copy the journal: entries first, as one that is merged into a block meanwhile is in the block afterwards."""
+        """Copy the journal: single entries first, as an entry that is merged meanwhile is in a block afterwards."""
         journal = on_disk(self.layout.journal)
         for pattern in ("[0-9]*.json", "[0-9]*.jsonl.gz"):
             for file in sorted(journal.glob(pattern)):
@@ -124,8 +128,13 @@ class _Copy:
                 except FileNotFoundError:
                     on_disk(self.target.journal / file.name).unlink(missing_ok=True)
 
+    def take_upstream(self) -> None:
+        """Copy the log of a chained query after the journal, which refers to its records."""
+        if Tables(self.layout).has(UPSTREAM):
+            self._take_table(UPSTREAM)
+
     def take_directory(self, directory: Path) -> None:
-        """Copy the files of a directory that nobody changes; hidden ones are being written, or were left."""
+        """Copy the files of an unchanging directory, except hidden ones, which are incomplete or leftovers."""
         for file in sorted(directory.rglob("*")):
             if file.is_file() and not file.name.endswith(".new"):
                 self.take_file(file)
@@ -135,14 +144,14 @@ class _Copy:
         self.files[name] = copy_file(file, on_disk(self.target.home) / name)
 
     def write_note(self, batches: Mapping[str, int]) -> None:
-        """Write the note of written batches, which is a part of the state: `metrics` has those that all tables have."""
+        """Write the note of written batches, a part of the state; `metrics` has the batches that all tables have."""
         in_all = {name: min(batch, batches.get("metrics", -1)) for name, batch in batches.items()}
         write_note(self.target, {name: batch for name, batch in in_all.items() if batch >= 0})
         file = on_disk(path_of(self.target))
         self.files[str(file.relative_to(on_disk(self.target.home)))] = FileRecord.of(file)
 
     def _take_table(self, name: str) -> int:
-        """Copy a version of a table; returns its last batch, −1 where it has none."""
+        """Copy a version of a table; return its last batch, −1 where it has none."""
         tables, target = Tables(self.layout), on_disk(self.target.table(name))
         for _ in range(_TRIES):
             table = tables.open(name)
@@ -163,13 +172,13 @@ class _Copy:
             self.take_file(directory / unquote(path))
         for file in sorted((directory / "_delta_log").iterdir()):
             number = file.name.split(".")[0]
-            # A hint to a checkpoint after this version would mislead; without one the log is listed.
+            # A hint to a checkpoint after this version would mislead; without a hint the log is listed.
             if number.isdigit() and int(number) <= table.version() and file.suffix in (".json", ".parquet"):
                 self.take_file(file)
 
 
 def require_empty(directory: Path, option: str) -> None:
-    """Refuse a path that is no directory, or is not empty."""
+    """Refuse a path that is not a directory, or not empty."""
     if directory.exists() and not directory.is_dir():
         raise refuse(f"{option} {directory}", "it is a file", "a directory that is empty, or not there yet")
     if directory.is_dir() and any(directory.iterdir()):
@@ -178,7 +187,10 @@ def require_empty(directory: Path, option: str) -> None:
 
 @contextmanager
 def new_directory(target: Path, owner: str) -> Iterator[Path]:
-    """Yield a hidden directory beside the target, which it becomes at the end of the block, or which is removed."""
+    """Yield a hidden directory beside the target.
+
+    At the end of the block it is renamed to the target; on an error it is removed.
+    """
     target = Path(os.path.abspath(target))
     new = target.with_name(f".{target.name}.{owner}.new")
     shutil.rmtree(new, ignore_errors=True)  # of a process that was killed

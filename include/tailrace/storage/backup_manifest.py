@@ -1,4 +1,4 @@
-"""The manifest of a backup: which query and how much of it, and every file with its size and checksum."""
+"""The manifest of a backup: the query, its extent, and every file with size and checksum."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from tailrace import __version__
 from tailrace.ground.errors import Damaged, Problem, refuse
 from tailrace.ground.files import write_atomically
 from tailrace.ground.query_names import is_query_name
+from tailrace.ground.version import __version__
 from tailrace.storage.manifest import FORMAT
 
 _FILE = "backup.json"
@@ -34,20 +34,20 @@ class FileRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class BackupManifest:
-    """A backup of one query, which lies beside it in a directory of the query's name.
+    """The manifest of one query's backup, beside the directory with the query's name.
 
     Attributes
     ----------
     batches : int
         The number of the journal's entries.
     has_state : bool
-        Whether it has the tasks' state: only a stream that does not run can give it.
+        Whether it contains the tasks' state, which can only be copied while the stream does not run.
     made_at : str
         UTC.
     files : dict
-        By the path below the query's directory.
+        The files by their paths below the query's directory.
     format : int
-        The version of the journal and the tables, as of a checkpoint's manifest.
+        The version of the journal and the tables, as in a checkpoint's manifest.
     """
 
     query: str
@@ -68,7 +68,7 @@ class BackupManifest:
 
     @staticmethod
     def read(directory: Path) -> BackupManifest:
-        """Read the manifest of a backup, and check that it names nothing outside of its directory.
+        """Read the manifest of a backup, and check that it names no file outside of its directory.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class BackupManifest:
 
 
 def copy_file(source: Path, target: Path) -> FileRecord:
-    """Copy a file with its times, and return its size and checksum."""
+    """Copy a file with its times; return its size and checksum."""
     digest, size = hashlib.sha256(), 0
     target.parent.mkdir(parents=True, exist_ok=True)
     with source.open("rb") as content, target.open("wb") as copy:

@@ -1,8 +1,8 @@
-"""Consistency checks of what a stream has written: its journal, its states, its tables and the note of them.
+"""Consistency checks of a stream's journal, states, tables and note of written batches.
 
-A batch is written in this order: its entry in the journal (the write-ahead log), the states, the tables,
-the note of what the tables hold, which is the commit. So after a kill at any point each of them holds at least the
-batches that the next one holds. One that holds fewer was lost, damaged, or restored from an older backup.
+A batch is written in this order: its entry in the journal (the write-ahead log), the states, the tables, and the note
+of written batches, which commits it. So after a kill at any point, each of them holds at least the batches of the next
+one. One that holds fewer was lost, damaged, or restored from an older backup.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.ground.errors import Busy, Damaged, Problem, Refused, refuse
-from tailrace.ground.facts import newest
+from tailrace.ground.facts import TABLE, tables_in_force
 from tailrace.ground.object_path import Location
 from tailrace.query.query import Query
 from tailrace.storage.journal import Journal
@@ -20,12 +20,13 @@ from tailrace.storage.lost_files import repair_of, require_files
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.table_schemas import CORRECTION_TABLES, stream_tables
 from tailrace.storage.tables import Tables, last_batch_of
+from tailrace.storage.tasks_in_force import tasks_after_batch
 from tailrace.storage.warehouses import moving_away
 from tailrace.storage.written_batches import path_of, read_written, repair
 
 
 def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
-    """Return the manifest of a query's stream whose tables are complete; None where it never ran.
+    """Return the manifest of a query's stream, whose tables must be complete; None where it never ran.
 
     Raises
     ------
@@ -34,13 +35,13 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
     Damaged
         When the manifest or a table is lost, damaged, or older than the checkpoint, or newer than the journal.
     Busy
-        While the stream still has to run batches again, to restore what was lost.
+        While the stream still has to repeat batches to restore lost rows.
     """
     manifest, tables = _manifest(layout, query), Tables(layout)
     if manifest is None:
         return None
     last = tables.last_batch("metrics", manifest.id) if tables.has("metrics") else -1
-    note = read_written(layout)  # read second: a running stream notes a batch once `metrics` has it
+    note = read_written(layout)  # read second: a running stream writes the note after `metrics`
     _check_journal_of(layout, _check_tables(layout, query, manifest, note, resumes=False))
     newest = max(note.values(), default=-1)
     if newest + 1 < last:
@@ -50,7 +51,7 @@ def readable(layout: Layout, query: Query) -> CheckpointManifest | None:
 
 
 def require_begun(layout: Layout, query: Query) -> CheckpointManifest:
-    """Return the manifest of a query's stream as `readable` does; a query that never ran is refused."""
+    """Return the manifest of a query's stream like `readable`; refuse a query that never ran."""
     manifest = readable(layout, query)
     if manifest is None:
         raise refuse(str(layout.home), "the query has never run in this warehouse", "tailrace run, first")
@@ -59,16 +60,17 @@ def require_begun(layout: Layout, query: Query) -> CheckpointManifest:
 
 
 def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
-    """Return the manifest of a query's stream from whose checkpoint a driver can resume; None where it never ran.
+    """Return the manifest of a query's stream, from whose checkpoint a driver must be able to resume.
 
-    What a batch writes last is read first, so that a stream that runs meanwhile is not taken for a damaged one.
+    Return None if the stream never ran. Parts that are written last are read first, so that a running stream does not
+    look damaged.
 
     Raises
     ------
     Refused
         When the checkpoint was made for another query.
     Damaged
-        When something is lost, damaged or too old; the error names the command that repairs it, or what to restore.
+        When a part is lost, damaged or too old; the error names the command that repairs it, or what to restore.
     """
     manifest = _manifest(layout, query)
     if manifest is None:
@@ -78,14 +80,15 @@ def resumable(layout: Layout, query: Query) -> CheckpointManifest | None:
         raise _damage(str(path_of(layout)), "it is lost, though there are states", repair(layout))
     in_tables = _check_tables(layout, query, manifest, note, resumes=True)
     check_journal(layout, max(in_tables, *(batch + 1 for batch in note.values()), 0))
-    lost = states.missing(query.tasks, max(note.values(), default=-1))
-    if lost is not None and read_written(layout) == note:  # else a stream that runs meanwhile needs it no more
+    newest = max(note.values(), default=-1)
+    lost = states.missing(tasks_after_batch(layout, query, manifest, newest), newest)
+    if lost is not None and read_written(layout) == note:  # otherwise a running stream no longer needs it
         raise _damage(str(lost), f"this state of {_owner(lost)} is lost", repair(layout))
     return manifest
 
 
 def _owner(state: Location) -> str:
-    """Return whose state a file is."""
+    """Return the owner of a state's file."""
     return "the clock" if state.parent.name == CLOCK else "a task"
 
 
@@ -100,12 +103,12 @@ def _manifest(layout: Layout, query: Query) -> CheckpointManifest | None:
 
 
 def committed_batches(layout: Layout) -> int:
-    """Return the number of committed entries of the journal: up to the one in the note of written batches."""
+    """Return the number of committed entries of the journal, according to the note of written batches."""
     return max(read_written(layout).values(), default=-1) + 1
 
 
 def check_journal(layout: Layout, batches: int) -> None:
-    """Refuse a journal that has a gap, or fewer entries than batches were run."""
+    """Refuse a journal with a gap, or with fewer entries than batches were run."""
     journal = Journal(layout.journal)
     gap = journal.missing()
     if gap is not None:
@@ -116,14 +119,15 @@ def check_journal(layout: Layout, batches: int) -> None:
     except (ValueError, TypeError, KeyError) as error:
         raise _damage(str(layout.journal), f"its newest entry is damaged ({error})", _restore_advice(layout)) from None
     entries = 0 if last is None else last.header.batch + 1
-    table = newest(last.header.facts, "table") if last else None
-    if table is not None and not (file := layout.table_versions / table.value["file"]).is_file():
-        raise _damage(str(file), "this version of the dimension table is lost", _restore_advice(layout))
+    for table in tables_in_force(last.header.facts).values() if last else ():
+        if not (file := layout.table_versions / table.value["file"]).is_file():
+            name = "dimension table" if table.about == TABLE else f"table of {table.about}"
+            raise _damage(str(file), f"this version of the {name} is lost", _restore_advice(layout))
     _require_entries(layout, entries, batches)
 
 
 def _check_journal_of(layout: Layout, batches: int) -> None:
-    """Refuse a journal that has fewer entries than batches are in the tables; they were read before it."""
+    """Refuse a journal with fewer entries than batches in the tables, which were read before it."""
     if batches:
         _require_entries(layout, Journal(layout.journal).count, batches)
 
@@ -143,7 +147,7 @@ def _check_tables(
     """Return the number of batches with rows in any of the stream's tables.
 
     Tables that are missing, or hold fewer batches than the note of written batches, are refused. A driver that
-    `resumes` needs their files; without a note it runs all batches again, and gives a missing table its rows.
+    `resumes` needs their files. Without a note it repeats all batches, and restores the rows of a missing table.
     """
     tables, histories = Tables(layout), [table.name for table in layout.histories(query.streams).values()]
     batches, is_begun = 0, bool(note) or (not resumes and tables.has("metrics"))  # the table that is created last
@@ -165,31 +169,31 @@ def _check_tables(
 
 
 def require_corrections(layout: Layout) -> None:
-    """Refuse to go on without a table of corrections that is lost: they are created one after the other.
+    """Refuse to continue without a lost table of corrections; the tables are created one after the other.
 
     Raises
     ------
     Damaged
-        With the repair, a correction of everything.
+        With the repair: a correction of everything.
     """
     tables = Tables(layout)
     there = [tables.has(name) for name in CORRECTION_TABLES]
-    for place, name in enumerate(CORRECTION_TABLES):
-        is_used = any(there[place + 1 :]) or (any(there[:place]) and _has_ledger(tables, there))
-        if not there[place] and is_used:
+    for index, name in enumerate(CORRECTION_TABLES):
+        is_used = any(there[index + 1 :]) or (any(there[:index]) and _has_ledger(tables, there))
+        if not there[index] and is_used:
             raise _damage(str(layout.table(name)), "the table is lost", repair_of(layout, name))
 
 
 def _has_ledger(tables: Tables, there: Sequence[bool]) -> bool:
-    """Test whether a correction has ended: it writes the ledger last."""
+    """Test whether a correction has completed, as it writes the ledger last."""
     return there[1] and tables.read("correction_runs", ["interval"]).num_rows > 0
 
 
 def entries_in_tables(layout: Layout, manifest: CheckpointManifest, names: Iterable[str]) -> dict[str, int]:
-    """Return how many of the journal's first entries each of a stream's tables has in whole; 0 for a lost one.
+    """Return how many of the journal's first entries each of a stream's tables holds completely.
 
-    `metrics` gets a batch when all others have it, and the note gets it after that; a table without rows of a batch is
-    not written. Without either of them, the newest batch that any table has may be there in part.
+    The number is 0 for a lost table. `metrics` gets a batch when all other tables have it, and the note follows; a
+    table without rows of a batch is not written. Without both, the newest batch in any table may be incomplete.
     """
     tables, names = Tables(layout), list(names)
     last = {name: tables.last_batch(name, manifest.id) if tables.has(name) else None for name in names}

@@ -1,4 +1,4 @@
-"""Small objects in a store with conditional writes: with them two machines agree on one writer."""
+"""Small objects in a store with conditional writes, by which two machines agree on a single writer."""
 
 from __future__ import annotations
 
@@ -15,27 +15,30 @@ from tailrace.ground.files import create_atomically
 from tailrace.ground.object_path import ObjectPath, Stored
 
 _KEPT = 20
-"""The number of older versions that stay: it is they that refuse a writer which stood still meanwhile."""
+"""The number of older versions that are kept, which refuse a writer that was suspended meanwhile."""
 
 
 class ConditionalStore(Protocol):
-    """Objects by name. A call that raises an `OSError` may have written, or may write later."""
+    """Objects by name. A call that raises an `OSError` may have written, or may still write later."""
 
     def get(self, name: str) -> Stored | None:
-        """Read an object; None where there is none."""
+        """Read an object; None where it does not exist."""
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write an object that is not there yet; False, and nothing written, where it is."""
+        """Create an object; return False, with nothing written, where it exists."""
 
     def replace(self, name: str, content: bytes, version: str) -> bool:
-        """Replace this version of an object; False, and nothing written, where it has another one, or is gone."""
+        """Replace this version of an object.
+
+        Return False and write nothing if the object has another version or is gone.
+        """
 
 
 @dataclass(frozen=True)
 class DirectoryStore:
     """Objects in a directory that machines share: version n of an object is the file NAME.n, made by a hard link.
 
-    A link is made by the file server, on all machines' behalf, and is refused where the file is there.
+    The file server makes the link for all machines, and refuses it where the file exists.
     """
 
     directory: Path
@@ -44,7 +47,7 @@ class DirectoryStore:
         while (newest := max(self._versions(name), default=None)) is not None:
             try:
                 return Stored(self._file(name, newest).read_bytes(), str(newest))
-            except FileNotFoundError:  # removed meanwhile, so there are newer ones
+            except FileNotFoundError:  # removed meanwhile, so there are newer versions
                 continue
         return None
 
@@ -61,7 +64,7 @@ class DirectoryStore:
         for old in versions:
             if old < max(versions) - _KEPT:
                 self._file(name, old).unlink(missing_ok=True)
-        return max(versions) == new  # not where this writer stood still until its version was removed
+        return max(versions) == new  # false if this writer was suspended until its version was removed
 
     def _link(self, name: str, content: bytes, version: int) -> bool:
         try:
@@ -96,10 +99,10 @@ class BucketStore:
 
 @lru_cache(maxsize=16)
 def require_conditions(directory: ObjectPath) -> None:
-    """Refuse an object store that writes whatever the condition says: there two writers would replace each other.
+    """Refuse an object store that ignores conditions, where two writers would replace each other.
 
-    It is asked with an object that is removed again; twice, for an answer that was lost on its way is asked for again,
-    and refused by what it has written.
+    The test writes an object and removes it. It asks twice, since the client repeats a request whose answer was lost,
+    and the repeat is refused by its own first write.
     """
     if not (_honours_conditions(directory) or _honours_conditions(directory)):
         fault = "its object store ignores the conditions of a write, by which one of two writers is refused"
@@ -115,5 +118,5 @@ def _honours_conditions(directory: ObjectPath) -> bool:
         version = stored.version if stored else ""
         return created and not repeated and probe.replace(b"3", version) and not probe.replace(b"4", version)
     finally:
-        with suppress(OSError):  # the error of the request before is the one to report
+        with suppress(OSError):  # the error of the earlier request is the one to report
             probe.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The access to Delta tables that sources are given, since the room `sources` knows no Delta Lake."""
+"""The access to Delta tables that sources get, as the room `sources` knows no Delta Lake."""
 
 from __future__ import annotations
 

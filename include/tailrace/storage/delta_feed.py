@@ -1,4 +1,4 @@
-"""A Delta table as a stream's source: the files of each commit, in the order of versions. It may only grow."""
+"""A Delta table as a stream's source: the files of each commit, in the order of versions. The table may only grow."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _LISTING_INTERVAL_S = 60.0
 class DeltaFeed:
     """A feed of the files that each commit to an append-only Delta table added.
 
-    Where the oldest commits are no longer in the table's log, the feed begins with a snapshot of the table, its files
-    in the order of the times at which they were written.
+    If the oldest commits are no longer in the table's log, the feed begins with a snapshot of the table: its files in
+    the order of their writing.
 
     Parameters
     ----------
     version : int
         Everything up to this version was read; -1 at the start.
     before : dict
-        The files of later versions that were read already, in whole or in part, by path.
+        The files of later versions that were already read, completely or partly, by path.
     """
 
     problem = None
@@ -52,7 +52,7 @@ class DeltaFeed:
         self.holds_back = False
         self._read_files, self._log, self._next_listing_s = before, path / "_delta_log", 0.0
         self._last: tuple[int, ...] | None = None  # `_state` of the newest commit that was read
-        self._digest = b""  # of its content; empty where it is not known
+        self._digest = b""  # of its content; empty where unknown
         self._newest_types: Callable[[], Types] = self._schema_types
         require_fit(str(path), str(path))
         self.identity = str(self._table().metadata().id)
@@ -86,10 +86,10 @@ class DeltaFeed:
         return segments
 
     def _require_same(self) -> None:
-        """Refuse another table in the place of the one that was read, or an older state of it.
+        """Refuse a different table under the same path, or an older state of the table.
 
-        Nothing has changed while the file of the newest commit that was read is the same. Otherwise the table's id and
-        version are compared and, where that commit is still there, its content.
+        Nothing has changed while the file of the newest commit read is the same. Otherwise the table's id and version
+        are compared, and that commit's content if it still exists.
         """
         state = self._state()
         if self.version < 0 or (state is not None and state == self._last):
@@ -117,7 +117,7 @@ class DeltaFeed:
             raise refuse(str(commit), f"it can't be read ({error})", "a whole commit") from error
 
     def _catch_up(self) -> list[Segment]:
-        """Return the segments of a snapshot at the start, else none; to be called where the next commit is not there.
+        """Return the segments of a snapshot at the start, else none; call it when the next commit is missing.
 
         Raises
         ------
@@ -134,7 +134,10 @@ class DeltaFeed:
         return self._snapshot()
 
     def _snapshot(self) -> list[Segment]:
-        """Return the segments of the whole table, as of version 0: a run that ends among them has read no version."""
+        """Return the segments of the whole table, as of version 0.
+
+        A run that ends within them has read no version.
+        """
         table = self._table()
         self._check(table.metadata().configuration, table.metadata().partition_columns)
         if pa.table(table.deletion_vectors()).num_rows:
@@ -152,7 +155,7 @@ class DeltaFeed:
         return segments
 
     def _added_file(self, action: dict[str, Any]) -> tuple[Location, int] | None:
-        """Return the file, with its size, that an action added to the table's content; None where it added none."""
+        """Return the file that an action added to the table's content, with its size; None where it added none."""
         if "metaData" in action:
             self._check(action["metaData"].get("configuration", {}), action["metaData"].get("partitionColumns", []))
         change = action.get("remove") or action.get("add") or {}
@@ -175,7 +178,7 @@ class DeltaFeed:
         return segments
 
     def _schema_types(self) -> Types:
-        """Return the types of the columns by the table's schema, which has those that were added after a file."""
+        """Return the types of the columns by the table's schema, including columns added after a file was written."""
         return schema_types(str(self.path), pa.schema(self._table().schema().to_arrow()), self.columns, {})
 
     def _check(self, configuration: Mapping[str, str | None], partitions: list[str]) -> None:
@@ -202,13 +205,13 @@ class DeltaFeed:
         require_regular_log(self._log)
         try:
             return open_table(self.path)
-        except DeltaError as error:  # it may be being removed, or created, just now
+        except DeltaError as error:  # it may be in the middle of being removed or created
             raise refuse(str(self.path), f"{fault} that can be read ({error})", remedy) from error
-        except OSError as error:  # of deltalake, which names no file
+        except OSError as error:  # deltalake's, without the file's name
             raise OSError(error.errno or errno.EIO, str(error), str(self.path)) from error
 
     def _state(self) -> tuple[int, ...] | None:
-        """Return the identity of the file of the newest commit that was read; None where it is gone."""
+        """Return the identity of the file of the newest commit read; None where it is gone."""
         return identity_of(self._commit(self.version))
 
     def _commit(self, version: int) -> Location:

@@ -1,6 +1,6 @@
 """The query that a driver was deployed with: a copy of its file's text, which every start of the driver runs.
 
-So an edit of the file comes into force by a deployment alone, and not by a restart that nobody asked for.
+So an edit of the file takes effect by a deployment alone, not by an accidental restart.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class DeployedQuery:
     file : Path
         The query file; relative paths in the text start at its directory.
     options : mapping
-        The driver's options by their names, as JSON has them.
+        The driver's options by name, as JSON values.
     """
 
     file: Path
@@ -36,7 +36,7 @@ class DeployedQuery:
     options: Mapping[str, Any]
 
     def query(self) -> Query:
-        """Return the query that the text declares; it is refused as its file would be."""
+        """Return the query that the text declares; it is refused like its file would be."""
         return parse(self.file, self.text)
 
     def edits(self, now: Query) -> list[Difference]:
@@ -47,13 +47,13 @@ class DeployedQuery:
             return [Difference("the deployed copy", "refused by this version", "the file")]
 
     def write(self, layout: Layout) -> None:
-        """Put the copy on record; the deployment before has none any more."""
+        """Record the copy, replacing the one of the previous deployment."""
         values = {"file": str(self.file), "text": self.text, "options": dict(self.options)}
         write_atomically(layout.deployed, json.dumps(values, indent=1))
 
     @staticmethod
     def read(layout: Layout) -> DeployedQuery | None:
-        """Read the copy on record; None where there is none.
+        """Read the recorded copy; None where there is none.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The deployment of a driver, on record in the query's home; and the wait for it while the warehouse is away."""
+"""The record of a driver's deployment in the query's home, and the wait for it while the warehouse is unavailable."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tailrace.storage.holding import retry_while_away
 T = TypeVar("T")
 
 DEPLOYMENT = "TAILRACE_DEPLOYMENT"
-"""Environment variable with the name of the deployment that has made a driver: the host's record of it."""
+"""Environment variable with the name of the deployment that created a driver, as its host recorded it."""
 
 
 def deployment_file(home: Location) -> Location:
-    """Return the file with the name of the last deployment, which is written before a driver is made."""
+    """Return the file with the name of the last deployment, which is written before a driver is created."""
     return home / "_stream" / "deployment"
 
 
 def await_deployment(home: Location, read: Callable[[], T | None], sleep: Callable[[float], object] = time.sleep) -> T:
-    """Return what the deployment of a driver has put on record, as soon as `read` finds it.
+    """Return the record of a driver's deployment, as soon as `read` finds it.
 
-    Until then the driver's warehouse is away, as a disk that is not mounted: the driver waits, with growing pauses, and
-    begins nothing. On an empty mount point it would begin again, from the start of the source.
+    Until then the driver's warehouse is unavailable, such as a disk that is not mounted. The driver waits with growing
+    pauses: on an empty mount point it would begin again, from the start of the source.
     """
     tries = 0
     while (deployment := retry_while_away(read, lambda: True)) is None:

@@ -1,4 +1,4 @@
-"""Holds a lease for the time of a block: acquires it, renews it meanwhile, and releases it."""
+"""Holds a lease during a block: acquires it, renews it meanwhile, and releases it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ T = TypeVar("T")
 
 _POLL_S = 1.0
 _RENEWALS = 6  # in a term
-_PATIENCE = 1.5  # terms: who lives renews its lease meanwhile, and the lease of who died runs out
+_PATIENCE = 1.5  # terms: a living process renews its lease meanwhile, and a dead one's runs out
 
 OnLoss = Callable[[LeaseLostError], None]
 
 RequireHeld = Callable[[], None]
-"""To be called right before a write of the holder: raises Busy where the lock is lost, and an `OSError` where its store
-cannot answer that."""
+"""Call this right before each write of the holder: it raises Busy where the lock is lost, and `OSError` where its store
+does not answer.
+"""
 
 
 @contextmanager
@@ -39,13 +40,13 @@ def hold(
     Parameters
     ----------
     where, fault : str
-        What the refusal says where another process holds it.
+        The place and fault in the refusal where another process holds it.
     wait_s : float or None
-        0: not to wait for another holder. Else at least the time after which a dead one is recognised.
+        0: do not wait for another holder. Otherwise wait at least the time after which a dead one is recognised.
     on_loss : callable
         Called, in a thread, once another process has acquired the lease.
     tries_again : callable
-        Whether a store that fails is asked for the lease again; by default its error is raised.
+        Whether to retry when the store fails; by default its error is raised.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def hold(
             if lease.is_held:
                 return
             try:
-                lease.renew()  # nobody may have acquired it, though it was not renewed for long
+                lease.renew()  # nobody need have acquired it, though it was not renewed for long
             except LeaseLostError as error:
                 on_loss(error)
                 raise Busy([Problem(where, fault, "to try again")]) from None
@@ -81,20 +82,23 @@ def hold(
 def _acquire(lease: Lease, where: str, fault: str, wait_s: float | None, tries_again: Callable[[], bool]) -> None:
     """Acquire a lease; wait for the lease of a dead process to run out."""
     least_s = 0.0 if wait_s == 0 else _PATIENCE * lease.term_s
-    until_s, told = 0.0, False
+    until_s, has_reported = 0.0, False
     while not retry_while_away(lease.acquire, tries_again):
-        until_s = until_s or time.monotonic() + max(wait_s or 0.0, least_s)  # from the store's first answer on
+        until_s = until_s or time.monotonic() + max(wait_s or 0.0, least_s)  # counted from the store's first answer
         if time.monotonic() >= until_s:
             raise InUse([Problem(where, fault, "to wait for it, or to stop it")])
-        if not told:
+        if not has_reported:
             left_s = until_s - time.monotonic()
             print(f"lease: another machine has it; waiting up to {left_s:.0f} s", file=sys.stderr, flush=True)
-            told = True
+            has_reported = True
         time.sleep(min(_POLL_S, lease.term_s / _RENEWALS))
 
 
 def retry_while_away(ask: Callable[[], T], tries_again: Callable[[], bool]) -> T:
-    """Ask a store that may be away, again and again while `tries_again` holds; one that refuses access is not away."""
+    """Repeat a request while its store is unavailable and `tries_again` holds.
+
+    A store that denies access is available.
+    """
     failed = False
     while True:
         try:
@@ -118,7 +122,7 @@ def _renew(lease: Lease, renewing: threading.Lock, released: threading.Event, on
         except LeaseLostError as error:
             on_loss(error)
             return
-        except OSError as error:  # the store is away; nothing is written without it, and another one needs it as well
+        except OSError as error:  # the store is unavailable, so nobody can write or take over the lease
             if not failed:
                 print(f"lease: not renewed yet: {error}", file=sys.stderr, flush=True)
             failed = True

@@ -1,8 +1,8 @@
-"""The journal, a write-ahead log: entry n defines batch n. A batch that is run again is therefore the same batch.
+"""The journal, a write-ahead log: entry n defines batch n, so a batch that is run again is the same batch.
 
-An entry names the segments to be read, the settings in force, and what the silence of sources means. The driver
-appends one entry at a time, between two batches, and never changes it. So it is decided only once which files came
-together, in which order, when those without an arrival time were taken in, and when a stream was idle or all quiet.
+An entry names the segments to read, the settings in force, and the consequences of silent sources. The driver appends
+one entry at a time, between two batches, and never changes it. So these are decided only once: which files came
+together and in which order, the arrival time of files without one, and when streams were idle or silent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tailrace.sources.segments import Segment
 
 _BLOCK = 1000
 """The number of entries in a block: older entries are stored as blocks, in a file each."""
-_READERS = 16  # of entries at once: one after the other, a block's entries take minutes in an object store
+_READERS = 16  # of entries at once; sequentially, a block's entries take minutes in an object store
 
 
 @dataclass(frozen=True)
@@ -38,24 +38,24 @@ class StreamPosition:
     rows : int
         The number of rows in it.
     version : int
-        The version of the source's table up to which it holds everything; 0 for files.
+        The version of the source's table up to which everything was read; 0 for files.
     last_rows_ms : int
-        Time, by the driver's clock, of the newest entry with rows of it; before its first rows, of the first entry with
-        any rows.
+        Time, by the driver's clock, of the newest entry with rows of this stream; before its first rows, of the first
+        entry with any rows.
     silent_since_ms : int
-        Time of the newest entry that had rows of it, a heartbeat of it, or the closing of windows for quiet streams;
-        silence is measured from here.
+        Time of the newest entry with rows or a heartbeat of this stream, or that closed windows because streams were
+        silent; silence is measured from here.
     heartbeat_ms : int or None
-        The arrival time of its last heartbeat after its newest rows; None where there was none.
+        The arrival time of its last heartbeat after its newest rows; None without one.
     idle : bool
-        True if it was recorded as idle after its newest rows.
+        Whether it was recorded as idle after its newest rows.
     reached_ms : int or None
-        The arrival time that it has reached, as far as that was known at the entry.
+        The arrival time that it had reached, as far as known at the entry.
     awaited_since_ms : int or None
-        Since when the others wait for it: another one has reached a later arrival time, and this
-        one has reached no later one since. None where none waits.
+        The time since which the others wait for it: another one has reached a later arrival time, and this one has not
+        advanced since. None where none waits.
     path, row : str, int
-        The path of its newest segment, and the row after it there. A topic goes on from here.
+        The path of its newest segment, and the next row there. Reading a topic continues from here.
     """
 
     rows: int = 0
@@ -81,9 +81,9 @@ class LogPosition:
     segments : int
         The number of segments in it.
     planned_ms : int
-        Time, by the driver's clock (`stream/steady_clock.py`), at which the entry was planned. It never falls.
+        Time, by the driver's clock (`stream/steady_clock.py`), at which the entry was planned. It never decreases.
     quiet : bool
-        True if all streams were quiet, and windows were closed, after the newest rows; and before the first rows.
+        Whether all streams were silent and windows were closed after the newest rows; also true before the first rows.
     """
 
     streams: Mapping[str, StreamPosition] = field(default_factory=dict)
@@ -133,11 +133,11 @@ class Journal:
 
     @property
     def count(self) -> int:
-        """The number of its entries, by the newest one."""
+        """The number of entries, according to the newest one."""
         return max(self._single_entries(), default=-1) + 1
 
     def missing(self) -> int | None:
-        """Return the number of the first missing entry before a later one; None where there is no gap."""
+        """Return the number of the first missing entry before a later one; None without a gap."""
         blocks = {int(file.name.split(".")[0]) for file in self.directory.glob("[0-9]*.jsonl.gz")}
         first = next(block for block in itertools.count(0, _BLOCK) if block not in blocks)
         single = set(self._single_entries())
@@ -145,14 +145,14 @@ class Journal:
         return next((number for number in range(first, later) if number not in single), None)
 
     def append(self, entry: BatchRecord) -> None:
-        """Append the next entry atomically (idempotent: an identical one may be there).
+        """Append the next entry atomically. It is idempotent: an identical entry may already exist.
 
         Raises
         ------
         Busy
-            When another one is there: another driver goes on with the stream, while this one stood still.
+            When a different entry exists: another driver has continued the stream while this one was suspended.
         OSError
-            When it may have been written, or not; to be called again with the same entry.
+            When it may or may not have been written; call it again with the same entry.
         """
         number, content = entry.header.batch, json.dumps(asdict(entry))
         try:
@@ -176,7 +176,7 @@ class Journal:
             raise OSError(errno.EIO, "a write was refused, though nothing is there", str(self._file(number))) from None
 
     def _fold(self, before: int) -> None:
-        """Merge the entries of each block before the given one into one file; later ones keep a file each."""
+        """Merge the entries of each block before the given one into one file; later entries keep a file each."""
         numbers = self._single_entries()
         for block in sorted({number // _BLOCK for number in numbers if number // _BLOCK < before}):
             target = self._block(block * _BLOCK)

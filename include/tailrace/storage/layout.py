@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.engine.task_states import VERSION as STATE_VERSION
-from tailrace.ground.errors import Busy, Damaged, InUse, Problem, Refused, refuse
+from tailrace.ground.command_line import CommandLine, NextCommand
+from tailrace.ground.errors import Busy, Damaged, InUse, Problem, refuse
 from tailrace.ground.object_path import Location
 from tailrace.query.query import Query
 from tailrace.sources.segments import Types
+from tailrace.storage.changed_query import changed_query, rebuild_of
 from tailrace.storage.holding import RequireHeld
 from tailrace.storage.locks import writer_lock
-from tailrace.storage.manifest import FORMAT, TAKEN_OVER, CheckpointManifest, changes, create_manifest, keeps_answers
+from tailrace.storage.manifest import FORMAT, READABLE, REBUILT, CheckpointManifest, binding_changes, create_manifest
 from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
 
 _BEGIN_ANEW = "another name for the query, or another warehouse, to begin again and read the source from its start"
@@ -29,7 +31,7 @@ class Layout:
     Attributes
     ----------
     checkpoint_name : str
-        Another name than the default belongs to a checkpoint that is built beside the one in force.
+        A name other than the default means a checkpoint that is built beside the one in force.
     """
 
     home: Location
@@ -41,7 +43,7 @@ class Layout:
 
     @property
     def is_remote(self) -> bool:
-        """True in an object store."""
+        """Whether the warehouse is in an object store."""
         return not isinstance(self.home, Path)
 
     def table(self, name: str) -> Location:
@@ -77,7 +79,7 @@ class Layout:
 
     @property
     def table_versions(self) -> Location:
-        """The directory with the versions of the dimension table; the journal refers to them."""
+        """The directory with the versions of the dimension table, to which the journal refers."""
         return self.stream / "table_versions"
 
     @property
@@ -90,17 +92,17 @@ class Layout:
 
     @property
     def deployed(self) -> Location:
-        """The query file's copy that the driver was deployed with, and its options."""
+        """The copy of the query file that the driver was deployed with, and its options."""
         return self.stream / "deployed.json"
 
     @property
     def watched_by(self) -> Location:
-        """The id of the run of Airflow's that watches the stream, and the home of that stream."""
+        """The file with the id of the Airflow run that watches the stream, and that stream's home."""
         return self.stream / "watched_by"
 
     @property
     def drain(self) -> Location:
-        """The drain request: a file whose presence ends the driver after its current batch; windows stay open."""
+        """The drain request: a file that makes the driver end after its current batch; windows stay open."""
         return self.stream / "drain"
 
     def request_drain(self) -> None:
@@ -114,7 +116,7 @@ class Layout:
 
     @property
     def switch(self) -> Location:
-        """The record of a rebuild that is being put in force: while it is there, files and tables are half moved."""
+        """The record of a rebuild that is taking effect; while it exists, files and tables are partly moved."""
         return self.home / "_switch.json"
 
     def manifest(self) -> CheckpointManifest | None:
@@ -123,7 +125,7 @@ class Layout:
         Raises
         ------
         Busy
-            While a rebuild is being put in force.
+            While a rebuild is taking effect.
         """
         if holds(self.switch):
             fault = "tailrace rebuild is putting in force what it has built, or was killed while it did"
@@ -131,7 +133,7 @@ class Layout:
         return self.read_manifest()
 
     def read_manifest(self) -> CheckpointManifest | None:
-        """Read the manifest as it stands, also while a rebuild is being put in force."""
+        """Read the manifest, also while a rebuild is taking effect."""
         file = self.manifest_file
         try:
             if not holds(file):
@@ -139,7 +141,7 @@ class Layout:
             values = json.loads(file.read_text())
             if not isinstance(values["format"], int):
                 raise ValueError(f"its format is {values['format']!r}")
-            if values["format"] not in (FORMAT, TAKEN_OVER):  # `require_same` refuses it, whatever other fields it has
+            if values["format"] not in REBUILT:  # `require_same` refuses it, whatever other fields it has
                 return CheckpointManifest("", {}, {}, format=values["format"])
             return CheckpointManifest(**values)
         except KeyError:
@@ -158,12 +160,12 @@ class Layout:
         identities: dict[str, str],
         columns: Mapping[str, Mapping[str, str]] = {},
     ) -> CheckpointManifest:
-        """Create a checkpoint: the journal's directory and the manifest, which is returned.
+        """Create a checkpoint, which consists of the journal's directory and the manifest; return the manifest.
 
         Raises
         ------
         Busy
-            When there is one: another driver has begun the stream, while this one stood still.
+            When there is one: another driver has begun the stream while this one was suspended.
         """
         manifest = CheckpointManifest.new(structure, types, identities, columns)
         self.journal.mkdir(parents=True, exist_ok=True)
@@ -174,37 +176,49 @@ class Layout:
             raise Busy([Problem(str(self.home), fault, "one driver a query: this one ends")]) from None
         return manifest
 
-    def require_deployable(self, query: Query, file: Path) -> None:
+    def require_deployable(self, query: Query, file: Path | None, command: NextCommand | None = None) -> None:
         """Refuse a file's query if its driver could not go on with the present checkpoint.
 
-        To be called before a driver is made, and before the one that it replaces is ended.
+        Call it before a driver is created, and before the one that it replaces is ended.
 
         Raises
         ------
+        ChangedQuery
+            When the checkpoint was made for another query.
         Refused
-            When the checkpoint was made for another query, or by another version of tailrace.
+            When it was made by another version of tailrace.
         Damaged
             When the manifest can't be read.
         Busy
-            While a rebuild is being put in force.
+            While a rebuild is taking effect.
         """
         manifest = self.manifest()
         if manifest is not None:
-            self.require_same(manifest, query, file)
+            self.require_same(manifest, query, file, command)
 
-    def require_same(self, manifest: CheckpointManifest, query: Query, file: Path | None = None) -> None:
-        """Refuse a manifest of another format, and a query whose structure is not the manifest's.
+    def require_same(
+        self,
+        manifest: CheckpointManifest,
+        query: Query,
+        file: Path | None = None,
+        command: NextCommand | None = None,
+    ) -> None:
+        """Refuse a manifest of another format, and a query whose structure differs from the manifest's.
 
         Parameters
         ----------
         file : Path, optional
-            The query file, for the refusal to name.
+            The query file that refusals name.
+        command : callable, optional
+            Returns the commands that refusals name, where no driver runs the query.
         """
-        if manifest.format != FORMAT:
+        has_driver = command is None or holds(self.deployed)
+        command = command or self.command(file)
+        if manifest.format not in READABLE:
             version = "a newer" if manifest.format > FORMAT else "an older"
             fault = f"the stream was begun by {version} version of tailrace: format {manifest.format}, here {FORMAT}"
-            taken_over = f"{self.rebuild_command(file)}, which takes it over; or " * (
-                manifest.format == TAKEN_OVER and not self.is_remote
+            taken_over = f"{command('rebuild')}, which takes it over; or " * (
+                manifest.format in REBUILT and not self.is_remote
             )
             remedy = (
                 f"{taken_over}that version of tailrace, to go on with it; or another warehouse, "
@@ -213,36 +227,21 @@ class Layout:
             raise refuse(str(self.home), fault, remedy)
         if manifest.state != STATE_VERSION:
             fault = f"the state of its tasks is of version {manifest.state}, this tailrace reads {STATE_VERSION}"
-            anew = _BEGIN_ANEW if self.is_remote else f"{self.rebuild_command(file)}, which builds the state again"
+            anew = _BEGIN_ANEW if self.is_remote else f"{command('rebuild')}, which builds the state again"
             remedy = f"the tailrace that wrote it; or {anew}"
             raise refuse(str(self.home), fault, remedy)
-        if changed := changes(manifest, query):
-            rebuild = "" if self.is_remote else f"{self.rebuild_command(file)}, {_outcome(changed)}; or "
-            raise Refused(
-                [
-                    Problem(
-                        name if file is None else f"{file}: {name}",
-                        f"it is {_in_words(after)}, but the stream in {self.home} was begun with {_in_words(before)}",
-                        f"the old value; or {rebuild}{_BEGIN_ANEW}",
-                    )
-                    for name, (before, after) in changed.items()
-                ]
-            )
+        if changed := binding_changes(manifest, query):
+            rebuild = None if self.is_remote else rebuild_of(changed, command, has_driver, query.has_late_tuples)
+            raise changed_query(changed, str(self.home), file, rebuild, _BEGIN_ANEW)
 
-    def rebuild_command(self, file: Path | None = None) -> str:
-        """Return the command that rebuilds the state of a stream on a disk; `file` is the query's, if it is known."""
-        return f"tailrace rebuild {'FILE' if file is None else file} --warehouse {self.home.parent}"
+    def command(self, file: Path | None = None) -> NextCommand:
+        """Return the commands about the query; `file` is the query's, if it is known."""
+        return CommandLine(file, str(self.home.parent))
+
+    def rebuild_command(self) -> str:
+        """Return the command that rebuilds the state of a stream on a disk."""
+        return self.command()("rebuild")
 
     def lock(self, writer: str, wait_s: float | None = None) -> AbstractContextManager[RequireHeld]:
         """Hold the lock of a writer of this query, see `locks.writer_lock`."""
         return writer_lock(self.home, writer, wait_s)
-
-
-def _outcome(changed: Iterable[str]) -> str:
-    if keeps_answers(changed):
-        return "once the driver is drained: it spreads the state over the tasks again, and keeps all answers"
-    return "once the driver is drained: it answers all of history again, and keeps the old answers aside"
-
-
-def _in_words(value: Any) -> str:
-    return "not set" if value is None else repr(value)

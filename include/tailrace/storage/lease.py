@@ -1,10 +1,10 @@
-"""A lease with an epoch: it makes one of several drivers on different machines the writer.
+"""A lease with an epoch, which makes one of several drivers on different machines the writer.
 
 An object holds the lease. Each acquisition replaces it under a condition and raises the epoch, so no two holders have
-the same one. Clocks of machines are not compared: who wants the lease waits until it has seen the same version of it
-for the whole term, and a holder trusts it for a part of the term after it last *began* to renew it. The lease keeps
-drivers from working side by side; that a holder that was stopped meanwhile decides nothing more is what the journal
-guarantees, to which only one driver can append an entry of a number.
+the same one. Clocks of machines are not compared. A driver that wants the lease waits until it has seen the same
+version of it for the whole term; a holder trusts it for a part of the term after it last *began* to renew it. The lease
+keeps drivers from working side by side. The journal guarantees that a suspended holder decides nothing more, since only
+one driver can append the entry with a given number.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from tailrace.ground.object_path import Stored
 from tailrace.storage.conditional_store import ConditionalStore
 
 TERM_S = 30.0
-_TRUSTED = 0.8  # of the term; the rest is for clocks that run at different rates
+_TRUSTED = 0.8  # of the term; the rest covers clocks that run at different rates
 
 
 def seconds_since_boot() -> float:
-    """Read a clock that goes on while the machine is suspended, where it has one: a lease runs out meanwhile."""
+    """Read a clock that continues while the machine is suspended, if it has one, as a lease runs out meanwhile."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 class LeaseLostError(Exception):
-    """Another driver has the lease: its epoch is greater."""
+    """Raised when another driver has the lease, with a greater epoch."""
 
 
 class Lease:
@@ -37,9 +37,9 @@ class Lease:
     Attributes
     ----------
     epoch : int
-        That of the last acquisition, from 1; 0 before any.
+        The epoch of the last acquisition, from 1; 0 before any.
     term_s : float
-        After so many seconds without a renewal another one may acquire it.
+        The seconds without a renewal after which another driver may acquire it.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Lease:
         clock: Callable[[], float] = seconds_since_boot,
         name: str = "stream",
     ) -> None:
-        """Take a monotonic `clock`, in seconds. All drivers of a store need the same term.
+        """Create the lease; `clock` is monotonic, in seconds. All drivers of a store need the same term.
 
-        `name`: of the object in the store.
+        `name`: the name of the object in the store.
 
-        `machine`: among drivers of the same one, a file lock says who may have the lease: it is not waited for.
+        `machine`: on one machine a file lock decides who may have the lease, so its lease is not waited for.
         """
         self.epoch = 0
         self.term_s = term_s
@@ -62,20 +62,20 @@ class Lease:
         self._holder, self._beat = uuid.uuid4().hex, 0
         self._version: str | None = None  # while it is held, as far as this driver knows
         self._trusted_until_s = 0.0
-        self._seen: tuple[str, float] | None = None  # another one's version, and the time at which it was first seen
+        self._seen: tuple[str, float] | None = None  # another driver's version, and the time at which it was first seen
 
     @property
     def is_held(self) -> bool:
-        """Whether this driver may work: no other one can have acquired the lease yet."""
+        """Whether this driver may work, because no other one can have acquired the lease yet."""
         return self._version is not None and self._clock() < self._trusted_until_s
 
     def acquire(self) -> bool:
-        """Acquire the lease if it is free, or was not renewed for the term; to be called until it is acquired.
+        """Acquire the lease if it is free, or was not renewed for the term; call it until it is acquired.
 
         Raises
         ------
         OSError
-            When the store fails; an acquisition that was written nevertheless runs out like a dead driver's lease.
+            When the store fails. An acquisition that was written nevertheless runs out like a dead driver's lease.
         """
         self._version, began_s = None, self._clock()
         stored = self._store.get(self._name)
@@ -85,14 +85,14 @@ class Lease:
         return self._write(epoch, stored.version if stored else None, began_s)
 
     def renew(self) -> None:
-        """Renew the lease; to be called several times a term.
+        """Renew the lease; call it several times a term.
 
         Raises
         ------
         LeaseLostError
             When another driver has acquired it.
         OSError
-            When the store fails: the lease may be renewed later, while `is_held`.
+            When the store fails; the lease may be renewed later, while `is_held`.
         """
         if self._version is None:
             raise LeaseLostError(f"epoch {self.epoch} is over")
@@ -106,7 +106,7 @@ class Lease:
         raise LeaseLostError(f"epoch {self.epoch} is over")
 
     def release(self) -> None:
-        """Free the lease for the next driver; the epoch stays in it. Does nothing where it is lost."""
+        """Free the lease for the next driver, keeping its epoch. Do nothing where it is lost."""
         if self._version is not None:
             version, self._version = self._version, None
             self._store.replace(self._name, self._content(self.epoch, None), version)
@@ -116,21 +116,21 @@ class Lease:
         return value["holder"] is not None and value["machine"] != self._machine
 
     def _has_run_out(self, stored: Stored) -> bool:
-        """Test whether this version has been there for the whole term since it was first seen."""
+        """Test whether this version has existed for the whole term since it was first seen."""
         now_s = self._clock()
         if self._seen is None or self._seen[0] != stored.version:
             self._seen = stored.version, now_s
         return now_s - self._seen[1] >= self.term_s
 
     def _write(self, epoch: int, version: str | None, began_s: float) -> bool:
-        """Write the lease in the place of a version; whether this driver has it then."""
+        """Replace a version of the lease; return whether this driver has it then."""
         self._beat += 1
         content = self._content(epoch, self._holder)
         if version is None:
             self._store.create(self._name, content)
         else:
             self._store.replace(self._name, content, version)
-        stored = self._store.get(self._name)  # its version; a client that tried twice is refused by its own write
+        stored = self._store.get(self._name)  # its version; a client's second try is refused by its own first write
         if stored is None or stored.content != content:
             return False
         self.epoch, self._version, self._seen = epoch, stored.version, None
@@ -138,7 +138,7 @@ class Lease:
         return True
 
     def _content(self, epoch: int, holder: str | None) -> bytes:
-        """Return the lease as it is stored; `beat` makes each renewal another content."""
+        """Return the lease as stored; `beat` changes the content with each renewal."""
         value = {"epoch": epoch, "holder": holder, "machine": self._machine, "beat": self._beat}
         return json.dumps(value).encode()
 

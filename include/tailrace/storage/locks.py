@@ -1,4 +1,4 @@
-"""Locks of a query's writers: of a file, among processes of a machine; in a bucket, by a lease among machines, too."""
+"""Locks of a query's writers: a file among processes of a machine, and in a bucket also a lease among machines."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ _ACTIVITIES = {
     "watch": "claims this query's stream for its run",
     "alerts": "writes this query's alerts",
     "asking": "asks for a correction of this query",
+    "current": "brings the table current up to date",
+    "kafka": "sends this query's corrections to its topic",
+    "postgres": "brings this query's table of PostgreSQL up to date",
     "vacuum": "reads this query's tables, or removes old files of theirs",
 }
-"""The work of each writer, of which one process at a time may be at it."""
+"""The work of each writer, which one process at a time may do."""
 
 
 @contextmanager
@@ -41,13 +44,13 @@ def writer_lock(home: Location, writer: str, wait_s: float | None = None) -> Ite
     Parameters
     ----------
     wait_s : float, optional
-        Seconds to wait for another process that holds it. By default just long enough to distinguish a living one from
-        a dead one, which in a directory is at once.
+        Seconds to wait for another process that holds it. The default is just long enough to distinguish a living from
+        a dead process; in a directory it is 0.
 
     Yields
     ------
     callable
-        To be called before each write, see `holding.RequireHeld`.
+        Call this before each write, see `holding.RequireHeld`.
 
     Raises
     ------
@@ -94,8 +97,8 @@ def bucket_lock(
 ) -> Iterator[RequireHeld]:
     """Hold the lease of a writer below a prefix of an object store, and a lock file of this machine.
 
-    The lock file spares a wait where the writer before died on this machine. It is one of this machine for those
-    processes only that see the same file, by its device and inode: containers need not.
+    The lock file saves a wait if the previous writer died on this machine. Processes count as on one machine only if
+    they see the same file, by device and inode; containers may not.
 
     Parameters
     ----------
@@ -120,7 +123,7 @@ def bucket_lock(
 
 
 def machine_directory(name: str) -> Path:
-    """Make a directory of this user's on this machine, for what no other machine needs."""
+    """Create a directory of this user on this machine, for files that no other machine needs."""
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     directory = Path(caches, "tailrace", name)
     directory.mkdir(parents=True, exist_ok=True)
@@ -128,7 +131,7 @@ def machine_directory(name: str) -> Path:
 
 
 def boot_id() -> str:
-    """Return the id of the kernel's current run: the same for all processes of a machine, and for no other's."""
+    """Return the id of the kernel's current run, the same for all processes of a machine and different on others."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:  # not Linux
@@ -137,7 +140,7 @@ def boot_id() -> str:
 
 @lru_cache(maxsize=64)
 def _lease(home: ObjectPath, writer: str, machine: str, term_s: float) -> Lease:
-    """Return this process's only lease: it remembers since when it has seen another's, however rarely it is tried."""
+    """Return this process's only lease, which remembers since when it has seen another one's version."""
     return Lease(BucketStore(home / "lease"), machine, term_s, name=writer)
 
 
@@ -150,4 +153,4 @@ def _busy_text(writer: str) -> str:
 
 
 def _ignore(error: LeaseLostError) -> None:
-    """Leave it to `require_held`."""
+    """Ignore the loss: `require_held` reports it."""

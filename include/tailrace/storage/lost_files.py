@@ -1,7 +1,7 @@
-"""Finds what is lost of a query's tables, and names the command that repairs it.
+"""Finds lost parts of a query's tables, and names the command that repairs them.
 
-A lost file shows when something is read: as an error of Delta's library, of Arrow's or of the disk. So whatever fails
-on a table is looked into. A table that is whole has failed for another reason, and its error is raised as it came.
+A lost file shows as an error of Delta's library, of Arrow or of the disk. So each failure on a table is examined. A
+complete table has failed for another reason, whose error is raised unchanged.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ _DAMAGED_LOG = (
     "Expected contiguous commit files",
     "No table metadata or protocol",
     "Invalid Checkpoint",
+    "Invalid Parquet file",
     "No files in log segment",
     "Json error",
     "not found",
 )
-"""Texts by which Delta's library says that a table's log is lost in part, or damaged; others may be of a disk's."""
+"""Texts by which Delta's library reports a table's log as partly lost or damaged; other texts may come from a disk."""
 
 _NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((.*?)\) in ")
 _OTHER_WRITER = (
@@ -40,9 +41,9 @@ _OTHER_WRITER = (
 
 @contextmanager
 def naming_what_is_lost(layout: Layout, name: str) -> Iterator[None]:
-    """Raise `Damaged`, with the repair, where the block fails as the table's log or files are lost or damaged.
+    """Raise `Damaged`, with the repair, where the block fails because the table's log or files are lost or damaged.
 
-    A column that the table lacks is no damage: it is `Refused`.
+    A missing column is not damage: it is `Refused`.
     """
     try:
         yield
@@ -56,7 +57,7 @@ def naming_what_is_lost(layout: Layout, name: str) -> Iterator[None]:
 
 
 def require_files(layout: Layout, name: str, table: DeltaTable) -> None:
-    """Refuse a table, as it was opened, that names files which are not there; on a disk only, as a store keeps them.
+    """Refuse an opened table that names missing files; only on a disk, as a store does not lose files.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def require_files(layout: Layout, name: str, table: DeltaTable) -> None:
 
 
 def has_leftovers(layout: Layout, name: str) -> bool:
-    """Test whether a table's directory has data files; a process that was killed while creating a table leaves none."""
+    """Test whether a table's directory has data files; a process killed while creating a table leaves none."""
     path = layout.table(name)
     if isinstance(path, Path):
         return any(path.rglob("*.parquet"))
@@ -76,7 +77,7 @@ def has_leftovers(layout: Layout, name: str) -> bool:
 
 
 def lost(where: str, fault: str) -> Damaged:
-    """Build the error for a part of the log that is in no table, though the stream has written it."""
+    """Build the error for a part of the log that the stream has written, but that is in no table."""
     remedy = (
         "to restore the query's tables from a backup (tailrace restore); or, where the source still has all, another "
         "name or warehouse, to begin again"
@@ -85,11 +86,13 @@ def lost(where: str, fault: str) -> Damaged:
 
 
 def repair_of(layout: Layout, name: str) -> str:
-    """Return the advice that makes a table again whose log or files are lost."""
+    """Return the advice that restores a table whose log or files are lost."""
     home = layout.home.parent
     away = moving_away(layout.table(name))
     if name in _CORRECTIONS:
         return f"{away} and then tailrace correct FILE --warehouse {home}, which gives all corrections again"
+    if name == "current":
+        return f"{away}: the next correction, or a driver that starts, makes it again from the other tables"
     if name == "proposals":
         return f"{away} and then tailrace calibrate FILE --warehouse {home}"
     if layout.is_remote or Layout.is_history(name) or name in ("segments", "quarantine"):
@@ -101,7 +104,7 @@ def repair_of(layout: Layout, name: str) -> str:
 
 
 def _problem(layout: Layout, name: str, error: Exception) -> Problem | None:
-    """Return what is lost or damaged of a table that failed; None where it is whole, or can't be asked."""
+    """Return the loss or damage of a table that failed; None where it is complete, or can't be examined."""
     path = layout.table(name)
     try:
         table = DeltaTable(str(path), storage_options=storage_options(path))
@@ -117,7 +120,7 @@ def _problem(layout: Layout, name: str, error: Exception) -> Problem | None:
 
 
 def _lost_files(layout: Layout, name: str, table: DeltaTable) -> Problem | None:
-    """Return the problem of a table's files that are gone; None where all are there."""
+    """Return the problem of a table's missing files; None where all exist."""
     path = layout.table(name)
     if not isinstance(path, Path):
         return None

@@ -13,39 +13,47 @@ from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.files import create_atomically, write_atomically
 from tailrace.ground.object_path import Location
 from tailrace.query.query import Query
+from tailrace.query.structure import UNBOUND
 from tailrace.sources.segments import Types
 
 FORMAT = 10
-"""The version of the journal, the tables and the commit; to be raised when a later tailrace reads other ones."""
+"""The version of the journal, the tables and the commit; increase it when a later tailrace reads another format."""
+
+RESCALED = 11
+"""`FORMAT`, in whose journal the number of tasks has changed: a tailrace that does not know that would lose states."""
+
+READABLE = (FORMAT, RESCALED)
+"""The versions that this tailrace goes on with."""
 
 TAKEN_OVER = 9
-"""The version that `tailrace rebuild` takes over: each task had the query's clock in its state, which Spark held."""
+"""The version that `tailrace rebuild` migrates: each task had the query's clock in its state, held by Spark."""
+
+REBUILT = (*READABLE, TAKEN_OVER)
+"""The versions that `tailrace rebuild` reads."""
 
 
 @dataclass(frozen=True)
 class CheckpointManifest:
     """The manifest of a stream's checkpoint: the query and the source it was created for.
 
-    Only `tailrace rebuild` puts another one in its place.
+    Only `tailrace rebuild` replaces it, and the first change of the number of tasks, which sets its format.
 
     Attributes
     ----------
     id : str
-        Identifies the checkpoint in the tables' app transactions.
+        The id of the checkpoint in the tables' app transactions.
     structure : dict
         `Query.structure()`: the parts of the query that may not change while the checkpoint lives.
     types : dict
         The types of each stream's columns when they were first read, by the stream's name.
     identities : dict
-        The identity of each stream's source, where it has one: a Delta table's id; by the stream's name.
+        The identity of each stream's source, such as a Delta table's id, if it has one; by the stream's name.
     columns : dict
-        The source's column that each part of a stream's tuples is read from, by the stream's name; empty where that was
-        not noted yet.
+        The source's column for each part of a stream's tuples, by the stream's name; empty in older manifests.
     plans_from : int
-        The first batch whose partition plans count: those stamped before it are of another number of tasks, or of a
-        state that was lost.
+        The first batch whose partition plans and numbers of tasks count; earlier ones are for another checkpoint.
     state : int
-        The version of the tasks' states; the default holds for manifests that do not name it.
+        The version of the tasks' states; the default is for manifests that lack it.
     """
 
     id: str
@@ -56,6 +64,11 @@ class CheckpointManifest:
     plans_from: int = 0
     state: int = 6
     format: int = FORMAT
+
+    @property
+    def first_tasks(self) -> int:
+        """The number of tasks with which the checkpoint was created or rebuilt."""
+        return int(self.structure["parallelism"])
 
     @staticmethod
     def new(
@@ -69,7 +82,7 @@ class CheckpointManifest:
 
 
 def create_manifest(file: Location, manifest: CheckpointManifest) -> None:
-    """Write a manifest atomically, where there is none; else it raises a `FileExistsError`."""
+    """Create a manifest atomically; raise a `FileExistsError` where there is one."""
     create_atomically(file, _text(manifest))
 
 
@@ -85,25 +98,31 @@ def _text(manifest: CheckpointManifest) -> str:
 def changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, Any]]:
     """Return the parts of a query's structure that differ from a manifest: values before and now, by field path.
 
-    What the query does not declare is the manifest's, see `Query.fixed_by`. A manifest of an earlier version knows no
-    `bounds.skew`, and its entries of the journal have no times to bound by it.
+    Parts that the query does not declare are taken from the manifest, see `Query.fixed_by`. A manifest of an earlier
+    version lacks `bounds.skew`, and its journal has no times to limit by it; it may have a path that is `UNBOUND` now.
 
     Raises
     ------
     Refused
-        When what the query declares does not fit what it leaves to the checkpoint.
+        When the query's declaration does not fit the parts that it leaves to the checkpoint.
     """
     before = _with_order(manifest.structure)
     now = json.loads(json.dumps(query.fixed_by(before).structure()))
-    names = [name for name in sorted(now.keys() | before.keys()) if before.get(name) != now.get(name)]
+    names = [name for name in sorted((now.keys() | before.keys()) - {UNBOUND}) if before.get(name) != now.get(name)]
     names = [name for name in names if name in before or not name.endswith(".bounds.skew")]
-    names = [name for name in names if name in before or now[name] != []]  # a field that its version did not know
+    names = [name for name in names if name in before or now[name] != []]  # a field that its version did not have
     names = [name for name in names if name != "parallelism" or query.tasks]  # without tasks no state depends on it
     return {name: (before.get(name), now.get(name)) for name in names}
 
 
+def binding_changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, Any]]:
+    """Return the `changes` with which a stream can't go on; another number of tasks may be one that it can take up."""
+    changed = changes(manifest, query)
+    return {name: values for name, values in changed.items() if name != "parallelism"}
+
+
 def _with_order(structure: dict[str, Any]) -> dict[str, Any]:
-    """Add the order of named aggregates, in which an earlier version has written their fields."""
+    """Add the order of named aggregates, in which an earlier version wrote their fields."""
     names = dict.fromkeys(path.split(".")[1] for path in structure if re.fullmatch(r"aggregate\.\w+\.\w+", path))
     if "aggregate.order" in structure or len(names) < 2:  # noqa: PLR2004
         return structure
@@ -112,4 +131,4 @@ def _with_order(structure: dict[str, Any]) -> dict[str, Any]:
 
 def keeps_answers(changed: Iterable[str]) -> bool:
     """Test whether no answer depends on these parts of a query's structure."""
-    return set(changed) <= {"parallelism"}
+    return set(changed) <= {"parallelism", "emd_join.cells"}

@@ -1,4 +1,4 @@
-"""The check that deltalake can keep a table under a path."""
+"""The check that deltalake can store a table under a path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNSUPPORTED_CHARACTER = re.compile(r"[\x00-\x1f\x7f%\[\]\\^|\ud800-\udfff]")  #
 
 
 def require_fit(where: str, path: Path | str) -> None:
-    """Refuse a path with a character at which deltalake fails, or which it takes for another one."""
+    """Refuse a path with a character that deltalake rejects or misinterprets."""
     if match := _UNSUPPORTED_CHARACTER.search(str(path)):
         character = match[0] if match[0].isprintable() else ascii(match[0])
         raise refuse(where, f"Delta's paths can't hold a {character}", "a path without one")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
@@ -9,18 +11,27 @@ from tailrace.engine.progress import Progress
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import CLASSES
+from tailrace.storage.table_columns import CLASSES
 from tailrace.storage.tables import Tables
 
-TOTALS = {"metrics": ("rows", "late", "answers", "repeats"), "segments": ("quarantined", "filtered")}
+TOTALS = {"metrics": ("rows", "late", "answers", "repeats"), "segments": ("quarantined", "filtered", "unmatched")}
 """Counters over a stream's life, by the table that has them."""
+
+NEWEST = ("committed", "frontier", "t_max", "k_ms", "coverage")
+"""The columns of `metrics` in which the newest batch reports the stream's progress; equal in all tasks."""
 
 _COLUMNS = ["committed", "newest_tick", "complete_tick", "frontier", "flushed", "reached", "newest_event"]
 
 
-def read_progress(layout: Layout) -> Progress | None:
-    """Read the progress; None where the table `metrics` does not exist yet."""
-    tables = Tables(layout)
+def read_progress(layout: Layout, opened: Tables | None = None) -> Progress | None:
+    """Read the progress; None where the table `metrics` does not exist yet.
+
+    Parameters
+    ----------
+    opened : Tables, optional
+        The query's tables that a reader has open; by default at their newest versions.
+    """
+    tables = Tables(layout) if opened is None else opened
     if not tables.has("metrics"):
         return None
     last = tables.greatest("metrics", "batch")
@@ -30,13 +41,23 @@ def read_progress(layout: Layout) -> Progress | None:
 
 
 def frontier_at(layout: Layout, until_ms: int) -> int:
-    """Return the frontier (watermark, ms) of the newest batch that took in arrival times up to `until_ms` at most.
+    """Return the frontier (watermark, ms) of the newest batch that committed arrival times up to at most `until_ms`.
 
-    Before any such batch, the earliest time.
+    Return the earliest time before any such batch.
     """
     metrics = in_ms(Tables(layout).read("metrics", ["committed", "frontier"]))
     frontier = metrics.filter(pc.less_equal(metrics["committed"], until_ms))["frontier"]
     return pc.max(frontier).as_py() if frontier.length() - frontier.null_count else EARLIEST_MS
+
+
+def read_newest(layout: Layout, batches: int) -> dict[str, Any]:
+    """Return `NEWEST` of the last of a stream's first batches; empty before any, and where it is not recorded."""
+    tables = Tables(layout)
+    if not batches or not tables.has("metrics"):
+        return {}
+    there = [name for name in NEWEST if name in tables.schema("metrics").names]  # an earlier release had fewer columns
+    rows = tables.read("metrics", there, ds.field("batch") == batches - 1).to_pylist()
+    return rows[-1] if rows else {}
 
 
 def read_totals(layout: Layout, batches: int) -> dict[str, int]:
@@ -51,16 +72,19 @@ def read_totals(layout: Layout, batches: int) -> dict[str, int]:
 
 
 def held_back(layout: Layout) -> int:
-    """Return the number of accepted rows that no complete tick has: an open tick waits until more comes."""
+    """Return the number of accepted rows in incomplete ticks, which wait until more comes."""
     tables = Tables(layout)
     if not (tables.has("segments") and tables.has("metrics")):
         return 0
     accepted = pc.sum(tables.read("segments", ["accepted"])["accepted"], min_count=0).as_py()
-    in_ticks = tables.read("metrics", list(CLASSES), ds.field("task") == 0)  # alike in all tasks
+    in_ticks = tables.read("metrics", list(CLASSES), ds.field("task") == 0)  # equal in all tasks
     return int(accepted - sum(pc.sum(in_ticks[name], min_count=0).as_py() for name in CLASSES))
 
 
-def committed_until(layout: Layout) -> int | None:
-    """Return the arrival time in ms up to which stream and history have committed; None before any commit."""
-    progress = read_progress(layout)
+def committed_until(layout: Layout, opened: Tables | None = None) -> int | None:
+    """Return the arrival time in ms up to which stream and history have committed; None before any commit.
+
+    `opened` is as for `read_progress`.
+    """
+    progress = read_progress(layout, opened)
     return None if progress is None or not progress.until else progress.until

@@ -1,4 +1,4 @@
-"""The table `proposals`: settings that calibrations propose, and the driver adopts between batches. No Spark."""
+"""The table `proposals`: settings that calibrations propose and the driver adopts between batches. No Spark."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _ASK_EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class Proposal:
-    """A policy's settings as a calibration proposes them.
+    """A policy's settings as proposed by a calibration.
 
     Attributes
     ----------
     made_at : int
         Wall-clock time of the proposal, ms.
     declared, settings : str
-        The settings (JSON) for which the proposal was made, and those proposed.
+        The settings (JSON) for which the proposal was made, and the proposed ones.
     k_ms, lower_ms, upper_ms : int
         The proposed slack K (allowed lateness), and the interval (lower_ms, upper_ms] that the next calibration
         searches.
     durations : tuple of (int, float)
-        Each duration that was measured, in ms, and its accuracy.
+        Each measured duration, in ms, and its accuracy.
     windows : int
         The number of windows over which they were measured.
     accuracy : float or None
         The accuracy with K; None where K was not measured.
     until : int
-        The point of arrival time up to which history was read; ms.
+        The arrival time up to which history was read; ms.
     evidence : str
         All of this in words.
     """
@@ -74,10 +74,10 @@ class Proposals:
         self._due_s = -math.inf
 
     def newest(self, declared: SlackPolicy) -> Proposal | None:
-        """Return the newest proposal made for these settings, whatever their text; None where there is none."""
+        """Return the newest proposal made for these settings, whatever their text; None without one."""
         commit = newest_commit(self.tables.layout.table("proposals"))
         if commit is None and not self.tables.layout.is_remote:
-            self.tables.has("proposals")  # raises an error where only its log is lost
+            self.tables.has("proposals")  # raises an error if only its log is lost
         if commit is not None and commit != self._commit:
             rows = self.tables.read("proposals").sort_by("made_at").to_pylist()
             self._proposals = [made for row in rows if (made := _proposal(row)) is not None]
@@ -85,14 +85,14 @@ class Proposals:
         return self._newest_read(declared)
 
     def settings_in_force(self, declared: SlackPolicy) -> tuple[SlackPolicy, str]:
-        """Return the policy in force for a declared one, and its evidence: by the newest proposal, else as declared.
+        """Return the policy in force for a declared one, with its evidence: the newest proposal, else the declaration.
 
-        An object store is asked for it once a second.
+        An object store is asked at most once a second.
         """
         now_s = time.monotonic()
         if not self.tables.layout.is_remote or now_s >= self._due_s:
             newest = self.newest(declared)
-            self._due_s = now_s + _ASK_EVERY_S  # not before: a store that is away has not said that there is none
+            self._due_s = now_s + _ASK_EVERY_S  # only now: an unavailable store has not reported that there is none
         else:
             newest = self._newest_read(declared)
         return (declared, DECLARED) if newest is None else (policy_from_json(newest.settings), newest.evidence)
@@ -100,7 +100,7 @@ class Proposals:
     def add(self, proposal: Proposal) -> None:
         """Append a proposal; the caller holds the lock `calibration`."""
         previous = self.newest(policy_from_json(proposal.declared))
-        if previous is not None:  # its time is later also when the wall clock was set back
+        if previous is not None:  # its time is later even if the wall clock was set back
             proposal = replace(proposal, made_at=max(proposal.made_at, previous.made_at + 1))
         self.tables.create({"proposals": PROPOSALS}, CALIBRATION_TABLES)
         row = asdict(proposal) | {"durations": json.dumps(proposal.durations)}
@@ -112,7 +112,7 @@ class Proposals:
 
 
 def _proposal(row: dict[str, Any]) -> tuple[SlackPolicy, Proposal] | None:
-    """Return a row's proposal, and its policy; None for a policy that this version does not know."""
+    """Return a row's proposal and its policy; None for a policy that this version does not know."""
     durations = tuple((int(duration), float(accuracy)) for duration, accuracy in json.loads(row["durations"]))
     try:
         return policy_from_json(row["declared"]), Proposal(**row | {"durations": durations})

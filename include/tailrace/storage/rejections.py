@@ -1,17 +1,19 @@
-"""The rejected records of a stream by reason, each with the number of its records and an example. No Spark."""
+"""The rejected records of a stream by reason, each with the number of records and an example. No Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.sources.record_place import places_of
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables, open_table
 
-_VALUE = r"(: ['\"].*|: line \d+ column .*)$"  # at the end of a reason: the text of one record, or the place in it
+_VALUE = r"(: ['\"].*|: line \d+ column .*)$"  # at the end of a reason: the text of a record, or a position in it
 _LONGEST_EXAMPLE = 120
 _MOST_REASONS = 100
 _OTHERS = "other reasons"
@@ -19,16 +21,17 @@ _COLUMNS = ["reason", "position"]
 
 
 def without_values(reasons: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Return reasons without what each record has of its own, so that records can be counted by them."""
+    """Return reasons without the parts that differ by record, so that records can be counted by them."""
     return pc.replace_substring_regex(reasons, _VALUE, "")
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """The number of records that were rejected for one reason, and one of them: its place and, if known, its text."""
+    """The number of records rejected for one reason, and one of them: its position, and its text where it is known."""
 
     records: int
-    example: str
+    position: str
+    record: str
 
 
 @dataclass
@@ -38,7 +41,7 @@ class Rejections:
     Attributes
     ----------
     by_reason : dict
-        At most a hundred reasons; what comes for further ones is counted together.
+        At most a hundred reasons; records with further reasons are counted together.
     """
 
     by_reason: dict[str, Rejected] = field(default_factory=dict)
@@ -64,21 +67,22 @@ class Rejections:
         grouped = rows.group_by("reason", use_threads=False).aggregate([("row", "count"), ("row", "min")])
         for name, count, first in zip(*(grouped[each].to_pylist() for each in grouped.column_names), strict=True):
             known = name if name in self.by_reason or len(self.by_reason) < _MOST_REASONS else _OTHERS
-            before = self.by_reason.get(known) or Rejected(0, _example(quarantine.slice(first, 1)))
+            before = self.by_reason.get(known) or Rejected(0, *_example(quarantine.slice(first, 1)))
             self.by_reason[known] = replace(before, records=before.records + count)
 
     def lines(self, most: int = 5, examples: bool = True) -> Iterator[str]:
-        """Yield a line for each of the most frequent reasons, with an example or without, and one for the rest."""
+        """Yield a line for each of the most frequent reasons, with or without an example, and one for the rest."""
         ordered = sorted(self.by_reason.items(), key=lambda item: -item[1].records)
-        for reason, rejected in ordered[:most]:
-            yield f"{rejected.records:,} × {reason}" + (f", as {rejected.example}" if examples else "")
+        places = places_of([rejected.position for _, rejected in ordered[:most]]) if examples else repeat("")
+        for (reason, rejected), place in zip(ordered[:most], places, strict=False):
+            example = f", as {place}: {rejected.record}" if rejected.record else f", as {place}"
+            yield f"{rejected.records:,} × {reason}" + (example if examples else "")
         if rest := ordered[most:]:
             records = sum(rejected.records for _, rejected in rest)
             yield f"{records:,} for {len(rest)} other reasons: see the table quarantine"
 
 
-def _example(row: pa.Table) -> str:
-    """Return the place of a rejected record, by its file's name, and its text where the row has it, on one line."""
-    position = str(row["position"][0]).rpartition("/")[2]
+def _example(row: pa.Table) -> tuple[str, str]:
+    """Return the position of a rejected record, and its text if the row has it, on one line."""
     record = " ".join(str(row["record"][0]).split()) if "record" in row.column_names else ""
-    return f"{position} {record[:_LONGEST_EXAMPLE]}".strip()
+    return str(row["position"][0]), record[:_LONGEST_EXAMPLE]

@@ -1,4 +1,4 @@
-"""The newest rejected records of a stream: why they were rejected, and where one of them stands."""
+"""The newest rejected records of a stream, with reasons and the position of an example."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from tailrace.sources.record_place import place_of
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 
@@ -22,9 +23,9 @@ class Rejects:
     Attributes
     ----------
     reasons : dict of str to int
-        How many were rejected for each reason, the most frequent first. No reason quotes a value.
+        The number of records rejected for each reason, the most frequent first. No reason quotes a value.
     example : str
-        The position in the source of one that was rejected for the first of these reasons.
+        The place in the source of a record rejected for the first of these reasons.
     """
 
     reasons: dict[str, int]
@@ -50,4 +51,5 @@ def newest_rejects(layout: Layout) -> Rejects | None:
     reasons = Counter(_QUOTED.sub("…", row["reason"]) for row in rows)
     frequent = dict(reasons.most_common(3))
     first = next(iter(frequent))
-    return Rejects(frequent, next(row["position"] for row in rows if _QUOTED.sub("…", row["reason"]) == first))
+    position = next(row["position"] for row in rows if _QUOTED.sub("…", row["reason"]) == first)
+    return Rejects(frequent, place_of(position))

@@ -1,4 +1,4 @@
-"""The replay of a journal in a rebuild: many of its entries in one batch, where no answer depends on that."""
+"""The replay of a journal in a rebuild: several of its entries in one batch, where no answer depends on the cuts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tailrace.engine.batch_header import BatchHeader
-from tailrace.ground.facts import Facts, newest
+from tailrace.ground.facts import Facts, tables_in_force
 from tailrace.storage.journal import BatchRecord
 
 
@@ -22,7 +22,7 @@ class Replay:
         return self.ends[-1] if self.ends else 0
 
     def end(self, entries: int) -> int:
-        """Return the number of entries after the batch that follows so many."""
+        """Return the number of entries after the batch that follows the first `entries` ones."""
         return next(end for end in self.ends if end > entries)
 
 
@@ -34,11 +34,11 @@ def replay_of(
     Parameters
     ----------
     work : mapping
-        The number of partials and answers of each entry, by its number, as far as it is known.
+        The number of partials and answers of each entry, by its number, as far as known.
     most_rows, most_work : int
-        A batch has no more rows and work than these, unless they are of one entry.
+        The most rows and work of a batch; a single entry may have more.
     merges_until : int
-        The number of entries that may be merged: every table has them already.
+        The number of entries that may be merged, because every table already has them.
     """
     ends: list[int] = []
     header, rows, done = None, 0, 0
@@ -56,7 +56,7 @@ def replay_of(
 
 
 def merged(entries: Sequence[BatchRecord]) -> BatchRecord:
-    """Entries of one batch of a replay as one entry, under the number of the last one."""
+    """Merge the entries of a replayed batch into one entry, under the number of the last one."""
     header = entries[0].header
     for entry in entries[1:]:
         header = _merge(header, entry)
@@ -64,24 +64,25 @@ def merged(entries: Sequence[BatchRecord]) -> BatchRecord:
 
 
 def _follows(before: BatchHeader, entry: BatchRecord) -> bool:
-    """Test whether an entry's rows find the same after the batch before them as together with it.
+    """Test whether an entry's rows can be processed together with the batch before them.
 
-    Silence acts between two batches: windows close, ticks wait for an idle stream no longer, and rows that come after a
-    heartbeat count as later than it. So entries that record any are run by themselves.
+    Silence acts between two batches: windows close, ticks no longer wait for an idle stream, and rows after a heartbeat
+    count as later than it. So entries that record silence are run separately.
     """
     if before.closes or before.idle_ms != entry.header.idle_ms:
         return False
     if before.heartbeats or before.idle or entry.header.heartbeats or entry.header.idle:
         return False
-    return newest(before.facts, "table") in (None, newest(entry.header.facts, "table"))
+    before_tables, tables = tables_in_force(before.facts), tables_in_force(entry.header.facts)
+    return all(tables.get(subject) == fact for subject, fact in before_tables.items())
 
 
 def _merge(before: BatchHeader, entry: BatchRecord) -> BatchHeader:
-    """Return the header of a batch that has one entry more than the header `before`."""
+    """Return the header of a batch with one more entry than the header `before`."""
     return replace(entry.header, facts=_united(before.facts, entry.header.facts))
 
 
 def _united(before: Facts, facts: Facts) -> Facts:
-    """Return all facts that either batch knows: the second one may have forgotten what holds for ticks of the first."""
+    """Return all facts of either batch, as the second one may have dropped facts about ticks of the first."""
     known = {(fact.about, fact.version) for fact in before}
     return before + tuple(fact for fact in facts if (fact.about, fact.version) not in known)

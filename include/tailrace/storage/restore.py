@@ -1,4 +1,7 @@
-"""Restores a backup of a query into a warehouse: checked, beside its place, and then by one rename."""
+"""Restores a backup of a query into a warehouse.
+
+The backup is checked in a temporary directory, and then moved by one rename.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from tailrace.storage.warehouses import Warehouse, moving_away
 
 
 def restore(backup: Path, warehouse: Warehouse) -> BackupManifest:
-    """Copy a backup's query to its place in a warehouse, where there is none yet.
+    """Copy a backup's query to its place in a warehouse, which must not have it yet.
 
     Raises
     ------
@@ -38,7 +41,7 @@ def restore(backup: Path, warehouse: Warehouse) -> BackupManifest:
         for name, record in manifest.files.items():
             if copy_file(source / name, new / name) != record:
                 raise _damage(source / name, "its content has changed since it was backed up")
-        on_disk(Layout(new).journal).mkdir(parents=True, exist_ok=True)  # a stream that has no batch has no entry
+        on_disk(Layout(new).journal).mkdir(parents=True, exist_ok=True)  # a stream without a batch has no entry
     return manifest
 
 

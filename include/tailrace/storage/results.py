@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
@@ -16,6 +18,7 @@ from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms
+from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import ALL, AnswerRange
@@ -25,10 +28,31 @@ from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables, within_any
 from tailrace.storage.warehouses import Warehouse
 
-Part = Ranges | AnswerRange | None
-"""The answers to be read: by the ranges (low, high] of their horizon, by an `AnswerRange`, or all."""
 
-_MAX_RANGES = 16  # in one condition on a table; of more, the nearest are merged
+@dataclass(frozen=True)
+class AnswerGroups:
+    """All versions of answers that have one of the given values in a column of their identity.
+
+    No version of an answer changes this column.
+
+    Attributes
+    ----------
+    values : Array
+        The values, in the column's type in tables.
+    """
+
+    column: str
+    values: pa.Array
+
+    @property
+    def condition(self) -> ds.Expression:
+        return ds.field(self.column).isin(self.values)
+
+
+Part = Ranges | AnswerRange | AnswerGroups | None
+"""The answers to read: by ranges (low, high] of their horizon, by an `AnswerRange`, by groups, or all."""
+
+_MAX_RANGES = 16  # in one condition on a table; beyond that, the nearest are merged
 
 
 @dataclass(frozen=True)
@@ -39,13 +63,13 @@ class AnswerTables:
     model: AnswerModel
 
     def streamed(self, part: Part = None) -> pa.Table:
-        """Return the stream's answers, uncorrected: all, or a part's with some others."""
+        """Return the stream's answers, uncorrected: all, or a part with some others."""
         return as_streamed(self._read("results", part))
 
     def versions(self, part: Part = None) -> pa.Table:
-        """Return all versions, the stream's and the corrections' (column `corrected`); a part as in `streamed`."""
+        """Return all versions, of the stream and of corrections (column `corrected`); a part as in `streamed`."""
         streamed = self.streamed(part)
-        if not self.tables.has("corrections"):  # nothing was ever corrected
+        if not self.tables.has("corrections"):  # nothing was corrected yet
             return streamed
         where = self._where("corrections", part)
         if isinstance(part, AnswerRange) and where is not None:
@@ -56,7 +80,7 @@ class AnswerTables:
         return pa.concat_tables([streamed, corrected], promote_options="default")
 
     def ends(self, ends: Ranges) -> Ints:
-        """Return the horizons in ranges (low, high], and some others: one for each row of any version."""
+        """Return the horizon of each row, of any version, in ranges (low, high]; some others are among them."""
         names = [name for name in ("results", "corrections") if self.tables.has(name)]
         columns, where = self.model.horizon_columns, self._condition(ends)
         return np.concatenate([self.model.horizon(self.tables.read(name, columns, where)) for name in names])
@@ -68,10 +92,12 @@ class AnswerTables:
         """Return the condition on rows of a part; None for all."""
         if isinstance(part, AnswerRange):
             return None if part == ALL else part.condition(self.model, self.tables.schema(name))
+        if isinstance(part, AnswerGroups):
+            return part.condition
         return None if part is None else self._condition(part)
 
     def _condition(self, ends: Ranges) -> Any:
-        """Return the condition that a time, perhaps the horizon, lies in or near one of the ranges (low, high]."""
+        """Return the condition that a time, such as the horizon, lies in or near one of the ranges (low, high]."""
         low, high = _as_lists(coarsen_ranges(ends, _MAX_RANGES))
         return reduce(or_, (within_any(name, low, high) for name in self.model.horizon_columns))
 
@@ -79,32 +105,44 @@ class AnswerTables:
         """Return the latest version of each answer, without retracted ones; a part as in `streamed`."""
         return without_retracted(self.model.identity.latest(self.versions(part)))
 
+    def latest_rows(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns of `latest`, reading no others than needed."""
+        columns = list(dict.fromkeys([*names, *self.model.identity.columns, "as_of"]))
+        versions = as_streamed(self.tables.read("results", columns))
+        if self.tables.has("corrections"):
+            corrected = as_corrections(self.tables.read("corrections", [*columns, "retracted", "interval"]))
+            versions = pa.concat_tables([versions, corrected], promote_options="default")
+        return without_retracted(self.model.identity.latest(versions)).select(names)
+
     def late(self, events: Ranges) -> pa.Table:
-        """Rows of the table `late`: all whose event time, or pane's start, is in one of the ranges, and some others."""
+        """Return all rows of the table `late` in one of the ranges, and some others.
+
+        The event time or the pane's start of a row decides.
+        """
         low, high = coarsen_ranges(events, _MAX_RANGES)
         return self.tables.read("late", where=within_any(self.model.late_time, *_as_lists((low - 1, high - 1))))
 
     def with_coverage(self, answers: pa.Table, part: AnswerRange = ALL) -> pa.Table:
-        """Add coverage = tuples / (tuples + those late for the answer so far), and sort as readers get it.
+        """Add coverage = tuples / (tuples + tuples late for the answer so far), and sort the rows for readers.
 
-        `answers` has one version of each, of those in `part`.
+        `answers` has one version of each answer in `part`.
         """
         tuples, missing = answers["tuples"].to_numpy(), self.missing(answers, part)
         answers = answers.append_column("coverage", pa.array(tuples / (tuples + missing)))
         return answers.sort_by([(name, "ascending") for name in self.model.order])
 
     def missing(self, answers: pa.Table, part: AnswerRange) -> Ints:
-        """Return the number of late tuples that each of these answers of a part lacks; each has one version."""
+        """Return the number of late tuples that each of a part's answers lacks; each answer has one version."""
         none = np.zeros(answers.num_rows, np.int64)
         if not self.model.can_lack_tuples or not answers.num_rows:
             return none
-        where = None if part == ALL else part.late_condition(self.model, answers, self.tables.schema("late"))
+        where = part.late_condition(self.model, answers, self.tables.schema("late"))
         columns = ["key", self.model.late_time, "frontier", "tuples", "arrived"]
         late = self.model.explode_late(self.tables.read("late", columns, where), "tuples", "arrived")
         if not late.num_rows:
             return none
         number, late_number = self.model.identity.number(answers, late)
-        # A stream's answer lacks all late tuples; a correction holds those that arrived by its cut-off, its as_of.
+        # A stream's answer lacks all late tuples; a correction includes tuples that arrived by its cut-off, its as_of.
         held = np.where(answers["corrected"].to_numpy(), answers["as_of"].to_numpy(), BEFORE_ALL)
         count = 1 + max(number.max(initial=-1), late_number.max(initial=-1))
         held_until = np.full(count, BEFORE_ALL)
@@ -116,19 +154,19 @@ class AnswerTables:
 def read_answers(
     query: Query, warehouse: Warehouse, streamed: bool, part: AnswerRange = ALL
 ) -> tuple[pa.Table, list[str]]:
-    """Read a query's answers with coverage, in the order of their model; returns them and the columns for users.
+    """Read a query's answers with coverage, in the order of their model; return them and the columns for users.
 
     Parameters
     ----------
     streamed : bool
-        True: the answers as the stream gave them; False: the latest version of each.
+        True: the stream's answers; False: the latest version of each.
     part : AnswerRange
-        The answers that are read; files of others are not opened.
+        The answers to read; files of others are not opened.
 
     Raises
     ------
     Refused
-        When the query never ran here, or the part is none.
+        When the query never ran here, or the part is invalid.
     Damaged
         When a table, or a file of it, is lost.
     """
@@ -136,14 +174,19 @@ def read_answers(
     layout = Layout.of(warehouse, query.name)
     kind, tables = build(query), Tables(layout)
     require_begun(layout, query)
-    shown = [name for name in kind.answer.names if name != "tuples" and not (query.key_names and name == "key")]
-    columns = [*shown, "tuples", "coverage", "k_ms", "as_of"]
+    columns = public_columns(query, kind)
     if not tables.has("metrics"):  # the table that is created last: no batch has begun
         empty = in_ms(schemas(kind)["results"].empty_table())
         return empty.append_column("coverage", pa.array([], pa.float64())), columns
     answers = AnswerTables(tables, kind.answers)
     rows = answers.streamed(part) if streamed else answers.latest(part)
     return answers.with_coverage(select(rows, part.contains(kind.answers, rows)), part), columns
+
+
+def public_columns(query: Query, kind: Kind) -> list[str]:
+    """Return the columns of answers that readers get."""
+    shown = [name for name in kind.answer.names if name != "tuples" and not (query.key_names and name == "key")]
+    return [*shown, "tuples", "coverage", "k_ms", "as_of"]
 
 
 def _as_lists(ranges: Ranges) -> tuple[list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""The retention of what a table's log has removed: seven days, or less where that would be very many files."""
+"""The retention of files removed in a table's log: seven days, or less if that would be very many files."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from deltalake import DeltaTable
 _PROPERTIES = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
 _HOURS = (168, 96, 48, 24, 12, 6, 3, 1)
 _MOST_FILES = 5_000
-"""The most removed files that a log shall remember: whoever opens the table reads them all, every batch does."""
+"""The most removed files that a log should remember, as everyone who opens the table, such as every batch,
+reads them.
+"""
 
 
 def properties(hours: int = _HOURS[0]) -> dict[str, str]:
-    """Return the table properties that keep removed files, and the log of their removal, for so long."""
+    """Return the table properties that keep removed files, and the log entries of their removal, for so long."""
     return dict.fromkeys(_PROPERTIES, f"interval {hours} hours")
 
 
 def adapt_retention(table: DeltaTable) -> None:
     """Set a table's longest retention that keeps the number of remembered removed files within bounds.
 
-    A retention that somebody has set otherwise, by the table's properties, stays.
+    A retention that somebody has set by the table's properties is kept.
     """
     configuration = table.metadata().configuration
     present = {name: configuration.get(name) for name in _PROPERTIES}
@@ -31,5 +33,5 @@ def adapt_retention(table: DeltaTable) -> None:
 
 
 def _removed(table: DeltaTable, hours: int) -> int:
-    """Return the number of files that the log remembers as removed so many hours ago or longer."""
+    """Return the number of files that the log remembers as removed at least `hours` hours ago."""
     return len(table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False))

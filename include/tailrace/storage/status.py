@@ -1,4 +1,4 @@
-"""The status of a stream's driver, which it writes to `_stream/status.json` itself. No Spark."""
+"""The status of a stream's driver, which the driver writes to `_stream/status.json`. No Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -15,61 +15,71 @@ from tailrace.ground.files import write_atomically
 from tailrace.storage.layout import Layout
 
 _ROOM = 4096
-"""Size of its file, in bytes: a block of the disk, so that a longer status has room on a full disk too."""
+"""Size of the file in bytes: a disk block, so that a longer status fits on a full disk, too."""
 
 _NEXT_PROBLEM = re.compile(r"\n(?=\S)")
 
-State = Literal["starting", "streaming", "waiting", "quiet", "drained", "ended"]
+OVER = ("stopped", "drained", "ended")
+"""The states of a driver that is over."""
+
+State = Literal["starting", "streaming", "waiting", "quiet", "held", "stopped", "drained", "ended"]
 
 
 @dataclass(frozen=True)
 class Status:
-    """A status, which a driver writes about every second while it lives.
+    """A status, written by a driver about every second.
 
     Attributes
     ----------
     state : str
-        `waiting`: there is nothing to read; `quiet`: there was nothing for so long that the windows are closed;
-        `drained`, `ended`: the driver has stopped.
+        `waiting`: there is nothing to read; `quiet`: there was nothing to read for so long that windows were closed;
+        `held`: no rows are read until a delivery target has the answers that it lacks; `drained`, `ended`: the driver
+        is over, after all of a batch; `stopped`: it was interrupted, or it failed.
     started_ms, at_ms : int
         Wall-clock times of the driver's start and of this status.
     batches : int
         The number of committed batches.
     committed_at_ms : int or None
-        Wall-clock time of the last commit: `at_ms` less what has elapsed since by a steady clock, so that a wall clock
-        that jumps makes no commit old. None before the first one since the start.
+        Wall-clock time of the last commit: `at_ms` less the time elapsed since by a steady clock, so that a jump of the
+        wall clock does not age a commit. None before the first one since the start.
     rows_left : int
-        The number of rows that are known to be there and are not yet in a batch.
+        The number of rows known in the source that are not yet in a batch.
     committed, frontier, t_max : int or None
-        The arrival time up to which everything was taken in, the frontier F (the watermark), and the largest event
+        The arrival time up to which everything was processed, the frontier F (the watermark), and the largest event
         time, in ms.
     k_ms : int or None
         The slack K (allowed lateness) in force.
     coverage : float or None
         The coverage λ over all closed windows.
-    rows, late, answers, repeats, quarantined, filtered : int
+    rows, late, answers, repeats, quarantined, filtered, unmatched : int
         Totals over the life of the stream; 0 until the driver starts Spark. `rows` are the accepted ones, `repeats`
-        those among them whose id had come before; `filtered` are the records that `where` leaves out.
+        those among them whose id had come before; `filtered` are the records that are left out, `unmatched` those
+        among them that met no row of a lookup.
     busy_ms : int or None
-        The age of the batch under way; None between two batches.
+        The age of the current batch; None between two batches.
     busy_rows : int
-        The number of rows that the batch under way reads.
+        The number of rows that the current batch reads.
     batch_ms : int
         The duration of the longest of the newest batches; 0 before the first one since the start.
     ahead : str or None
         The record whose event time is furthest ahead of arrival; None where none is far ahead.
     problem : str or None
-        What is wrong with the source, the disk or the stream, each from a line of its own on; indented lines go on.
+        The problems of the source, the disk or the stream, each on its own line; indented lines continue one.
     is_awaiting : bool
-        Whether the problem is only that the source lacks something which may still come.
+        Whether the only problem is that the source lacks something that may still come.
     gives_up_ms : int or None
-        Wall-clock time at which the driver ends unless its problem is over; None: it tries as long as that takes.
+        Wall-clock time at which the driver gives up on its problem; None where it retries for ever.
     rejected : str or None
-        The most frequent reasons for which records were rejected, with an example each.
+        The most frequent reasons for rejected records, with an example each.
     rejected_for : str or None
-        The same reasons, without examples: it quotes no record.
+        The same reasons without examples, so that no record is quoted.
+    delivered : dict
+        The arrival time, in ms, up to which a delivery target has the answers, by its name; targets without a delivery
+        since the driver's start are left out.
     recent_rows, recent_quarantined : int
-        As `rows` and `quarantined`, of the batches in the minute before the newest one with records, and of that one.
+        Like `rows` and `quarantined`, for the newest batch with records and the batches in the minute before it.
+    tasks : int
+        The number of tasks of the newest batch; 0 where it has never been changed, or before a batch.
     """
 
     state: State
@@ -95,12 +105,20 @@ class Status:
     repeats: int = 0
     quarantined: int = 0
     filtered: int = 0
+    unmatched: int = 0
     ahead: str | None = None
     rejected: str | None = None
     gives_up_ms: int | None = None
     rejected_for: str | None = None
     recent_rows: int = 0
     recent_quarantined: int = 0
+    delivered: dict[str, int] = field(default_factory=dict)
+    tasks: int = 0
+
+    @property
+    def knows_its_source(self) -> bool:
+        """Whether the driver knew its source and its totals: not while it starts, and perhaps not before it stopped."""
+        return self.state not in ("starting", "stopped")
 
     @property
     def problems(self) -> list[str]:
@@ -108,12 +126,12 @@ class Status:
         return [] if self.problem is None else _NEXT_PROBLEM.split(self.problem)
 
     def write(self, layout: Layout) -> None:
-        """Replace the last status; on a full disk overwrite its file in place, which needs no more room."""
+        """Replace the last status; on a full disk overwrite its file in place, which needs no additional room."""
         try:
             write_atomically(layout.status, json.dumps(asdict(self)).ljust(_ROOM))
         except OSError:
             if not isinstance(layout.status, Path):
-                return  # the next one may get through
+                return  # the next status may be written
             with suppress(OSError), layout.status.open("r+b") as file:
                 size = os.fstat(file.fileno()).st_size
                 texts = (json.dumps(asdict(status)).encode() for status in (self, replace(self, problem=None)))
@@ -121,7 +139,7 @@ class Status:
 
     @staticmethod
     def read(layout: Layout) -> Status | None:
-        """Read the last status; None where none was ever written, or one is just being overwritten on a full disk."""
+        """Read the last status; None where none was written yet, or one is being overwritten on a full disk."""
         try:
             values = json.loads(layout.status.read_text())
             return Status(**{name: values[name] for name in Status.__dataclass_fields__ if name in values})

@@ -1,4 +1,4 @@
-"""Reads segments of a stream's log again from what its tables have of them, not from the source: that may be gone."""
+"""Reads segments of a stream's log again from its tables, as the source may no longer have them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tailrace.ground.times import in_ms
 from tailrace.sources import history
 from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types
-from tailrace.storage.log import ordinals_of
+from tailrace.storage.history_files import ordinals_of
 from tailrace.storage.lost_files import lost
 from tailrace.storage.tables import Tables
 
@@ -29,7 +29,7 @@ _FILES_IN_MEMORY = 4
 
 
 class _Column(NamedTuple):
-    """The part of a tuple that holds a column of the source in history, and its type."""
+    """The part of a tuple that contains a source's column in history, and its type."""
 
     part: str
     type: pa.DataType
@@ -42,17 +42,17 @@ class StoredSegments:
     Attributes
     ----------
     count : int
-        The number of segments of the log, of all streams, that the tables have in whole.
+        The number of the log's segments, of all streams, that the tables have completely.
     otherwise : SegmentReader
-        Reads later segments, from the source.
+        Reads later segments from the source.
     columns : dict
-        By the source's column.
+        The columns by the source's names.
     files : tuple of str
         The files of history.
     first, last : ndarray, shape (n,)
-        The positions between which each file's tuples lie.
+        The first and the last position of each file's tuples.
     quarantine : Path
-        The table, of which the version `version` is read.
+        The table, read at `version`.
     """
 
     count: int
@@ -72,7 +72,7 @@ class StoredSegments:
         columns: Mapping[str, tuple[str, pa.DataType]],
         otherwise: SegmentReader,
     ) -> StoredSegments:
-        """Return the first `count` segments of the log; `columns` maps the source's columns to parts of tuples.
+        """Open the first `count` segments of the log; `columns` maps the source's columns to parts of tuples.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class StoredSegments:
         return StoredSegments(count, otherwise, named, tuple(files), *places_of_files, *rejects)
 
     def read(self, segment: Segment, types: Types) -> RawSegment:
-        """Read the columns of `types` of every record of a segment; a rejected one is rejected for its old reason.
+        """Read the columns of `types` of every record of a segment; a rejected record keeps its old reason.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class StoredSegments:
         return RawSegment(tuples.select(list(types)), row, malformed)
 
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
-        """Return the given records of a segment as text; of a stored one, as its tuples have them."""
+        """Return the given records of a segment as text; of a stored segment, as its tuples contain them."""
         if segment.ordinal >= self.count:
             return self.otherwise.records(segment, rows)
         tuples = self._tuples(segment)
@@ -137,7 +137,7 @@ class StoredSegments:
         return [by_row[index] for index in rows]
 
     def _tuples(self, segment: Segment) -> pa.Table:
-        """Return the accepted tuples of a segment under the names of the source's columns, by their position."""
+        """Return the accepted tuples of a segment, with the source's names of columns, by position."""
         end = segment.position + segment.rows
         parts = []
         for index in np.flatnonzero((self.first < end) & (self.last >= segment.position)).tolist():

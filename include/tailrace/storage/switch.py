@@ -1,7 +1,7 @@
-"""Puts in force what a rebuild has built: directories are renamed, by a record that makes it resumable and atomic.
+"""Makes the result of a rebuild take effect, by renaming directories; a record makes this atomic and resumable.
 
-The record is written in one piece. Before that nothing has changed; after that a query's stream can't be read until all
-of the record is done, by whoever runs the command again.
+The record is written in one piece. Before that nothing has changed. After that, a query's stream can't be read until
+the whole record is carried out, if necessary by running the command again.
 """
 
 from __future__ import annotations
@@ -18,18 +18,23 @@ from tailrace.storage.layout import Layout
 _BEFORE = "_before"
 
 Move = tuple[Path, Path]
-"""A directory or file, and its new place."""
+"""A directory or file, and its new path."""
 
 
 def set_aside(layout: Layout, paths: Iterable[Path]) -> list[Move]:
-    """Return the moves of what is in force into a numbered directory, where it is kept."""
+    """Return the moves of the present directories into a numbered directory, where they are kept."""
     before = on_disk(layout.home) / _BEFORE
     target = next(before / str(number) for number in itertools.count(1) if not (before / str(number)).exists())
     return [(path, target / path.name) for path in paths if path.exists()]
 
 
+def tables_aside(layout: Layout) -> list[Path]:
+    """Return the directories that rebuilds have replaced; none in an object store, where nothing is rebuilt."""
+    return [] if layout.is_remote else sorted((on_disk(layout.home) / _BEFORE).glob("*"))
+
+
 def switch(layout: Layout, moves: Iterable[Move]) -> None:
-    """Make these moves: all of them, also when the process is killed and `resume` is called later."""
+    """Make all these moves, even if the process is killed and `resume` is called later."""
     home = on_disk(layout.home)
     record = [[str(source.relative_to(home)), str(target.relative_to(home))] for source, target in moves]
     write_atomically(layout.switch, json.dumps(record))
@@ -37,7 +42,7 @@ def switch(layout: Layout, moves: Iterable[Move]) -> None:
 
 
 def resume(layout: Layout) -> bool:
-    """Go on with a record of moves; returns False where there is none."""
+    """Continue a record of moves; return False where there is none."""
     home = on_disk(layout.home)
     try:
         record = json.loads(layout.switch.read_text())

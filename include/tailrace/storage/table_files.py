@@ -1,4 +1,4 @@
-"""The files that the log of a Delta table names: where they lie, and what identifies them."""
+"""The files that the log of a Delta table names: their locations and identities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailrace.sources.segments import SourceFile, irregular, removed
 
 
 def resolve_file(uri: str, table: Location) -> Location:
-    """Locate a file that an action of a table names by a URI, which is relative to the table's or absolute.
+    """Locate a file that an action names by a URI, which is absolute or relative to the table's.
 
     Raises
     ------
@@ -38,14 +38,14 @@ def resolve_file(uri: str, table: Location) -> Location:
 
 
 def find_file(location: Location) -> SourceFile:
-    """Find a file of a table that is a source: the log may name any file, and a file may be a link.
+    """Find a file of a table that is a source, with checks, as the log may name any file, and a file may be a link.
 
     Raises
     ------
     Refused
-        When it lies outside of the roots that sources have.
+        When it lies outside of the directories that sources must lie under.
     SourceChanged
-        When it is not in its object store any more.
+        When it is no longer in its object store.
     """
     if (problem := outside_roots(location if isinstance(location, Path) else location.url)) is not None:
         raise Refused([problem])
@@ -57,7 +57,7 @@ def find_file(location: Location) -> SourceFile:
 
 
 def read_commit(file: Location) -> bytes:
-    """Read a commit from a table's log; refuse one that is no regular file."""
+    """Read a commit from a table's log; refuse one that is not a regular file."""
     try:
         return read_regular(file)
     except NotRegularError as error:
@@ -65,10 +65,10 @@ def read_commit(file: Location) -> bytes:
 
 
 def require_regular_log(log: Location) -> None:
-    """Refuse a log on a disk with an entry that is no regular file: Delta's library would wait for its content."""
+    """Refuse a log on a disk with an entry that is not a regular file, for whose content Delta's library would wait."""
     if not isinstance(log, Path):
         return
-    with os.scandir(log) as entries:  # the kind of an entry is part of the listing, so this asks for no more
+    with os.scandir(log) as entries:  # the kind of an entry is part of the listing, so this costs nothing
         special = [entry.path for entry in entries if not entry.is_file(follow_symlinks=False) and not entry.is_dir()]
     try:
         for path in special:
@@ -78,7 +78,7 @@ def require_regular_log(log: Location) -> None:
 
 
 def identity_of(file: Location) -> tuple[int, ...] | None:
-    """Identify a file's content by inode, time of change and size, or by size and ETag; None where it is gone."""
+    """Return a file's identity: inode, change time and size, or size and ETag; None where it is gone."""
     if isinstance(file, ObjectPath):
         located = find_object(file.url, file.connection)
         return None if located is None else located.state

@@ -1,4 +1,4 @@
-"""The log of a Delta table, read by its file names: cheaper than to open the table."""
+"""The log of a Delta table, read by its file names, which is cheaper than opening the table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from tailrace.ground.object_path import Location
 
 Commit = tuple[int, object]
-"""A commit of a table: its version, and a stamp of its file, which differs once a table was begun again."""
+"""A commit of a table: its version, and a stamp of its file, which differs if the table was created anew."""
 
 
 def newest_commit(path: Location) -> Commit | None:
@@ -23,7 +23,7 @@ def newest_commit(path: Location) -> Commit | None:
 
 
 def stamp(file: Location) -> object:
-    """Return what changes when a file is written; None where there is no such file."""
+    """Return a value that changes when a file is written; None where it does not exist."""
     if not isinstance(file, Path):
         stored = file.stored()
         return None if stored is None else stored.version

@@ -1,4 +1,4 @@
-"""The query's Delta tables: their schemas, a single writer for each, every batch appended exactly once."""
+"""The query's Delta tables: one writer each, and every batch appended exactly once."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tailrace.ground.times import TIME, in_ms
 from tailrace.ground.written_files import FILES
 from tailrace.sources import history
 from tailrace.storage.added_files import add_actions
+from tailrace.storage.file_bounds import without_null_bounds
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import has_leftovers, naming_what_is_lost, repair_of
 from tailrace.storage.retention import adapt_retention, properties
@@ -27,14 +28,15 @@ from tailrace.storage.warehouses import storage_options
 
 _LARGEST_MS = 1 << 53  # in microseconds it still fits into an int64
 
-_FILE_BYTES = 8 << 20  # larger files are left alone: a compaction rewrites the last one, not the table
+_BATCH_ROWS = 1 << 17  # Arrow's own default
+_FILE_BYTES = 8 << 20  # larger files are left alone, so that a compaction rewrites the last file, not the table
 _RETENTION = properties()
 
 VACUUM = "vacuum"
-"""The lock under which files of a stream's tables are removed; a correction holds it while it reads them."""
+"""The lock for removing files of a stream's tables; a correction holds it while it reads them."""
 
 COMPACT_EVERY = 64
-"""The number of batches from one compaction to the next; each batch adds a file to each table."""
+"""The number of batches between compactions; each batch adds a file to each table."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,9 @@ class Tables:
     layout: Layout
 
     def create(self, schema_of: dict[str, pa.Schema], names: Iterable[str]) -> None:
-        """Create, empty, each of the named tables that has a schema and does not exist yet.
+        """Create each of the named tables, empty, that has a schema and does not exist yet.
 
-        One that exists gets the columns that it lacks: an earlier release may have created it. They are null there.
+        An existing table, perhaps from an earlier release, gets the columns that it lacks, with nulls.
         """
         for name, schema in ((name, schema_of[name]) for name in names if name in schema_of):
             parts = history.PARTITIONS if Layout.is_history(name) else None
@@ -69,15 +71,14 @@ class Tables:
         Parameters
         ----------
         rows : Table
-            Rows, or the records of files with rows (`ground.written_files`): workers wrote these, and the commit names
-            them.
+            Rows, or records of files that workers wrote (`ground.written_files`), which the commit names.
         app : str
-            The id of the writer, which is its checkpoint's id.
+            The id of the writer: its checkpoint's id.
 
         Returns
         -------
         bool
-            True if the rows were appended.
+            Whether the rows were appended.
         """
         table = self.open(name)
         if last_batch_of(table, app, name) >= batch:
@@ -92,14 +93,14 @@ class Tables:
         return True
 
     def last_batch(self, name: str, app: str) -> int:
-        """Return the last batch that the writer `app` (a checkpoint's id) appended to a table; -1 where none is."""
+        """Return the last batch that the writer `app` (a checkpoint's id) appended to a table; -1 without one."""
         return last_batch_of(self.open(name), app, name)
 
     def sweep(self, name: str) -> int:
-        """Remove a table's files that no commit names, from attempts that ended; returns their number.
+        """Remove a table's files without a commit, left by failed attempts; return their number.
 
-        To be called by the table's writer before it writes. What a commit has removed stays for readers of the versions
-        before it, for the table's retention.
+        The table's writer calls it before it writes. Files removed by a commit stay for readers of earlier versions,
+        for the table's retention.
         """
         if not self.has(name):
             return 0
@@ -114,15 +115,14 @@ class Tables:
         return len(orphans)
 
     def compact(self, names: Iterable[str], removes: bool = True) -> None:
-        """Merge small files, and remove files and log entries no longer needed; to be called by the tables' writer.
+        """Merge small files, and remove files and log entries that are no longer needed; for the tables' writer.
 
-        What is no longer needed stays for some time (`storage.retention`), so that readers can finish what they have
-        begun.
+        Unneeded files are kept for some time (`storage.retention`), so that readers can finish.
 
         Parameters
         ----------
         removes : bool
-            False to remove nothing now, for a reader that may take longer than that.
+            Whether to remove files now; False for the sake of a reader that may take longer than that.
         """
         for name in names:
             if self.has(name):
@@ -131,30 +131,28 @@ class Tables:
                     table.optimize.compact(target_size=_FILE_BYTES)
                 if removes:
                     adapt_retention(table)
-                    table.vacuum(dry_run=False, full=True)  # also files of attempts that committed nothing
+                    table.vacuum(dry_run=False, full=True)  # also files of attempts without a commit
                 table.create_checkpoint()
                 if removes:
                     table.cleanup_metadata()
 
     def add(self, name: str, rows: pa.Table) -> None:
-        """Append rows without a check for repeats: for rows that do no harm when they come twice."""
+        """Append rows without a check for repeats, where duplicates do no harm."""
         write_deltalake(self.open(name), rows, mode="append")
 
     def replace(self, name: str, rows: pa.Table, column: str, value: str, table: DeltaTable | None = None) -> None:
-        """Replace the rows that have the value in the column by these rows, in one commit.
+        """Replace the rows with this value in a column by the given rows, in one commit.
 
-        `table`: as it was opened before; a commit since then that touches these rows makes this one fail.
+        `table`: the table as opened before; this commit fails if another one has touched these rows since.
         """
         table = self.open(name) if table is None else table
-        predicate = f"\"{column}\" = '{value}'"  # quoted: `interval` is a keyword of SQL
+        predicate = f"\"{column}\" = '{value}'"  # quoted: `interval` is an SQL keyword
         with naming_what_is_lost(self.layout, name):
-            if rows.num_rows:
-                write_deltalake(table, rows, mode="overwrite", predicate=predicate)
-            else:
-                table.delete(predicate)
+            # Also without rows: a deletion rewrites the other rows with a string type that no condition supports.
+            write_deltalake(table, rows, mode="overwrite", predicate=predicate)
 
     def put(self, name: str, rows: pa.Table, columns: Iterable[str], outdated: str | None = None) -> None:
-        """Upsert rows by some columns; stored rows (`old`) that none replaces go where `outdated` holds."""
+        """Upsert rows by some columns; remove stored rows (`old`) without a replacement where `outdated` is true."""
         condition = " AND ".join(f'(old."{column}" IS NOT DISTINCT FROM new."{column}")' for column in columns)
         table = self.open(name)
         with naming_what_is_lost(self.layout, name):
@@ -163,12 +161,12 @@ class Tables:
             (merge if outdated is None else merge.when_not_matched_by_source_delete(outdated)).execute()
 
     def has(self, name: str) -> bool:
-        """Test whether the table exists: a process that was killed while creating it leaves just the directory.
+        """Test whether the table exists; a process killed while creating it leaves only the directory.
 
         Raises
         ------
         Damaged
-            When its files are there, and its log is lost.
+            When its files exist but its log is lost.
         """
         path = self.layout.table(name)
         if self._is_table(path):
@@ -182,7 +180,7 @@ class Tables:
         return DeltaTable.is_deltatable(str(path), storage_options(path))
 
     def open(self, name: str) -> DeltaTable:
-        """Open a table that exists, at its newest version; one whose log is damaged is `Damaged`."""
+        """Open an existing table at its newest version; raise `Damaged` if its log is damaged."""
         with naming_what_is_lost(self.layout, name):
             return open_table(self.layout.table(name))
 
@@ -191,12 +189,12 @@ class Tables:
         return pa.schema(self.open(name).schema().to_arrow())
 
     def greatest(self, name: str, column: str) -> int | None:
-        """Return the greatest value of a column, from the statistics of the table's files; None where it has none."""
+        """Return the greatest value of a column, from the statistics of the table's files; None without any."""
         actions = pa.table(self.open(name).get_add_actions(flatten=True))
         return pc.max(actions.column(f"max.{column}")).as_py() if actions.num_rows else None
 
     def read(self, name: str, columns: Iterable[str] | None = None, where: Any = None) -> pa.Table:
-        """Read rows of a table, times of its own as int64 milliseconds.
+        """Read rows of a table, with its own times as int64 milliseconds.
 
         Parameters
         ----------
@@ -206,21 +204,21 @@ class Tables:
         Raises
         ------
         FileNotFoundError
-            When the query has no such table, as before its first run in this warehouse.
+            When the query has no such table, such as before its first run in this warehouse.
         Damaged
             When the table's log, or a file that it names, is lost or damaged.
         """
         if not self.has(name):
             raise FileNotFoundError(self.layout.table(name))
-        dataset = self.open(name).to_pyarrow_dataset()
+        dataset = without_null_bounds(self.open(name).to_pyarrow_dataset(), where)
         with naming_what_is_lost(self.layout, name):
             return in_ms(dataset.to_table(columns=list(columns) if columns else None, filter=where))
 
-    def batches(self, name: str, columns: list[str], where: Any) -> Iterator[pa.RecordBatch]:
-        """Read an existing table's rows under a condition, some at a time, so that memory need not hold them all."""
-        dataset = self.open(name).to_pyarrow_dataset()
+    def batches(self, name: str, columns: list[str], where: Any, most: int = _BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """Yield an existing table's rows under a condition, at most `most` at a time, to limit memory."""
+        dataset = without_null_bounds(self.open(name).to_pyarrow_dataset(), where)
         with naming_what_is_lost(self.layout, name):
-            yield from dataset.to_batches(columns=columns, filter=where)
+            yield from dataset.to_batches(columns=columns, filter=where, batch_size=most)
 
 
 def open_table(path: Location) -> DeltaTable:
@@ -234,7 +232,7 @@ def _app_id(app: str, name: str) -> str:
 
 
 def last_batch_of(table: DeltaTable, app: str, name: str) -> int:
-    """Return the last batch that a writer has appended to a table, as it was opened; -1 where there is none."""
+    """Return the last batch that a writer has appended to an opened table; -1 without one."""
     last = table.transaction_version(_app_id(app, name))
     return -1 if last is None else last
 

@@ -23,12 +23,12 @@ _FORMS = "s3://bucket/warehouse, gs://bucket/warehouse or abfss://container@acco
 
 
 def location_of(warehouse: Warehouse) -> Location:
-    """Return the place of a warehouse.
+    """Return the location of a warehouse.
 
     Raises
     ------
     Refused
-        When there can be none.
+        When the location is not possible.
     """
     where, text = f"--warehouse {warehouse}", str(warehouse)
     if is_url(Path(warehouse)):
@@ -45,7 +45,10 @@ def location_of(warehouse: Warehouse) -> Location:
 
 
 def connection_of_warehouse() -> str | None:
-    """Return the name of the connection to the warehouse's object store; None: the environment's settings count."""
+    """Return the name of the connection to the warehouse's object store.
+
+    Return None if the environment's settings apply.
+    """
     return os.environ.get(CONNECTION) or None
 
 
@@ -55,12 +58,12 @@ def connections_of(location: Location) -> list[str]:
 
 
 def holds(file: Location) -> bool:
-    """Return True if there is such a file in a warehouse.
+    """Return whether a file exists in a warehouse.
 
     Raises
     ------
     Refused
-        When there is no such bucket, or access is denied. That the store can't be reached is an `OSError`.
+        When the bucket does not exist, or access is denied. An unreachable store is an `OSError`.
     """
     if isinstance(file, Path):
         return file.exists()
@@ -82,7 +85,7 @@ def holds(file: Location) -> bool:
 
 
 def storage_options(location: Location) -> dict[str, str] | None:
-    """Return deltalake's options for a table there, secrets included: never to be printed or stored."""
+    """Return deltalake's options for a table there. They contain secrets: never print or store them."""
     if isinstance(location, Path):
         return None
     url = parse_object_url(location.url)
@@ -92,7 +95,7 @@ def storage_options(location: Location) -> dict[str, str] | None:
 
 
 def moving_away(location: Location, suffix: str = "damaged") -> str:
-    """Advice to move a directory away, for a message: a command, where one does it."""
+    """Return advice to move a directory away, for a message: a command, if one does it."""
     return (
         f"mv {location} {location}.{suffix}"
         if isinstance(location, Path)

@@ -1,4 +1,4 @@
-"""Makes this process the only driver of a query: by a file lock on its machine, and by a lease among machines."""
+"""Makes this process the only driver of a query, by a file lock on its machine and a lease among machines."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _ELSEWHERE = "a driver on another machine runs this query"
 def only_driver(
     layout: Layout, machine: str | None = None, term_s: float = TERM_S, waits: bool = False
 ) -> Iterator[RequireHeld]:
-    """Hold a query's stream; the process ends at once if another machine's driver has taken it over meanwhile.
+    """Hold a query's stream; end the process at once if another machine's driver takes it over.
 
     Parameters
     ----------
     machine : str, optional
-        Within it the file lock holds; by default what the kernel calls its current run. Another one's driver that
-        died is waited for, for a term.
+        The id of the machine, within which the file lock works; by default the id of the kernel's current run. A dead
+        driver of another machine is waited for, for a term.
     waits : bool
-        Whether it waits for a disk that is full, or a disk or store that is away, until a drain is requested; by
-        default that is an error.
+        Whether to wait, until a drain is requested, for a full disk, or an unavailable disk or store; by default that
+        is an error.
 
     Yields
     ------
     callable
-        To be called before each write, see `holding.RequireHeld`.
+        Call this before each write, see `holding.RequireHeld`.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def only_driver(
     def tries_again() -> bool:
         try:
             return waits and not layout.drain.exists()
-        except OSError:  # nor can anyone see whether it is to drain
+        except OSError:  # then nobody can see a drain request, either
             return True
 
     if not isinstance(layout.home, Path):
@@ -64,6 +64,6 @@ def only_driver(
 
 
 def _end(error: LeaseLostError) -> None:
-    """End the process: what it runs must not go on."""
+    """End the process, whose work must not go on."""
     print(f"lease: {error}: a driver on another machine goes on with the stream", file=sys.stderr, flush=True)
     os._exit(LOST)

@@ -1,4 +1,4 @@
-"""The note of the last batch that all tables of a stream hold: writing it commits that batch."""
+"""The note of the last batch that all tables of a stream have; writing it commits that batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tailrace.storage.warehouses import moving_away
 def path_of(layout: Layout) -> Location:
     """Return the path of the note, beside the states of the tasks.
 
-    Whoever removes that directory has every batch of the journal run again, and each table then gets what it lacks.
+    Removing that directory makes the stream repeat every batch of the journal, which restores missing rows of each
+    table.
     """
     return layout.checkpoint / "tables.json"
 
@@ -37,12 +38,12 @@ def read_written(layout: Layout) -> dict[str, int]:
 
 
 def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
-    """Record that these tables hold a batch, and all before it.
+    """Record that these tables have a batch, and all earlier ones.
 
     Raises
     ------
     Busy
-        In an object store, when another driver has recorded this batch or a later one: this one stood still.
+        In an object store, when another driver has recorded this batch or a later one while this one was suspended.
     """
     file, written = path_of(layout), dict.fromkeys(tables, batch)
     if isinstance(file, Path):
@@ -57,7 +58,7 @@ def record_written(layout: Layout, tables: Iterable[str], batch: int) -> None:
         return
     if (stored := file.stored()) is None:
         raise OSError(errno.EIO, "a write was refused, though nothing is there", str(file))
-    if stored.content != content:  # a client that tried twice is refused by its own write
+    if stored.content != content:  # a client's second try is refused by its own first write
         fault = f"another driver has written batch {batch} meanwhile"
         raise Busy([Problem(str(file), fault, "one driver a query: this one ends")])
 
@@ -77,7 +78,7 @@ def write_note(layout: Layout, note: Mapping[str, int]) -> None:
 
 
 def repair(layout: Layout) -> str:
-    """Return the advice that makes the states of the tasks, and what the tables lack, again from the journal."""
+    """Return the advice that restores the tasks' states, and the missing rows of tables, from the journal."""
     again = (
         f"{moving_away(layout.checkpoint)} and then to start the stream again. It runs all batches of its journal again"
     )

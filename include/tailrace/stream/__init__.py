@@ -1,1 +1,4 @@
-"""The driver's part of a stream that needs no Spark: it opens sources, plans batches and reports its status."""
+"""The driver's part of a stream that is independent of Spark.
+
+It opens sources, plans batches and reports its status.
+"""

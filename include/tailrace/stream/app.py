@@ -1,11 +1,14 @@
-"""Runs a declared query over its sources, live or to the end of the input, on an engine of the caller's choice."""
+"""Runs a declared query over its sources, live or to the end of the input, on an engine chosen by the caller."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 
+from tailrace.delivery.answer_topic import AnswerTopic, check_answer_topic
+from tailrace.delivery.places import check_places, places_of
+from tailrace.delivery.topic_answers import begin_topic
 from tailrace.engine.executor import Executor
 from tailrace.engine.feedback import Feedback
 from tailrace.engine.pipeline import Pipeline
@@ -21,10 +24,10 @@ from tailrace.storage.progress import read_progress
 from tailrace.storage.proposals import Proposals
 from tailrace.storage.warehouses import Warehouse
 from tailrace.storage.writer import only_driver
-from tailrace.stream.answer_topic import AnswerTopic, check_answer_topic
 from tailrace.stream.batch_planner import BatchPlanner
+from tailrace.stream.delivery import Delivery, complete
 from tailrace.stream.entry_writer import EntryWriter
-from tailrace.stream.opening import OpenSources, create_checkpoint, open_table, pipeline_of, reopen
+from tailrace.stream.opening import OpenSources, create_checkpoint, first_types, open_tables, pipeline_of, reopen
 from tailrace.stream.orphans import sweep
 from tailrace.stream.run import OnBatch, StreamRun
 from tailrace.stream.run_options import RunOptions
@@ -33,6 +36,9 @@ from tailrace.stream.source_bins import require_bins
 from tailrace.stream.source_sample import require_types
 from tailrace.stream.status_reporter import StatusReporter
 from tailrace.stream.stream_tables import StreamTables
+from tailrace.stream.table_versions import TableVersions, types_by_subject
+from tailrace.stream.task_number import TaskNumber
+from tailrace.stream.written_answers import noting_written
 
 OpenExecutor = Callable[[Pipeline, TaskStates], AbstractContextManager[Executor]]
 """Starts an engine for a stream's pipeline and the states of its tasks; it is closed at the end of the block."""
@@ -41,17 +47,17 @@ OpenExecutor = Callable[[Pipeline, TaskStates], AbstractContextManager[Executor]
 def run(
     query: Query, warehouse: Warehouse, options: RunOptions, on_batch: OnBatch | None, open_executor: OpenExecutor
 ) -> int:
-    """Run the query from its checkpoint on, to the end of its input, or until it is asked to drain.
+    """Run the query from its checkpoint to the end of its input, or until a drain is requested.
 
     Returns
     -------
     int
-        The number of batches that were run.
+        The number of batches run.
 
     Raises
     ------
     Refused
-        When the source is not fit, or the checkpoint is in use, or was begun for another query.
+        When the source does not fit, or the checkpoint is in use or belongs to another query.
     """
     layout = Layout.of(warehouse, query.name)
     reporter: StatusReporter | None = None
@@ -65,46 +71,74 @@ def run(
 
     manifest = retry_while_away(partial(checkpoint.resumable, layout, query), lambda: options.live and layout.is_remote)
     check_answer_topic(query, is_new=manifest is None)
-    if manifest is None:  # what is wrong is refused before anything is written
-        table = open_table(query, layout, manifest, options.live)
+    if manifest is None:
+        tables = open_tables(query, layout, manifest, options.live)
         sources = open_sources(manifest)
-        if not sources.have_types and not options.live:  # a stream has no record yet, so its types are not known
+        if not sources.have_types and not options.live:  # a stream without a record yet has unknown types
             return 0
-        if sources.have_types:
-            require_types(query, sources.types, None if table is None else table.types)
-    with only_driver(layout, waits=options.live and manifest is not None) as require_held:
+        _require_fit(query, layout, sources, tables)
+    with only_driver(layout, waits=options.live and manifest is not None) as require_held, ExitStack() as stack:
         manifest = checkpoint.resumable(layout, query)
         reporter = StatusReporter(layout, options.grace_s)
-        if manifest is not None:  # read again: another process may have changed or created it meanwhile
+        stack.enter_context(reporter.until_stopped())
+        if manifest is not None:  # read again, as another process may have changed or created it meanwhile
             reopened = reopen(partial(open_sources, manifest), options.live, reporter)
             if reopened is None:
                 reporter.report("drained")
                 return 0
             sources = reopened
         sources.await_first_records(reporter)
-        if not sources.have_types:  # drained before anything came
+        if not sources.have_types:  # drained before any record came
             reporter.report("drained")
             return 0
-        table = table if manifest is None else open_table(query, layout, manifest, options.live)
-        require_types(query, sources.types, None if table is None else table.types)  # settings may change in between
+        tables = tables if manifest is None else open_tables(query, layout, manifest, options.live)
+        require_types(query, sources.types, types_by_subject(tables))  # settings may change meanwhile
         if manifest is None:
             query = require_bins(query)
-        manifest = manifest or create_checkpoint(query, layout, sources.feeds, table)
+        types = first_types(sources.feeds, tables) if manifest is None else manifest.types
+        check_places(layout, query, Pipeline.of(query, types, layout.histories(query.streams)).kind)
+        manifest = manifest or create_checkpoint(query, layout, sources.feeds, tables)
         query = query.fixed_by(manifest.structure)
         pipeline = pipeline_of(query, layout, manifest)
-        planner = BatchPlanner(
-            EntryWriter(Journal(layout.journal), require_held),
-            sources.feeds,
-            sources.segments,
-            partial(Proposals(layout).settings_in_force, query.policy),
-            query.tick_ms,
-            query.idle_ms,
-            {name for name, stream in query.streams.items() if stream.is_stamped},
-            Feedback(pipeline.kind, pipeline.tasks, manifest.plans_from),
-            options,
-            table=table,
-        )
+        writer = EntryWriter(Journal(layout.journal), require_held)
+        feedback = Feedback(pipeline.kind, pipeline.tasks, manifest.plans_from)
+        task_number = TaskNumber.of(query, layout, manifest, require_held, options.live)
+        planner = _planner(query, layout, writer, sources, tables, feedback, options, task_number)
         return _run_batches(query, layout, manifest, pipeline, planner, reporter, on_batch, open_executor)
+
+
+def _require_fit(query: Query, layout: Layout, sources: OpenSources, tables: Sequence[TableVersions]) -> None:
+    """Refuse sources, tables and places that do not fit a new stream, before anything is written."""
+    if sources.have_types:
+        require_types(query, sources.types, types_by_subject(tables))
+        types = first_types(sources.feeds, tables)
+        check_places(layout, query, Pipeline.of(query, types, layout.histories(query.streams)).kind)
+
+
+def _planner(
+    query: Query,
+    layout: Layout,
+    writer: EntryWriter,
+    sources: OpenSources,
+    tables: Sequence[TableVersions],
+    feedback: Feedback,
+    options: RunOptions,
+    task_number: TaskNumber | None,
+) -> BatchPlanner:
+    """Create the planner of a stream's batches, which goes on where the journal ends."""
+    return BatchPlanner(
+        writer,
+        sources.feeds,
+        sources.segments,
+        partial(Proposals(layout).settings_in_force, query.policy),
+        query.tick_ms,
+        query.idle_ms,
+        {name for name, stream in query.streams.items() if stream.is_stamped},
+        feedback,
+        options,
+        tables=tables,
+        task_number=task_number,
+    )
 
 
 def _run_batches(
@@ -117,21 +151,34 @@ def _run_batches(
     on_batch: OnBatch | None,
     open_executor: OpenExecutor,
 ) -> int:
-    """Run the batches that are planned already, and plan and run more; returns how many were run."""
+    """Run the batches already planned, and plan and run more; return the number of batches run."""
     committed = committed_batches(layout)
     reporter.starting(committed)
-    is_done = planner.batches == committed and not planner.options.live  # all that was planned
+    buffer_s = query.answers.buffer.total_seconds()
+    deliveries = [Delivery(place, reporter, buffer_s=buffer_s) for place in places_of(layout, query, pipeline.kind)]
+    is_done = planner.batches == committed and not planner.options.live  # all planned batches
     if is_done and planner.plan_batch(read_progress(layout)) is None:
-        reporter.report("ended" if planner.ended else "drained")
+        try:
+            complete(deliveries)
+        finally:
+            reporter.report("ended" if planner.ended else "drained")
         return 0
     require_held = planner.writer.require_held
     tables = StreamTables.of(layout, pipeline, manifest.id)
     require_held()
     tables.create()
-    require_held()  # it deletes what no table names, and another driver may be about to name it
+    require_held()  # it deletes unnamed files, which another driver may be about to name
     sweep(layout, planner.journal, tables.staged, committed)
-    sink = Sink(tables, AnswerTopic.of(query, pipeline.kind.answers), require_held)
-    with open_executor(pipeline, TaskStates(layout.states)) as executor:
-        StreamRun(layout, planner, reporter, sink, executor, committed, on_batch).run()
-    reporter.report("ended" if planner.ended and not planner.options.live else "drained", planner.rows_left)
+    begin_topic(layout, query, pipeline.kind, manifest.id)
+    topic = AnswerTopic.of(query, pipeline.kind.answers.row_identity, layout)
+    sink = Sink(tables, topic, require_held)
+    with noting_written(layout), open_executor(pipeline, TaskStates(layout.states)) as executor:
+        in_between = deliveries if planner.options.live else ()
+        StreamRun(layout, planner, reporter, sink, executor, committed, on_batch, in_between).run()
+    try:
+        if not planner.options.live:
+            complete(deliveries)
+    finally:
+        ended = planner.ended and not planner.options.live
+        reporter.report("ended" if ended else "drained", planner.rows_left)
     return planner.batches - committed

@@ -1,4 +1,4 @@
-"""What the driver decides between two batches: the next entry of the journal."""
+"""Plans the next batch between two batches, and writes it to the journal as the next entry."""
 
 from __future__ import annotations
 
@@ -21,17 +21,13 @@ from tailrace.stream.batch_size import BatchSize
 from tailrace.stream.entry_writer import EntryWriter
 from tailrace.stream.pace import Pace
 from tailrace.stream.run_options import RunOptions
-from tailrace.stream.silence import Silence, SilenceRules, after_downtime, with_waits
+from tailrace.stream.silence import Silence, SilenceRules, after_downtime, closed, with_waits
 from tailrace.stream.steady_clock import SteadyClock
 from tailrace.stream.table_versions import TableVersions
+from tailrace.stream.task_number import TaskNumber
 
 Settings = tuple[SlackPolicy, str]
-"""A slack policy, and where its settings come from, in words."""
-
-
-def _closed(position: LogPosition) -> LogPosition:
-    """Return the state of the log after the end of a bounded run, which closes windows as quiet does."""
-    return Silence(quiet=True).after(position, position.planned_ms)
+"""A slack policy, and the origin of its settings, in words."""
 
 
 class BatchPlanner:
@@ -39,26 +35,24 @@ class BatchPlanner:
 
     Parameters
     ----------
-    writer : EntryWriter
-        Of the journal.
     feeds : dict
         The feed of each stream, by the stream's name, in the order of the kind's inputs.
     waiting : dict
-        The segments that each feed has given so far.
+        The segments that each feed has returned so far.
     wanted : callable
-        Gives the policy as it is to be from now on, and where its settings come from.
+        Returns the policy for the next batch, and the origin of its settings.
     tick_ms, idle_ms : int
-        The query's.
+        The query's settings.
     stamped : set of str
-        The streams whose tuples bring no arrival time, and get that of their planning.
-    feedback : Feedback
-        Of the tasks' load: it has the next partition plan.
+        The streams whose tuples have no arrival time, and get the time of their planning.
     clock : callable
-        Makes the driver's clock from the last stamp of the journal, 0 before any.
+        Creates the driver's clock from the last stamp of the journal, 0 before any.
     started_ms : int, optional
-        The start of the driver: since the last entry no silence counts before it. Without it, the present.
-    table : TableVersions, optional
-        The versions of the dimension table, if there is one.
+        The start of the driver, by default now; silence before it does not count.
+    tables : sequence of TableVersions
+        The versions of the dimension table, and of the tables of lookups.
+    task_number : TaskNumber, optional
+        Where the number of tasks may change.
     """
 
     def __init__(
@@ -74,74 +68,80 @@ class BatchPlanner:
         options: RunOptions,
         clock: Callable[[int], SteadyClock] = SteadyClock,
         started_ms: int | None = None,
-        table: TableVersions | None = None,
+        tables: Sequence[TableVersions] = (),
+        task_number: TaskNumber | None = None,
     ) -> None:
         self.writer, self.journal = writer, writer.journal
         planned_ms = writer.last.position.planned_ms if writer.last else 0
         self.feeds, self.wanted, self.options, self.clock = feeds, wanted, options, clock(planned_ms)
-        self.feedback, self.table, self.size = feedback, table, BatchSize(feedback.kind, options)
-        self.pace = Pace(options.pace_ms)
+        self.feedback, self.tables, self.size = feedback, tables, BatchSize(feedback.kind, options)
+        self.pace, self.task_number = Pace(options.pace_ms), task_number
         started_ms = self.clock() if started_ms is None else started_ms
         down_ms = max(started_ms - planned_ms, 0) if writer.last else 0
         self.silence = SilenceRules(tick_ms, idle_ms, stamped, started_ms, down_ms)
         self.facts: Facts = ()
         before = writer.last.position if writer.last else LogPosition(dict.fromkeys(feeds, StreamPosition()))
-        self.position = after_downtime(_closed(before) if self.ended else before, down_ms)
+        self.position = after_downtime(closed(before) if self.ended else before, down_ms)
         self.waiting = {name: deque(waiting[name]) for name in feeds}
 
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
-        """Take note of the newest batch by its rows in `metrics`, times in ms: by it the next one is cut and routed."""
+        """Observe the newest batch's rows in `metrics` (times in ms), which set the next one's size and routing."""
         if self.writer.last is not None:
             self.feedback.observe(metrics, self.writer.last.header.facts)
         self.size.observe(*(sum(row[name] for row in metrics) for name in ("rows", "partials", "answers")))
-        self.pace.batch_took(self.clock() - self.position.planned_ms)
+        took_ms = self.clock() - self.position.planned_ms
+        self.pace.batch_took(took_ms)
+        if self.task_number is not None:
+            self.task_number.observe(len(metrics), sum(row["rows"] for row in metrics), took_ms)
 
     @property
     def batches(self) -> int:
-        """How many batches are planned."""
+        """The number of planned batches."""
         return self.writer.last.header.batch + 1 if self.writer.last else 0
 
     def record(self, entries: int) -> BatchRecord:
-        """Return the entry that follows so many."""
+        """Return the entry that follows the first `entries` ones."""
         last = self.writer.last
         return last if last is not None and last.header.batch == entries else self.journal[entries]
 
     @property
     def ended(self) -> bool:
-        """True if the newest entry ends a bounded run: all that came is complete, and no window is open."""
+        """Whether the newest entry ends a bounded run, so that everything is complete and no window is open."""
         return self.writer.last is not None and self.writer.last.header.ends
 
     @property
     def rows_left(self) -> int:
-        """How many rows are known to be there that no entry has named yet."""
+        """The number of known rows that are in no entry yet."""
         return sum(segment.rows for segments in self.waiting.values() for segment in segments)
 
     @property
     def state(self) -> Literal["streaming", "waiting", "quiet"]:
-        """What a stream does that is at no batch."""
+        """The activity of a stream between batches."""
         if any(self.waiting.values()):
             return "streaming"
         return "quiet" if self.position.quiet and self.position.rows else "waiting"
 
     @property
     def wait_s(self) -> float:
-        """How long to wait before the next call of `plan_batch`, after one that has planned nothing."""
+        """The time to wait before the next call of `plan_batch`, after one that has planned nothing."""
         return self.pace.wait_ms(self.clock() - self.position.planned_ms) / 1000
 
     @property
     def problem(self) -> str | None:
-        """The reasons for which nothing more comes of a source, or of the query, for now; None where there are none."""
-        problems = [feed.problem for feed in self.feeds.values()] + ([self.table.problem] if self.table else [])
+        """The reasons why a source, or the query, gives nothing more for now; None without any."""
+        problems = [feed.problem for feed in self.feeds.values()] + [table.problem for table in self.tables]
         problems += [*self.silence.problems(self.position, self.clock()), *self.clock.problems()]
         return "; ".join(filter(None, problems)) or None
 
-    def plan_batch(self, progress: Progress | None = None) -> BatchRecord | None:
-        """Write the next entry; None when there is nothing to be done now.
+    def plan_batch(self, progress: Progress | None = None, takes_rows: bool = True) -> BatchRecord | None:
+        """Write the next entry; return None when there is nothing to do now.
 
         Parameters
         ----------
         progress : Progress or None
-            The progress of the stream after the entry before; None before the first batch.
+            The progress of the stream after the previous entry; None before the first batch.
+        takes_rows : bool
+            Whether rows may be taken. Otherwise existing rows wait, and waiting is not silence.
         """
         if (entry := self.writer.write_again()) is not None:
             return entry
@@ -150,29 +150,31 @@ class BatchPlanner:
             self.position = with_waits(self.position, progress.reached, self.silence.started_ms)
         facts = self.writer.last.header.facts if self.writer.last else ()
         self.facts = next_facts(facts, *self.wanted(), progress, self.feedback.kind, self.batches)
+        if self.task_number is not None:
+            self.facts = self.task_number.stamped(self.facts, self.position.segments, self.batches)
         stamped = self.facts[-1].batch == self.batches
         changed = stamped if self.writer.last else not self.options.live
         if self.options.live:
             is_due = self.pace.until_look_ms(now - self.position.planned_ms) <= 0
-            if not (is_due or any(self.waiting.values()) or changed):  # what comes meanwhile comes together
+            if not (is_due or any(self.waiting.values()) or changed):  # rows that come meanwhile are batched together
                 return None
             for name, feed in self.feeds.items():
                 self.waiting[name] += feed.fresh() if len(self.waiting[name]) < MOST_WAITING else ()
             self.pace.look_took(self.clock() - now)
-        elif self.ended and not self.rows_left:  # nothing is open that could be closed
+        elif self.ended and not self.rows_left:  # no window is open
             return None
         names = self._readable(progress)
-        if names or changed:
+        if takes_rows and (names or changed):
             return self._rows(now, names, progress)
         if self.options.live:
-            return self._without_rows(now, progress)
+            return self._without_rows(now, progress) if takes_rows or not any(self.waiting.values()) else None
         return self._append(self.position, now, (), closes=True) if self.options.flush else None
 
     def _readable(self, progress: Progress | None) -> list[str]:
-        """The streams of which the next batch takes rows.
+        """Return the streams from which the next batch takes rows.
 
-        A live run that has caught up takes what all have. Else they are read in step by arrival, so that none piles up;
-        and while a silent one is waited for, only what is stamped is read.
+        A live run that has caught up takes the rows of all. Otherwise streams are read in step by arrival, so that none
+        piles up; while a silent one is awaited, only stamped streams are read.
         """
         names = [name for name, segments in self.waiting.items() if segments]
         if self.options.live and self.rows_left <= self.size.rows:
@@ -184,15 +186,15 @@ class BatchPlanner:
         return in_step(self.waiting, progress.reached if progress else (), free)
 
     def _rows(self, now: int, names: Sequence[str], progress: Progress | None) -> BatchRecord:
-        """An entry with rows of the named streams, or with nothing but changed settings."""
+        """Write an entry with rows of the named streams, or with changed settings only."""
         selections = select(self.waiting, names, self.size.rows)
         firsts = {name: mine.first_left(self.waiting[name]) for name, mine in selections.items()}
         left = {name: first for name, first in firsts.items() if first is not None}
         segments, position = number_segments(selections, self.position, self.silence.stamped, now, self.clock.latest())
-        if (partition_plan := self.feedback.take()) is not None:
+        if (partition_plan := self.feedback.take(self.facts)) is not None:
             self.facts = with_plan(self.facts, partition_plan, FEEDBACK, progress, self.position.segments, self.batches)
-        if self.table is not None:
-            self.facts = self.table.stamped(self.facts, self.position.segments, self.batches)
+        for table in self.tables:
+            self.facts = table.stamped(self.facts, self.position.segments, self.batches)
         over = not self.options.live and self.options.flush and not left
         silence = self._beside_rows(position, selections, left, now) if segments and not over else Silence()
         return self._append(position, now, segments, silence, closes=over, left=left, selections=selections)
@@ -200,14 +202,14 @@ class BatchPlanner:
     def _beside_rows(
         self, position: LogPosition, selections: Mapping[str, Selection], left: Collection[str], now: int
     ) -> Silence:
-        """The silence of the streams that bring none of a batch's rows; a stream that was read to its end is idle."""
+        """Return the silence of the streams without rows in a batch; a stream that was read to its end is idle."""
         if self.options.live:
             silent = [name for name, mine in selections.items() if not (mine.segments or name in left)]
             return self.silence.beside_rows(position, self._holding_nothing(silent), now)
         return Silence(idle=[name for name in selections if name not in left] if self.options.flush else ())
 
     def _without_rows(self, now: int, progress: Progress | None) -> BatchRecord | None:
-        """An entry that records silence; None where there is nothing to record."""
+        """Write an entry that records silence; return None if there is nothing to record."""
         committed = (progress.until or None) if progress else None
         reached = [ms for ms in progress.reached if ms is not None] if progress else []
         reached_ms = max(reached, default=committed)
@@ -229,7 +231,7 @@ class BatchPlanner:
         left: Mapping[str, Segment] = {},
         selections: Mapping[str, Selection] = {},
     ) -> BatchRecord:
-        """Write an entry with the selected rows; `left` has the first segment of a stream that is in no entry yet."""
+        """Write an entry with the selected rows; `left` has each stream's first segment that is in no entry yet."""
         position = silence.after(position, now)
         streams = {
             name: replace(stream, version=left[name].version - 1 if name in left else self.feeds[name].version)

@@ -1,4 +1,4 @@
-"""Selection of the segments of the next batch among those of each stream that are in no batch yet."""
+"""Selection of the segments of the next batch from each stream's unread ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailrace.storage.journal import LogPosition
 
 _SEGMENTS = 10_000  # in a batch, however small they are
 MOST_WAITING = 2 * _SEGMENTS
-"""Segments of a stream that wait for their batch from which on its feed is not asked for more."""
+"""The number of a stream's waiting segments from which on its feed is not polled."""
 
 
 class Selection(NamedTuple):
@@ -32,7 +32,7 @@ class Selection(NamedTuple):
     rest: list[Segment]
 
     def first_left(self, unread: deque[Segment]) -> Segment | None:
-        """The first segment that is in no batch yet; `unread` still begins with what this takes."""
+        """Return the first segment that is in no batch yet; `unread` still begins with the selected ones."""
         return next(iter(self.rest or islice(unread, len(self.segments), len(self.segments) + 1)), None)
 
     def remove_from(self, unread: deque[Segment]) -> None:
@@ -45,10 +45,10 @@ class Selection(NamedTuple):
 def in_step(
     unread: Mapping[str, deque[Segment]], reached: Sequence[int | None], free: Collection[str] = ()
 ) -> list[str]:
-    """The streams of which a batch takes rows, so that they stay in step by arrival.
+    """Return the streams from which a batch takes rows, so that they stay in step by arrival.
 
-    Of those with rows left, the one that has reached the least arrival time, or none; and the `free` ones, which are
-    always in step, as their arrival is their planning.
+    These are, of the streams with rows left, the one that has reached the least arrival time (or none), and the `free`
+    ones, which are always in step, as their planning is their arrival.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def in_step(
 def select(unread: Mapping[str, deque[Segment]], names: Sequence[str], room: int) -> dict[str, Selection]:
     """Select segments of the named streams: up to `room` rows in all, shared evenly.
 
-    What a stream does not need of its share goes to the others.
+    A stream's unused share goes to the others.
     """
     rows = {name: sum(segment.rows for segment in unread[name]) for name in names}
     count, selections = _SEGMENTS, dict.fromkeys(unread, Selection([], []))
@@ -86,8 +86,8 @@ def number_segments(
     Returns
     -------
     segments : tuple of Segment
-        With their places in the log; those of the `stamped` streams with `now` as their arrival time, the others with
-        `latest`. So what the clocks said is asked once, and a segment is checked alike whenever it is read again.
+        The segments with their positions in the log, and `now` as the arrival time of `stamped` streams, or else
+        `latest`. So clocks are read once, and a segment is always checked in the same way.
     position : LogPosition
         The state of the log after them.
     """
@@ -113,14 +113,14 @@ def number_segments(
     if not segments:
         return (), before
     for name, stream in streams.items():
-        if not stream.last_rows_ms:  # it had no rows yet: its silence begins with the first rows of others
+        if not stream.last_rows_ms:  # without rows yet, its silence begins with the first rows of others
             streams[name] = replace(stream, last_rows_ms=now, silent_since_ms=now)
     position = replace(before, streams=streams, segments=before.segments + len(segments), quiet=False)
     return tuple(segments), position
 
 
 def _first(unread: deque[Segment], room: int, count: int) -> Selection:
-    """The first segments that fit into the room; the very first is cut where it alone has too many rows."""
+    """Return the first segments that fit into the room; the first one is cut if it alone has too many rows."""
     taken: list[Segment] = []
     for segment in islice(unread, count if room else 0):
         if segment.rows > room:

@@ -1,4 +1,4 @@
-"""The size of the next batch, by what the batches before it came to."""
+"""The size of the next batch, by the results of earlier batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tailrace.kind.protocol import Enrichment, Kind
 from tailrace.stream.run_options import BATCH_ROWS, RunOptions
 
 _FIRST_JOIN_ROWS = 4_000
-"""The number of rows of a join's first batch, and of any that comes to too many answers."""
+"""The number of rows of a join's first batch, and of any batch with too many answers."""
 
 
 class BatchSize:
@@ -15,21 +15,21 @@ class BatchSize:
     Attributes
     ----------
     rows : int
-        The rows that the next batch may have, more or less.
+        The approximate number of rows that the next batch may have.
     """
 
     def __init__(self, kind: Kind, options: RunOptions) -> None:
-        """Start for a kind, whose batches are limited by the options."""
+        """Start for a kind; the options limit its batches."""
         weight, is_join = kind.row_weight, len(kind.inputs) > 1
         self._answers, self._partials = options.batch_answers, max(options.batch_answers // weight, 1)
         self._most = min(options.batch_rows, BATCH_ROWS // weight)
-        # A join may make many answers of a row.
+        # A join may give many answers per row.
         self._least = min(_FIRST_JOIN_ROWS, self._partials) if is_join else self._partials
-        self._gathers_answers = not isinstance(kind, Enrichment)  # else the readers write them
+        self._gathers_answers = not isinstance(kind, Enrichment)  # otherwise the readers write them
         self.rows = min(self._least, self._most)
 
     def observe(self, rows: int, partials: int, answers: int) -> None:
-        """Take note of a batch of so many rows, that came to so many partials and answers."""
+        """Observe the numbers of rows, partials and answers of a batch."""
         if rows:
             enough = self._partials * rows // max(partials, 1)
             if self._gathers_answers:

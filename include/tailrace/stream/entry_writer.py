@@ -9,10 +9,10 @@ from tailrace.storage.journal import BatchRecord, Journal
 
 
 class EntryWriter:
-    """Appends the entries of one driver, which are made one at a time.
+    """Appends the entries of one driver, one at a time.
 
-    A reply of an object store may be lost, and a disk may fail after it has written. Another entry of the same number
-    would be refused then, as if it were another driver's.
+    An object store's reply may be lost, and a disk may fail after writing. A different entry with the same number would
+    then be refused like another driver's.
 
     Attributes
     ----------
@@ -27,7 +27,10 @@ class EntryWriter:
         self._unconfirmed: tuple[BatchRecord, Callable[[], None]] | None = None
 
     def write(self, entry: BatchRecord, and_then: Callable[[], None]) -> BatchRecord:
-        """Append an entry, and call `and_then` once it is there; one whose writing fails is kept for `write_again`."""
+        """Append an entry, and call `and_then` once it is written.
+
+        An entry whose writing fails is kept for `write_again`.
+        """
         self._unconfirmed = entry, and_then
         self.require_held()
         self.journal.append(entry)
@@ -36,5 +39,5 @@ class EntryWriter:
         return entry
 
     def write_again(self) -> BatchRecord | None:
-        """Append the entry whose writing failed; None where there is none."""
+        """Append the entry whose writing failed; return None without one."""
         return None if self._unconfirmed is None else self.write(*self._unconfirmed)

@@ -15,22 +15,22 @@ from tailrace.engine.chunk_stores import LostChunk
 
 _TRANSIENT = re.compile(r"No space left on device|Disk quota exceeded|\(os error (?!2\))\d+\)")
 _BUSY = re.compile(r"connect back")  # Spark waits ten seconds for a Python process, whatever is configured
-_KILLED = re.compile(  # by the kernel, where memory is short, or by somebody
+_KILLED = re.compile(  # by the kernel when memory is short, or by somebody
     r"Python worker exited unexpectedly|reading the port number from pyspark\.daemon's stdout"
 )
 _LOST = re.compile(r"^[\w.]*\bLostChunk: ", re.MULTILINE)  # of a task's state
 _CAUSED = re.compile(r"^(?:Caused by|): (\S.*)$", re.MULTILINE)
-_INNER = re.compile(r"\n\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*")  # Delta's library gives each cause a line of its own
+_INNER = re.compile(r"\n\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*")  # Delta's library writes each cause on a separate line
 _RAISED = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*)(?::.*)?$", re.MULTILINE)  # the last line of a Python traceback
 
 _PACKAGE = Path(__file__).parents[1]
 _BUGS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
-"""Errors that say little without their class and the place in the code."""
+"""Errors that say little without their class and the position in the code."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception of a stream, classified: its kind, and its reason in one line.
+    """A classified exception of a stream: its kind, and its reason in one line.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Failure:
 
     @staticmethod
     def of(error: BaseException) -> Failure:
-        """Classify an exception of the sink, or of Spark's: determine its kind and its one-line reason."""
+        """Classify an exception of the sink or of Spark: determine its kind and its one-line reason."""
         text, reason = _text(error), _reason(error)
         python = "Traceback" in text
         raised = _raised(text) if python else None
@@ -67,7 +67,7 @@ class Failure:
 
 
 def _text(error: Any) -> str:
-    """The texts of an error and its causes, Java's stack traces included."""
+    """Return the texts of an error and its causes, including Java's stack traces."""
     parts = []
     while error is not None:
         parts += [type(error).__name__, str(getattr(error, "_desc", None) or error), getattr(error, "_stackTrace", "")]
@@ -76,31 +76,31 @@ def _text(error: Any) -> str:
 
 
 def _reason(error: Any) -> str:
-    """The innermost cause, without the plans and traces around it."""
+    """Return the innermost cause, without the surrounding plans and traces."""
     while getattr(error, "_cause", None) is not None:
         error = error._cause
     text = str(getattr(error, "_desc", None) or error).strip()
     if "Traceback" in text:
         lines = [match[0] for match in _RAISED.finditer(text.partition("Traceback")[2])]
         text = lines[-1] if lines else text
-    elif causes := _CAUSED.findall(text):  # py4j gives Java's own print of it
+    elif causes := _CAUSED.findall(text):  # py4j returns Java's own print of it
         text = causes[-1]
     text = _INNER.sub(": ", text)
     line = text.splitlines()[0].strip() if text else ""
-    if isinstance(error, _BUGS) and not isinstance(error, (OSError, pa.ArrowInvalid)):  # some are ValueErrors, too
+    if isinstance(error, _BUGS) and not isinstance(error, (OSError, pa.ArrowInvalid)):  # some are also ValueErrors
         return " ".join(part for part in (f"{type(error).__name__}:", line, _place(error)) if part)
     return line or type(error).__name__
 
 
 def _place(error: BaseException) -> str:
-    """The file and line of ours that raised an error, or of whatever code did; empty for one that was not raised."""
+    """Return the file and line, preferably ours, that raised an error; empty for an error that was not raised."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
     return "".join(f"({Path(frame.filename).name}, line {frame.lineno})" for frame in (ours or frames)[-1:])
 
 
 def _raised(text: str) -> type[BaseException] | None:
-    """The class of the exception that a Python traceback in the text ends with, if it is one of Python's own."""
+    """Return the class of the exception that ends a Python traceback in the text, if it is one of Python's own."""
     names = [match[1] for match in _RAISED.finditer(text.partition("Traceback")[2])]
     exception = getattr(builtins, names[-1], None) if names else None
     return exception if isinstance(exception, type) and issubclass(exception, BaseException) else None

@@ -1,4 +1,4 @@
-"""A planner that plans nothing: the first entries of a journal are run again, and no more."""
+"""A planner that plans nothing: it only repeats the first entries of a journal."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class JournalReplay:
 
     @property
     def batches(self) -> int:
-        """The number of entries that are run."""
+        """The number of entries to run."""
         return self.replay.entries
 
     def record(self, entries: int) -> BatchRecord:
-        """Return the batch that follows so many entries."""
+        """Return the batch that follows the first `entries` entries."""
         return merged([self.journal[number] for number in range(entries, self.replay.end(entries))])
 
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
-        """Take note of how far it has come."""
+        """Observe how far the replay has come."""
         self.rows_left = self._rows - self.journal[metrics[0]["batch"]].position.rows
 
-    def plan_batch(self, progress: Progress | None = None) -> None:
+    def plan_batch(self, progress: Progress | None = None, takes_rows: bool = True) -> None:
         """Plan nothing."""

@@ -37,5 +37,5 @@ def rebuild(query: Query, warehouse: Warehouse, file: Path, on_batch: OnBatch | 
 
 @contextmanager
 def open_executor(pipeline: Pipeline, states: TaskStates) -> Iterator[Executor]:
-    """Make an executor of this process."""
+    """Create an executor in this process."""
     yield LocalExecutor(pipeline, states)

@@ -1,15 +1,15 @@
-"""Opens a stream: its sources, its dimension table and its checkpoint, which is created where there is none."""
+"""Opens a stream: its sources, its tables and its checkpoint, which is created if missing."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.pipeline import Pipeline
-from tailrace.engine.stream_reader import TABLE, columns_of, named_types
+from tailrace.engine.stream_reader import columns_of, named_types
 from tailrace.ground.retries import Retries
 from tailrace.query.query import Query
 from tailrace.sources.feed import Feed
@@ -28,7 +28,7 @@ Segments = dict[str, list[Segment]]
 
 @dataclass(frozen=True)
 class OpenSources:
-    """The sources of a query's streams, and the segments that were new when they were opened."""
+    """The sources of a query's streams, and the segments that were new at their opening."""
 
     feeds: dict[str, Feed]
     segments: Segments
@@ -42,7 +42,7 @@ class OpenSources:
         is_live: bool,
         on_progress: Callable[[], None],
     ) -> Self:
-        """Open the sources, and read what is new."""
+        """Open the sources, and read the new segments."""
         feeds = open_feeds(query, layout, manifest, is_live, on_progress)
         return cls(feeds, {name: feed.fresh() for name, feed in feeds.items()})
 
@@ -53,11 +53,11 @@ class OpenSources:
 
     @property
     def have_types(self) -> bool:
-        """True once each stream has had a record: only a record gives the types."""
+        """Whether each stream has had a record, as only records show the types."""
         return all(feed.types for feed in self.feeds.values())
 
     def await_first_records(self, reporter: StatusReporter) -> None:
-        """Wait for the first record of each live stream, and add what comes to the segments."""
+        """Wait for the first record of each live stream, and add new segments."""
         retries = Retries()
         while not self.have_types and not reporter.drain_requested:
             reporter.report("waiting")
@@ -70,9 +70,9 @@ class OpenSources:
 
 
 def reopen(open_sources: Callable[[], OpenSources], is_live: bool, reporter: StatusReporter) -> OpenSources | None:
-    """Open the sources of a stream that goes on; None when it is drained before that succeeds.
+    """Open the sources of a continued stream; return None if it is drained before that succeeds.
 
-    A live run waits for a source that is away: its driver may be back before a disk is.
+    A live run waits for an unavailable source, as its driver may be back before a disk.
     """
     retries = Retries()
     while not reporter.drain_requested:
@@ -86,32 +86,37 @@ def reopen(open_sources: Callable[[], OpenSources], is_live: bool, reporter: Sta
     return None
 
 
-def open_table(
+def open_tables(
     query: Query, layout: Layout, manifest: CheckpointManifest | None, is_live: bool
-) -> TableVersions | None:
-    """Open the query's dimension table, if it has one; a new query is refused if the table is not fit."""
-    if query.table is None:
-        return None
-    types = manifest.types[TABLE] if manifest else None
-    return TableVersions(query.table, layout.table_versions, types, waits=is_live)
+) -> tuple[TableVersions, ...]:
+    """Open the query's dimension table, and its lookups' tables; refuse a new query if one of them does not fit."""
+    return tuple(
+        TableVersions(table, layout.table_versions, manifest.types[subject] if manifest else None, is_live, subject)
+        for subject, table in query.tables.items()
+    )
 
 
 def create_checkpoint(
-    query: Query, layout: Layout, feeds: Mapping[str, Feed], table: TableVersions | None = None
+    query: Query, layout: Layout, feeds: Mapping[str, Feed], tables: Sequence[TableVersions] = ()
 ) -> CheckpointManifest:
-    """Create the checkpoint of a stream that begins."""
-    types = {name: feed.types for name, feed in feeds.items()}
-    if table is not None:
-        types[TABLE] = named_types(table.types)
+    """Create the checkpoint of a new stream."""
+    types = first_types(feeds, tables)
     identities = {name: feed.identity for name, feed in feeds.items() if feed.identity}
     columns = {name: each.named() for name, each in columns_of(query).items()}
     return layout.create_checkpoint(query.structure(), types, identities, columns)
 
 
+def first_types(feeds: Mapping[str, Feed], tables: Sequence[TableVersions]) -> dict[str, Types]:
+    """Return the column types of a new stream, by its name, and of its tables, by their subjects."""
+    types = {name: feed.types for name, feed in feeds.items()}
+    return types | {table.about: named_types(table.types) for table in tables}
+
+
 def pipeline_of(query: Query, layout: Layout, manifest: CheckpointManifest) -> Pipeline:
-    """Return the pipeline of a stream: it reads what the checkpoint's manifest says, and writes into the warehouse."""
+    """Return the pipeline of a stream, which reads as the checkpoint's manifest says, and writes into the warehouse."""
     pipeline = Pipeline.of(query, manifest.types, layout.histories(query.streams), layout.chunks)
-    pipeline = replace(pipeline, plans_from=manifest.plans_from)
+    tasks = manifest.first_tasks if query.tasks else 0
+    pipeline = replace(pipeline, tasks=tasks, plans_from=manifest.plans_from, table_versions=layout.table_versions)
     if query.table is None:
         return pipeline
     results = layout.table("results"), schemas(pipeline.kind)["results"]

@@ -16,10 +16,11 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest, changes, keeps_answers, write_manifest
 from tailrace.storage.replay import Replay
 from tailrace.storage.switch import set_aside, switch
+from tailrace.storage.table_schemas import UPSTREAM
 from tailrace.storage.tables import Tables
 from tailrace.storage.written_batches import write_note
 from tailrace.stream.journal_replay import JournalReplay
-from tailrace.stream.restated_journal import new_entries
+from tailrace.stream.restated_journal import new_entries, versions_from_the_start
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Rebuild:
         Of what is built, beside that.
     before : CheckpointManifest
     manifest : CheckpointManifest
-        That of the result.
+        The manifest of the result.
     pipeline : Pipeline
     replay : Replay
         The batches in which the journal's entries are run again.
@@ -63,7 +64,7 @@ class Rebuild:
 
     @property
     def answers_anew(self) -> bool:
-        """Whether answers change, so that all are given again."""
+        """Whether the rebuild changes answers, so that it recomputes all of them."""
         return not keeps_answers(self.changed)
 
     @property
@@ -83,7 +84,7 @@ class Rebuild:
         return len(self.replay.ends)
 
     def begin(self) -> None:
-        """Write what its batches are run from, in the place of what a rebuild has left that did not end."""
+        """Prepare the directory that the batches write to; remove the leftovers of an unfinished rebuild."""
         clear(self.layout)
         if not self.answers_anew:
             on_disk(self.built.checkpoint).mkdir(parents=True)
@@ -100,11 +101,12 @@ class Rebuild:
         if versions.is_dir():
             shutil.copytree(versions, on_disk(self.built.table_versions))
         old = entries_of(Journal(self.layout.journal), self.entries)
-        for entry in new_entries(self.query, self.pipeline.kind, old, self.replay):
+        first = versions_from_the_start(self.query, self.layout, self.built, self.manifest.types)
+        for entry in new_entries(self.query, self.pipeline.kind, old, self.replay, first):
             Journal(self.built.journal).append(entry)
 
     def put_in_force(self) -> None:
-        """Let what was built take the place of what there was, which is kept aside."""
+        """Put the rebuilt parts in force, and keep the replaced parts aside."""
         home, stream = on_disk(self.layout.home), on_disk(self.layout.stream)
         file, checkpoint = on_disk(self.layout.manifest_file), on_disk(self.layout.checkpoint)
         if not self.answers_anew:
@@ -114,11 +116,11 @@ class Rebuild:
             switch(self.layout, [*moves, (on_disk(self.built.checkpoint), checkpoint), (new, file)])
             return
         write_manifest(self.built.manifest_file, self.manifest)
-        tables = [path for path in sorted(home.iterdir()) if (path / "_delta_log").is_dir()]
-        aside = set_aside(self.layout, [*tables, stream, home / "_correction"])
+        tables = [path for path in sorted(home.iterdir()) if (path / "_delta_log").is_dir() and path.name != UPSTREAM]
+        moved = set_aside(self.layout, [*tables, stream, home / "_correction"])
         new_tables = [path for path in sorted(on_disk(self.built.home).iterdir()) if not path.name.startswith(".")]
         moves = [(path, home / path.name) for path in new_tables]
-        switch(self.layout, [*aside, *moves])
+        switch(self.layout, [*moved, *moves])
         clear(self.layout)
 
 

@@ -23,29 +23,29 @@ class Planner(Protocol):
 
     @property
     def batches(self) -> int:
-        """How many batches are planned."""
+        """The number of planned batches."""
 
     @property
     def rows_left(self) -> int:
-        """How many rows are known to be still to be read."""
+        """The number of known rows that are still unread."""
 
     @property
     def state(self) -> Literal["streaming", "waiting", "quiet"]:
-        """What a stream does that is at no batch."""
+        """The activity of a stream between batches."""
 
     @property
     def wait_s(self) -> float:
-        """How long to wait before the next call of `plan_batch`, after one that has planned nothing."""
+        """The time to wait before the next call of `plan_batch`, after one that has planned nothing."""
 
     @property
     def problem(self) -> str | None:
-        """The reasons for which nothing more comes for now; None where there are none."""
+        """The reasons why nothing more comes for now; None without any."""
 
     def record(self, entries: int) -> BatchRecord:
-        """Return the batch that follows so many of the journal's entries: an entry, or several merged into one."""
+        """Return the batch that follows the journal's first `entries`: an entry, or several merged into one."""
 
     def observe(self, metrics: Sequence[Mapping[str, Any]]) -> None:
-        """Take note of the newest batch by its rows in `metrics`, times in ms."""
+        """Observe the newest batch by its rows in `metrics`, times in ms."""
 
-    def plan_batch(self, progress: Progress | None = None) -> BatchRecord | None:
-        """Write the next entry; None when there is nothing to be done now."""
+    def plan_batch(self, progress: Progress | None = None, takes_rows: bool = True) -> BatchRecord | None:
+        """Write the next entry, with rows if these may be taken; return None when there is nothing to do now."""

@@ -1,9 +1,9 @@
-"""Rebuilds a stream from its journal, its tables and, for what these do not have, its source.
+"""Rebuilds a stream from its journal and its tables; what the tables lack comes from its source.
 
-Where no answer changes (the checkpoint is lost, its state is of an older version, another parallelism) the journal is
-run again into a new checkpoint, and the tables stay: they have all of it. Where answers change (another window, another
-function, …) everything is answered again, from the same segments, into tables beside the old ones. What is built comes
-into force at once, at the end; what it replaces is kept aside.
+If no answer changes (a lost checkpoint, a state of an older version, a different parallelism), the journal is run again
+into a new checkpoint, and the tables, which have all answers, stay. If answers change (a different window or function,
+…), everything is answered again, from the same segments, into tables beside the old ones. The result takes effect at
+once, at the end; replaced parts are kept aside.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.delivery.places import check_places, deliver_all, locked_places
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.pipeline import Pipeline
-from tailrace.engine.stream_reader import TABLE, columns_of
+from tailrace.engine.stream_reader import columns_of, table_types
 from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.errors import Busy, Problem, refuse
+from tailrace.ground.facts import is_table
 from tailrace.ground.object_path import on_disk
 from tailrace.query.query import Query
 from tailrace.storage.checkpoint import check_journal, entries_in_tables
 from tailrace.storage.journal import Journal, LogPosition
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import FORMAT, TAKEN_OVER, CheckpointManifest, changes, keeps_answers
+from tailrace.storage.manifest import FORMAT, REBUILT, CheckpointManifest, changes, keeps_answers
 from tailrace.storage.replay import replay_of
 from tailrace.storage.switch import resume
 from tailrace.storage.table_schemas import schemas, stream_tables
 from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.writer import only_driver
 from tailrace.stream.app import OpenExecutor
+from tailrace.stream.opening import pipeline_of
 from tailrace.stream.planned_rebuild import Rebuild, clear, entries_of
 from tailrace.stream.rejected_before import with_rejected_nulls
 from tailrace.stream.replayed_readers import require_readable, stored_rows, with_stored_segments
@@ -51,26 +54,37 @@ _MOST_WORK = 1_000_000  # partials and answers in a batch, as in a planned one
 def rebuild(
     query: Query, layout: Layout, file: Path, on_batch: OnBatch | None, open_executor: OpenExecutor
 ) -> Rebuild | None:
-    """Rebuild a query's stream; returns what was done, None where only an earlier rebuild was put in force.
+    """Rebuild a query's stream; return the rebuild, or None if it only completed an earlier, interrupted one.
 
     Raises
     ------
     Refused
-        When there is no stream, the query can't be rebuilt, or a part of its log is nowhere any more.
+        When there is no stream, the query can't be rebuilt, or a part of its log is lost.
     Busy
-        While a driver, a correction or a calibration runs; when it was drained before its end.
+        While a driver, a correction or a calibration runs; or if it was drained before its end.
     """
     on_disk(layout.home)
     with _alone(layout):
         if resume(layout):
             clear(layout)
+            _deliver(query, layout)
             return None
         planned = plan_rebuild(query, layout, file)
+        check_places(layout, planned.query, planned.pipeline.kind)
         planned.begin()
         if planned.batches:
             _run_batches(planned, on_batch, open_executor)
-        planned.put_in_force()
+        with locked_places(layout, planned.query, planned.pipeline.kind):
+            planned.put_in_force()
+        _deliver(planned.query, layout)
     return planned
+
+
+def _deliver(query: Query, layout: Layout) -> None:
+    manifest = layout.manifest()
+    if manifest is not None:
+        query = query.fixed_by(manifest.structure)
+        deliver_all(layout, query, pipeline_of(query, layout, manifest).kind)
 
 
 def _run_batches(planned: Rebuild, on_batch: OnBatch | None, open_executor: OpenExecutor) -> None:
@@ -79,7 +93,7 @@ def _run_batches(planned: Rebuild, on_batch: OnBatch | None, open_executor: Open
     Raises
     ------
     Busy
-        When it was asked to drain before the last one.
+        When a drain was requested before the last one.
     """
     tables, states = (
         StreamTables.of(planned.built, planned.pipeline, planned.manifest.id),
@@ -113,7 +127,7 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     manifest = layout.manifest()
     if manifest is None:
         raise refuse(str(layout.home), "the query has no stream here", "tailrace run, or tailrace deploy")
-    if manifest.format not in (FORMAT, TAKEN_OVER):
+    if manifest.format not in REBUILT:
         layout.require_same(manifest, query, file)  # refuses it
     journal = Journal(layout.journal)
     last = journal.last()
@@ -127,9 +141,10 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
 
 
 def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, planned: int, file: Path) -> Rebuild:
-    """Plan a new checkpoint for the journal's first entries, those of which the tables have all segments."""
+    """Plan a new checkpoint that replays the journal's first entries, whose segments are all in the tables."""
     journal, built = Journal(layout.journal), replace(layout, checkpoint_name="checkpoint.built")
-    require_types(query, {name: manifest.types[name] for name in query.streams})
+    tables = {subject: table_types(manifest.types[subject]) for subject in query.tables}
+    require_types(query, {name: manifest.types[name] for name in query.streams}, tables)
     pipeline = Pipeline.of(query, manifest.types, layout.histories(query.streams), built.chunks)
     histories = [reader.history.name for reader in pipeline.readers if reader.history is not None]
     in_tables = entries_in_tables(layout, manifest, stream_tables(histories))
@@ -142,15 +157,15 @@ def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, pl
     require_readable(query, readers, entries_of(journal, count))
     rows = stored_rows(readers, entries_of(journal, count))
     readers = tuple(replace(reader, history=None) for reader in readers)  # it has all of them
-    pipeline = replace(pipeline, readers=readers, plans_from=planned)
+    pipeline = replace(pipeline, readers=readers, plans_from=planned, table_versions=layout.table_versions)
     after = replace(manifest, structure=query.structure(), plans_from=planned, state=STATE_VERSION, format=FORMAT)
     return Rebuild(query, layout, built, manifest, after, pipeline, replay, position.rows, rows, in_tables)
 
 
 def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, planned: int, file: Path) -> Rebuild:
-    """Plan new tables and a new journal, of all that was planned of the old one."""
+    """Plan new tables and a new journal for everything that the old one planned."""
     journal, built = Journal(layout.journal), Layout(layout.home / "_built" / layout.home.name)
-    names = set(manifest.types) - {TABLE}
+    names = {name for name in manifest.types if not is_table(name)}
     if set(query.streams) != names:
         fault = f"its streams were {', '.join(sorted(names))}, and their log is theirs"
         raise refuse(f"{file}: streams", fault, "the same names; or another name for the query, to begin again")
@@ -158,8 +173,10 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
     histories = [path.name for path in layout.histories(query.streams).values() if tables.has(path.name)]
     count = _with_segments(entries_in_tables(layout, manifest, stream_tables(histories)))
     check_journal(layout, count)
-    types = types_of(query, manifest, built)
-    require_types(query, {name: types[name] for name in query.streams})
+    types = types_of(query, manifest, layout, built)
+    require_types(
+        query, {name: types[name] for name in query.streams}, {a: table_types(types[a]) for a in query.tables}
+    )
     columns = {name: each.named() for name, each in columns_of(query).items()}
     after = CheckpointManifest.new(query.structure(), types, manifest.identities, columns)
     pipeline = Pipeline.of(query, types, built.histories(query.streams), built.chunks)
@@ -172,20 +189,21 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
     answer_files = None
     if query.table is not None:
         answer_files = AnswerFiles(built.table("results"), schemas(pipeline.kind)["results"], built.table_versions)
-    pipeline = replace(pipeline, readers=readers, answer_files=answer_files)
+    pipeline = replace(pipeline, readers=readers, answer_files=answer_files, table_versions=built.table_versions)
     return Rebuild(query, layout, built, manifest, after, pipeline, replay, journal[planned - 1].position.rows, rows)
 
 
 def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str, Mapping[str, str]]:
-    """Return the source's columns in history, of streams whose times mean what they meant: by another time zone not.
+    """Return the source's columns in history, for streams without expressions whose time zone is unchanged.
 
-    Of a stream that had a `where` or derived columns, history has no records of the source.
+    For a stream with a `where`, lookups or derived columns, history lacks the source's records.
     """
     had_expressions = {
         name
         for name in manifest.columns
         for field, value in manifest.structure.items()
-        if value is not None and field.startswith((f"streams.{name}.where", f"streams.{name}.columns."))
+        if value is not None
+        and field.startswith(tuple(f"streams.{name}.{each}" for each in ("where", "columns.", "lookup.")))
     }
     return {
         name: columns
@@ -197,19 +215,19 @@ def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str,
 
 @contextmanager
 def _alone(layout: Layout) -> Iterator[None]:
-    """Hold a query's stream, and keep corrections, calibrations and the removal of files away."""
+    """Hold a query's stream, and keep out corrections, calibrations and the removal of files."""
     with only_driver(layout), layout.lock("correction"), layout.lock("calibration"), layout.lock(VACUUM):
         yield
 
 
 def _with_segments(in_tables: Mapping[str, int]) -> int:
-    """The number of entries of which the tables have all segments."""
+    """Return the number of the journal's first entries whose segments are all in the tables."""
     needed = (name for name in in_tables if Layout.is_history(name) or name in ("segments", "quarantine"))
     return min(in_tables[name] for name in needed)
 
 
 def _work(layout: Layout) -> Mapping[int, int]:
-    """The number of partials and answers of each batch that the table `metrics` has."""
+    """Return the number of partials and answers of each batch in the table `metrics`."""
     tables = Tables(layout)
     if not tables.has("metrics"):
         return {}

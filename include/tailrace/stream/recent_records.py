@@ -1,4 +1,4 @@
-"""Counts the newest records, accepted and rejected: totals over a stream's life hide what goes wrong now."""
+"""Counts the newest records, accepted and rejected, as totals over a stream's life hide recent faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SPAN_S = 60.0
 
 
 class RecentRecords:
-    """Counts the records of the batches in the minute before the newest one that had some, and of that one."""
+    """Counts the records of the newest batch with records, and of batches in the minute before it."""
 
     def __init__(self) -> None:
         self._batches: deque[tuple[float, int, int]] = deque()
@@ -22,7 +22,7 @@ class RecentRecords:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The numbers as a status has them."""
+        """The counts, by the names in a status."""
         return {
             "recent_rows": sum(accepted for _, accepted, _ in self._batches),
             "recent_quarantined": sum(rejected for _, _, rejected in self._batches),

@@ -1,4 +1,4 @@
-"""Records that the release which began a stream has rejected, and that are tuples now."""
+"""Detects records that an earlier release rejected, and that this release accepts as tuples."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.tables import Tables
 
 _SKIPS_NULLS = 8
-"""The version of the tasks' states from which on an aggregate without a name skips nulls."""
+"""The version of the tasks' states from which on an unnamed aggregate skips nulls."""
 
 
 def with_rejected_nulls(manifest: CheckpointManifest, query: Query, layout: Layout) -> CheckpointManifest:
-    """Return the manifest with the rule of its release, if this rejected records for a null in the column of values.
+    """Mark the manifest as changed if its release rejected records for a null value.
 
-    They are tuples now, so that windows close at other batches: no answer of the tables can be taken over. The rule
-    counts as a part of the structure that has changed.
+    These are tuples now, so windows close at other batches, and no answer of the tables can be kept. The rule counts as
+    a changed part of the structure.
     """
     if manifest.state >= _SKIPS_NULLS or not isinstance(query, AggregateQuery):
         return manifest

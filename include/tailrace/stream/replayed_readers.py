@@ -1,4 +1,4 @@
-"""The readers of a replay: they read from history what that has, and everything else from the source."""
+"""The readers of a replay, which read from history if possible, and otherwise from the source."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tailrace.storage.tables import Tables
 def with_stored_segments(
     readers: Sequence[StreamReader], layout: Layout, columns: Mapping[str, Mapping[str, str]], count: int
 ) -> tuple[StreamReader, ...]:
-    """The readers, where history has the columns that they need.
+    """Return readers that read from history if it has the columns that they need.
 
     Parameters
     ----------
     columns : mapping
-        By stream, the source's column in each part of the tuples that history has.
+        By stream, the source's column for each part of the tuples in history.
     count : int
-        The number of segments of the log that the tables have in whole.
+        The number of the log's segments that the tables have completely.
     """
     tables, histories = Tables(layout), layout.histories(reader.name for reader in readers)
     replayed = []
@@ -42,14 +42,14 @@ def with_stored_segments(
 
 
 def stored_rows(readers: Iterable[StreamReader], entries: Iterable[BatchRecord]) -> int:
-    """The number of rows that are read from history."""
+    """Return the number of rows that are read from history."""
     counts = {reader.name: reader.format.count for reader in readers if isinstance(reader.format, StoredSegments)}
     segments = (segment for entry in entries for segment in entry.segments)
     return sum(segment.rows for segment in segments if segment.ordinal < counts.get(segment.stream, 0))
 
 
 def require_readable(query: Query, readers: Iterable[StreamReader], entries: Iterable[BatchRecord]) -> None:
-    """Refuse a replay of which a segment is neither in history nor in the source.
+    """Refuse a replay with a segment that is neither in history nor in the source.
 
     A topic is asked when it is read.
 
@@ -71,12 +71,12 @@ def require_readable(query: Query, readers: Iterable[StreamReader], entries: Ite
 
 
 def _stored_columns(reader: StreamReader, before: Mapping[str, str]) -> dict[str, tuple[str, pa.DataType]] | None:
-    """The part of history's tuples, and its type, for each of the source's columns; None where it lacks one.
+    """Return the part of history's tuples, with its type, for each of the source's columns; None if it lacks one.
 
-    A column may be in several parts: the one that has the most of it counts, a carried one has all. History lacks the
-    records that a `where` left out, which move the clock, and columns that expressions alone read.
+    A column may be in several parts; the most complete one counts, and a carried one is complete. History lacks records
+    that a `where` left out, which move the clock, and columns that only expressions or lookups read.
     """
-    if reader.columns.projection is not None:
+    if reader.columns.projection is not None or reader.columns.lookups:
         return None
     parts = reader.columns.named()
     if any(before.get(part) != name for part, name in parts.items()):

@@ -1,30 +1,33 @@
-"""The journal of a stream that is answered again: segments and silence of the old one, under facts of the new query.
+"""Rewrites the journal for a rebuild that recomputes all answers: old segments and silence, new query's facts.
 
-Settings begin with the declared ones, and partition plans with none; the versions of a dimension table stay.
+Settings begin with the declared ones, and partition plans with none; the versions of tables stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from tailrace.engine.next_facts import DECLARED, next_facts
-from tailrace.engine.stream_reader import TABLE, columns_of, named_types
-from tailrace.ground.facts import Facts, newest
+from tailrace.engine.next_facts import DECLARED, next_facts, with_table
+from tailrace.engine.stream_reader import columns_of, named_types
+from tailrace.ground.facts import Facts, Subject, newest, tables_in_force
 from tailrace.kind.protocol import Kind
 from tailrace.query.query import Query
+from tailrace.sources.answers_source import AnswersSource
 from tailrace.sources.segments import Types
-from tailrace.storage.journal import BatchRecord
+from tailrace.storage.delta_feed import DeltaFeed
+from tailrace.storage.journal import BatchRecord, Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.replay import Replay, merged
+from tailrace.storage.table_schemas import UPSTREAM
 from tailrace.stream.source_opening import open_feeds
-from tailrace.stream.table_versions import TableVersions
+from tailrace.stream.table_versions import TableVersion, TableVersions, check_later, first_types
 
 
 def restated(query: Query, entries: Iterable[BatchRecord]) -> Iterator[BatchRecord]:
-    """The entries with what the new query says of silence, and of times of ingest."""
+    """Yield the entries with the new query's idle time, and with arrival stamps where it needs them."""
     stamped = {name for name, stream in query.streams.items() if stream.is_stamped}
     for entry in entries:
         planned_ms = entry.position.planned_ms
@@ -37,37 +40,100 @@ def restated(query: Query, entries: Iterable[BatchRecord]) -> Iterator[BatchReco
         yield replace(entry, header=replace(entry.header, idle_ms=query.idle_ms), segments=segments)
 
 
-def new_entries(query: Query, kind: Kind, old: Iterable[BatchRecord], replay: Replay) -> Iterator[BatchRecord]:
-    """The entries of the new journal: one for each batch of the replay."""
+def new_entries(
+    query: Query, kind: Kind, old: Iterable[BatchRecord], replay: Replay, added: Mapping[Subject, TableVersion]
+) -> Iterator[BatchRecord]:
+    """Yield the entries of the new journal: one for each batch of the replay.
+
+    `added` has the versions of the tables of which one holds from the start.
+    """
     remaining, facts, start = iter(restated(query, old)), next_facts((), query.policy, DECLARED, None, kind, 0), 0
+    for subject, version in added.items():
+        facts = with_table(facts, *version, 0, 0, subject)
     for number, end in enumerate(replay.ends):
         entry = merged(list(islice(remaining, end - start)))
-        facts, start = _with_table(facts, entry.header.facts, number), end
+        facts, start = _with_tables(facts, entry.header.facts, query.tables.keys() - added.keys(), number), end
         yield replace(entry, header=replace(entry.header, batch=number, facts=facts))
 
 
-def _with_table(facts: Facts, old: Facts, batch: int) -> Facts:
-    """The facts of a batch, with the version of the dimension table that the old stream joined its rows with."""
-    version, before = newest(old, "table"), newest(facts, "table")
-    if version is None or (before is not None and before.version == version.version):
-        return facts
-    return (*(fact for fact in facts if fact.about != "table"), replace(version, batch=batch))
+def versions_from_the_start(
+    query: Query, layout: Layout, built: Layout, types: Mapping[str, Types]
+) -> dict[Subject, TableVersion]:
+    """Store and return the versions of tables that hold for the whole log.
+
+    They belong to tables that the old stream did not read, as these are now; and to lookups that corrections
+    repeat: as the tables are now, or the newest version of the journal where one is away or not fit. `types` has the
+    types of tables by subject.
+    """
+    journal = Journal(layout.journal)
+    known = tables_in_force(journal[journal.count - 1].header.facts) if journal.count else {}
+    repeated = {lookup.subject for each in query.lookups.values() for lookup in each if lookup.is_repeated}
+    versions = dict[Subject, TableVersion]()
+    for subject, table in query.tables.items():
+        last = known.get(subject)
+        if last is not None and subject not in repeated:
+            continue
+        waits = last is not None
+        version = TableVersions(table, built.table_versions, types[subject], waits, subject).take(last)
+        if version is None:
+            assert last is not None  # else it is refused
+            version = TableVersion(dict(last.value), last.evidence)
+        versions[subject] = version
+    return versions
 
 
-def types_of(query: Query, manifest: CheckpointManifest, built: Layout) -> dict[str, Types]:
-    """The types of the columns that the new query reads: those of the old one, else as the source shows them now."""
+def _with_tables(facts: Facts, old: Facts, needed: Collection[Subject], batch: int) -> Facts:
+    """Return the facts of a batch, with the versions of the tables that the old stream read for its rows."""
+    for subject, version in tables_in_force(old).items():
+        before = newest(facts, subject)
+        if subject in needed and (before is None or before.version != version.version):
+            facts = (*(fact for fact in facts if fact.about != subject), replace(version, batch=batch))
+    return facts
+
+
+def types_of(query: Query, manifest: CheckpointManifest, layout: Layout, built: Layout) -> dict[str, Types]:
+    """Return the types of the columns that the new query reads.
+
+    They are the old query's types, or else the source's present ones. A chained query's stream has the types of its
+    log, which stays in its place. A table has the types of the first version that the old stream read, whatever has
+    become of its source.
+    """
     types: dict[str, Types] = {}
     for name, columns in columns_of(query).items():
         needed = columns.named().values()
         if known := _known(needed, manifest.types[name]):
             types[name] = known
             continue
-        feed = open_feeds(query, built, None, live=False)[name]
+        feed = (
+            DeltaFeed(layout.table(UPSTREAM), columns, {}, {}, -1)
+            if isinstance(query.streams[name].source, AnswersSource)
+            else open_feeds(query, built, None, live=False)[name]
+        )
         feed.fresh()
         types[name] = feed.types
-    if query.table is not None:
-        types[TABLE] = named_types(TableVersions(query.table, built.table_versions, waits=False).types)
+    journal = Journal(layout.journal)
+    versions = _files_of_versions(journal)
+    for subject, table in query.tables.items():
+        if subject in versions:
+            file = layout.table_versions / next(iter(versions[subject]))
+            first = first_types(table, file.read_bytes(), file.suffix)
+            types[subject] = named_types(first)
+            is_as_checked = types[subject] == manifest.types.get(subject)
+            for name in () if is_as_checked else versions[subject]:
+                later = layout.table_versions / name
+                check_later(table, later.read_bytes(), first, later.suffix)
+        else:
+            types[subject] = named_types(TableVersions(table, built.table_versions, waits=False, about=subject).types)
     return types
+
+
+def _files_of_versions(journal: Journal) -> dict[Subject, dict[str, None]]:
+    """Return the files of each table's versions, the first one first."""
+    files: dict[Subject, dict[str, None]] = {}
+    for number in range(journal.count):
+        for subject, fact in tables_in_force(journal[number].header.facts).items():
+            files.setdefault(subject, {})[fact.value["file"]] = None
+    return files
 
 
 def _known(names: Iterable[str], types: Mapping[str, str]) -> Types | None:

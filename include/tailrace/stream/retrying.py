@@ -1,4 +1,4 @@
-"""Retries of what a live stream reads or plans: its source or disk may be away, and come back."""
+"""Retries of a live stream's reading and planning, as its source or disk may be temporarily unavailable."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ from contextlib import contextmanager
 from deltalake.exceptions import DeltaError
 
 from tailrace.ground.errors import Busy, Refused, SourceChanged, Unfit
+from tailrace.ground.interruptions import raise_if_interrupted
 from tailrace.ground.retries import Retries
 from tailrace.stream.failures import Failure
 from tailrace.stream.status_reporter import StatusReporter
 
 POLL_S = 0.2
-"""Interval, in s, at which a live run that waits looks for a drain request, and for the end of a wait or a batch."""
+"""Interval, in s, at which a waiting live run checks for a drain request, and for the end of a wait or a batch."""
 
 SOURCE = "source"
 """Name under which the status reports that a stream's source can't be read."""
 
 UNFIT_S = 60.0
-"""Seconds after which a live run fails whose source has columns or types that don't fit: no retry puts it right."""
+"""Seconds after which a live run fails if its source's columns or types don't fit, as no retry helps."""
 
 _DISK = "disk or network"
 
 
 @contextmanager
 def retried(retries: Retries, reporter: StatusReporter) -> Iterator[None]:
-    """Report a failure of a live source or of the disk in the status, and go on; raise one that no retry can help.
+    """Report a failure of a live source or of the disk in the status, and continue; raise one that no retry can solve.
 
-    A source that is not fit may be put right for `UNFIT_S` seconds.
+    A source that does not fit may be corrected within `UNFIT_S` seconds.
     """
     try:
         yield
     except (SourceChanged, Busy):
         raise
     except (Refused, OSError, DeltaError) as error:
+        raise_if_interrupted()  # an extension may have made this error of it
         retries.fail()
         if not isinstance(error, Refused):
             reporter.report_problem(_DISK, Failure.of(error).reason)

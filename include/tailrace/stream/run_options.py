@@ -1,4 +1,4 @@
-"""The options of a run: how large its batches are, how soon it looks for input again, and how it ends."""
+"""The options of a run: the size of its batches, its polling interval, and its end."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ BATCH_ROWS = 4_000_000
 """Default upper bound on the rows of one batch."""
 
 BATCH_ANSWERS = 1_000_000
-"""Default of the number of partials or answers that a batch may come to: they go through the driver's memory."""
+"""Default number of partials or answers of a batch, which pass through the driver's memory."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
     """The way in which a run is cut into batches.
 
-    No answer depends on the first two, but where an idle stream wakes: it does so with the batch that has its rows.
+    No answer depends on the first two, except that an idle stream wakes with the batch that has its rows.
 
     Attributes
     ----------
     batch_rows : int
-        A batch takes segments up to so many rows, or a part of one; and no more than come to `batch_answers` partials
-        or answers, by what the batch before came to, nor than twice as many as that one might.
+        A batch takes segments up to this number of rows, or a part of one. It also takes no more than `batch_answers`
+        partials or answers as estimated from the previous batch, and at most twice as many rows as that one might.
     pace_ms : int
-        A live run looks for more no earlier than so long after it planned a batch; later where batches take longer, see
+        The least time between a live run's plan of a batch and its next poll; longer if batches take longer, see
         `stream/pace.py`.
     live : bool
-        The source goes on; its silence is put down. Else the run is over when all that was there is read.
+        Whether the source continues and its silence is recorded; otherwise the run ends when all existing records are
+        read.
     flush : bool
-        Whether a run that is over ends the stream, and closes what is open.
+        Whether the end of the run ends the stream, and closes open windows.
     batch_answers : int
         The number of partials, or answers, that a batch may come to; no answer depends on it.
     grace_s : float
-        A batch that still runs so long after a drain request is taken to hang, in the foreground.
+        The time after a drain request after which a running batch counts as hanging, in the foreground.
     """
 
     batch_rows: int = BATCH_ROWS

@@ -1,4 +1,4 @@
-"""The summary of a run: what it accepted, what it rejected and why, and what its coverage is likely to come from."""
+"""The summary of a run: the records accepted and rejected, the reasons, and the likely cause of a low coverage."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ class RunSummary:
 
     Attributes
     ----------
-    read, accepted, filtered, late : int
-        The numbers of records that were read, of those accepted, of those that `where` left out, and of late tuples.
+    read, accepted, filtered, unmatched, late, repeats : int
+        The numbers of records that were read, of those accepted, of those left out, of those among them that met no row
+        of a lookup, of late tuples, and of repeats that the stream dropped.
+    first : dict
+        The position of the first record that was read in its stream's log, by stream.
     overflowed : int
         The number of values of answers that are null as their type does not hold them.
     failed_pairs : FailedPairs
@@ -47,7 +50,9 @@ class RunSummary:
     """
 
     def __init__(self) -> None:
-        self.read = self.accepted = self.filtered = self.late = self.overflowed = 0
+        self.read = self.accepted = self.filtered = self.unmatched = self.late = self.overflowed = 0
+        self.repeats = 0
+        self.first: dict[str, int] = {}
         self.failed_pairs = FailedPairs()
         self.rejections = Rejections()
         self._last: dict[str, Any] = {}
@@ -57,6 +62,7 @@ class RunSummary:
         metrics = in_ms(written["metrics"])
         self._last = metrics.slice(metrics.num_rows - 1).to_pylist()[0]
         self.late += sum(metrics["late"].to_pylist())
+        self.repeats += sum(metrics["repeats"].to_pylist())
         for counts in metrics["counts"].drop_null().to_pylist():
             self.overflowed += dict(counts).get("overflowed", 0)
             self.failed_pairs += FailedPairs.of_counts(counts)
@@ -64,6 +70,11 @@ class RunSummary:
             self.read += sum(written["segments"]["rows"].to_pylist())
             self.accepted += sum(written["segments"]["accepted"].to_pylist())
             self.filtered += sum(written["segments"]["filtered"].to_pylist())
+            self.unmatched += sum(written["segments"]["unmatched"].to_pylist())
+            for name, position in zip(
+                *(written["segments"][each].to_pylist() for each in ("stream", "position")), strict=True
+            ):
+                self.first.setdefault(name, position)
         if "quarantine" in written:
             self.rejections.add(written["quarantine"])
         if "late" in written and sum(map(len, self._delays_ms)) < _SAMPLE:
@@ -71,7 +82,7 @@ class RunSummary:
 
     @property
     def failed(self) -> bool:
-        """True if no record was accepted, though some were read; those that `where` leaves out are no fault."""
+        """True if no record was accepted, though some were read; those that are left out are no fault."""
         return self.read > self.filtered and not self.accepted
 
     def lines(self) -> Iterator[str]:
@@ -79,12 +90,17 @@ class RunSummary:
         if not self.read:
             return
         rejected = self.read - self.accepted - self.filtered
+        by_where = self.filtered - self.unmatched
         if self.filtered == self.read:
-            yield "no record is a tuple: where is false or null for all of them"
-        filtered = f"{self.filtered:,} filtered, " if self.filtered else ""
+            why = "where is false or null for all of them" if by_where else "none of them meets a row of a lookup"
+            yield f"no record is a tuple: {why}"
+        filtered = f"{by_where:,} filtered, " if by_where else ""
+        filtered += f"{self.unmatched:,} without a row of a lookup, " if self.unmatched else ""
         yield f"read {counted(self.read, 'record')}: {self.accepted:,} accepted, {filtered}{rejected:,} rejected"
         for line in self.rejections.lines():
             yield f"  {line}"
+        if self.repeats:
+            yield f"{counted(self.repeats, 'repeat')} of ids dropped, by deduplicate"
         yield from map("warning: {}".format, self._warnings(rejected))
 
     def _warnings(self, rejected: int) -> Iterator[str]:
@@ -110,7 +126,7 @@ class RunSummary:
         """Return the likely cause of most tuples being late."""
         delays = np.concatenate([np.zeros(0, np.int64), *self._delays_ms])
         if not len(delays):
-            return "they are those of earlier runs"
+            return "earlier runs wrote them"
         low, median, high = (float(each) for each in np.quantile(delays, [0.1, 0.5, 0.9]))
         behind = f"half of the late ones are {_rough(median)} or more behind the newest event time"
         if median >= _ZONE_MS and high - low <= _SPREAD * median:

@@ -1,4 +1,4 @@
-"""What each step keeps of a sample of a stream: reading, `columns`, `where` and the check; and the first rows."""
+"""The result of each step (reading, `columns`, `where` and the check) for a sample of a stream, and the first rows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from tailrace.engine.derived_columns import bound
 from tailrace.engine.stream_reader import columns_of, readers_of
 from tailrace.ground.words import counted
 from tailrace.query.query import Query
+from tailrace.sources.check import with_looked_up
+from tailrace.sources.verdict import RecordVerdict
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import wall_ms
-from tailrace.stream.source_sample import SourceSample, histories_of
+from tailrace.stream.sample_report import SourceSample
+from tailrace.stream.source_sample import histories_of, versions_now
 
 FIRST_ROWS = 5
 
@@ -26,10 +29,10 @@ class SampleSteps:
     Attributes
     ----------
     read, parsed, computed, kept, accepted : int
-        How many records were looked at; could be read; gave a value by each expression; were kept by `where`; and are
-        tuples in the end. A record that `where` leaves out need not give values.
+        The numbers of records that were examined; were readable; gave a value for each expression; were kept by
+        `where`; and became tuples. A record that `where` leaves out need not give values.
     rows : Table
-        The first rows after `columns` and `where`: the columns of the source that are read, and the derived ones.
+        The first rows after `columns` and `where`, with the source's columns that are read, and the derived ones.
     """
 
     stream: str
@@ -42,7 +45,7 @@ class SampleSteps:
     rows: pa.Table
 
     def lines(self) -> Iterator[str]:
-        """Yield the counts in lines."""
+        """Yield the counts as lines."""
         yield f"stream {self.stream}: {counted(self.read, 'record')} looked at"
         yield f"  {self.parsed:,} could be read"
         yield f"  {self.computed:,} gave their columns, or were left out by where"
@@ -53,20 +56,25 @@ class SampleSteps:
 
 
 def sample_steps(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleSteps]:
-    """Take samples of streams through their steps; those of which no record has shown the types give nothing."""
+    """Run samples of streams through their steps; streams without known types are left out."""
     known = {name: sample.types for name, sample in samples.items() if sample.types}
     if len(known) < len(samples):
         return []
-    readers = readers_of(query, known, histories_of(known))
+    versions, of_tables = versions_now(query)
+    readers = readers_of(query, known | of_tables, histories_of(known))
     steps = []
     for reader, (name, columns) in zip(readers, columns_of(query).items(), strict=True):
-        types = known[name]
-        projection = None if columns.projection is None else bound(columns.projection, types)
+        types, columns = known[name], replace(columns, lookups=reader.columns.lookups)  # noqa: PLW2901
+        looked_up = {each: str(dtype) for lookup in columns.lookups for each, dtype in lookup.types}
+        projection = None if columns.projection is None else bound(columns.projection, types | looked_up)
         parsed = computed = kept = accepted = 0
         tables, rejections = list[pa.Table](), Rejections()
         for segment in samples[name].segments:
             table = reader.format.read(segment, types).table
-            stays = np.ones(table.num_rows, bool)
+            verdict = RecordVerdict(table.num_rows)
+            table, dropped = with_looked_up(verdict, table, columns, versions)
+            stays = np.ones(table.num_rows, bool) if dropped is None else ~dropped
+            stays &= verdict.code == 0
             parsed += table.num_rows
             computed += table.num_rows
             if projection is not None:
@@ -75,10 +83,10 @@ def sample_steps(query: Query, samples: Mapping[str, SourceSample]) -> list[Samp
                 for failure in projected.failures:
                     failed |= failure.mask
                 computed -= int(failed.sum())
-                stays, table = projected.kept & ~failed, projected.table
+                stays, table = stays & projected.kept & ~failed, projected.table
             kept += int(stays.sum())
             tables.append(table.filter(pa.array(stays)).slice(0, FIRST_ROWS))
-            content = reader.read(replace(segment, ingested_ms=wall_ms()))
+            content = reader.read(replace(segment, ingested_ms=wall_ms()), versions=versions)
             accepted += content.tuples.num_rows
             rejections.add(pa.Table.from_batches([content.quarantine]))
         rows = pa.concat_tables(tables, promote_options="default").slice(0, FIRST_ROWS) if tables else pa.table({})

@@ -1,4 +1,4 @@
-"""Silence in a live run: heartbeats of silent streams, idle streams, and when all streams are quiet."""
+"""Silence in a live run: heartbeats of silent streams, idle streams, and silence of all streams."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Silence:
     heartbeats : dict
         Heartbeats: the arrival time (ms) that a stream has passed, by the stream's name.
     idle : set of str
-        The streams that become idle: no tick waits for them.
+        The streams that become idle, so that no tick waits for them.
     quiet : bool
-        True if all streams become quiet: open windows close.
+        Whether all streams become silent, so that open windows close.
     """
 
     heartbeats: Mapping[str, int] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Silence:
     quiet: bool = False
 
     def after(self, position: LogPosition, now: int) -> LogPosition:
-        """The state of the log with this recorded at the time `now` (ms) of the driver's clock."""
+        """Return the state of the log with this recorded at the time `now` (ms) of the driver's clock."""
         streams = {
             name: replace(
                 stream,
@@ -41,8 +41,13 @@ class Silence:
         return replace(position, streams=streams, quiet=position.quiet or self.quiet)
 
 
+def closed(position: LogPosition) -> LogPosition:
+    """Return the state of the log after the end of a bounded run, which closes windows as silence does."""
+    return Silence(quiet=True).after(position, position.planned_ms)
+
+
 def after_downtime(position: LogPosition, down_ms: int) -> LogPosition:
-    """The state of the log for a driver that starts `down_ms` after the last entry: no wait counts this time."""
+    """Return the state of the log for a driver that starts `down_ms` after the last entry; no wait counts this time."""
     streams = {
         name: stream
         if stream.awaited_since_ms is None
@@ -53,17 +58,17 @@ def after_downtime(position: LogPosition, down_ms: int) -> LogPosition:
 
 
 def with_waits(position: LogPosition, reached: Sequence[int | None], started_ms: int) -> LogPosition:
-    """The state of the log with the streams for which others wait, and since when.
+    """Return the state of the log with the awaited streams, and the time since which others wait for them.
 
-    A stream is waited for while another one has reached a later arrival time: from the entry that took either as far as
-    it is. Rows that are all rejected take a stream nowhere. Quiet streams wait for none.
+    A stream is awaited while another one has reached a later arrival time, from the entry at which either reached its
+    present one. Rejected rows do not advance a stream. When all streams are silent, none is awaited.
 
     Parameters
     ----------
     reached : sequence of int or None
         The arrival time (ms) that each stream has reached by the rows in the log; empty where that is unknown.
     started_ms : int
-        Time of the driver's start, before which no wait begins.
+        The time of the driver's start, before which no wait begins.
     """
     newest_ms = max((ms for ms in reached if ms is not None), default=None)
     if newest_ms is None:
@@ -81,18 +86,18 @@ def with_waits(position: LogPosition, reached: Sequence[int | None], started_ms:
 class SilenceRules:
     """Derives heartbeats, idle streams and quiet from the state of the log and the driver's clock (ms).
 
-    A stream is idle when the others have waited for it for `idle_ms`. The streams are quiet when none has brought
-    anything for so long. Of both, the time does not count in which no driver ran: those that write the sources may
-    have been down, too.
+    A stream is idle when the others have waited for it for `idle_ms`. All streams are silent when none has brought
+    anything for that time. Time without a driver does not count for either, as the writers of the sources may have been
+    down, too.
 
     Attributes
     ----------
     tick_ms, idle_ms : int
-        The query's.
+        The query's settings.
     stamped : set of str
-        The streams whose tuples bring no arrival time, and get that of their planning.
+        The streams whose tuples have no arrival time, and get the time of their planning.
     started_ms, down_ms : int
-        Time of the driver's start, and how long before it the last entry was.
+        The time of the driver's start, and the time from the last entry to it.
     """
 
     tick_ms: int
@@ -102,9 +107,9 @@ class SilenceRules:
     down_ms: int
 
     def beside_rows(self, position: LogPosition, silent: Collection[str], now: int) -> Silence:
-        """The silence of streams while others bring rows, whose ticks they shall not hold back.
+        """Return the silence of streams while others bring rows, whose ticks they should not hold back.
 
-        A stamped stream that was silent for longer than a tick has passed `now`. Another one can only become idle.
+        A stamped stream that was silent for longer than a tick has passed `now`. Other streams can only become idle.
         """
         streams = {name: position.streams[name] for name in silent}
         heartbeats = {
@@ -125,10 +130,10 @@ class SilenceRules:
         reached_ms: int | None,
         has_open: bool = False,
     ) -> Silence | None:
-        """The silence to be recorded when no stream brings rows; None where there is nothing to record.
+        """Return the silence to record when no stream brings rows; None where there is nothing to record.
 
-        Heartbeats of stamped streams complete the newest ticks. Then all streams are quiet; and from then on heartbeats
-        keep what is committed up with the time.
+        Heartbeats of stamped streams complete the newest ticks. Then all streams are silent, and from then on
+        heartbeats advance the committed arrival time.
 
         Parameters
         ----------
@@ -137,7 +142,8 @@ class SilenceRules:
         reached_ms : int or None
             The greatest arrival time that a stream has reached; None before any.
         has_open : bool
-            Whether tuples ahead of arrival have open answers though the streams are quiet; a heartbeat may close them.
+            Whether tuples ahead of arrival have open answers although the streams are silent; a heartbeat may close
+            them.
         """
         silence, all_silent = now - position.last_rows_ms, len(silent) == len(position.streams)
         down_ms = self.down_ms if position.last_rows_ms < self.started_ms else 0
@@ -156,7 +162,7 @@ class SilenceRules:
         return name not in self.stamped and not stream.idle and stream.awaited_since_ms is not None
 
     def problems(self, position: LogPosition, now: int) -> Iterator[str]:
-        """Tell of streams that were waited for long enough, and hold the query up all the same."""
+        """Report streams that still hold the query up after the longest wait."""
         for name, stream in position.streams.items():
             if not self._waited_long(stream, now):
                 continue
@@ -170,13 +176,13 @@ class SilenceRules:
         return since_ms is not None and now - since_ms >= self.idle_ms
 
     def _quiet(self, position: LogPosition, now: int, reached_ms: int | None, has_open: bool) -> Silence | None:
-        """Return the beginning of quiet, or a heartbeat while it lasts, one each `idle_ms`."""
+        """Return the beginning of silence, or a heartbeat while it lasts, one each `idle_ms`."""
         since = max(stream.silent_since_ms for stream in position.streams.values())
         passed: dict[str, int | None] = {}
         for name, stream in position.streams.items():
             if name in self.stamped:
                 passed[name] = now
-            elif stream.heartbeat_ms is not None:  # arrival has come as far as the silence is long
+            elif stream.heartbeat_ms is not None:  # the arrival time has advanced by the length of the silence
                 passed[name] = stream.heartbeat_ms + now - stream.silent_since_ms
             else:
                 passed[name] = None if reached_ms is None else reached_ms + now - since

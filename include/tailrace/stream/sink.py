@@ -1,7 +1,8 @@
-"""The sink: gives each table the rows of a batch unless it has that batch already, and then notes the batch as written.
+"""The sink, which appends a batch's rows to each table that lacks them, and then notes the batch as written.
 
-Answers go to a topic once the tables have them, so that nobody is sent an answer that no table has; a batch that fails
-there is run again, and sent again. The note of written batches comes last: it is the commit of the batch.
+Answers are sent to a topic after `results` has them, so that every sent answer is in a table, and before `metrics` has
+the batch: corrections follow `metrics`, so no streamed answer is sent after its correction. A batch that fails in
+between is run and sent again. The note of written batches comes last, and commits the batch.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from tailrace.delivery.answer_topic import AnswerTopic
 from tailrace.storage.holding import RequireHeld
 from tailrace.storage.tables import COMPACT_EVERY
 from tailrace.storage.written_batches import record_written
-from tailrace.stream.answer_topic import AnswerTopic
 from tailrace.stream.stream_tables import StreamTables
 
 
@@ -25,14 +26,14 @@ class Sink:
     Attributes
     ----------
     answer_topic : AnswerTopic, optional
-        The topic that gets the answers of each batch once the tables have it, at least once.
+        The topic to which the answers of each batch are sent, at least once, after the tables have them.
     require_held : callable
-        Called before each write: raises an error where another driver may have taken over.
+        Called before each write; raises an error if another driver may have taken over.
     entries : dict
-        In a rebuild: the number of the first entries of which a table has all rows, though its newest ones may be of an
+        In a rebuild: the number of the first entries all of whose rows a table has, though its newest rows may be of an
         earlier batch than the one that merges these entries.
     compact_every : int
-        The number of batches from one compaction of the tables to the next.
+        The number of batches between compactions of the tables.
     """
 
     tables: StreamTables
@@ -42,37 +43,46 @@ class Sink:
     compact_every: int = COMPACT_EVERY
 
     def write(self, table_rows: Mapping[str, pa.Table], batch: int) -> dict[str, pa.Table]:
-        """Write a batch to all tables (idempotent); to be called again for one that may have been written in part.
+        """Write a batch to all tables (idempotent); call it again for a batch that may have been written partly.
 
         Returns
         -------
         dict
-            The batch's rows by table, as the tables have them.
+            The batch's rows by table, as in the tables.
         """
         require_balance(table_rows)
         rows = self.tables.complete(table_rows)
         lacking = [name for name in self.tables.schemas if name in rows and batch >= self.entries.get(name, 0)]
         for name in lacking:
+            if name == "metrics":
+                self._send_answers(rows, batch)
             self.require_held()
             self.tables.append(name, rows[name], batch)
-        if self.answer_topic is not None and "results" in rows:
-            self.answer_topic.send(rows["results"])
         if (batch + 1) % self.compact_every == 0:
             self.tables.compact()
         self.require_held()
         record_written(self.tables.tables.layout, lacking, batch)
         return rows
 
+    def _send_answers(self, rows: Mapping[str, pa.Table], batch: int) -> None:
+        """Send the answers of a batch, unless `metrics` has it, as it was sent then."""
+        if self.answer_topic is None or self.tables.last_batch("metrics") >= batch:
+            return
+        for answers in self.tables.answers(rows):
+            self.require_held()
+            self.answer_topic.send(answers)
+
 
 def require_balance(table_rows: Mapping[str, pa.Table]) -> None:
-    """Check that a batch drops nothing: read = accepted + filtered + quarantined, and the tasks took in all accepted.
+    """Check that a batch drops nothing.
 
-    An enrichment has no tasks: its `metrics` count what was accepted.
+    It requires that read = accepted + filtered + quarantined, and that the tasks received all accepted rows. An
+    enrichment has no tasks, so its `metrics` count the accepted rows.
 
     Raises
     ------
     RuntimeError
-        When a batch does not balance; nothing of it is written then.
+        When a batch does not balance; then nothing of it is written.
     """
     if "segments" not in table_rows:
         return

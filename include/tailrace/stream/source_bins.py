@@ -1,4 +1,4 @@
-"""The number of bins of an EMD join on a line whose declaration leaves it to the source: that of the first record."""
+"""The number of bins of an EMD join on a line, from the first record if the declaration leaves it open."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from tailrace.engine.stream_reader import readers_of
 from tailrace.ground.errors import Problem, Refused, Unfit, refuse
 from tailrace.query.joins import EmdJoinQuery
 from tailrace.query.query import Query
-from tailrace.stream.source_sample import SourceSample, histories_of, sample_sources
+from tailrace.stream.sample_report import SourceSample
+from tailrace.stream.source_sample import histories_of, sample_sources, versions_now
 
 
 def with_bins_of_source(query: Query, samples: Mapping[str, SourceSample] | None = None) -> Query:
-    """Return the query with the number of bins of its first records; unchanged where it needs none, or none came yet.
+    """Return the query with the number of bins of its first records; unchanged if it needs none, or none came yet.
 
     Raises
     ------
     Unfit
-        When no record has a histogram, or those of the streams have not the same number of bins.
+        When no record has a histogram, or the streams differ in the number of bins.
     """
     if not (isinstance(query, EmdJoinQuery) and query.emd_join.takes_bins):
         return query
@@ -43,7 +44,7 @@ def with_bins_of_source(query: Query, samples: Mapping[str, SourceSample] | None
 
 
 def require_bins(query: Query) -> Query:
-    """Return the query as `with_bins_of_source` does.
+    """Return the query like `with_bins_of_source`.
 
     Raises
     ------
@@ -58,13 +59,13 @@ def require_bins(query: Query) -> Query:
 
 
 def _bins(query: EmdJoinQuery, samples: Mapping[str, SourceSample]) -> dict[str, int | None]:
-    """Return the number of bins of each stream's first histogram; None where it has no record yet."""
+    """Return the number of bins of each stream's first histogram; None without a record yet."""
     known = {name: sample.types for name, sample in samples.items() if sample.types}
     if len(known) < len(samples):
         return {}
     bins_of: dict[str, int | None] = {}
     column = query.emd_join.histogram
-    for reader in readers_of(query, known, histories_of(known)):
+    for reader in readers_of(query, known | versions_now(query)[1], histories_of(known)):
         bins_of[reader.name] = None
         for segment in samples[reader.name].segments[:1]:
             table = reader.format.read(segment, reader.types).table

@@ -1,10 +1,11 @@
-"""Opens the feed of each stream of a query, at the position that the journal has reached."""
+"""Opens the feed of each stream of a query, at the position reached by the journal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 from deltalake.exceptions import DeltaError
 
@@ -12,37 +13,22 @@ from tailrace.engine.stream_reader import columns_of
 from tailrace.ground.errors import Refused
 from tailrace.query.query import Query
 from tailrace.sources.declared_source import Opening
-from tailrace.sources.feed import Feed
-from tailrace.sources.segments import Segment, Types
+from tailrace.sources.feed import Feed, FeedAround
+from tailrace.sources.segments import Segment
 from tailrace.storage.delta_access import DELTA_TABLES
 from tailrace.storage.journal import Journal, StreamPosition
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.stream.taken_record import StreamRecord
+from tailrace.stream.upstream_answers import open_answers
 
 
-@dataclass(frozen=True)
-class NamedFeed:
+class NamedFeed(FeedAround):
     """A feed that names its stream in errors and problems: for a query with several streams."""
 
-    name: str
-    feed: Feed
-
-    @property
-    def types(self) -> Types:
-        return self.feed.types
-
-    @property
-    def identity(self) -> str:
-        return self.feed.identity
-
-    @property
-    def version(self) -> int:
-        return self.feed.version
-
-    @property
-    def holds_back(self) -> bool:
-        return self.feed.holds_back
+    def __init__(self, name: str, feed: Feed) -> None:
+        super().__init__(feed)
+        self.name = name
 
     @property
     def problem(self) -> str | None:
@@ -61,9 +47,9 @@ def open_feeds(
     live: bool,
     on_progress: Callable[[], None] = lambda: None,
 ) -> dict[str, Feed]:
-    """Open the growing end of the source of each stream; returns the feeds by the streams' names.
+    """Open the growing end of each stream's source; return the feeds by the streams' names.
 
-    A bounded run replays at no rate. `on_progress` is called again and again while a feed lists many files.
+    A bounded run replays without a rate. `on_progress` is called repeatedly while a feed lists many files.
     """
     columns, positions = columns_of(query), _positions(layout)
     feeds: dict[str, Feed] = {}
@@ -81,6 +67,7 @@ def open_feeds(
             position.version,
             live,
             on_progress,
+            partial(open_answers, layout),
         )
         if len(query.streams) == 1:
             feeds[name] = stream.source.open(opening)
@@ -92,7 +79,7 @@ def open_feeds(
 
 
 def problem_of(feeds: Mapping[str, Feed]) -> str | None:
-    """The reasons for which feeds give no more for now; None: there is no such reason."""
+    """Return the reasons why feeds return no more for now; None without any."""
     return "; ".join(feed.problem for feed in feeds.values() if feed.problem is not None) or None
 
 
@@ -112,6 +99,6 @@ def _naming(stream: str) -> Iterator[None]:
 
 
 def _positions(layout: Layout) -> Mapping[str, StreamPosition]:
-    """The state of each stream's log after the newest entry of the journal."""
+    """Return the state of each stream's log after the newest entry of the journal."""
     last = Journal(layout.journal).last()
     return last.position.streams if last else {}

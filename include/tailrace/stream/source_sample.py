@@ -1,88 +1,41 @@
-"""A sample of a query's sources: their columns and types, and what the first records would come to."""
+"""Samples of a query's sources: their columns and types, and the check of their first records."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from tailrace.disorder.promising_policy import PromisingPolicy
 from tailrace.engine.derived_columns import with_derived
-from tailrace.engine.stream_reader import column_types_of, columns_of, readers_of
+from tailrace.engine.lookup_types import with_lookup_types
+from tailrace.engine.stream_reader import SegmentContent, column_types_of, columns_of, named_types, readers_of
+from tailrace.engine.stream_records import types_seen
 from tailrace.ground.errors import Problem, Unfit
+from tailrace.ground.facts import TABLE, Subject
 from tailrace.ground.object_path import Location
-from tailrace.ground.words import counted
 from tailrace.kind.capabilities import Promising, TypedByColumns
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.query import Query
-from tailrace.query.sections import Stream
+from tailrace.query.sections import StreamSection
 from tailrace.sources.columns import Columns
 from tailrace.sources.declared_source import Opening
+from tailrace.sources.lookup_table import LookupVersion
+from tailrace.sources.lookups import Versions
+from tailrace.sources.record_place import first_line
 from tailrace.sources.segments import Segment, Types
 from tailrace.sources.time_zones import zone_problems
 from tailrace.storage.delta_access import DELTA_TABLES
+from tailrace.storage.delta_dimension import open_dimension
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import wall_ms
-from tailrace.stream.table_versions import TableVersions
+from tailrace.stream.sample_report import SAMPLED_ROWS, SampleReport, SourceSample
+from tailrace.stream.table_versions import TableVersions, content_of, first_types
 
-_ROWS = 10_000
-"""At most so many records are read of the first segment, and of the last one."""
-
-
-@dataclass(frozen=True)
-class SourceSample:
-    """A sample of a stream's source.
-
-    Attributes
-    ----------
-    stream, where : str
-        The name of the stream, and its source as a URI.
-    types : dict
-        The types of the columns that the query reads; empty where no record shows them yet.
-    segments : tuple of Segment
-        The first records of its first file, and of its last one.
-    """
-
-    stream: str
-    where: str
-    types: Types
-    segments: tuple[Segment, ...]
-
-
-@dataclass(frozen=True)
-class SampleReport:
-    """What the records of a sample would come to: how many were read and accepted, and why the others were not.
-
-    `filtered` is the number of those that the stream's `where` leaves out.
-    """
-
-    sample: SourceSample
-    read: int
-    accepted: int
-    rejections: Rejections
-    filtered: int = 0
-
-    @property
-    def is_unfit(self) -> bool:
-        """True if no record fits, though there are some that `where` does not leave out."""
-        return self.read > self.filtered and not self.accepted
-
-    def lines(self) -> Iterator[str]:
-        """Yield the report in lines."""
-        head = f"stream {self.sample.stream}: {self.sample.where}"
-        if not self.sample.types:
-            yield f"{head}: no record yet, so its types are not known"
-            return
-        yield f"{head}: {', '.join(f'{name} {dtype}' for name, dtype in self.sample.types.items())}"
-        rejected = self.read - self.accepted - self.filtered
-        filtered = f"{self.filtered:,} are left out by where, " if self.filtered else ""
-        looked_at = counted(self.read, "record")
-        yield f"  of {looked_at} that were looked at {self.accepted:,} fit, {filtered}{rejected:,} do not"
-        for line in self.rejections.lines():
-            yield f"  {line}"
+NO_TABLES: Mapping[Subject, ColumnTypes] = {}
 
 
 def sample_sources(query: Query) -> dict[str, SourceSample]:
@@ -104,18 +57,23 @@ def sample_sources(query: Query) -> dict[str, SourceSample]:
             problems += unfit.problems
     if problems:
         raise Unfit(problems)
-    table = query.table
-    of_table = TableVersions(table, Path()).types if table is not None and query.pair_condition is not None else None
-    require_types(query, {name: sample.types for name, sample in samples.items()}, of_table)
+    require_types(query, {name: sample.types for name, sample in samples.items()}, types_of_tables(query))
     return samples
 
 
-def require_types(query: Query, types: Mapping[str, Types], table: ColumnTypes | None = None) -> None:
-    """Refuse what the types of the sources' columns show to be wrong.
+def types_of_tables(query: Query) -> dict[Subject, ColumnTypes]:
+    """Read the types of lookups' tables as they are now, and of a dimension table that a condition reads."""
+    tables = query.tables.items()
+    is_read = {subject: subject != TABLE or query.pair_condition is not None for subject, _ in tables}
+    return {subject: TableVersions(table, Path(), about=subject).types for subject, table in tables if is_read[subject]}
+
+
+def require_types(query: Query, types: Mapping[str, Types], tables: Mapping[Subject, ColumnTypes] = NO_TABLES) -> None:
+    """Refuse what the column types of the sources show to be wrong.
 
     That is times without a zone beside others that have one, where nothing says what they mean; expressions that can't
     be bound; functions that do not take the types of their columns; and promises of answers that are no numbers.
-    `table` has the types of the dimension table.
+    `tables` has the types of the dimension table, and of the tables of lookups.
 
     Raises
     ------
@@ -124,15 +82,18 @@ def require_types(query: Query, types: Mapping[str, Types], table: ColumnTypes |
     names = {name: (stream.event_time, stream.arrival_time) for name, stream in query.streams.items()}
     timezones = {name: stream.timezone for name, stream in query.streams.items()}
     problems = [*zone_problems(names, types, timezones)]
-    columns = columns_of(query)
+    table = tables.get(TABLE)
+    declared = columns_of(query)
+    types = {name: types_seen(declared[name], shown) if shown else shown for name, shown in types.items()}
+    columns = {name: with_lookup_types(each, types[name], tables) for name, each in declared.items()}
     known = {name: with_derived(name, columns[name], shown) for name, shown in types.items() if shown}
     if len(known) == len(columns) and (query.table is None or table is not None):
         streams = [column_types_of(each, known[name]) for name, each in columns.items()]
         kind = build(query, [*streams, table] if query.table is not None and table is not None else streams)
-        found = kind.type_problems() if isinstance(kind, TypedByColumns) else []
-        if not found and isinstance(query.policy, PromisingPolicy) and isinstance(kind, Promising):
-            found = kind.error_model.type_problems(query.policy.of)
-        problems += found
+        type_problems = kind.type_problems() if isinstance(kind, TypedByColumns) else []
+        if not type_problems and isinstance(query.policy, PromisingPolicy) and isinstance(kind, Promising):
+            type_problems = kind.error_model.type_problems(query.policy.of)
+        problems += type_problems
     if problems:
         raise Unfit(problems)
 
@@ -142,36 +103,60 @@ def report_of(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleR
     known = {name: sample.types for name, sample in samples.items() if sample.types}
     if len(known) < len(samples):
         return [SampleReport(sample, 0, 0, Rejections()) for sample in samples.values()]
-    readers = readers_of(query, known, histories_of(known))
-    reports = []
+    reports = {name: SampleReport(sample, 0, 0, Rejections()) for name, sample in samples.items()}
+    tuples: dict[str, list[pa.RecordBatch]] = {name: [] for name in samples}
+    for sample, segment, content in contents_of(query, samples):
+        tuples[sample.stream].append(content.tuples)
+        before = reports[sample.stream]
+        before.rejections.add(pa.Table.from_batches([content.quarantine]))
+        reports[sample.stream] = replace(
+            before,
+            read=before.read + segment.rows,
+            accepted=before.accepted + content.tuples.num_rows,
+            filtered=before.filtered + content.filtered,
+            unmatched=before.unmatched + content.unmatched,
+            first_line=before.first_line or first_line(sample.format, content.quarantine),
+        )
+    return [report.with_tuples(tuples[name]) for name, report in reports.items()]
+
+
+def contents_of(
+    query: Query, samples: Mapping[str, SourceSample]
+) -> Iterator[tuple[SourceSample, Segment, SegmentContent]]:
+    """Yield the segments of samples that show the types of their columns, read and checked as the stream would."""
+    versions, types = versions_now(query)
+    known = {name: sample.types for name, sample in samples.items()}
+    readers = readers_of(query, known | types, histories_of(known))
     for reader, sample in zip(readers, samples.values(), strict=True):
-        report = SampleReport(sample, 0, 0, Rejections())
         for segment in sample.segments:
-            content = reader.read(replace(segment, ingested_ms=wall_ms()))
-            report.rejections.add(pa.Table.from_batches([content.quarantine]))
-            report = replace(
-                report,
-                read=report.read + segment.rows,
-                accepted=report.accepted + content.tuples.num_rows,
-                filtered=report.filtered + content.filtered,
-            )
-        reports.append(report)
-    return reports
+            yield sample, segment, reader.read(replace(segment, ingested_ms=wall_ms()), versions=versions)
 
 
 def histories_of(streams: Iterable[str]) -> dict[str, Location]:
-    """Return the places of histories for readers that read sources alone."""
+    """Return placeholders for histories, for readers that read sources only."""
     return dict.fromkeys(streams, Path())
 
 
-def _sample(query: Query, name: str, stream: Stream, columns: Columns) -> SourceSample:
+def versions_now(query: Query) -> tuple[Versions, dict[Subject, Types]]:
+    """Read the tables of lookups as they are now; returns their versions and types, by subject."""
+    versions, types = dict[Subject, LookupVersion](), dict[Subject, Types]()
+    for lookup in (each for lookups in query.lookups.values() for each in lookups):
+        content = content_of(lookup.table, open_dimension(lookup.table.place)).content
+        versions[lookup.subject] = lookup.table.read(lookup.table.path, content)
+        types[lookup.subject] = named_types(first_types(lookup.table, content))
+    return versions, types
+
+
+def _sample(query: Query, name: str, stream: StreamSection, columns: Columns) -> SourceSample:
     types, segments = stream.source.sample(Opening(columns, DELTA_TABLES, query.idle_ms / 1000))
-    return SourceSample(name, stream.uri, types, _first_rows(name, segments))
+    return SourceSample(name, stream.uri, types, _first_rows(name, segments), stream.source.format)
 
 
 def _first_rows(name: str, segments: list[Segment]) -> tuple[Segment, ...]:
-    """Return the first records of segments, as segments that can be read whatever has become of their files' age."""
+    """Return at most the first `_ROWS` records of each segment, as segments of the named stream."""
     return tuple(
-        replace(segment, stream=name, ordinal=number, rows=min(segment.rows, _ROWS))
+        replace(
+            segment, stream=name, ordinal=number, position=number * SAMPLED_ROWS, rows=min(segment.rows, SAMPLED_ROWS)
+        )
         for number, segment in enumerate(segments)
     )

@@ -7,8 +7,8 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,22 +20,22 @@ from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
-from tailrace.storage.progress import TOTALS, read_totals
+from tailrace.storage.progress import NEWEST, TOTALS, read_newest, read_totals
 from tailrace.storage.rejections import Rejections
-from tailrace.storage.status import State, Status, wall_ms
+from tailrace.storage.status import OVER, State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY
 from tailrace.stream.recent_records import RecentRecords
 from tailrace.stream.run_options import RunOptions
 
 AWAITED = "awaited source"
-"""Name under which the status reports that a stream's source lacks something which may still come."""
+"""Name under which the status reports that a stream's source lacks something that may still come."""
 
 _WRITE_EVERY_S = 1.0
-_WRITTEN_AT_ONCE = ("starting", "drained", "ended")  # no report may follow for long
+_WRITTEN_AT_ONCE = ("starting", *OVER)  # no report may follow for a long time
 _RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next one; some compact tables
-_FAR_AHEAD_MS = 60_000  # of an event time before arrival: worth a line
-_REASONS = 3  # for which records were rejected, in a status
-_LAUNCHED = "TAILRACE_DRIVER"  # environment variable of what a driver host starts: `MARK` of drivers/fence.py
+_FAR_AHEAD_MS = 60_000  # of an event time before arrival, worth a line
+_REASONS = 3  # for rejected records, in a status
+_LAUNCHED = "TAILRACE_DRIVER"  # environment variable of a driver host's processes: `MARK` of drivers/fence.py
 
 
 @dataclass
@@ -43,7 +43,7 @@ class StatusReporter:
     """Writes `status.json`, and polls for a drain request.
 
     A run in the foreground removes a request that is older than itself. On a driver host the deployment does that; the
-    driver leaves the request, which holds for all its restarts.
+    driver keeps the request, which applies to all its restarts.
 
     Attributes
     ----------
@@ -63,19 +63,19 @@ class StatusReporter:
             self.layout.drain.unlink(missing_ok=True)
         now = wall_ms()
         self._problems: dict[str, str | None] = {}
-        self._ends_ms: dict[str, int] = {}  # when the driver ends by a problem of each part
+        self._ends_ms: dict[str, int] = {}  # the time at which the driver ends because of a problem of each part
         self._rejections, self._recent = Rejections(), RecentRecords()
         self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
         self._busy_since_s: float | None = None
         self._committed_s: float | None = None
-        self._furthest: tuple[int, str] | None = None  # the event time furthest ahead of arrival, and its place
+        self._furthest: tuple[int, str] | None = None  # the event time furthest ahead of arrival, and its position
         self._recent_ms: deque[int] = deque(maxlen=_RECENT)
         json_log.name(query=self.layout.home.name)
         self.report("starting")
 
     @property
     def drain_requested(self) -> bool:
-        """True once the driver is asked to drain; an object store is asked once a second."""
+        """Whether the driver was asked to drain; an object store is asked at most once a second."""
         now_s = time.monotonic()
         if not self.layout.is_remote or now_s >= self._drain_due_s:
             self._drain_due_s = now_s + _WRITE_EVERY_S
@@ -85,7 +85,7 @@ class StatusReporter:
 
     @property
     def is_overdue(self) -> bool:
-        """True once a drain request is so old that the running batch must hang.
+        """Whether a drain request is so old that the running batch must be hanging.
 
         On a driver host the requester ends such a driver.
         """
@@ -96,10 +96,11 @@ class StatusReporter:
         return now_s - self._drain_seen_s >= self.grace_s
 
     def starting(self, batches: int) -> None:
-        """Report the start of Spark, with the number of batches already committed, and what they brought."""
+        """Report that the driver starts, with the number of committed batches, their totals and progress."""
         totals: dict[str, Any] = read_totals(self.layout, batches)
         self._rejections = Rejections.read(self.layout) if totals["quarantined"] else Rejections()
-        self._status = replace(self._status, batches=batches, **self._rejected, **totals)
+        newest = read_newest(self.layout, batches)  # the next batch may take long
+        self._status = replace(self._status, batches=batches, **self._rejected, **totals, **newest)
         self.report("starting")
 
     def report(self, state: State, rows_left: int = 0, busy_rows: int | None = None) -> None:
@@ -131,20 +132,34 @@ class StatusReporter:
             self._status.write(self.layout)
             self._written_s = now_s
 
+    @contextmanager
+    def until_stopped(self) -> Iterator[None]:
+        """Report that the driver has stopped if an exception ends the block, unless another driver reports by now."""
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                last = Status.read(self.layout)
+                mine = self._status
+                is_last = last is None or (last.pid, last.started_ms) == (mine.pid, mine.started_ms)
+                if is_last and mine.state not in OVER:
+                    self.report("stopped", mine.rows_left)
+            raise
+
     def report_alive(self) -> None:
-        """Write the status as it was last reported, at most once a second: what the driver does takes long."""
+        """Repeat the last status, at most once a second, during long operations of the driver."""
         if time.monotonic() - self._written_s >= _WRITE_EVERY_S:
             self._status = replace(self._status, at_ms=wall_ms())
             self._status.write(self.layout)
             self._written_s = time.monotonic()
 
     def report_problem(self, part: str, problem: str | None, gives_up_in_s: float | None = None) -> None:
-        """Report a problem of a part of the stream, in the status and the log; None: it is over.
+        """Log a problem of a part of the stream, and put it into the next status; None means that it is over.
 
         Parameters
         ----------
         gives_up_in_s : float, optional
-            The time after which the driver ends if this problem is not over.
+            The time after which the driver gives up on this problem.
         """
         if problem == self._problems.get(part):
             return
@@ -163,14 +178,27 @@ class StatusReporter:
         )
         self._written_s = -math.inf
 
-    def batch_written(self, batch: int, written: dict[str, pa.Table]) -> Progress:
-        """Add a batch's metrics to the status; returns the progress of the stream after it."""
+    @property
+    def committed(self) -> int | None:
+        """The arrival time up to which everything was processed, in ms."""
+        return self._status.committed
+
+    def delivered(self, place: str, committed: int | None) -> None:
+        """Report that a target has the answers up to an arrival time, in ms; None if no batch has been committed."""
+        if committed is not None:
+            self._status = replace(self._status, delivered=self._status.delivered | {place: committed})
+
+    def batch_written(self, batch: int, written: dict[str, pa.Table], tasks: int = 0) -> Progress:
+        """Add a batch's metrics to the status; return the progress of the stream after it.
+
+        `tasks` is the number of tasks of a stream that has changed it.
+        """
         self._committed_s = time.monotonic()
         took_ms, self._busy_since_s = self._busy_ms(self._committed_s), None
         if took_ms is not None:
             self._recent_ms.append(took_ms)
         metrics, old = in_ms(written["metrics"]).to_pylist(), self._status
-        progress = {name: metrics[-1][name] for name in ("committed", "frontier", "t_max", "k_ms", "coverage")}
+        progress = {name: metrics[-1][name] for name in NEWEST}
         ahead = self._event_ahead(metrics[-1], written.get("segments"))
         counts = {name: [row[name] for row in metrics] for name in TOTALS["metrics"]}
         counts |= {name: written["segments"][name].to_pylist() for name in TOTALS["segments"] if "segments" in written}
@@ -181,8 +209,10 @@ class StatusReporter:
         of_batch = {name: sum(of_parts) for name, of_parts in counts.items()}
         self._recent.add(of_batch["rows"], of_batch.get("quarantined", 0), self._committed_s)
         totals |= self._recent.counts
-        self._status = replace(old, batches=batch + 1, committed_at_ms=wall_ms(), ahead=ahead, **progress, **totals)
-        json_log.tell("batch", batch=batch, took_ms=took_ms, **of_batch, **progress)
+        self._status = replace(
+            old, batches=batch + 1, committed_at_ms=wall_ms(), ahead=ahead, tasks=tasks, **progress, **totals
+        )
+        json_log.write_event("batch", batch=batch, took_ms=took_ms, **of_batch, **progress)
         return Progress.of(metrics)
 
     @property
@@ -191,7 +221,7 @@ class StatusReporter:
         return {"rejected": "; ".join(lines) or None, "rejected_for": "; ".join(reasons) or None}
 
     def _event_ahead(self, metrics: Mapping[str, Any], segments: pa.Table | None) -> str | None:
-        """Describe the event time furthest ahead of arrival; None where none is far ahead. `metrics`: of the batch."""
+        """Describe the event time furthest ahead of arrival; None if none is far ahead. `metrics` are the batch's."""
         newest_ms, reached = metrics["newest_event"], [ms for ms in metrics["reached"] or () if ms is not None]
         if newest_ms is None or not reached or newest_ms - max(reached) < _FAR_AHEAD_MS:
             return None

@@ -1,4 +1,4 @@
-"""The driver's clock, by which arrivals are stamped and silence is measured: steady, whatever the wall clock does."""
+"""The driver's clock, for stamps of arrival and for silence, which is steady whatever the wall clock does."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from tailrace.ground.duration import format_duration
 from tailrace.storage.lease import seconds_since_boot
 from tailrace.storage.status import wall_ms
 
-_APART_MS = 60_000  # a smaller difference is that of clocks which are kept in step
+_APART_MS = 60_000  # smaller differences occur between synchronised clocks
 
 
 class SteadyClock:
-    """Epoch milliseconds: the start of the driver, and what has elapsed since by a steady clock. It never goes back.
+    """Epoch milliseconds: the start of the driver, plus the time elapsed since by a steady clock. It never goes back.
 
-    It starts at the wall clock, or at the last stamp of the journal where the wall clock is behind that. So a wall
-    clock that jumps, ahead or back, moves neither stamps nor silence. A difference that stays is taken up by a restart,
-    if it is ahead: then it is a time without a driver, and counts as no silence.
+    It starts at the wall clock, or at the last stamp of the journal if the wall clock is behind that. So jumps of the
+    wall clock, ahead or back, move neither stamps nor silence. A restart adopts a lasting difference ahead, which then
+    counts as time without a driver, and not as silence.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class SteadyClock:
         return self._start_ms + round((self._steady_s() - self._started_s) * 1000)
 
     def latest(self) -> int:
-        """Return the later of this and the wall clock, in epoch ms: no arrival time can honestly be later.
+        """Return the later of this and the wall clock, in epoch ms, as no true arrival time can be later.
 
-        A wall clock that was behind and is set right is ahead of this one, and the arrival times of others are with it.
+        A wall clock that was behind and is corrected is ahead of this one, like the arrival times of others.
         """
         return max(self(), self._wall())
 
     def problems(self) -> Iterator[str]:
-        """Report a wall clock that is apart from this one."""
+        """Report a wall clock that differs from this one."""
         ahead_ms = self._wall() - self()
         if abs(ahead_ms) >= _APART_MS:
             side, advice = ("ahead of", "; a restart takes it up, if it is right") if ahead_ms > 0 else ("behind", "")

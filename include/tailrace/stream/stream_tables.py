@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.errors import Busy
 from tailrace.ground.times import TIME, with_times
 from tailrace.ground.written_files import FILES
 from tailrace.sources import history
+from tailrace.sources.object_files import open_location
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import history_schemas, schemas, stream_tables
 from tailrace.storage.tables import VACUUM, Tables
+
+_PART_ROWS = 100_000  # of answers that are read from files at a time
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,9 @@ class StreamTables:
     schemas : dict
         The schema of each table, by its name, in the order in which a batch is written: `metrics` is the last one.
     staged : dict
-        The schemas of the rows that name files, by the table whose files the tasks write themselves.
+        The schemas of rows that name files, by table, for tables whose files the tasks write.
     app : str
-        Identifies the checkpoint in the tables' app transactions.
+        The id of the checkpoint in the tables' app transactions.
     """
 
     tables: Tables
@@ -41,7 +45,7 @@ class StreamTables:
 
     @classmethod
     def of(cls, layout: Layout, pipeline: Pipeline, app: str) -> Self:
-        """Return the tables of the stream that has this pipeline."""
+        """Return the tables of the stream with this pipeline."""
         histories = history_schemas(pipeline.readers)
         all_schemas = schemas(pipeline.kind) | histories
         ordered = {name: all_schemas[name] for name in stream_tables(histories)}
@@ -49,11 +53,11 @@ class StreamTables:
         return cls(Tables(layout), ordered, staged, app)
 
     def create(self) -> None:
-        """Create the tables that do not exist yet; one that exists gets the columns that it lacks."""
+        """Create the tables that do not exist yet; existing ones get the columns that they lack."""
         self.tables.create(dict(self.schemas), self.schemas)
 
     def complete(self, table_rows: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-        """Return the rows as the tables have them: times as timestamps, and answers with the time of their emission."""
+        """Return the rows in the tables' form: times as timestamps, and answers with the time of their emission."""
         rows = dict(table_rows)
         if "results" in rows and "results" not in self.staged:
             now = pa.repeat(pa.scalar(datetime.now(UTC), TIME), rows["results"].num_rows)
@@ -64,8 +68,25 @@ class StreamTables:
         """Append a batch's rows to a table, unless it has the batch."""
         self.tables.append(name, rows, self.app, batch)
 
+    def last_batch(self, name: str) -> int:
+        """Return the last batch in a table; −1 without one."""
+        return self.tables.last_batch(name, self.app)
+
+    def answers(self, rows: Mapping[str, pa.Table]) -> Iterator[pa.Table]:
+        """Yield the answers of a batch's rows, in parts; answers written by the tasks are read from their files."""
+        results = rows.get("results")
+        if results is None:
+            return
+        if "results" not in self.staged:
+            yield results
+            return
+        directory = self.tables.layout.table("results")
+        for name in results["path"].to_pylist():
+            for part in pq.ParquetFile(open_location(directory / name)).iter_batches(_PART_ROWS):
+                yield pa.table(part)
+
     def compact(self) -> None:
-        """Compact the tables; while a correction reads them, none of their files is removed."""
+        """Compact the tables; no files are removed while a correction reads them."""
         with ExitStack() as held:
             try:
                 held.enter_context(self.tables.layout.lock(VACUUM, 0))

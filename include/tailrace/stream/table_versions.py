@@ -1,8 +1,10 @@
-"""Versions of a dimension table: the content of its file whenever that has changed, stored for every later replay."""
+"""Versions of a table beside the streams: its content whenever it has changed, stored for every later replay."""
 
 from __future__ import annotations
 
 import hashlib
+import time
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -10,14 +12,23 @@ import pyarrow as pa
 from tailrace.engine.next_facts import with_table
 from tailrace.engine.stream_reader import table_types
 from tailrace.ground.errors import Refused, refuse
-from tailrace.ground.facts import Fact, Facts, newest
+from tailrace.ground.facts import TABLE, Fact, Facts, Subject, newest
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location
-from tailrace.ground.regular_files import read_regular
-from tailrace.ground.source_roots import outside_roots
-from tailrace.kind.inputs import ColumnTypes, TableInput
+from tailrace.kind.inputs import CheckedTable, ColumnTypes, TableInput
+from tailrace.kind.table_place import WrongColumn
 from tailrace.sources.carried_columns import holds_all
+from tailrace.sources.dimension_sources import NOWHERE, DimensionSource, TableContent
 from tailrace.sources.segments import Types
+from tailrace.storage.delta_dimension import open_dimension
+
+_WHOLE = ("delta", "postgres")
+"""Formats whose content is a snapshot, whatever changes while it is read."""
+
+_SLOW_S, _RESTS = 3.0, 10
+"""A failed check is slow after `_SLOW_S` seconds, such as at an unavailable server. Then checks rest for `_RESTS` times
+its duration.
+"""
 
 
 class TableVersion(NamedTuple):
@@ -28,108 +39,169 @@ class TableVersion(NamedTuple):
 
 
 class TableVersions:
-    """Checks the file of a dimension table before each batch, and stores its content whenever that has changed.
+    """Checks the source of a table before each batch, and stores its content whenever it has changed.
 
-    Content that is not fit, such as half a file, is reported as a problem; the version in force holds until the file
-    changes again.
+    Unfit content, such as half a file, is reported as a problem; the version in force holds until the source changes
+    again.
 
     Attributes
     ----------
+    about : str
+        The subject of the facts about its versions: the dimension table, or a lookup's table.
     table : TableInput
     directory : Path
         Where versions are stored, by the hash of their content.
     types : ColumnTypes
-        The types that versions must have; those of the first version.
+        The types that versions must have: the first version's.
     problem : str or None
-        The reason for which the newest content is no version.
+        The reason why the newest content is not a version.
     """
 
-    def __init__(self, table: TableInput, directory: Location, types: Types | None = None, waits: bool = True) -> None:
-        """Open a table whose types are known, or else follow from its content, which is refused if it is not fit.
+    def __init__(
+        self,
+        table: TableInput,
+        directory: Location,
+        types: Types | None = None,
+        waits: bool = True,
+        about: Subject = TABLE,
+    ) -> None:
+        """Open a table whose types are known, or else inferred from its content, which is refused if it is unfit.
 
-        `waits`: content that is not fit later on is a problem that may pass; else it is refused, as by a bounded run.
+        `waits`: later unfit content is a problem that may pass; otherwise it is refused, as in a bounded run.
         """
-        self.table, self.directory, self.waits = table, directory, waits
+        self.about, self.table, self.directory, self.waits = about, table, directory, waits
         self.problem: str | None = None
-        self._last_stat: tuple[int, ...] | None = ()
-        self.types = self._first_types() if types is None else table_types(types)
+        self._source = open_dimension(table.place)
+        self._rests_until_s = 0.0
+        self._seen: tuple[Hashable, str] | None = None  # a token, and the file in force or stored then
+        self.types = (
+            first_types(table, content_of(table, self._source).content) if types is None else table_types(types)
+        )
 
     def stamped(self, facts: Facts, segments: int, batch: int) -> Facts:
-        """Append the version that the file has now to the facts of the next batch, if it is a new one.
+        """Append the file's present version to the facts of the next batch, if it is new.
 
         `segments` is the ordinal of the first segment of the batch.
         """
-        version = self.take(newest(facts, "table"))
-        return facts if version is None else with_table(facts, *version, segments, batch)
+        version = self.take(newest(facts, self.about))
+        return facts if version is None else with_table(facts, *version, segments, batch, self.about)
 
     def take(self, last: Fact | None) -> TableVersion | None:
-        """Return the version that the file has now; None where it is the one in force, or not fit.
+        """Return the file's present version; None if it is in force or unfit.
 
         Raises
         ------
         Refused
-            When the file is not fit, and no version is in force, or nothing waits for a better one.
+            When the file is unfit, and no version is in force, or nothing waits for a better one.
         """
-        stat = self._stat()
-        if last is not None and stat == self._last_stat:
+        began_s = time.monotonic()
+        if last is not None and began_s < self._rests_until_s:
             return None
-        self._last_stat, self.problem = (), None  # what can't be read now is tried again
         try:
-            content = self._content()
-            self._last_stat = stat
-            return self._version(content, last)
+            seen, self._seen = self._seen, None  # a failed read or write is repeated
+            token = self._token()
+            if last is not None and token is not None and seen == (token, last.value["file"]):
+                self._seen = seen
+                return None
+            self.problem = None
+            read = content_of(self.table, self._source, NOWHERE if last is None else last.value)
+            if self.table.place.format not in _WHOLE and self._token() != token:
+                raise refuse(str(self.table.place), "it changed while it was read", "files that are replaced whole")
+            self._seen = None if last is None else (token, last.value["file"])  # also if it is unfit
+            try:
+                version = self._version(read, last)
+            except OSError:
+                self._seen = None
+                raise
+            if version is not None:
+                self._seen = token, version.value["file"]
+            return version
         except Refused as refused:
             if last is None or not self.waits:
                 raise
             self.problem = str(refused)
+            took_s = time.monotonic() - began_s
+            if took_s > _SLOW_S:
+                self._rests_until_s = began_s + _RESTS * took_s
             return None
 
-    def _version(self, content: bytes, last: Fact | None) -> TableVersion | None:
-        name = f"{hashlib.sha256(content).hexdigest()}{self.table.path.suffix.lower()}"
+    def _version(self, read: TableContent, last: Fact | None) -> TableVersion | None:
+        name = f"{hashlib.sha256(read.content).hexdigest()}{self.table.place.suffix}"
         if last is not None and last.value["file"] == name:
             return None
-        checked = self.table.check(content)
-        self._require_same(checked.types)
+        checked = check_later(self.table, read.content, self.types)
         self.directory.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.directory / name, content)
-        return TableVersion({"file": name}, f"{self.table.path}: {checked.rows}")
+        write_atomically(self.directory / name, read.content)
+        return TableVersion({"file": name, **read.position}, f"{self.table.place}: {checked.rows}")
 
-    def _first_types(self) -> ColumnTypes:
-        """Return the types of the first version; text where there is no row."""
-        types = self.table.check(self._content()).types
-        id_, *dtypes = (
-            pa.string() if pa.types.is_null(dtype) else dtype for dtype in (types.id, *types.carried.values())
-        )
-        return types._replace(id=id_, carried=dict(zip(types.carried, dtypes, strict=True)))
-
-    def _require_same(self, types: ColumnTypes) -> None:
-        """Refuse a version with a column of which the first one's type does not hold all values."""
-        dtypes = {"id": (types.id, self.types.id)}
-        dtypes |= {name: (dtype, self.types.carried[name]) for name, dtype in types.carried.items()}
-        for name, (dtype, first) in dtypes.items():
-            is_known = not pa.types.is_null(dtype)  # else no row has a value
-            fits = dtype == first or (name != "id" and (holds_all(first, dtype) or self._is_given_as(first, dtype)))
-            if is_known and not fits:
-                fault = f"the type of {name} is {dtype}, in versions before {first}"
-                raise refuse(str(self.table.path), fault, "one type, or another name for the query, to begin again")
-
-    def _is_given_as(self, first: pa.DataType, dtype: pa.DataType) -> bool:
-        """Return whether a later version may give a column in another type: 2 for 2.0, and in CSV any text."""
-        is_text = pa.types.is_string(first) and self.table.path.suffix.lower() == ".csv"
-        return bool(is_text or (pa.types.is_float64(first) and pa.types.is_integer(dtype)))
-
-    def _content(self) -> bytes:
-        if (problem := outside_roots(self.table.path)) is not None:  # it may have become a symbolic link
-            raise Refused([problem])
+    def _token(self) -> Hashable:
         try:
-            return read_regular(self.table.path)
+            return self._source.token()
         except OSError as error:
-            fault = f"it can't be read: {error.strerror or error}"
-            raise refuse(str(self.table.path), fault, "a readable file") from None
+            raise _unreadable(self.table, error) from None
 
-    def _stat(self) -> tuple[int, ...] | None:
-        try:
-            stat = self.table.path.stat()
-        except OSError:
-            return None
-        return stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
+
+def content_of(table: TableInput, source: DimensionSource, position: Mapping[str, str] = NOWHERE) -> TableContent:
+    """Read a table's present content; `position` is as in `DimensionSource.read`.
+
+    Raises
+    ------
+    Refused
+        When it can't be read, or lacks a column; the refusal names the query file's field.
+    """
+    try:
+        return source.read(position)
+    except WrongColumn as wrong:
+        raise wrong.in_fields(dict(table.place.fields)) from None
+    except OSError as error:
+        raise _unreadable(table, error) from None
+
+
+def check_later(table: TableInput, content: bytes, first: ColumnTypes, suffix: str | None = None) -> CheckedTable:
+    """Check a version after the first one, whose types must hold all values.
+
+    Raises
+    ------
+    Refused
+    """
+    checked = table.check(content, suffix, first)
+    dtypes = {"id": (checked.types.id, first.id)}
+    dtypes |= {name: (dtype, first.carried[name]) for name, dtype in checked.types.carried.items()}
+    is_csv = (table.place.suffix if suffix is None else suffix) == ".csv"
+    for name, (dtype, before) in dtypes.items():
+        is_known = not pa.types.is_null(dtype)  # else no row has a value
+        fits = dtype == before or (name != "id" and (holds_all(before, dtype) or _is_given_as(before, dtype, is_csv)))
+        if is_known and not fits:
+            fault = f"the type of {name} is {dtype}, in versions before {before}"
+            raise refuse(str(table.place), fault, "one type, or another name for the query, to begin again")
+    return checked
+
+
+def _is_given_as(first: pa.DataType, dtype: pa.DataType, is_csv: bool) -> bool:
+    """Test whether a later version may have this type: an integer for a double, or in CSV any type for text."""
+    is_text = pa.types.is_string(first) and is_csv
+    return bool(is_text or (pa.types.is_float64(first) and pa.types.is_integer(dtype)))
+
+
+def _unreadable(table: TableInput, error: OSError) -> Refused:
+    return refuse(str(table.place), f"it can't be read: {error.strerror or error}", "a readable table")
+
+
+def first_types(table: TableInput, content: bytes, suffix: str | None = None) -> ColumnTypes:
+    """Return the types of a first version from its content; text without a row.
+
+    The suffix of a stored version names its format, which may differ from the declared one.
+
+    Raises
+    ------
+    Refused
+        When the content is unfit.
+    """
+    types = table.check(content, suffix).types
+    id_, *dtypes = (pa.string() if pa.types.is_null(dtype) else dtype for dtype in (types.id, *types.carried.values()))
+    return types._replace(id=id_, carried=dict(zip(types.carried, dtypes, strict=True)))
+
+
+def types_by_subject(tables: Iterable[TableVersions]) -> dict[Subject, ColumnTypes]:
+    """Return the types of tables by the subjects of their versions."""
+    return {table.about: table.types for table in tables}

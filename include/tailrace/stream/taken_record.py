@@ -1,4 +1,4 @@
-"""The files that the batches of a stream have read: from the table `segments`, and from entries that it lacks yet."""
+"""The files read by the batches of a stream, from the table `segments` and from newer entries of the journal."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _SLASHES = pc.count_substring(_PATH, "/")
 
 @dataclass(frozen=True)
 class StreamRecord:
-    """The record of the files that were read of one stream; it is read again at each call."""
+    """The record of the files read of one stream, which is read again at each call."""
 
     layout: Layout
     stream: str
 
     def rows(self) -> int:
-        """Return the number of the stream's rows in the newest entry of the journal and those before it."""
+        """Return the number of the stream's rows up to the newest entry of the journal."""
         last = Journal(self.layout.journal).last()
         return 0 if last is None else last.position.streams[self.stream].rows
 
     def files(self, prefix: str) -> Iterator[ReadFile]:
-        """Yield the files whose paths begin with a prefix, and have no slash after it."""
+        """Yield the files whose paths begin with a prefix, with no slash after it."""
         slashes = prefix.count("/")
         where = (prefix <= _PATH) & (f"{prefix[:-1]}0" > _PATH) & (slashes == _SLASHES)  # 0 comes after the slash
         return self._files(where, lambda path: path.startswith(prefix) and path.count("/") == slashes)
 
     def since(self, prefix: str, boundary: str) -> Iterable[ReadFile]:
-        """Return all files but those in the partitions of a source that come before a partition; empty: all.
+        """Return all files except those in partitions that precede a partition; an empty one means all.
 
-        A file may be there more than once: with the rows up to which different batches have read it.
+        A file may occur repeatedly, with the rows up to which different batches have read it.
         """
         return _FilesSince(self, prefix, boundary)
 
@@ -58,7 +58,7 @@ class StreamRecord:
         return self._files((first <= _PATH) | (slashes > _SLASHES) | ~pc.starts_with(_PATH, prefix), is_wanted)
 
     def _files(self, where: Any, is_wanted: Callable[[str], bool]) -> Iterator[ReadFile]:
-        """Yield the files of the table under a condition, and those of the journal's newer entries."""
+        """Yield the files of the table under a condition, and of the journal's newer entries."""
         tables, journal, batch = Tables(self.layout), Journal(self.layout.journal), 0
         if tables.has("segments"):
             newest = tables.greatest("segments", "batch")  # before the rows are read: the driver may add some meanwhile
@@ -75,7 +75,7 @@ class StreamRecord:
 
 @dataclass(frozen=True)
 class _FilesSince:
-    """Files of a record, read at each iteration: one that failed half-way is no empty record."""
+    """Files of a record, read at each iteration, so that a failed one does not look like an empty record."""
 
     record: StreamRecord
     prefix: str

@@ -7,47 +7,52 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
+from tailrace.ground.columns import without_nan
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
 from tailrace.ground.json_rows import json_rows
+from tailrace.ground.times import TIMES
 from tailrace.terminal.output_file import open_output
 from tailrace.terminal.tables import print_table, table_text
 
-_TIMES = ("window_start", "window_end", "left_time", "right_time", "as_of", "bucket_start", "bucket_end")
+_LAST = ("window_end", "tuples", "coverage", "k_ms", "as_of")
+"""Columns of answers that say least: of a window its start says when it is, the others are about the answer."""
 
 
 def require_output(form: str, output: Path | None) -> None:
-    """Refuse a form that needs a file, without one."""
+    """Refuse a form that needs a file if there is none."""
     if form == "parquet" and output is None:
         raise refuse("--output", "Parquet can't go to the terminal", "--output FILE.parquet")
 
 
 def write_answers(
     answers: pa.Table, columns: list[str], form: str, output: Path | None, limit: int, wide: bool = False
-) -> None:
+) -> list[str]:
     """Write answers in one of four forms: table, csv, jsonl, parquet; times as UTC timestamps in ms.
 
-    Timestamps of the source's own are in microseconds. But for Parquet, dates and decimals are text.
-    A table on the terminal has the columns that fit, unless it is `wide`.
+    Return the columns that were written.
+
+    The source's own timestamps are in microseconds. Except in Parquet, dates and decimals are text. A table on the
+    terminal has the columns that fit, unless it is `wide`.
     """
     require_output(form, output)
-    rows = _without_nan(answers.select(columns))
+    rows = without_nan(answers.select(columns))
     if form == "parquet" and output is not None:
         for name in _time_columns(columns):
             position = rows.schema.get_field_index(name)
             rows = rows.set_column(position, name, rows.column(name).cast(pa.int64()).cast(pa.timestamp("ms", "UTC")))
         with open_output(output) as file:
             pq.write_table(rows, file)
-        return
+        return columns
     if form == "table" and output is None:
         shown = _with_text_times(rows.slice(0, limit)).to_pylist()
         caption = f"the first {limit:,} of {len(rows):,}; --limit or --format gives more" if len(rows) > limit else None
-        print_table(rows.column_names, [[_cell(value) for value in row.values()] for row in shown], wide, caption)
-        return
+        cells = [[_cell(value) for value in row.values()] for row in shown]
+        first = sorted(rows.column_names, key=lambda name: _LAST.index(name) + 1 if name in _LAST else 0)
+        return print_table(rows.column_names, cells, wide, caption, first=first)
     if form == "csv":
         sink = pa.BufferOutputStream()
         csv.write_csv(_with_text_times(rows), sink)
@@ -62,15 +67,7 @@ def write_answers(
     else:
         with open_output(output) as file:
             file.write(body.encode())
-
-
-def _without_nan(rows: pa.Table) -> pa.Table:
-    """Write null for values that are not numbers, such as the sum of values beyond all doubles."""
-    for place, field in enumerate(rows.schema):
-        if pa.types.is_floating(field.type):
-            column = rows.column(place)
-            rows = rows.set_column(place, field.name, pc.if_else(pc.is_nan(column), None, column))
-    return rows
+    return columns
 
 
 def _with_text_times(rows: pa.Table) -> pa.Table:
@@ -78,16 +75,16 @@ def _with_text_times(rows: pa.Table) -> pa.Table:
         texts = [None if ms is None else format_time(ms) for ms in rows[name].to_pylist()]
         text = pa.array(texts, pa.string())
         rows = rows.set_column(rows.schema.get_field_index(name), name, text)
-    for place, field in enumerate(rows.schema):
+    for index, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
-            rows = rows.set_column(place, field.name, _timestamp_texts(rows.column(place)))
+            rows = rows.set_column(index, field.name, _timestamp_texts(rows.column(index)))
         elif pa.types.is_date(field.type) or pa.types.is_decimal(field.type):
-            rows = rows.set_column(place, field.name, rows.column(place).cast(pa.string()))
+            rows = rows.set_column(index, field.name, rows.column(index).cast(pa.string()))
     return rows
 
 
 def _timestamp_texts(column: pa.ChunkedArray) -> pa.Array:
-    """ISO 8601 in UTC with microseconds; null where there is none."""
+    """Return times in ISO 8601 in UTC with microseconds; null stays null."""
     texts = np.datetime_as_string(column.to_numpy().astype("datetime64[us]"), unit="us")
     return pa.array(np.char.add(texts, "Z").tolist(), pa.string(), mask=np.asarray(column.is_null()))
 
@@ -99,4 +96,4 @@ def _cell(value: Any) -> str:
 
 
 def _time_columns(columns: list[str]) -> list[str]:
-    return [name for name in columns if name in _TIMES]
+    return [name for name in columns if name in TIMES]

@@ -1,4 +1,7 @@
-"""The file that `--output` names: written whole or not at all; devices, pipes and links are written through."""
+"""The file that `--output` names.
+
+It is written completely or not at all; devices, pipes and links are written through.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ _RIGHT = "a file that you may write, in a directory that exists"
 def open_output(output: Path) -> Iterator[io.BytesIO]:
     """Yield a buffer, whose bytes go to the output when the block ends without an error.
 
-    A regular file is replaced by a whole one, at the end of a link too. What is no regular file stays what it is.
+    A regular file, also at the end of a link, is replaced by a complete one. Other files are written in place.
 
     Raises
     ------
     Refused
-        When there can be no such file.
+        When the file is not possible.
     """
     target = _resolved(output)
     if isinstance(target, Path) and (target.is_dir() or not target.name):
@@ -37,7 +40,7 @@ def open_output(output: Path) -> Iterator[io.BytesIO]:
     yield buffer
     try:
         _write(target, buffer.getbuffer())
-    except BrokenPipeError:  # its reader has gone, which the caller sees
+    except BrokenPipeError:  # its reader has gone, which the caller notices
         raise
     except OSError as error:
         raise refuse(f"--output {output}", f"it can't be written: {error.strerror or error}", _RIGHT) from None
@@ -59,13 +62,13 @@ def _write(target: Path | int, content: memoryview) -> None:
 
 
 def _write_all(device: io.RawIOBase, content: memoryview) -> None:
-    """Write all bytes to a device or pipe, which may take some of them at a time."""
+    """Write all bytes to a device or pipe, which may accept only some at a time."""
     while content:
         content = content[device.write(content) or 0 :]
 
 
 def _resolved(output: Path) -> Path | int:
-    """Follow links to the file that they name, or to a descriptor of this process, as /dev/stdout does."""
+    """Follow links to the file that they name, or to a descriptor of this process, such as /dev/stdout."""
     own = os.path.realpath("/proc/self/fd")
     path = output
     for _ in range(_MOST_LINKS):

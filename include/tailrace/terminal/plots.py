@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from tailrace.ground.errors import refuse
+from tailrace.ground.extras import require_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,27 +13,20 @@ if TYPE_CHECKING:
 _DPI = 110
 
 
-def require_matplotlib(option: str) -> None:
-    """Refuse an option that draws where matplotlib, of the extra `plots`, is not there."""
-    if find_spec("matplotlib") is None:
-        remedy = "the extra: pip install 'tailrace[plots]'; make setup brings it"
-        raise refuse(option, "matplotlib is not installed", remedy)
-
-
 class Figure:
-    """Context manager of rows of plots, written to a file on exit without an error; needs the extra `plots`.
+    """Context manager of rows of plots, which are written to a file on exit without an error; needs the extra `plots`.
 
-    Where the first plot has no legend of its own, one of its labels stands below all plots.
+    If the first plot has no legend, one with its labels is drawn below all plots.
 
     Parameters
     ----------
     file : Path or file
-        Where it is written, as a PNG unless the name says otherwise, or `form` does.
+        The file to write, as a PNG unless its name or `form` says otherwise.
 
     Raises
     ------
     Refused
-        When matplotlib is not there.
+        When matplotlib is not installed.
     """
 
     def __init__(
@@ -45,7 +37,7 @@ class Figure:
         height: float = 4.2,
         form: str | None = None,
     ) -> None:
-        require_matplotlib("--report")
+        require_extra("--report", "plots")
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 (an extra)
         from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""A table of progress, which grows by a line at a time: its heads once, and the columns that fit the terminal."""
+"""A table of progress that grows line by line, with its heads once, and the columns that fit the terminal."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _GAP = "  "
 
 
 class ProgressTable:
-    """Formats lines of texts below their heads, each column at its right edge.
+    """Formats lines of texts below their heads, right-aligned.
 
     Parameters
     ----------
     widths : dict
-        The width of each column by its head. A text that is wider moves what follows it.
+        The width of each column by its head. A wider text shifts the columns after it.
     width : int
-        The width of the terminal. A column that does not fit is left out; those behind it may still fit.
+        The width of the terminal. A column that does not fit is left out; later ones may still fit.
     """
 
     def __init__(self, widths: Mapping[str, int], width: int) -> None:
@@ -29,7 +29,7 @@ class ProgressTable:
         self._has_heads = False
 
     def lines(self, texts: Mapping[str, str]) -> list[str]:
-        """The next line, by the heads of its texts; before the first one the heads."""
+        """Return the next line, given its texts by head, and before the first one the heads."""
         heads = [] if self._has_heads else [self._line({head: head for head in self._widths})]
         self._has_heads = True
         return [*heads, self._line(texts)]

@@ -1,4 +1,4 @@
-"""Messages on the terminal: refusals, and a spinner while something goes on."""
+"""Messages on the terminal: refusals, lines that wait for work, and a spinner while something goes on."""
 
 from __future__ import annotations
 
@@ -8,23 +8,53 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from tailrace.ground.errors import Refused
+from tailrace.ground.notes import notes_of
 
 
 class _Console(Console):
-    """A console that leaves it to the command to end where nobody reads its output any more."""
+    """A console that leaves ending to the command if nobody reads its output any more."""
 
     def on_broken_pipe(self) -> None:
-        """Raise the `BrokenPipeError` that is being handled."""
+        """Re-raise the current `BrokenPipeError`."""
         raise  # noqa: PLE0704 (its caller handles the error)
 
 
 out, err = _Console(highlight=False), _Console(stderr=True, highlight=False)
+_pending: dict[str, str] = {}
+"""Lines that wait for the command's work, by the places that they are about."""
+
+
+def say_with_work(place: str, line: str) -> None:
+    """Print a line once the command's work begins, or below a refusal of its place; other refusals leave it out."""
+    _pending[place] = line
+
+
+def work_begins() -> None:
+    """Print the lines that wait for the command's work, once."""
+    lines = [*_pending.values()]
+    _pending.clear()
+    for line in lines:
+        err.print(line, markup=False, soft_wrap=True)
+
+
+def no_work_yet() -> None:
+    """Forget the lines of an earlier command of this process."""
+    _pending.clear()
 
 
 def refusal(refused: Refused) -> None:
-    """Print each problem of a refusal: where it is, what is wrong, what would be right."""
+    """Print each problem of a refusal (where it is, the fault, and the remedy), and what stands nevertheless."""
     for problem in refused.problems:
         err.print(f"[bold red]refused[/] {plain(str(problem))}", soft_wrap=True)
+    if any(problem.where.startswith(place) for problem in refused.problems for place in _pending):
+        work_begins()
+    notes(refused)
+
+
+def notes(error: BaseException) -> None:
+    """Print the notes of an error, a line for each."""
+    for note in notes_of(error):
+        err.print(note, markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -39,5 +69,5 @@ def working(what: str) -> Iterator[None]:
 
 
 def plain(text: str) -> str:
-    """Escape a text, so that nothing in it is taken for markup."""
+    """Escape a text, so that no part of it is read as markup."""
     return text.replace("[", r"\[")

@@ -1,18 +1,18 @@
-"""Tables on the terminal: the columns that fit its width, and a note of those that do not."""
+"""Tables on the terminal: the columns that fit its width, and a note of the others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from textwrap import fill
 from typing import Any
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, OverflowMethod
+from rich.table import Column, Table
 
-from tailrace.terminal.screen import out, plain
+from tailrace.terminal.screen import out, plain, work_begins
 
 _WIDEST = 10_000
 _WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
@@ -25,22 +25,42 @@ def print_table(
     wide: bool = False,
     note: str | None = None,
     title: str | None = None,
-) -> None:
-    """Print a table of texts; unless it is `wide`, of the columns that fit the terminal, the first one always."""
+    first: Sequence[str] | None = None,
+) -> list[str]:
+    """Print a table of texts; unless it is `wide`, with the columns that fit the terminal, always including one.
+
+    Return the columns that it has.
+
+    Parameters
+    ----------
+    first : sequence of str, optional
+        The columns in the order in which they are fitted in, where not all fit; by default from left to right.
+    """
+    work_begins()
     if title is not None:
         out.print(title, markup=False, soft_wrap=True)
-    places = range(len(columns)) if wide else _fitting(columns, rows, out.width)
-    shown = [columns[place] for place in places]
-    print(_text(shown, [[row[place] for place in places] for row in rows], _WIDEST if wide else out.width), end="")
+    order = range(len(columns)) if first is None else [columns.index(name) for name in first]
+    places = range(len(columns)) if wide else _fitting(columns, rows, out.width, order)
+    shown = [columns[index] for index in places]
+    print(_text(shown, [[row[index] for index in places] for row in rows], _WIDEST if wide else out.width), end="")
     if note is not None:
         out.print(note, markup=False, soft_wrap=True)
     if len(shown) < len(columns):
-        left_out = [name for place, name in enumerate(columns) if place not in places]
+        left_out = [name for index, name in enumerate(columns) if index not in places]
         out.print(f"--wide shows also {', '.join(left_out)}", markup=False)
+    return shown
+
+
+def print_folded(columns: Sequence[str], rows: Sequence[Sequence[str]], note: str | None = None) -> None:
+    """Print a table of texts with all its columns: a text that does not fit the terminal goes on below itself."""
+    work_begins()
+    print(_text(columns, rows, out.width, overflow="fold"), end="")
+    if note is not None:
+        out.print(note, markup=False, soft_wrap=True)
 
 
 def print_named_texts(texts: Mapping[str, str]) -> None:
-    """Print texts beside their names; a text that is wider than the terminal goes on below itself."""
+    """Print texts beside their names; a text wider than the terminal continues below itself."""
     width = max(map(cell_len, texts), default=0) + 2
     for name, text in texts.items():
         indent = " " * (width - cell_len(name))
@@ -48,13 +68,15 @@ def print_named_texts(texts: Mapping[str, str]) -> None:
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of texts with all its columns, in as many characters as they take."""
+    """Return a table of texts with all its columns at their full widths."""
     return _text(columns, rows, _WIDEST)
 
 
-def _text(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> str:
+def _text(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, overflow: OverflowMethod = "ellipsis"
+) -> str:
     recorder = Console(file=StringIO(), width=width, highlight=False)
-    table = Table(*map(plain, columns), box=box.HEAVY_HEAD)
+    table = Table(*(Column(plain(name), overflow=overflow) for name in columns), box=box.HEAVY_HEAD)
     for row in rows:
         table.add_row(*map(plain, row))
     with recorder.capture() as captured:
@@ -62,13 +84,13 @@ def _text(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> 
     return captured.get()
 
 
-def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """The places of the columns that fit a width: each that still does, in their order."""
+def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, order: Iterable[int]) -> list[int]:
+    """Return the indices of the columns that fit a width: in an order, each one that still does."""
     left, places = width - 1, list[int]()
-    for place, name in enumerate(columns):
-        texts = [name, *(row[place] for row in rows)]
+    for index in order:
+        texts = [columns[index], *(row[index] for row in rows)]
         taken = max(cell_len(line) for text in texts for line in text.splitlines() or [""]) + _FRAME
         if taken <= left or not places:
             left -= taken
-            places.append(place)
-    return places
+            places.append(index)
+    return sorted(places)

@@ -11,13 +11,13 @@ from tailrace.ground.matching import first_places, number_rows
 
 
 def errors(identity: Identity, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-    """The share of the correct top-k that the approximate answer lacks, for every window that is answered exactly.
+    """Return the share of the correct top-k that the approximate answer lacks, for every window with an exact answer.
 
     Returns
     -------
     RecordBatch
-        The identity, and `error` in [0, 1]: 1 where the approximate answer is missing. A repeat of an id in a ranking
-        counts once.
+        The identity, and `error` in [0, 1]: 1 where the approximate answer is missing. An id that occurs repeatedly in
+        a ranking counts once.
     """
     member, near_member = number_rows([exact, approximate], (*identity.determining, "id"))
     is_found = np.zeros(1 + max(member.max(initial=-1), near_member.max(initial=-1)), bool)

@@ -19,18 +19,18 @@ Floats = NDArray[np.float64]
 
 Ids = Callable[[Ints], Ints]
 
-_FEW = 4096  # fewer rows are not worth a bound
-_WORTH = 4  # nor are groups with fewer rows than this many times k
+_FEW = 4096  # with fewer rows a bound does not pay
+_WORTH = 4  # nor in groups with fewer rows than this many times k
 _HEAD = 16  # the first of this many parts of the rows gives a bound for the others
-_UINT16_CODES = 1 << 16  # up to this many groups have codes of two bytes, which sort faster
+_UINT16_CODES = 1 << 16  # codes of up to this many groups have two bytes and sort faster
 
 
 @dataclass(frozen=True)
 class Best:
-    """The summary of a pane by its k best rows, of equal scores those with the smaller ids (`windows.panes.Summary`).
+    """The summary of a pane by its k best rows (`windows.panes.Summary`); among equal scores, smaller ids win.
 
-    The merge is associative: the k best of the k best of two panes, ticks or tasks are the k best of both. So pruning
-    partials before the shuffle loses nothing.
+    The merge is associative: the k best rows of two sets follow from the k best of each. So partials can be pruned
+    before the shuffle.
     """
 
     k: int
@@ -46,7 +46,7 @@ class Best:
         return late_tuples(group_id, columns)
 
     def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """The k best rows of each code, the best first; its `tuples` counts those of all rows of the code."""
+        """Return the k best rows of each code, the best first; `tuples` of the first counts all rows of the code."""
         index = self.best_rows(
             group_id, columns["score"], lambda rows: order_of(pa.array(columns["id"][rows], self.id_type))
         )
@@ -58,7 +58,10 @@ class Best:
         return best_code, {"tuples": tuples} | best
 
     def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """The ranking of each window: `rank` from 1 on, `id`, `score`, `tuples` (in the window), and stored columns."""
+        """Return the ranking of each window: `rank` from 1 on, `id`, `score`, `tuples`, and stored columns.
+
+        `tuples` is the number of tuples in the window.
+        """
         group_id, rows = self.merge(group_id, {name: column[row] for name, column in columns.items()})
         group_id, first, rank = _ranks(group_id)
         counts = np.diff(first, append=len(group_id))
@@ -66,15 +69,15 @@ class Best:
         return group_id, {"rank": rank} | rows | {"tuples": tuples}
 
     def best_rows(self, group_id: Ints, score: Floats, ids: Ids, group: Ints | None = None) -> Ints:
-        """The places (indices) of the k best rows of each code, by code and then the best first.
+        """Return the indices of the k best rows of each code, by code and then the best first.
 
         Parameters
         ----------
         group_id, score : ndarray, shape (n,)
         ids : callable
-            Returns the order of the ids of rows, given their places; called only where scores are equal.
+            Returns the order of the ids of rows, given their indices; called only where scores are equal.
         group : ndarray, shape (n,), optional
-            Coarser codes than `group_id`: a row that k earlier rows of its group are better than may be left out.
+            Coarser codes than `group_id`; a row may be left out if k earlier rows of its group are better.
         """
         worse = -score if self.descending else score
         index = contenders(group_id if group is None else group, worse, self.k, ids)
@@ -83,18 +86,18 @@ class Best:
 
 
 def order_of(ids: pa.Array) -> Ints:
-    """Integers in the order of the ids, shape (n,); text is ordered by code points."""
+    """Return integers in the order of the ids, shape (n,); text is ordered by code points."""
     if pa.types.is_integer(ids.type):
         return np.asarray(ids)
     return np.asarray(pc.rank(ids, tiebreaker="dense")).astype(np.int64)
 
 
 def contenders(group: Ints, worse: Floats, k: int, ids: Ids) -> Ints:
-    """The places of all rows that fewer than k earlier rows of their group are better than, and of some others.
+    """Return the indices of all rows that fewer than k earlier rows of their group dominate, and of some others.
 
-    The k-th least value of a group so far is a bound for its next rows. The first part of all rows gives one for the
-    others. The rows within that are examined in stretches of each group, each as long as all before it, because a group
-    may begin later. Where rows are few, in all or in a group, there is no bound, and all places are returned.
+    The k-th least value of a group so far is a bound for its next rows. The first part of all rows gives a bound for
+    the others. Rows within it are examined in stretches of each group, each as long as all before it, because a group
+    may begin later. Where rows are few, in total or in a group, all indices are returned.
     """
     n = len(group)
     low, span = (int(group.min()), int(np.ptp(group)) + 1) if n else (0, 0)
@@ -117,7 +120,7 @@ def contenders(group: Ints, worse: Floats, k: int, ids: Ids) -> Ints:
 
 
 class _Bounds:
-    """The bound of each group (the k-th least value among the rows learnt so far), and the row that holds it."""
+    """The bound of each group (the k-th least value among the rows so far), and the row that holds it."""
 
     def __init__(self, group: Ints, worse: Floats, k: int, ids: Ids, groups: int) -> None:
         self.group, self.worse, self.k, self.ids = group, worse, k, ids
@@ -130,7 +133,7 @@ class _Bounds:
         self.bound[self.group[last]], self._holder[self.group[last]] = self.worse[last], last
 
     def better(self, index: Ints) -> Ints:
-        """The given places whose rows rank before the bound of their group; ties go by the ids."""
+        """Select the given indices whose rows rank before their group's bound; ids break ties."""
         index = index[self.worse[index] <= self.bound[self.group[index]]]
         bound = self.bound[self.group[index]]
         tied = np.flatnonzero((self.worse[index] == bound) & (bound < np.inf))  # inf: no row holds the bound yet
@@ -142,7 +145,7 @@ class _Bounds:
 
 
 def _sort_by_rank(group_id: Ints, worse: Floats, index: Ints, ids: Ids) -> Ints:
-    """Sort places by code, then the least value first, of equal values the smaller id first."""
+    """Sort indices by code, then by value, then by id."""
     index = index[np.lexsort((worse[index], group_id[index]))]
     group, value = group_id[index], worse[index]
     same = (group[1:] == group[:-1]) & (value[1:] == value[:-1])
@@ -155,7 +158,7 @@ def _sort_by_rank(group_id: Ints, worse: Floats, index: Ints, ids: Ids) -> Ints:
 
 
 def _ranks(group_id: Ints) -> tuple[Ints, Ints, Ints]:
-    """The codes, the start of each run of equal ones, and the rank of each row in its run, from 1 on."""
+    """Return the codes, the start of each run of equal ones, and the rank of each row in its run, from 1 on."""
     first = np.flatnonzero(np.diff(group_id, prepend=group_id[:1] - 1))
     counts = np.diff(first, append=len(group_id))
     return group_id, first, np.arange(1, len(group_id) + 1) - np.repeat(first, counts)

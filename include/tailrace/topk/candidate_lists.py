@@ -1,14 +1,15 @@
-"""Top-k by a list of candidates for each key, tuple by tuple: the paper's own method, and the baselines."""
+"""Top-k by a list of candidates for each key, one tuple at a time: the paper's own method, and the baselines."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
 from tailrace.ground.columns import Floats
@@ -21,7 +22,7 @@ from tailrace.windows.windows import Windows
 
 
 class Ranking(Protocol):
-    """The candidates of one key, as a method maintains them; windows are numbered."""
+    """The candidates of one key, as maintained by a method; windows are numbered."""
 
     candidates: list[Candidate]
 
@@ -42,7 +43,7 @@ class KeyState:
 
 @dataclass
 class CandidateState:
-    """The state of a task: that of each of its keys."""
+    """The state of a task: the state of each of its keys."""
 
     keys: dict[Any, KeyState]
     best: Best
@@ -64,20 +65,30 @@ class CandidateState:
             "counts": _batch(counts, pa.schema([key_field, ("pane", pa.int64()), ("tuples", pa.int64())])),
         }
 
+    @staticmethod
+    def of_keys(
+        states: Sequence[CandidateState], are_wanted: Callable[[pa.Array], NDArray[np.bool_]]
+    ) -> CandidateState:
+        """Return the wanted keys of several states, of which no two have the same key."""
+        keys = {key: key_state for state in states for key, key_state in state.keys.items()}
+        wanted = are_wanted(pa.array(list(keys), states[0].key_type))
+        mine = {key: key_state for (key, key_state), is_mine in zip(keys.items(), wanted, strict=True) if is_mine}
+        return CandidateState(mine, states[0].best, states[0].key_type)
+
 
 @dataclass(frozen=True)
 class CandidateLists:
-    """A method by candidate lists: the ranking that it maintains for each key, and its treatment of late tuples.
+    """A method with candidate lists: the ranking that it maintains for each key, and its treatment of late tuples.
 
     Attributes
     ----------
     ranking : callable
-        Makes the ranking of a key, for k.
+        Creates the ranking of a key, given k.
     late : callable
-        Takes panes and the frontier F (the watermark) as panes; returns the panes in whose windows late tuples count,
-        `BEFORE_ALL` for tuples to drop.
+        Takes panes and the frontier F (the watermark) as panes. Returns the panes in whose windows late tuples count,
+        or `BEFORE_ALL` for tuples to drop.
     moves : bool
-        True if these may be other panes than the tuples' own.
+        Whether these may differ from the tuples' own panes.
     """
 
     windows: Windows
@@ -116,7 +127,7 @@ class CandidateLists:
         columns = (at, rows.key, target, rows.columns["tuples"], first, last)
         parts = [column.tolist() for column in columns]
         pending = sorted(zip(*parts, self._rank_keys(score, rows.columns), strict=True), key=lambda row: row[0])
-        pending.reverse()  # taken from its end, in the order of arrival: of repeats with one score the first is first
+        pending.reverse()  # consumed from the end, in order of arrival: of equal repeats the first is first
         for index in range(len(frontier)):
             while pending and pending[-1][0] == index:
                 _, key, pane, count, begin, until, rank_key = pending.pop()
@@ -130,7 +141,7 @@ class CandidateLists:
         return state, self._answers(answers), late
 
     def _rank_keys(self, worse: Floats, columns: Columns) -> Iterable[RankKey]:
-        """Return the sort key of each row, with the stored columns of the selected, if there are any."""
+        """Yield the sort key of each row, with the stored columns of `select`, if there are any."""
         ranked = worse.tolist(), columns["id"].tolist()
         names = self.best.selected.stored
         if not names:
@@ -172,7 +183,7 @@ def _candidates(key_state: KeyState) -> list[Candidate]:
 
 
 def _flat(rank_key: RankKey) -> tuple[Any, ...]:
-    """Return the number, the id and the stored columns of a sort key, one after the other."""
+    """Return a sort key's number, id and stored columns as one tuple."""
     worse, name, *payload = rank_key
     return (worse, name, *payload[0]) if payload else rank_key
 

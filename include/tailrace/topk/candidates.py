@@ -1,11 +1,11 @@
-"""The candidate list of one key: the tuples that are among the k best of some open window, as known so far.
+"""The candidate list of one key: the tuples that are among the k best of some open window so far.
 
 It is the list of MinTopk, which paper 001 adopts: sorted by score, each candidate with the first and the last window
 that it contributes to, and beside it the k-th best of every window, with which a new tuple is compared. A tuple that
 beats none of them is dropped.
 
-Under disorder the windows that a tuple contributes to may have a gap. The list stores the first and the last of them:
-the tuple is in all the windows between, so a ranking read from the list is right, and the list may be longer than
+Under disorder the windows that a tuple contributes to may have a gap. The list stores only the first and the last of
+them. As the tuple is in all windows between, a ranking read from the list is right, but the list may be longer than
 necessary.
 
 References
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RankKey = tuple[Any, ...]
-"""The sort key of a tuple: a number that is smaller for better scores, the id, and perhaps a `Payload`."""
+"""The sort key of a tuple: a number (smaller for better scores), the id, and perhaps a `Payload`."""
 
 
 @dataclass(order=True)
@@ -37,19 +37,19 @@ class Candidate:
 
 @dataclass
 class Ranked:
-    """Tuples in order of their scores, each with the first and the last window that it is stored for, by number."""
+    """Tuples in order of their scores, each with the numbers of the first and the last window that it is stored for."""
 
     k: int
     candidates: list[Candidate] = field(default_factory=list)
 
     def top(self, window: int) -> list[RankKey]:
-        """The k best of a window, the best first."""
+        """Return the k best tuples of a window, the best first."""
         return [candidate.rank_key for candidate in self.candidates if candidate.first <= window <= candidate.last][
             : self.k
         ]
 
     def slide(self, window: int) -> None:
-        """Drop the windows up to this one, and the tuples that belong to no later one."""
+        """Drop the windows up to this one, and tuples without a later window."""
         for candidate in self.candidates:
             candidate.first = max(candidate.first, window + 1)
         self.candidates = [candidate for candidate in self.candidates if candidate.first <= candidate.last]
@@ -57,13 +57,13 @@ class Ranked:
 
 @dataclass
 class CandidateList(Ranked):
-    """List C of paper 001: the candidates, and the k-th best of each open window."""
+    """List C of paper 001: the candidates, and the k-th best tuple of each open window."""
 
     lowest: dict[int, RankKey | None] = field(default_factory=dict)
     """The k-th best candidate of each open window that has candidates; None while there are fewer than k."""
 
     def insert(self, rank_key: RankKey, first: int, last: int) -> None:
-        """Insert a tuple of the windows from `first` to `last`, none of which is over."""
+        """Insert a tuple of the open windows from `first` to `last`."""
         windows = [window for window in range(first, last + 1) if self._wins(rank_key, window)]
         if not windows:
             return
@@ -81,7 +81,7 @@ class CandidateList(Ranked):
         return lowest is None or rank_key < lowest
 
     def _settle(self, window: int) -> None:
-        """Update the k-th best of a window; candidates after it lose the window if that is their first or last."""
+        """Update the k-th best tuple of a window; candidates after it lose the window if it is their first or last."""
         candidates = [candidate for candidate in self.candidates if candidate.first <= window <= candidate.last]
         self.lowest[window] = candidates[self.k - 1].rank_key if len(candidates) >= self.k else None
         for candidate in candidates[self.k :]:
@@ -93,7 +93,9 @@ class CandidateList(Ranked):
 
 @dataclass
 class Waiting(CandidateList):
-    """Lists C and D of paper 001: tuples of later windows alone wait in D, and move to C when such a window is next.
+    """Lists C and D of paper 001.
+
+    Tuples that belong only to later windows wait in D, and move to C when such a window is next.
 
     Attributes
     ----------
@@ -122,7 +124,7 @@ class Waiting(CandidateList):
         super().slide(window)
 
     def _merge(self, window: int) -> None:
-        """Merge into C the tuples of D whose first window is this one or an earlier one, the worst first."""
+        """Merge into C the tuples of D whose first window is at most this one, the worst first."""
         if self.current is None or window <= self.current:
             return
         self.current = window

@@ -1,4 +1,4 @@
-"""Implementation of method `adaptive` in columns: k best of each pane, and of a window's panes when it closes.
+"""Method `adaptive` in columns: the k best tuples of each pane, merged when a window closes.
 
 It is exact under disorder.
 """
@@ -20,8 +20,8 @@ from tailrace.windows.windows import Windows
 class Columnar:
     """Method `adaptive`: the candidates of a window are at most k of each of its panes.
 
-    A pane is as long as the greatest common divisor of size and slide: where that is much shorter than the slide there
-    are many panes, and more candidates.
+    A pane is as long as the greatest common divisor of size and slide. Where that is much shorter than the slide, there
+    are many panes and more candidates.
     """
 
     windows: Windows

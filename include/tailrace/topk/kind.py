@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.disorder.clock import Frontier
-from tailrace.kind.explanation import Explanation
+from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.keyed_windows import KeyedWindows
 from tailrace.kind.step import Step
@@ -22,17 +22,22 @@ from tailrace.topk.methods import METHODS, RankingMethod
 from tailrace.topk.partials import combine
 from tailrace.topk.selected import PREFIX, SelectedColumns
 
+_REASONS = {
+    "adaptive": "candidates that k others dominate are dropped, before tuples go to the tasks and after",
+    "list": "the paper's own method, as declared: the lists C and D, one tuple at a time",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(KeyedWindows):
-    """The k tuples with the best scores in the sliding windows of each key; of equal scores the smaller ids.
+    """The k tuples with the best scores in the sliding windows of each key; among equal scores, smaller ids win.
 
-    `columns` maps `score` to the source's column for it.
+    `columns` maps `score` to the source's column.
 
     Attributes
     ----------
     selected : dict
-        The types of further columns of a tuple that its rows of answers have, by name.
+        The types of the tuple's further columns in answers, by name.
     """
 
     k: int
@@ -65,11 +70,9 @@ class TopK(KeyedWindows):
         return {"rank": pa.int64(), "id": self.id_type, "score": pa.float64(), **self.selected}
 
     @property
-    def explanation(self) -> Explanation:
-        reason = "a baseline, as declared"
-        if self.method == "adaptive":
-            reason = "candidates that k others dominate are dropped, before tuples go to the tasks and after"
-        return Explanation(
+    def explanation(self) -> KindExplanation:
+        reason = _REASONS.get(self.method, "a baseline, as declared")
+        return KindExplanation(
             "by the hash of the key", f"{self.method}: the {self.k} best of {self.windows.description}", reason
         )
 
@@ -87,13 +90,19 @@ class TopK(KeyedWindows):
         return self._step(*self.implementation.step(state, arrived[0], frontier), frontier)
 
     def errors(self, approximate: pa.Table, exact: pa.Table) -> pa.RecordBatch:
-        """The share of the correct top-k that each approximate answer lacks."""
+        """Return the share of the correct top-k that each approximate answer lacks."""
         return errors(self.answers.identity, approximate, exact)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
-        """The hit rate: the mean share of the correct top-k in the approximate answers, over the exact answers."""
+        """Return the hit rate: the mean share of the correct top-k in the approximate answers.
+
+        The mean is over the exact answers.
+        """
         error = np.asarray(errors(self.answers.identity, approximate, exact).column("error"))
         return float(1 - error.mean()) if len(error) else 1.0
+
+    def tuple_ids(self, answers: pa.Table) -> pa.ChunkedArray:
+        return answers.column("id")
 
     def _value(self, rows: pa.RecordBatch, name: str, dtype: pa.DataType) -> pa.Array:
         if name in self.selected:

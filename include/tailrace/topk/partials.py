@@ -1,4 +1,4 @@
-"""Partials, the best tuples of one key, pane and tick: the only rows of a query that pass the shuffle."""
+"""Partials, the best tuples of one key, pane and tick: the only rows of a query that are shuffled."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tailrace.topk.best import Best, order_of
 from tailrace.windows.panes import Ints
 from tailrace.windows.windows import Windows
 
-_TABLE = 4  # a table of all codes is cheaper than a search, up to this many entries for each row
+_TABLE = 4  # up to this many entries a row, a table of all codes is cheaper than a search
 
 
 def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) -> pa.RecordBatch:
-    """Combine tuples into at most the k best of each key, pane and tick, best first; the first counts all in `tuples`.
+    """Combine tuples into at most the k best of each key, pane and tick, best first; `tuples` of the first counts all.
 
     With `across`, drop a tuple dominated by k tuples of the same pane that arrived no later: these count in every
     window in which it counts, so no window's top-k can contain it (k-skyband). One row of each key, pane and tick
@@ -23,14 +23,14 @@ def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) 
     Parameters
     ----------
     tuples : RecordBatch
-        Columns `key`, `event_time` (ms), `tick`, `id`, `score` (double), and the selected ones.
+        Columns `key`, `event_time` (ms), `tick`, `id`, `score` (double), and the columns of `select`.
     across : bool
-        True if tuples, late ones too, count in no other windows than their own.
+        Whether tuples, also late ones, count only in their own windows.
 
     Returns
     -------
     RecordBatch
-        Columns `key` (dictionary), `pane`, `tick`, `tuples`, `score`, `id`, and the stored ones of the selected.
+        Columns `key` (dictionary), `pane`, `tick`, `tuples`, `score`, `id`, and the stored columns of `select`.
     """
     tick = np.asarray(tuples.column("tick"))
     if across and (np.diff(tick) < 0).any():
@@ -61,7 +61,7 @@ def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) 
 
 
 def _with_every_group(group_id: Ints, groups: Ints, index: Ints) -> Ints:
-    """The given places, and one place of each code that has none among them, in order of their codes."""
+    """Return the given indices, and one index of each code that has none among them, in order of their codes."""
     present = np.zeros(len(groups), bool)
     present[np.searchsorted(groups, group_id[index])] = True
     if present.all():
@@ -71,7 +71,7 @@ def _with_every_group(group_id: Ints, groups: Ints, index: Ints) -> Ints:
 
 
 def _index_of_each(group_id: Ints, groups: Ints) -> Ints:
-    """The place of one row of each distinct code."""
+    """Return the index of one row of each distinct code."""
     offset, span = group_id - groups[0], int(groups[-1] - groups[0]) + 1
     if span > _TABLE * len(group_id):
         offset, span, groups = np.searchsorted(groups, group_id), len(groups), np.arange(len(groups))

@@ -1,4 +1,4 @@
-"""The section `topk` of a query file: how many tuples, and by which score they are ranked."""
+"""The section `topk` of a query file: how many tuples, and the score that ranks them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pydantic import Field
 
 from tailrace.ground.fields import Column, Section, field_error, renamed_in_sql
 from tailrace.ground.times import ANSWERED, SEPARATORS
+
+BASELINES = ("sma", "mintopk", "gstopk")
+"""The methods that do not wait."""
 
 RANKED = ("rank", "id", "score")
 """The columns of a ranking."""
@@ -22,8 +25,10 @@ class TopKSection(Section):
     order: Literal["descending", "ascending"] = Field(
         default="descending", description="whether the largest scores come first, or the smallest: descending"
     )
-    method: Literal["adaptive", "sma", "mintopk", "gstopk"] = Field(
-        default="adaptive", description="how they are found; all but adaptive are baselines: adaptive"
+    method: Literal["adaptive", "list", "sma", "mintopk", "gstopk"] = Field(
+        default="adaptive",
+        description="how they are found; list is the paper's own method, slower with the same answers; "
+        "sma, mintopk and gstopk are its baselines: adaptive",
     )
     select: tuple[Column, ...] = Field(
         default=(), description="further columns of the tuples, which answers have by these names: [venue, price]"
@@ -31,9 +36,9 @@ class TopKSection(Section):
 
 
 def check_selected(names: Collection[str], keys: Collection[str]) -> None:
-    """Refuse a column of `select` whose name can't be one of answers; `keys` are the names of a list of keys.
+    """Refuse a column of `select` whose name answers can't have; `keys` are the columns of a composite key.
 
-    Tables take names that differ only in case for the same.
+    Tables compare names without case.
     """
     identity = {name.lower(): name for name in (*RANKED, *keys)}
     taken = {*ANSWERED, *identity}

@@ -1,7 +1,7 @@
-"""The columns that `select` adds to rankings: they travel with a tuple, and have no part in its rank.
+"""The columns that `select` adds to rankings: they are carried with a tuple, and do not affect its rank.
 
-Windows are answered in numpy, which has no nulls: there a column is of numbers with a mark of those that are values, or
-of objects. So each type comes out as it went in.
+Windows are answered in numpy, which has no nulls. There a column consists of numbers with a mask of valid ones, or of
+objects. So each type is restored unchanged.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 PREFIX = "selected_"
-"""Stands before the names in tuples and rows: so none is named as another column of these."""
+"""The prefix of names in tuples and rows, which keeps them apart from other columns."""
 
 _HAS = ":has"
 
 
 class Payload(tuple[object, ...]):
-    """The stored values of a candidate, which are equal to any others: a ranking is in order of scores and ids."""
+    """The stored values of a candidate.
+
+    They compare equal to any others, as scores and ids alone determine a ranking.
+    """
 
     __slots__ = ()
 
@@ -46,7 +49,7 @@ class SelectedColumns:
 
     @property
     def stored(self) -> dict[str, pa.DataType]:
-        """The columns of rows in which they are stored, by name."""
+        """The columns of rows that store them, by name."""
         stored: dict[str, pa.DataType] = {}
         for name, dtype in self.types.items():
             stored[PREFIX + name] = _stored_type(dtype)
@@ -55,7 +58,7 @@ class SelectedColumns:
         return stored
 
     def store(self, tuples: pa.RecordBatch) -> dict[str, pa.Array]:
-        """Return the stored columns of tuples, which have the columns by their prefixed names."""
+        """Return the stored columns of tuples, whose columns have prefixed names."""
         stored: dict[str, pa.Array] = {}
         for name, dtype in self.types.items():
             column = tuples.column(PREFIX + name)
@@ -68,7 +71,7 @@ class SelectedColumns:
         return stored
 
     def restore(self, rows: pa.RecordBatch, name: str) -> pa.Array:
-        """Return a column of answers from the stored columns of rows, by its name in answers."""
+        """Return a column of answers, by name, from the stored columns of rows."""
         dtype, values = self.types[name], rows.column(PREFIX + name)
         if _is_object(dtype):
             return values.cast(dtype)
@@ -78,7 +81,7 @@ class SelectedColumns:
 
 
 def _is_object(dtype: pa.DataType) -> bool:
-    """Test whether numpy has the values of a type as objects, with None for null."""
+    """Test whether numpy represents the values of a type as objects, with None for null."""
     return bool(pa.types.is_string(dtype) or pa.types.is_decimal(dtype))
 
 

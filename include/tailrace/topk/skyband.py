@@ -1,7 +1,7 @@
 """The k-skyband of one key, which SMA maintains (the skyband monitoring algorithm of Mouratidis et al.).
 
-A tuple is in it while fewer than k tuples dominate it. A tuple dominates another if its score is better and it is in
-all the coming windows that the other is in. A tuple that k tuples dominate can never be among the k best again.
+A tuple belongs to it while fewer than k tuples dominate it. A tuple dominates another if its score is better and it is
+in all coming windows of the other. A tuple that k tuples dominate can never be among the k best again.
 
 References
 ----------
@@ -22,10 +22,10 @@ class Skyband(Ranked):
     """A ranking that stores each tuple of the skyband for all open windows that it is in."""
 
     def insert(self, rank_key: RankKey, first: int, last: int) -> None:
-        """Insert a tuple of the windows from `first` to `last`, none of which is over."""
+        """Insert a tuple of the open windows from `first` to `last`."""
         insort(self.candidates, Candidate(rank_key, first, last))
         skyband: list[Candidate] = []
-        for candidate in self.candidates:  # those before it in the list are better
+        for candidate in self.candidates:  # earlier ones in the list are better
             if sum(other.first <= candidate.first and other.last >= candidate.last for other in skyband) < self.k:
                 skyband.append(candidate)
         self.candidates = skyband

@@ -1,4 +1,4 @@
-"""Windows of the days, weeks and months of a time zone, side by side; their lengths differ with its clocks."""
+"""Windows of days, weeks or months in a time zone, without gaps; their lengths differ with the zone's clocks."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from tailrace.windows.windows import Ints, Time
 Unit = Literal["day", "week", "month"]
 
 DAY_MS = 86_400_000
-_CYCLE_DAYS = 146_097  # 400 years, after which the days of the week come again, and the months
+_CYCLE_DAYS = 146_097  # 400 years, after which weekdays and months repeat
 LENGTHS_MS: dict[Unit, int] = {"day": DAY_MS, "week": 7 * DAY_MS, "month": _CYCLE_DAYS * DAY_MS // 4800}
 """The mean length of a window of each unit."""
 
 _LONG_MS: dict[Unit, int] = {"day": DAY_MS, "week": 7 * DAY_MS, "month": 31 * DAY_MS}
-_SUMMER_MS = 3_600_000  # by which a window is longer when clocks go back
+_SUMMER_MS = 3_600_000  # the time by which a window is longer when clocks go back
 _EPOCH = date(1970, 1, 1)
 _NO_CLOCKS, _BY_RULE = (date(year, 1, 1).toordinal() - _EPOCH.toordinal() for year in (1400, 2500))
-"""Days from 1970 with zones' own history, and 400 years by their last rule, between them; beyond, these come again."""
+"""Days from 1970: between the two, days are computed by the zone's own history and 400 years of its last rule; beyond,
+these repeat.
+"""
 
 _MARGIN = np.arange(-2, 3)  # days by which a local date is off the date in UTC, and one more for its neighbour
 _NEAR = 400  # days
@@ -35,9 +37,9 @@ _NEAR = 400  # days
 class Calendar:
     """The days, weeks (from Monday) or months of a time zone, from midnight to midnight there, moved by an offset.
 
-    A window begins at the first instant at which clocks show its first date, or later: at midnight, where clocks show
-    it. So a day may have 23 or 25 hours, and a date that a zone left out has no window. A window is one pane. It keeps
-    the protocol `Windows`, which says what each method returns.
+    A window begins at the first instant at which clocks show its first date or a later one: at midnight, unless clocks
+    skip it. So a day may have 23 or 25 hours, and a date that a zone skipped has no window. A window is one pane. The
+    protocol `Windows` describes the methods.
 
     Attributes
     ----------
@@ -122,8 +124,8 @@ class Calendar:
 
     def end_of(self, number: Time) -> Time:
         if isinstance(number, np.ndarray):
-            numbers, place = np.unique(number + 1, return_inverse=True)
-            return self._starts(numbers)[place]
+            numbers, index = np.unique(number + 1, return_inverse=True)
+            return self._starts(numbers)[index]
         return self._start(number + 1)
 
     def block(self, time: Ints) -> Ints:
@@ -141,7 +143,7 @@ class Calendar:
     def _table(self, times: Ints) -> tuple[Ints, Ints]:
         """Return the numbers and starts of the windows at and around some times, ascending.
 
-        Its cost goes by the days that the times lie on, and not by the time between them.
+        The cost follows the number of distinct days, not the time between them.
         """
         if not len(times):
             return times, times
@@ -163,7 +165,7 @@ class Calendar:
         return number
 
     def _numbers_of(self, days: Ints) -> Ints:
-        """Return the numbers of the units that contain days, which are counted from 1970."""
+        """Return the numbers of the units that contain days; days are counted from 1970."""
         if self.unit == "month":
             return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
         return days if self.unit == "day" else (days + 3) // 7
@@ -176,7 +178,7 @@ class Calendar:
 
 
 def _choose(values: Ints, starts: Ints, times: Ints, beside: int) -> Ints:
-    """Return, for each time, the value beside the first start after it."""
+    """Return, for each time, the value `beside` positions from the first start after it."""
     if not len(times):
         return times
     first, last = np.searchsorted(starts, [times.min(), times.max()], "right").tolist()
@@ -189,7 +191,7 @@ def _choose(values: Ints, starts: Ints, times: Ints, beside: int) -> Ints:
 def _start_ms(unit: Unit, zone: str, offset_ms: int, number: int) -> int:
     """Return the start of a window: the first instant at which the clocks of the zone show its first date, or later.
 
-    Before 1400 and after 2500 a window is as one a multiple of 400 years later or earlier.
+    Before 1400 and after 2500 the start follows from the window a multiple of 400 years later or earlier.
     """
     cycle = _CYCLE_DAYS * DAY_MS // LENGTHS_MS[unit]
     low, high = _own_numbers(unit)
@@ -201,7 +203,7 @@ def _start_ms(unit: Unit, zone: str, offset_ms: int, number: int) -> int:
 
 @cache
 def _own_numbers(unit: Unit) -> tuple[int, int]:
-    """Return the first number that stands for itself, and the first one after it that does not."""
+    """Return the range [first, end) of windows that are computed directly, without the 400-year shift."""
     low, high = Calendar(unit, "UTC")._numbers_of(np.array([_NO_CLOCKS, _BY_RULE])).tolist()
     return low, high
 
@@ -214,12 +216,12 @@ def _first_day(unit: Unit, number: int) -> int:
 
 
 def _first_instant_s(wall: datetime, zone: ZoneInfo) -> int:
-    """Return the first epoch second at which a zone's clocks show a local time or, where they skip it, a later one."""
+    """Return the first epoch second at which a zone's clocks show a local time or, if they skip it, a later one."""
     local = int(wall.replace(tzinfo=UTC).timestamp())
     first, second = (local - _utc_offset_s(wall.replace(fold=fold, tzinfo=zone)) for fold in (0, 1))
-    if first <= second:  # it comes once, or twice
+    if first <= second:  # the local time occurs once or twice
         return first
-    low, high = second, first  # clocks skip it: they go forward in (low, high]
+    low, high = second, first  # clocks skip it: they go forward within (low, high]
     while high - low > 1:
         middle = (low + high) // 2
         shown = middle + _utc_offset_s(datetime.fromtimestamp(middle, zone))

@@ -1,4 +1,4 @@
-"""Columnar rows by key and pane, and the evaluation of the sliding windows over them."""
+"""Columnar rows by key and pane, and the evaluation of sliding windows over them."""
 
 from __future__ import annotations
 
@@ -16,35 +16,38 @@ Ints = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
 
 AT_ONCE = 1 << 22
-"""Rows evaluated at once, each counted once for every window it is in; bounds the memory of a step."""
+"""Rows evaluated at once, each counted once for every window that contains it; bounds the memory of a step."""
 
 
 class Summary(Protocol):
-    """Aggregation of a kind: the columns that it stores of a pane, how rows merge, and how windows are answered."""
+    """Aggregation of a kind: the columns stored for a pane, how rows merge, and how windows are answered."""
 
     @property
     def types(self) -> dict[str, pa.DataType]:
-        """Column types of a row: `tuples`, whose sum over the rows of a pane is its tuple count, and the kind's own."""
+        """The column types of a row: `tuples` and the kind's own columns.
+
+        The sum of `tuples` over the rows of a pane is its tuple count.
+        """
 
     def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
-        """Merge late rows of one group into one row, by which an answer that lacks them may be amended.
+        """Merge the late rows of each group into one row, by which an answer without them may be amended.
 
         Returns
         -------
         group_id : ndarray, shape (m,)
             Ascending.
         columns : dict of Array, length m
-            `tuples`, and what the kind adds to an answer; null where it adds nothing.
+            `tuples`, and the kind's contribution to an answer; null where there is none.
         """
 
     def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """Merge rows of one group into one row or a few; columns of shape (n,).
+        """Merge the rows of each group into one row or a few; columns of shape (n,).
 
-        The codes come out ascending, unless the kind stores every row as it is.
+        The codes ascend, unless the kind stores every row unmerged.
         """
 
     def answer(self, group_id: Ints, row: Ints, columns: Columns) -> tuple[Ints, Columns]:
-        """Answer windows: one row or a few for each code; the codes come out ascending.
+        """Answer windows: return one row or a few for each code, by ascending code.
 
         Parameters
         ----------
@@ -54,14 +57,14 @@ class Summary(Protocol):
 
 
 def late_tuples(group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
-    """Count the tuples of late rows: `Summary.late` of a kind that adds nothing to answers."""
+    """Count the tuples of late rows: `Summary.late` for a kind that contributes nothing to answers."""
     group_id, (tuples,) = group_sums(group_id, columns["tuples"])
     return group_id, {"tuples": pa.array(tuples), "total": pa.nulls(len(group_id), pa.float64())}
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Table of n rows by key (a code) and time (a pane's start, or a window's end); each column has shape (n,)."""
+class KeyedRows:
+    """Table of n rows by key (a code) and time (a pane's start or a window's end); each column has shape (n,)."""
 
     key: Ints
     time: Ints
@@ -70,8 +73,8 @@ class Rows:
     def __len__(self) -> int:
         return len(self.key)
 
-    def __getitem__(self, part: NDArray[np.bool_] | Ints) -> Rows:
-        return Rows(self.key[part], self.time[part], {name: column[part] for name, column in self.columns.items()})
+    def __getitem__(self, part: NDArray[np.bool_] | Ints) -> KeyedRows:
+        return KeyedRows(self.key[part], self.time[part], {name: column[part] for name, column in self.columns.items()})
 
     def with_keys(self, keys: pa.Array) -> pa.RecordBatch:
         """Convert to Arrow, with each code replaced by its key in `keys`."""
@@ -80,48 +83,48 @@ class Rows:
         return pa.RecordBatch.from_arrays([key, pa.array(self.time), *columns], names=["key", "time", *self.columns])
 
     @staticmethod
-    def empty(types: dict[str, pa.DataType]) -> Rows:
+    def empty(types: dict[str, pa.DataType]) -> KeyedRows:
         columns = {name: pa.array([], dtype).to_numpy(zero_copy_only=False) for name, dtype in types.items()}
-        return Rows(*(np.zeros(0, np.int64),) * 2, columns)
+        return KeyedRows(*(np.zeros(0, np.int64),) * 2, columns)
 
     @staticmethod
-    def concat(parts: list[Rows]) -> Rows:
+    def concat(parts: list[KeyedRows]) -> KeyedRows:
         """Concatenate the rows of all parts in order."""
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
         key, time = (np.concatenate([getattr(part, name) for part in parts]) for name in ("key", "time"))
-        return Rows(key, time, columns)
+        return KeyedRows(key, time, columns)
 
     @staticmethod
-    def merge(parts: list[Rows], summary: Summary, step: int) -> Rows:
+    def merge(parts: list[KeyedRows], summary: Summary, step: int) -> KeyedRows:
         """Merge the rows of equal key and time; all times must be congruent modulo `step`."""
-        rows = Rows.concat(parts)
+        rows = KeyedRows.concat(parts)
         group_id, split = pair(rows.time // step, rows.key)
         group_id, columns = summary.merge(group_id, rows.columns)
         steps, key = split(group_id)
-        return Rows(key, steps * step + _remainder(rows.time, step), columns)
+        return KeyedRows(key, steps * step + _remainder(rows.time, step), columns)
 
 
 def evaluate_windows(
-    windows: Windows, summary: Summary, panes: Rows, strays: Rows, after: int | None, until: int | None
-) -> Rows:
+    windows: Windows, summary: Summary, panes: KeyedRows, partial_rows: KeyedRows, after: int | None, until: int | None
+) -> KeyedRows:
     """Evaluate the windows whose end is in (after, until]; None is unbounded.
 
     Parameters
     ----------
     panes : Rows
-        Rows by pane, each of which counts in every window over its pane.
+        Rows by pane; each counts in every window over its pane.
     strays : Rows
-        Rows by window end, each of which counts in that window alone.
+        Rows by window end; each counts in that window alone.
 
     Returns
     -------
     Rows
         The answers by key and window; `time` is the window's end.
     """
-    if not len(panes) + len(strays):
-        return _close(windows, summary, panes, strays, 0, 0)
-    first = np.concatenate([windows.first_end(panes.time), strays.time])
-    last = np.concatenate([windows.last_end(panes.time), strays.time])
+    if not len(panes) + len(partial_rows):
+        return _close(windows, summary, panes, partial_rows, 0, 0)
+    first = np.concatenate([windows.first_end(panes.time), partial_rows.time])
+    last = np.concatenate([windows.last_end(panes.time), partial_rows.time])
     low, high = windows.number(int(first.min())) - 1, windows.number(int(last.max()))
     low = low if after is None else max(low, windows.number(windows.end_until(after)))
     high = high if until is None else min(high, windows.number(windows.end_until(until)))
@@ -129,24 +132,29 @@ def evaluate_windows(
     if len(first) * max(high - low, 1) > AT_ONCE:
         ranges = _ranges(windows.number(first) - 1, windows.number(last), low, high)
     bounds = [(windows.end_of(before), windows.end_of(number)) for before, number in ranges]
-    return Rows.concat([_close(windows, summary, panes, strays, *ends) for ends in bounds])
+    return KeyedRows.concat([_close(windows, summary, panes, partial_rows, *ends) for ends in bounds])
 
 
-def _close(windows: Windows, summary: Summary, panes: Rows, strays: Rows, low: int, high: int) -> Rows:
+def _close(
+    windows: Windows, summary: Summary, panes: KeyedRows, partial_rows: KeyedRows, low: int, high: int
+) -> KeyedRows:
     within = (windows.last_end(panes.time) > low) & (windows.first_end(panes.time) <= high)
-    panes, strays = panes[within], strays[(strays.time > low) & (strays.time <= high)]
+    panes, partial_rows = panes[within], partial_rows[(partial_rows.time > low) & (partial_rows.time <= high)]
     row, end = windows.ends(panes.time, low, high)
-    row, end = np.concatenate([row, len(panes) + np.arange(len(strays))]), np.concatenate([end, strays.time])
-    rows = Rows.concat([panes, strays])
+    row, end = (
+        np.concatenate([row, len(panes) + np.arange(len(partial_rows))]),
+        np.concatenate([end, partial_rows.time]),
+    )
+    rows = KeyedRows.concat([panes, partial_rows])
     step = windows.end_step_ms
     group_id, split = pair(end // step, rows.key[row])
     group_id, columns = summary.answer(group_id, row, rows.columns)
     steps, key = split(group_id)
-    return Rows(key, steps * step + _remainder(end, step), columns)
+    return KeyedRows(key, steps * step + _remainder(end, step), columns)
 
 
 def _remainder(time: Ints, step: int) -> int:
-    """Return what times that are congruent modulo `step` are modulo it."""
+    """Return the common remainder of times that are congruent modulo `step`."""
     return int(time[0]) % step if len(time) else 0
 
 
@@ -158,7 +166,7 @@ def _ranges(before: Ints, last: Ints, low: int, high: int) -> list[tuple[int, in
     before, last : ndarray, shape (n,)
         For each row, the number of the window before the first one it is in, and of the last one.
     low, high : int
-        Numbers of windows, too.
+        Numbers of windows.
     """
     counts = np.clip(last, low, high) - np.clip(before, low, high)
     if low + 1 >= high or counts.sum() <= AT_ONCE:

@@ -16,8 +16,7 @@ from tailrace.windows.windows import Ints, Time
 class Sliding:
     """Sliding windows [offset + j·slide, offset + j·slide + size) for every integer j, with slide ≤ size.
 
-    A pane is [offset + i·p, offset + (i+1)·p) with p = gcd(size, slide). It keeps the protocol `Windows`, which says
-    what each method returns.
+    A pane is [offset + i·p, offset + (i+1)·p) with p = gcd(size, slide). The protocol `Windows` describes the methods.
     """
 
     size_ms: int

@@ -15,21 +15,21 @@ class Windows(Protocol):
     """Windows over event time, in integer milliseconds.
 
     Every tuple belongs to one pane and every window is made of whole panes. A window is named by its end, a pane by its
-    start. Windows are numbered in the order of their ends; a number may be left out, and then has the end
-    of the window before it. Methods are elementwise.
+    start. Windows are numbered in the order of their ends. An unused number stands for the end of the window before it.
+    Methods are elementwise.
     """
 
     @property
     def size_ms(self) -> int:
-        """The length of a window; where lengths differ, their mean: a scale, which no boundary follows from."""
+        """The length of a window; the mean length where they differ. A scale: no boundary is derived from it."""
 
     @property
     def slide_ms(self) -> int:
-        """The time from one window's start to the next one's; a scale, as `size_ms`."""
+        """The time from one window's start to the next one's; a scale, like `size_ms`."""
 
     @property
     def pane_ms(self) -> int:
-        """The length of a pane; where lengths differ, a long one's."""
+        """The length of a pane; where lengths differ, of a long one."""
 
     @property
     def pane_step_ms(self) -> int:
@@ -54,10 +54,10 @@ class Windows(Protocol):
         """The length of every pane on the scale of `to_scale`, where pane i is [i·step, (i + 1)·step)."""
 
     def to_scale(self, event_ms: Ints) -> Ints:
-        """Map event times to a scale on which all panes are equally long; the order of panes stays."""
+        """Map event times to a scale on which all panes are equally long; the order of panes is kept."""
 
     def from_scale(self, pane: Ints) -> Ints:
-        """Return the starts of panes by their starts on the scale."""
+        """Return the starts of panes, given their starts on the scale."""
 
     def first_end(self, pane: Ints) -> Ints:
         """Return the end of the earliest window over each pane."""
@@ -66,7 +66,7 @@ class Windows(Protocol):
         """Return the end of the latest window over each pane, or over each event time."""
 
     def share(self, one: Ints, other: Ints) -> NDArray[np.bool_]:
-        """Test which pairs of event times have a window that holds both."""
+        """Test which pairs of event times share a window."""
 
     def start(self, end: Time) -> Time:
         """Return the starts of the windows with these ends."""
@@ -84,10 +84,10 @@ class Windows(Protocol):
         """Return the ends of the windows with these numbers."""
 
     def block(self, time: Ints) -> Ints:
-        """Number the stretch that contains each time, of stretches side by side, each as long as a window."""
+        """Return the number of the stretch that contains each time; stretches are as long as a window and adjoin."""
 
     def within(self, low: int, high: int) -> tuple[int, int]:
-        """Return the first and the last event time all of whose windows start at or after `low` and end by `high`."""
+        """Return the first and the last event time whose windows all lie within [low, high]."""
 
     def ends(self, pane: Ints, after: Ints | int | None, until: Ints | int | None) -> tuple[Ints, Ints]:
         """Enumerate, for each pane, the windows over it that end in (after, until].
@@ -101,5 +101,5 @@ class Windows(Protocol):
         Returns
         -------
         row, end : ndarray, shape (m,)
-            Pairs of an index into `pane` and the end of a window over it, by row and then by end.
+            Pairs of an index into `pane` and the end of a window over it, ordered by row and then by end.
         """

@@ -14,7 +14,7 @@ from tailrace.aggregate.population import Population
 from tailrace.aggregate.promise import refusal, threshold_refusal
 from tailrace.aggregate.promise_mean import chernoff
 from tailrace.aggregate.promise_rank import Side
-from tailrace.aggregate.simulation import Windows, missing
+from tailrace.aggregate.simulation import SimulatedWindows, missing
 from tailrace.aggregate.simulation import threshold_of as threshold
 
 EXPONENTIAL = tuple(-np.log1p(-(np.arange(1000) + 0.5) / 1000))
@@ -241,7 +241,7 @@ def test_an_impossible_population_is_refused(tuples, variation):
 
 def test_the_simulation_measures_the_share_of_answers_that_are_off():
     values = np.array([[1.0, 1.0, 2.0, 6.0], [5.0, 0.0, 0.0, 0.0], [2.0, 2.0, 2.0, 2.0], [4.0, -4.0, 0.1, -0.1]])
-    windows = Windows(values, Population(4, 1.0))
+    windows = SimulatedWindows(values, Population(4, 1.0))
     assert windows.off("sum", 0.25, 1) == 3 / 4  # errors 0.1, 1, 0.25 and 4, the last one absolute
     assert windows.off("avg", 0.2, 1) == 3 / 4  # for example 3 for 2.5, 0 for 1.25, −4/3 for 0
     assert windows.off("count", 0.25, 1) == 1

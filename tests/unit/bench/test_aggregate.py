@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from tailrace.bench.aggregate import games, report
-from tailrace.bench.page import Effort, markdown
+from tailrace.bench.aggregate import bursts, estimates, games, report
+from tailrace.bench.page import markdown
+from tailrace.bench.report import Effort
 
 pytestmark = pytest.mark.slow
 
@@ -15,9 +16,12 @@ pytestmark = pytest.mark.slow
 def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):
     """Over ten seconds of each game; stand-ins give the results of the long experiments."""
     monkeypatch.setattr(games, "SECONDS", 10)
+    monkeypatch.setattr(games, "SEEDS", range(1, 2))
+    for experiment in (bursts, estimates):
+        monkeypatch.setattr(experiment, "SEEDS", range(1, 2))
     row = {"game": "game1", "windows": 7, "off": 0.125, "ratio": None}
-    monkeypatch.setattr(games, "kept", lambda tell: [row])
-    monkeypatch.setattr(games, "by_function", lambda tell: [row])
+    monkeypatch.setattr(games, "kept", lambda echo: [row])
+    monkeypatch.setattr(games, "by_function", lambda echo: [row])
     promise = {"function": "sum", "error": 0.05, "risk": 0.05, "off": 0.01, "distribution": "constant", "tuples": 20}
     monkeypatch.setattr(report, "simulate_promises", lambda windows, seed: [promise | {"threshold": 0.9}])
     monkeypatch.setattr(
@@ -29,13 +33,18 @@ def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):
     monkeypatch.setattr(
         report.side_by_side, "bench", lambda *arguments: calls.append(arguments) or [measurement | cost]
     )
-    page = report.report(tmp_path, Effort(10_000, 2, 1), lambda line: None)
+    page = report.REPORT.write(tmp_path, Effort(10_000, 2, 1), lambda line: None)
     text, tables = page.read_text(), json.loads((tmp_path / "002.json").read_text())
     assert page.name == "002.md"
     assert "{" not in text
     assert "tailrace bench aggregate --rows 10000 --files 2 --rounds 1 --report" in text
     assert [case.name for case in calls[0][3]] == ["dense 500/100 ms"]
     assert {row["policy"] for row in tables["policies"]} == set(games.POLICIES)
+    assert {row["policy"] for row in tables["bursts"]} == set(bursts.PROMISING)
+    assert {(row["case"], row["policy"]) for row in tables["estimates"]} == {
+        (case, policy) for case in ("as they are", "bursts", "as they are, by sensor") for policy in estimates.POLICIES
+    }
+    assert "(not measured)" not in text
     assert all(tables.values())
     for name in ("buffer", "latency", "accuracy", "throughput"):
         assert (tmp_path / f"002-{name}.png").stat().st_size > 10_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
@@ -10,8 +11,20 @@ import pyarrow as pa
 import pytest
 
 from spatial_oracle import GEOD
-from tailrace.bench.page import Effort, markdown
-from tailrace.bench.spatial import joins, report, spark_joins, streams, table, table_on_spark, taxi_map
+from tailrace.bench.page import markdown
+from tailrace.bench.report import Effort
+from tailrace.bench.spatial import (
+    joins,
+    latency,
+    pair_latency,
+    report,
+    shapes,
+    spark_joins,
+    streams,
+    table,
+    table_on_spark,
+    taxi_map,
+)
 from tailrace.bench.spatial.balance import Balance
 from tailrace.bench.spatial.streams import empty_streams, meeting_query, taxi_batches, taxi_streams
 from tailrace.ground.errors import refuse
@@ -99,8 +112,9 @@ def test_empty_streams_make_as_many_batches_without_pairs():
 
 def test_every_setting_has_its_row_and_ratios(taxis, monkeypatch):
     monkeypatch.setattr(joins, "MINUTES", 0.5)
-    rows = joins.by_parallelism(taxis, 1, lambda line: None)
+    rows, twice = joins.by_parallelism(taxis, 1, lambda line: None)
     assert len(rows) == 8
+    assert [row["the same twice"] for row in twice] == ["join interval, tasks 1, method indexed"]
     assert len({json.dumps([row[name] for name in ("join", "tasks", "method")]) for row in rows}) == 8
     assert all((row["× native"] is None) == (row["method"] == "native") for row in rows)
     assert all((row["CPU × one task"] is None) == (row["tasks"] == 1) for row in rows)
@@ -121,7 +135,8 @@ def test_methods_that_find_other_pairs_are_no_page(taxis, monkeypatch):
 
 
 def test_all_methods_of_the_table_index_are_measured_over_the_same_pairs():
-    rows = table.by_method(3000, 1, lambda line: None)
+    rows, twice = table.by_method(3000, 1, lambda line: None)
+    assert [row["the same twice"] for row in twice] == ["raster"]
     assert [row["method"] for row in rows] == list(table.METHODS)
     assert len({row["pairs"] for row in rows}) == 1
     assert rows[0]["pairs"] > 2900
@@ -134,7 +149,7 @@ def test_an_engine_that_is_not_installed_takes_no_part(monkeypatch):
 
     monkeypatch.setattr(table.ExternalSearch, "of", missing)
     told: list[str] = []
-    rows = table.by_method(100, 1, told.append)
+    rows, _ = table.by_method(100, 1, told.append)
     assert [row["method"] for row in rows] == ["raster", "edges", "rtree", "native"]
     assert any("external takes no part" in line and "DuckDB is not installed" in line for line in told)
 
@@ -163,12 +178,24 @@ def test_methods_that_find_other_pairs_on_spark_are_no_page(tmp_path, monkeypatc
     with pytest.raises(RuntimeError, match="other numbers of pairs"):
         spark_joins.beside_native(joined, 2, lambda line: None)
     made = 5
-    assert len(spark_joins.beside_native(joined, 2, lambda line: None)) == 8
+    rows, twice = spark_joins.beside_native(joined, 2, lambda line: None)
+    assert (len(rows), len(twice)) == (8, 4)
+
+
+def test_one_task_twice_is_beside_the_cost_of_a_second_task(tmp_path, monkeypatch):
+    def net(self, join, tasks):
+        return {"warm tuples/s": 10.0 * tasks, "CPU µs/tuple": 3.0 * tasks}
+
+    monkeypatch.setattr(spark_joins.SparkJoins, "net", net)
+    rows, twice = spark_joins.by_parallelism(spark_joins.SparkJoins(None, tmp_path, 10), 2, lambda line: None)
+    assert [(row["tasks"], row["warm × one task"], row["CPU × one task"]) for row in rows] == [(1, 1, 1), (2, 2, 2)] * 2
+    assert {row["highest ×"] for row in twice} == {1.0}
+    assert [row["measure"] for row in twice] == ["warm tuples/s", "CPU µs/tuple"] * 2
 
 
 def test_without_a_peer_and_methods_nobody_takes_part(monkeypatch):
     monkeypatch.setattr(table_on_spark, "METHODS", ())
-    assert table_on_spark.beside_sedona(100, 1, None, print) == []
+    assert table_on_spark.beside_sedona(100, 1, None, print) == ([], [])
     assert markdown([]) == "Nobody took part."
 
 
@@ -180,21 +207,32 @@ def test_the_report_has_all_experiments_of_the_paper(tmp_path, monkeypatch):
     monkeypatch.setattr(joins, "BINS_S", (20, 60))
     monkeypatch.setattr(joins, "BIN_MINUTES", 0.5)
     monkeypatch.setattr(taxi_map, "MEETING", 300)
+    monkeypatch.setattr(joins, "TASKS", (1, 4))
     on_spark = [
         {"join": join, "tasks": tasks, "method": method, "tuples/s": 1.0}
         for join in joins.JOINS
         for tasks in joins.PARALLELISM
         for method in joins.METHODS
     ]
-    tables = {"table": table.by_method(2000, 1, lambda line: None), "spark_table": [], "latency": [], "spark": on_spark}
-    tables |= {"spark_cpu": [{"join": "interval", "tasks": 1, "CPU µs/tuple": 1.0}]}
-    monkeypatch.setattr(report, "speeds", lambda effort, tell: tables)
-    page = report.report(tmp_path, Effort(500, 2, 1), lambda line: None)
+    in_table = table.by_method(2000, 1, lambda line: None)
+    of_shapes = shapes.by_condition(60, 1, lambda line: None)
+    cpu = [{"join": "interval", "tasks": 1, "CPU µs/tuple": 1.0}]
+    monkeypatch.setattr(table, "by_method", lambda *arguments: in_table)
+    monkeypatch.setattr(shapes, "by_condition", lambda *arguments: of_shapes)
+    monkeypatch.setattr(table_on_spark, "beside_sedona", lambda *arguments: ([], []))
+    monkeypatch.setattr(latency, "beside_pass_through", lambda *arguments: ([], []))
+    monkeypatch.setattr(pair_latency, "by_setting", lambda *arguments: ([], []))
+    monkeypatch.setattr(spark_joins, "spark_joins", lambda tuples: nullcontext())
+    monkeypatch.setattr(spark_joins, "beside_native", lambda *arguments: (on_spark, []))
+    monkeypatch.setattr(spark_joins, "by_parallelism", lambda *arguments: (cpu, []))
+    page = report.REPORT.write(tmp_path, Effort(500, 2, 1), lambda line: None)
     text, written = page.read_text(), json.loads((tmp_path / "003.json").read_text())
     assert "{" not in text
-    of_spark = {"spark_table", "latency", "spark", "spark_cpu"}
-    assert set(written) == {"table", "parallelism", "lengths", "grids", "bins"} | of_spark
-    assert all(written[name] for name in written if name not in ("spark_table", "latency"))
+    of_spark = {"spark_table", "latency", "latency_joins", "spark", "spark_cpu"}
+    compared = {"table", "shapes", "parallelism", "tasks", "lengths", "grids", "bins"} | of_spark
+    assert set(written) == compared | {f"{name}_twice" for name in compared} | {"measured"}
+    assert all(written[name] for name in compared - {"spark_table", "latency", "latency_joins"})
+    assert all(f"{{{name}}}" in report.REPORT.template.read_text() for name in written if name != "measured")
     for name in ("map", "table", "parallelism", "length", "grid", "bin"):
         assert (tmp_path / f"003-{name}.png").stat().st_size > 10_000
         assert f"(003-{name}.png)" in text

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from tailrace.bench.page import Effort
+from tailrace.bench.report import Effort
 from tailrace.bench.simulate import RecordedStream, simulate
 from tailrace.bench.topk import drift, methods, paper_query, promise, report, speed
 from tailrace.bench.topk.calibrated import calibrations
@@ -110,7 +110,7 @@ def test_every_method_answers_over_the_same_batches():
         for batch in batches
     ]
     assert all(before[1] < after[0] for before, after in itertools.pairwise(tick_ranges)), "ticks are complete"
-    for method in speed._CONTESTANTS:
+    for method in speed.METHODS:
         assert speed._pass(method, stream)["tuples/s"] > 0
 
 
@@ -118,6 +118,7 @@ def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):
     """All experiments on small inputs; a stand-in gives the measurements of Spark."""
     monkeypatch.setattr(methods, "RATE", 20)
     monkeypatch.setattr(methods, "SECONDS", 500)
+    monkeypatch.setattr(methods, "SEEDS", (1, 2))
     monkeypatch.setattr(promise, "WINDOWS", 40)
     monkeypatch.setattr(promise, "RATE", 20)
     monkeypatch.setattr(promise, "HOURS", 1)
@@ -137,17 +138,19 @@ def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):
     }
     passes = [{"case": "dense", "contestant": name, "round": 1} | cost for name in ("native", "tailrace")]
     monkeypatch.setattr(report.side_by_side, "bench", lambda *arguments: passes)
-    page = report.report(tmp_path, Effort(10_000, 2, 1), lambda line: None)
+    page = report.REPORT.write(tmp_path, Effort(10_000, 2, 1), lambda line: None)
     text, tables = page.read_text(), json.loads((tmp_path / "001.json").read_text())
     assert "{" not in text
     assert {name for name in tables if tables[name]} == {
         "methods",
+        "runs",
         "hits",
         "settled",
         "drift",
         "needed",
         "speed",
         "spark",
+        "measured",
     }
     for name in ("time", "disorder", "hits", "drift"):
         assert (tmp_path / f"001-{name}.png").stat().st_size > 10_000

@@ -15,7 +15,7 @@ from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_in_windows, batch_p
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import NotReady, RecentTuples
-from tailrace.kind.explanation import Explanation
+from tailrace.kind.explanation import KindExplanation
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometry_input import GeometryInput
 from tailrace.spatial_join.metrics import Planar
@@ -119,7 +119,7 @@ def test_recall_of_pairs_in_windows_is_that_of_streams_with_this_k(left, right, 
     log, waits = [Read(LEFT, item) for item in left] + [Read(RIGHT, item) for item in right], sorted(durations)
     inputs = GeometryInput({"wkt": "value"}), GeometryInput({"wkt": "value"})
     join = StreamJoin(inputs, Condition("equals", None, Planar()))
-    kind = SpatialWindowJoin(SIZE - 1, join=join, explanation=Explanation("", "", ""), sliding=Sliding(SIZE, SLIDE))
+    kind = SpatialWindowJoin(SIZE - 1, join=join, explanation=KindExplanation("", "", ""), sliding=Sliding(SIZE, SLIDE))
     point = {"a": "POINT (0 0)", "b": "POINT (1 1)"}.__getitem__
     sides = MemoryHistory(left, "wkt", point), MemoryHistory(right, "wkt", point)
     try:

@@ -6,8 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -16,8 +14,8 @@ from tailrace.cli.checkout import require_checkout
 from tailrace.cli.frames import BinsOption
 from tailrace.generators.frame_histograms import Bins
 from tailrace.ground.errors import Refused
+from wheel_files import ROOT, files_of_wheel
 
-ROOT = Path(__file__).parents[3]
 OUTSIDE = ("bench", "demo", "generators")
 RUN = """
 import sys
@@ -26,25 +24,6 @@ assert main.__code__.co_filename.startswith(sys.argv[1]), main.__code__.co_filen
 sys.argv = ["tailrace", *sys.argv[2:]]
 main()
 """
-
-
-def files_of_wheel() -> list[str]:
-    """List the files that setuptools takes of `include`: the packages that it finds, and the data of `tailrace`."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    found = settings["packages"]["find"]
-    (where,) = found["where"]
-    taken = []
-    for directory in sorted(path.parent for path in (ROOT / where).rglob("__init__.py")):
-        name = ".".join(directory.relative_to(ROOT / where).parts)
-        if _matches(name, found["include"]) and not _matches(name, found["exclude"]):
-            taken += list(directory.glob("*.py"))
-    assert settings["package-data"].keys() == {"tailrace"}
-    taken += [file for glob in settings["package-data"]["tailrace"] for file in (ROOT / where / "tailrace").glob(glob)]
-    return [str(file.relative_to(ROOT / where)) for file in taken]
-
-
-def _matches(name: str, patterns: list[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def test_the_wheel_has_neither_benchmarks_nor_the_demonstration_nor_their_data() -> None:

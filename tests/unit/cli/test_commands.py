@@ -23,6 +23,9 @@ ROOT = Path(__file__).parents[3]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "include"), "PYTHONUNBUFFERED": ""}
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
 COMMANDS = (
+    "init",
+    "new",
+    "doctor",
     "backup",
     "restore",
     "validate",
@@ -38,6 +41,7 @@ COMMANDS = (
     "stop",
     "replay",
     "demo",
+    "serve",
     "bench",
     "schema",
 )
@@ -46,7 +50,7 @@ COMMANDS = (
 @pytest.mark.slow
 def test_the_entry_point_runs_in_a_process_of_its_own():
     process = subprocess.run(
-        [sys.executable, "-c", "from tailrace.cli.commands import main; main()", "validate", str(FLIGHTS)],
+        [sys.executable, "-c", "from tailrace.cli.start import main; main()", "validate", str(FLIGHTS)],
         env=os.environ | {"PYTHONPATH": str(ROOT / "include")},
         capture_output=True,
         text=True,
@@ -111,7 +115,7 @@ def interrupted_app(**_):
 commands.app = interrupted_app
 commands.main()
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False)
     assert (result.returncode, result.stderr) == (130, RESUMABLE)
 
 
@@ -133,7 +137,7 @@ def app(**_):
 commands.app = app
 commands.main()
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=80, check=False)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False)
     assert (result.returncode, result.stderr) == (130, RESUMABLE)
 
 
@@ -199,7 +203,7 @@ def test_reads_in_progress_do_not_abort_a_command(script, expected):
             env=ENVIRONMENT,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
         assert (process.returncode, process.stdout, process.stderr) == expected
@@ -223,7 +227,7 @@ commands.app = app
 commands.main()
 """
     result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False, env=ENVIRONMENT
     )
     assert (result.returncode, result.stderr) == (3, "")
     assert sorted(result.stdout.splitlines()) == ["at exit", "in a pool", "joined", "to the end"]
@@ -289,7 +293,9 @@ def test_help_has_an_example(tailrace, command):
 
 
 def test_validate_accepts_a_right_file_and_refuses_a_wrong_one(tailrace, tmp_path):
-    assert tailrace("validate", FLIGHTS).stdout.endswith("flights.yaml: no fault found\n")
+    checked = tailrace("validate", FLIGHTS)
+    assert checked.stderr == "the sources were not looked at: --source does that\n"
+    assert checked.stdout.endswith("flights.yaml: no fault found\n")
     wrong_file = query(tmp_path, window="window: {size: 5, slide: 15 min}")
     output = tailrace("validate", FLIGHTS, wrong_file, code=2)
     assert f"{wrong_file}:13: window.size" in output.stderr
@@ -352,7 +358,7 @@ def test_validate_looks_at_the_source(tailrace, tmp_path):
     assert "looks like epoch seconds" in output.stderr
     pq.write_table(flights(delay=pa.array([0.0, float("nan")])), source)
     output = tailrace("validate", file, "--source").stdout
-    assert "1 × delay is NaN, as a.parquet#1" in output
+    assert "1 × delay is NaN, as a.parquet, row 2: " in output
     assert f"{file}: no fault found" in output
     pq.write_table(flights(delay=None), source)
     assert "no column 'delay'" in tailrace("validate", file, "--source", code=2).stderr
@@ -411,7 +417,8 @@ def test_a_query_in_use_fails_in_a_supervised_driver_so_that_it_is_tried_again(m
         commands.main(retried=True)
     assert ended.value.code == 1
     apps = sorted((ROOT / "spark_apps").glob("*.py"))
-    assert [app.stem for app in apps if "main(retried=True)" in app.read_text()] == ["calibrate", "correct", "stream"]
+    retried = [app.stem for app in apps if "main(retried=True)" in app.read_text()]
+    assert retried == ["calibrate", "correct", "rebuild", "stream"]
 
 
 def test_a_changed_query_that_its_checkpoint_does_not_fit_is_refused_with_its_file(tailrace, tmp_path):
@@ -419,7 +426,8 @@ def test_a_changed_query_that_its_checkpoint_does_not_fit_is_refused_with_its_fi
     layout.create_checkpoint(load(query(tmp_path)).structure(), {}, {})
     file = query(tmp_path, window="window: {size: 5 h, slide: 1 h}")
     output = tailrace("run", file, "--warehouse", tmp_path / "wh", code=2)
-    assert f"{file}: window.size: it is '5 h', but the stream in" in " ".join(output.stderr.split())
+    line = 1 + file.read_text().splitlines().index("window: {size: 5 h, slide: 1 h}")
+    assert f"{file}:{line}: window.size: it is '5 h', but the stream in" in " ".join(output.stderr.split())
     assert not (tmp_path / "wh" / "flights" / ".stream.lock").exists(), "no run began"
 
 

@@ -34,6 +34,13 @@ def test_a_stream_is_written_in_files(tailrace, video, tmp_path):
     assert times[:2] == ["2026-02-03T04:05:06.000+00:00", "2026-02-03T04:05:06.010+00:00"]
 
 
+def test_key_frames_alone_are_written_where_asked_for(tailrace, tmp_path):
+    film = write_video(tmp_path / "film.mkv", FRAMES, key_every=3)
+    messages = tailrace("frames", "--output", tmp_path / "out", "--key-frames", "--bins", "colour4", film).stderr
+    assert "wrote 2 histograms of 64 bins" in messages
+    assert pq.read_table(tmp_path / "out")["id"].to_pylist() == ["film-000000", "film-000003"]
+
+
 def test_replay_puts_the_stream_out_of_order_in_both_formats(tailrace, video, tmp_path):
     tailrace("frames", "--output", tmp_path / "in", "--bins", "colour4", video)
     for form in ("parquet", "json"):

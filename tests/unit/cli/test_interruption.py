@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tailrace.cli import interruption
+from tailrace.ground.interruptions import raise_if_interrupted
 
 LOST = SimpleNamespace(exc_type=KeyboardInterrupt)
 
@@ -65,3 +66,7 @@ def test_other_errors_of_finalizers_are_reported_as_ever(timers, exc_type):
     swallowed = SimpleNamespace(exc_type=exc_type)
     sys.unraisablehook(swallowed)
     assert timers == [swallowed]
+
+
+def test_the_interruptions_of_the_tests_above_have_ended_with_them():
+    raise_if_interrupted()

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tailrace import __version__
-from tailrace.cli import explanation as explained
-from tailrace.correction import quality
-from tailrace.panels import explanation
+from tailrace.api import explanation as explained
+from tailrace.api import reading
 from tailrace.terminal import screen
 
 ROOT = Path(__file__).parents[3]
@@ -58,6 +57,7 @@ def test_a_url_is_no_input(tailrace, tmp_path):
         ("quality", FLIGHTS, "--warehouse", "tables", "--output", "URL"),
         ("schema", "--output", "URL"),
         ("demo", "--warehouse", "URL"),
+        ("serve", "URL"),
         ("bench", "kafka", "--report", "URL"),
         ("bench", "aggregate", "--flink", "URL"),
         ("bench", "spatial", "--sedona", "URL"),
@@ -90,7 +90,7 @@ def test_the_table_of_quality_shows_in_80_columns_what_was_measured_and_promised
     row = {"bucket_start": 0, "bucket_end": 10_000, "answers": 1000, "corrected": 1000, "missing": 7, "off": 123}
     row |= {"share": 0.123456, "mean_error": 0.0633986, "worst_error": 2.93846, "mean_k_ms": 3_600_000.0}
     rows = pa.Table.from_pylist([row | {"error": 0.05, "risk": 0.1, "accuracy": None}])
-    monkeypatch.setattr(quality, "read_quality", lambda query, warehouse: (rows, rows.column_names))
+    monkeypatch.setattr(reading, "read_quality", lambda query, warehouse: (rows, rows.column_names))
     lines = tailrace("quality", FLIGHTS, "--warehouse", "w").stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[1].replace("┃", "").split() == ["bucket_start", "answers", "share", "mean_error", "error", "risk"]
@@ -101,7 +101,7 @@ def test_the_table_of_quality_shows_in_80_columns_what_was_measured_and_promised
 
 def test_what_explains_a_query_is_folded_beside_its_name(tailrace, monkeypatch, narrow):
     reason = "tuples are combined before they go to the tasks, " * 3 + "/a-path/that-is/" + "long" * 20
-    monkeypatch.setattr(explanation, "explanation", lambda query: {"query": "flights", "why": reason})
+    monkeypatch.setattr(explained, "explanation", lambda query: {"query": "flights", "why": reason})
     monkeypatch.setattr(explained, "forms", lambda query: {})
     first, *folded = tailrace("explain", FLIGHTS).stdout.splitlines()
     assert first == "query  flights"

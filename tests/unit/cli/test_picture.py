@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,15 +14,14 @@ import pytest
 
 from answer_samples import MAKERS
 from local_driver import Driver, no_spark
-from tailrace.cli import picture
-from tailrace.cli.picture import draw
-from tailrace.cli.shown_panels import ShownPanels
+from tailrace.api import picture
+from tailrace.api.picture import draw
+from tailrace.api.shown_panels import ShownPanels
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
-from tailrace.terminal import plots
 from tailrace.terminal.plots import Figure
 from warehouse import even, make_stream, write_files
 
@@ -219,7 +219,19 @@ def test_the_command_refuses_what_it_can_not_draw(tmp_path, tailrace, monkeypatc
 
 def test_without_matplotlib_the_command_is_refused_with_the_extra_that_has_it(tmp_path, tailrace, monkeypatch):
     declared(tmp_path)
-    monkeypatch.setattr(plots, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     refused = tailrace("plot", tmp_path / "readings.yaml", "--warehouse", tmp_path, code=2).stderr
     assert "tailrace plot: matplotlib is not installed" in refused
     assert "pip install 'tailrace[plots]'" in refused
+
+
+def test_one_batch_is_drawn_as_large_points_with_a_note(tmp_path, axes):
+    query = MAKERS["windows"](tmp_path)
+    driver = Driver(query, tmp_path / "wh")
+    driver.run(1_000_000, flush=True)
+    drawn(ShownPanels.read(query, driver.layout, None, None, None))
+    progress, *_ = axes()
+    frontier = line(progress, "frontier")
+    assert len(points(frontier)[0]) == 1
+    assert (frontier.get_marker(), frontier.get_markersize()) == ("o", 8)
+    assert "One batch so far" in progress.get_xlabel()

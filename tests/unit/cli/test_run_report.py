@@ -2,41 +2,67 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pyarrow as pa
 import pytest
-import typer
 
-from tailrace.cli import run_report
+import tailrace
+from tailrace.api import run as ended
 from tailrace.stream.run_summary import RunSummary
 
 
 def summary_of(accepted: int) -> RunSummary:
     summary = RunSummary()
-    metrics = pa.table({"late": [0], "coverage": [1.0], "k_ms": [0], "counts": pa.nulls(1)})
-    summary(0, 0, {"metrics": metrics, "segments": pa.table({"rows": [3], "accepted": [accepted], "filtered": [0]})})
+    metrics = pa.table({"late": [0], "repeats": [0], "coverage": [1.0], "k_ms": [0], "counts": pa.nulls(1)})
+    counts = {"rows": [3], "accepted": [accepted], "filtered": [0], "unmatched": [0]}
+    segments = pa.table(counts | {"stream": ["rows"], "position": [0]})
+    summary(0, 0, {"metrics": metrics, "segments": segments})
     return summary
 
 
+ROWS = tailrace.Stream({"at": [0] * 3, "id": [1, 2, 3]}, event_time="at", id="id")
+FIELDS = {"streams": {"rows": ROWS}, "window": "5 s", "aggregate": {"function": "count"}}
+
+
+class Ended(ended.Run):
+    """A run without a stream, of which only the summary is looked at."""
+
+    has_begun = True
+
+
 @pytest.mark.parametrize(("has_late_tuples", "held", "lines"), [(True, 2, 2), (True, 0, 1), (False, 3, 1)])
-def test_rows_that_an_open_tick_holds_back_are_reported(monkeypatch, capsys, has_late_tuples, held, lines):
-    monkeypatch.setattr(run_report, "held_back", lambda layout: held)
-    run_report.print_summary(summary_of(3), SimpleNamespace(has_late_tuples=has_late_tuples), None)
-    printed = capsys.readouterr().err.splitlines()
-    assert len(printed) == lines
-    assert printed[0] == "read 3 records: 3 accepted, 0 rejected"
+def test_rows_that_an_open_tick_holds_back_are_reported(monkeypatch, has_late_tuples, held, lines):
+    monkeypatch.setattr(ended, "held_back", lambda layout: held)
+    declared = tailrace.query("aggregate", **FIELDS).declared
+    monkeypatch.setattr(type(declared), "has_late_tuples", has_late_tuples)
+    said = Ended(declared, batches=1, summary=summary_of(3)).lines()
+    assert len(said) == lines
+    assert said[0] == "read 3 records: 3 accepted, 0 rejected"
     assert (
-        printed[1:]
+        said[1:]
         == ["2 rows wait in an open tick: it is complete when more comes, or at the end of a run without --keep-open"][
             : lines - 1
         ]
     )
 
 
-def test_a_run_that_accepted_nothing_ends_with_1(capsys):
-    run_report.fail_if_none_was_accepted(summary_of(1))
-    with pytest.raises(typer.Exit) as ended:
-        run_report.fail_if_none_was_accepted(summary_of(0))
-    assert ended.value.exit_code == 1
-    assert "none of the records that were read was accepted" in capsys.readouterr().err
+def test_a_run_that_accepted_nothing_has_failed():
+    declared = tailrace.query("aggregate", **FIELDS).declared
+    Ended(declared, batches=1, summary=summary_of(1)).require_accepted()
+    failed = Ended(declared, batches=1, summary=summary_of(0))
+    with pytest.raises(
+        tailrace.Failed, match="none of the records that were read was accepted\nread 3 records"
+    ) as error:
+        failed.require_accepted()
+    assert error.value.run is failed
+
+
+def test_a_run_that_accepted_nothing_ends_with_1(tailrace, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"at": "1999-01-01T00:00:00Z", "id": 1}\n' * 3)
+    (tmp_path / "query.yaml").write_text(
+        "{name: q, kind: aggregate, window: 5 s, aggregate: {function: count}, streams: {rows: "
+        "{source: {format: json, path: rows.jsonl}, event_time: at, id: id}}}"
+    )
+    words = ("run", tmp_path / "query.yaml", "--warehouse", tmp_path / "wh", "--bounded", "--engine", "local")
+    lines = tailrace(*words, code=1).stderr.splitlines()
+    assert lines[-1] == "failed none of the records that were read was accepted"
+    assert "read 3 records: 0 accepted, 3 rejected" in lines

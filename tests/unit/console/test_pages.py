@@ -238,6 +238,50 @@ def test_the_server_counts_the_ill_and_says_how_many_promises_it_has_not_looked_
     expect(verdict).to_have_text("All well: 200 streams, none needs attention.")
 
 
+def test_rows_that_are_unread_say_so_and_are_asked_for_again_soon(site, window):
+    site.streams(stream("a", is_unread=True))
+    page = shown(window, "")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="a", exact=True))
+    expect(row).to_contain_text("not looked at yet")
+    site.streams(stream("a", is_unread=False, promise={"state": "kept", "detail": None}))
+    page.clock.fast_forward(700)
+    expect(row).to_contain_text("kept")
+
+
+def test_no_row_of_a_promise_is_not_said_before_all_are_known(site, window):
+    site.streams(total=0, unread=2)
+    page = shown(window, "?promise=broken")
+    expect(page.locator("#rows")).to_contain_text("No stream has promise broken; of 2 streams it is not known yet.")
+    site.streams(stream("a"), unread=0)
+    page.clock.fast_forward(700)
+    expect(page.locator("#rows")).to_contain_text("running")
+
+
+def test_a_driver_alone_on_its_host_leads_to_no_page(site, window):
+    site.streams(stream("alone", "bad", has_page=False), stream("a"))
+    page = shown(window, "")
+    expect(page.locator("#rows")).to_contain_text("alone")
+    expect(page.get_by_role("link", name="alone")).to_have_count(0)
+
+
+def test_filters_are_in_the_address_and_are_saved_with_a_search(site, window):
+    site.streams(stream("a"), states=["drained", "running"], kinds=["aggregate"])
+    page = shown(window, "")
+    by_state = page.get_by_role("combobox", name="Filter by state")
+    with page.expect_response(re.compile(r"api/streams\?.*state=running")):
+        by_state.select_option("running")
+    expect(page).to_have_url(re.compile(r"\?state=running$"))
+    page.get_by_role("button", name="Save as my search").click()
+    page.get_by_role("button", name="All", exact=True).click()
+    expect(page).to_have_url(re.compile("tailrace/$"))
+    expect(by_state).to_have_value("")
+    page.get_by_role("button", name="My search", exact=True).click()
+    expect(page).to_have_url(re.compile(r"filter=mine&state=running$"))
+    expect(by_state).to_have_value("running")
+    shared = shown(window, "?state=gone")
+    expect(shared.get_by_role("combobox", name="Filter by state")).to_have_value("gone")
+
+
 def test_a_page_beyond_the_last_one_is_the_first(site, window):
     site.streams(stream("a"), stream("b"))
     site.beyond = 2
@@ -318,6 +362,34 @@ def test_the_ledger_counts_the_late_tuples_of_gaps_that_it_does_not_show(site, w
     figures = page.locator("#part .figures")
     expect(figures).to_contain_text("600, with 5 late")
     expect(figures).to_contain_text("9,000")
+
+
+@pytest.mark.parametrize(("is_open", "tone"), [(True, "warn"), (False, "bad")])
+def test_a_gap_that_the_next_correction_takes_is_no_hole(site, window, is_open, tone):
+    gap = {"from": NOW, "to": NOW + 9000, "late": 5, "is_open": is_open}
+    site.query("q", ledger={"gaps": [gap], "gaps_total": 1, "gaps_late": 5, "committed": NOW + 9000})
+    page = shown(window, "queries/q?part=ledger")
+    expect(page.locator(f"#part .figures .badge.{tone}")).to_contain_text("5 late")
+    expect(page.locator("svg.timeline rect.open")).to_have_count(int(is_open))
+    expect(page.locator("svg.timeline rect.gap")).to_have_count(int(not is_open))
+
+
+def test_a_replay_that_is_read_is_not_said_to_be_days_behind(site, window):
+    site.query("q")
+    site.answers["queries/q/summary"][1].update(behind_ms=433_555_200_000, data_ends=1_362_009_600_000)
+    behind = shown(window, "queries/q").locator("#summary .figures > div", has_text="Behind").locator("dd")
+    expect(behind).to_have_text("data ends 2013-02-28")
+
+
+@pytest.mark.parametrize(("is_allowed", "buttons"), [(True, ["Accept K = 3 s …", "Leave"]), (False, ["Hide"])])
+def test_who_may_not_accept_a_dry_run_is_not_offered_it(site, window, is_allowed, buttons):
+    found = {"run_id": "r", "at": NOW, "lines": ["calibrated"], "run": "dags/calibrate_q/runs/r"}
+    calibrate = {"name": "calibrate", "title": "Calibrate", "is_allowed": True, "dry_run": found}
+    accept = {"name": "accept", "title": "Accept K = 3 s", "is_allowed": is_allowed}
+    site.query("q")
+    site.answers["queries/q/actions"] = (200, {"actions": [calibrate, accept]})
+    shown_run = shown(window, "queries/q").get_by_role("region", name="Dry run: Calibrate")
+    expect(shown_run.get_by_role("button")).to_have_text(buttons)
 
 
 @pytest.mark.parametrize(("is_changed", "number"), [(True, 1), (False, 0)])
@@ -581,6 +653,9 @@ def test_what_is_not_known_of_a_stream_is_not_shown_as_none(site, window):
     expect(figure("Promise")).to_have_text("unknown")
     expect(figure("Last correction")).to_have_text("–")
     expect(figure("Restarts lately")).to_have_text("0")
+    summary["promise"] = {"state": "unknown", "detail": "its policy promises nothing", "word": "none"}
+    page.clock.fast_forward(6000)
+    expect(figure("Promise")).to_have_text("none")
     summary["promise"] = {"state": "kept", "detail": ""}
     page.clock.fast_forward(6000)
     expect(figure("Last correction")).to_have_text("none yet")
@@ -606,3 +681,126 @@ def test_changes_of_k_are_those_of_k_within_the_range(site, window):
     page = shown(window, "queries/q")
     expect(page.locator("#part .figures > div", has_text="Changes of K").locator("dd")).to_have_text("1")
     expect(page.get_by_role("table", name="Settings of disorder").locator("tbody tr")).to_have_count(5)
+
+
+def test_times_within_sentences_are_in_the_chosen_zone_and_what_is_to_be_typed_stays(run_js):
+    texts = [
+        "since 2026-11-27T01:50:24.682Z; what came later",
+        "arrival [2026-11-27T01:25:25.000Z, 2026-11-27T02:29:25+01:00)",
+        "tailrace correct --from 2026-11-27T01:00:00.000Z --to=2026-11-27T02:00:00Z",
+        "the run manual__2026-11-27T01:00:00.000Z_ab12, data/2026-11-27T01:00:00Z.parquet",
+        "never 2026-13-41T99:00:00Z",
+    ]
+    assert run_js("time.js", f"{json.dumps(texts)}.map(m.inZone)") == [
+        "since 2026-11-27 02:50:24.682; what came later",
+        "arrival [2026-11-27 02:25:25, 2026-11-27 02:29:25)",
+        *texts[2:],
+    ]
+
+
+def test_sentences_follow_the_switch_of_zones_and_records_do_not(site, window):
+    at = "2026-11-27T01:50:24Z"
+    site.query(
+        "q",
+        quarantine={"total": 1, "records": [{"record": f'{{"at": "{at}"}}', "reason": "no id"}], "note": f"since {at}"},
+    )
+    page = shown(window, "queries/q?part=quarantine")
+    expect(page.locator("#part .note")).to_have_text("since 2026-11-27 02:50:24")
+    page.get_by_role("button", name="UTC").click()
+    expect(page.locator("#part .note")).to_have_text("since 2026-11-27 01:50:24")
+    expect(page.locator("#part .record")).to_contain_text(at)
+
+
+def test_a_part_is_shown_from_its_beginning_and_the_way_back_leads_to_the_row(site, window):
+    rows = [
+        {"id": str(number), "streamed": [number], "latest": [number], "is_changed": False, "coverage": 1, "as_of": NOW}
+        for number in range(100)
+    ]
+    versions = [{"as_of": NOW + number, "source": "stream", "values": [number]} for number in range(100)]
+    columns = [{"name": "v", "type": "number"}]
+    site.query("q", answers={"columns": columns, "rows": rows}, answer={"columns": columns, "versions": versions})
+    page = shown(window, "queries/q?part=answers")
+    page.set_viewport_size({"width": 1280, "height": 220})  # lower than what stands there while a part is loaded
+    page.get_by_role("link", name="Versions").nth(90).click()
+    expect(page.get_by_role("heading", name="One answer")).to_be_visible()
+    expect(page.get_by_role("tab", name="Answers")).to_be_in_viewport()
+    page.go_back()
+    expect(page.get_by_role("link", name="Versions").nth(90)).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("address", ["", "queries/q", "queries/q?part=answers", "queries/q?part=answers&key=a"])
+def test_no_request_is_sent_twice(site, window, address):
+    site.streams(stream("q"))
+    site.query("q")
+    page, sent = window.page(), []
+    page.on("request", lambda request: sent.append(request.url.removeprefix(f"{SITE}{BASE}")))
+    page.goto(f"{SITE}{BASE}{address}")
+    page.locator("#fresh", has_text="Updated").wait_for()
+    page.wait_for_selector(".loading", state="detached")
+    asked = [path for path in sent if path.startswith("api/")]
+    assert len(asked) == len(set(asked))
+    assert ("api/queries/q/summary" if address else "api/streams?offset=0&limit=50") in asked
+
+
+@pytest.mark.parametrize("path", ["queries/q/summary", "queries/q/late"])
+def test_requests_do_not_wait_for_the_modules_of_the_page(site, window, path):
+    site.query("q")
+    nothing = {"status": 200, "content_type": "text/javascript", "body": ""}
+    window.context.route("**/static/query.js", lambda route: route.fulfill(**nothing))
+    page = window.page()
+    with page.expect_request(f"{SITE}{BASE}api/{path}"):
+        page.goto(f"{SITE}{BASE}queries/q?part=late")
+
+
+def test_the_map_of_a_table_join_says_what_the_newest_version_of_its_table_is(site, window):
+    versions = [
+        {"version": 1, "at": None, "from_segment": 0, "rows": 16, "evidence": "declared"},
+        {"version": 2, "at": NOW, "from_segment": 3, "rows": 14, "evidence": "read"},
+    ]
+    kind = {"kind": "spatial_join", "join": "table", "cells": None, "table": {"path": "t", "versions": versions}}
+    site.query("q", kind=kind)
+    page = shown(window, "queries/q?part=kind")
+    figures = page.locator("#part .figures").first
+    expect(figures.locator("div", has_text="Versions of the table").locator("dd")).to_have_text("2")
+    expect(figures.locator("div", has_text="Rows of the newest").locator("dd")).to_have_text("14")
+
+
+def test_the_last_boundaries_hold_until_the_end_of_the_range(site, window):
+    boundaries = {"at": [NOW, NOW + 1000], "cuts": [[90, 105]]}
+    kind = {"kind": "emd_join", "from": NOW, "to": NOW + 9000, "boundaries": boundaries}
+    site.query("q", kind=kind)
+    page = shown(window, "queries/q?part=kind")
+    chart = page.get_by_role("img", name=re.compile("^Boundaries between tasks"))
+    expect(chart).to_have_attribute("aria-label", re.compile("3 points .* last 105"))
+
+
+def test_what_an_action_did_is_announced_by_one_live_region(site, window):
+    site.query("q")
+    action = {"name": "deploy", "title": "Deploy", "says": "", "is_allowed": True, "fields": []}
+    action |= {
+        "requests": [{"method": "POST", "path": "dags/d/dagRuns", "body": {}}],
+        "run": "dags/d/runs/{dag_run_id}",
+    }
+    site.answers["queries/q/actions"] = (200, {"actions": [action]})
+    page = shown(window, "queries/q")
+    page.get_by_role("button", name="Deploy …").click()
+    page.get_by_role("dialog").get_by_role("button", name="Deploy", exact=True).click()
+    expect(page.locator("#actions")).to_contain_text("sent to Airflow")
+    expect(page.locator("[role=status], [aria-live]", has_text="sent to Airflow")).to_have_count(1)
+
+
+def test_key_figures_stay_within_their_cells_and_break_no_number(site, window):
+    gap = {"from": NOW, "to": NOW + 1, "late": 5_000_000}
+    site.query("q", ledger={"gaps": [gap], "gaps_total": 6000, "gaps_late": 5_000_000, "committed": NOW + 123})
+    page = shown(window, "queries/q?part=ledger")
+    cells = page.locator(".figures > div")
+    assert cells.evaluate_all("cells => cells.filter(cell => cell.scrollWidth > cell.clientWidth).length") == 0
+    heights = page.locator("#part .figures time").evaluate(
+        "node => [node.getClientRects().length, parseFloat(getComputedStyle(node).lineHeight) || 20]"
+    )
+    assert heights[0] == 2  # the date and the time of day
+
+
+def test_axes_of_counts_have_whole_numbers(run_js):
+    assert run_js("axes.js", "m.COUNT_STEPS.every(Number.isInteger)")
+    assert run_js("axes.js", "m.COUNT_STEPS.slice(0, 4)") == [1, 2, 5, 10]

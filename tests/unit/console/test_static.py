@@ -103,6 +103,26 @@ def test_every_file_is_used_by_a_page():
     assert unused == {"uplot/LICENSE"}
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_names_all_its_modules_so_that_none_is_found_only_by_reading_another(page):
+    left, needed = [file for file in shown_files(page) if file.suffix == ".js"], set()
+    while left:
+        file = left.pop()
+        if file not in needed:
+            needed.add(file)
+            left += imports(file) if file.parent.name != "uplot" else []
+    names = re.findall(r'rel="modulepreload" href="(?:\.\./)?static/([^"]+)"', page.read_text())
+    entries = re.findall(r'src="(?:\.\./)?static/([^"]+)"', page.read_text())
+    assert sorted([*names, *(name for name in entries if name.endswith(".js"))]) == sorted(map(name_of, needed))
+    assert len(names) == len(set(names))
+
+
+def test_what_is_sent_early_are_the_parts_of_a_page_that_need_no_more_than_their_name():
+    [early] = re.findall(r"export const PARTS = \[([^\]]*)\]", (STATIC / "early.js").read_text())
+    [parts] = re.findall(r"export const PARTS = \{([^}]*)\}", (STATIC / "parts/index.js").read_text())
+    assert set(re.findall(r"\w+", early)) == set(re.findall(r"\w+", parts)) - {"answer"}
+
+
 def test_files_have_at_most_250_lines_of_a_length_that_can_be_read():
     for path in OURS:
         lines = path.read_text().splitlines()

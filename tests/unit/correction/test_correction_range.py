@@ -20,3 +20,11 @@ def test_late_rows_up_to_the_cut_off_are_corrected(
     correction_range: CorrectionRange, covered: tuple[int | None, int | None]
 ) -> None:
     assert correction_range.covered(500) == covered
+
+
+def test_a_range_is_said_in_words():
+    assert CorrectionRange().words == "all event times"
+    assert CorrectionRange(start=0).words == "event times from 1970-01-01T00:00:00.000Z"
+    assert CorrectionRange(end=0).words == "event times to 1970-01-01T00:00:00.000Z"
+    words = "arrival times from 1970-01-01T00:00:00.000Z to 1970-01-01T00:00:01.000Z"
+    assert CorrectionRange(0, 1000, arrival=True).words == words

@@ -70,6 +70,7 @@ def test_each_column_of_answers_is_judged_by_itself_and_the_broken_ones_are_name
         "kept", "purchases: 9.00% of the newest 1,000 answers are off by 0.05 or more, at most 10.00% promised"
     )
     assert judge(free) == PromiseState("unknown", "its policy promises nothing")
+    assert judge(free).word == "none"
 
 
 def test_the_newest_buckets_are_counted_not_their_rows():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +13,10 @@ import pytest
 from tailrace.cli import commands
 from tailrace.demo import demonstrated_query, scenarios, walkthrough
 from tailrace.demo.demonstrated_query import DemoQuery
-from tailrace.demo.generated_data import DISTRICTS
+from tailrace.demo.generated_data import DISTRICTS, METERS
 from tailrace.ground.errors import Refused
 from tailrace.query.loading import load
 from tailrace.storage.status import Status
-from tailrace.terminal import plots
 
 FLIGHTS = Path(__file__).parents[3] / "include" / "queries" / "flights.yaml"
 
@@ -42,7 +42,7 @@ class Airflow:
         self.asked.append(" ".join([query["run_type"], *states]))
         return {"dag_runs": [{"state": state} for state in states]}
 
-    def trigger(self, dag: str) -> str:
+    def trigger(self, dag: str, conf: dict | None = None) -> str:
         self.asked.append(f"dags/{dag}/dagRuns")
         return "run"
 
@@ -78,6 +78,19 @@ def test_a_failed_correction_is_an_error(demo_query):
         demo_query(asset_triggered=[["success", "failed"]]).correct_the_rest()
 
 
+def test_the_scheduled_correction_of_a_living_stream_is_waited_for(demo_query):
+    demonstration = demo_query(scheduled=[["queued"], ["success"]])
+    demonstration.await_scheduled_correction(demonstration.deploy({"batch_rows": 10}))
+    assert demonstration.api.asked == ["dags/stream_flights/dagRuns", "scheduled queued", "scheduled success"]
+
+
+def test_where_the_living_stream_fails_its_correction_is_not_waited_for(demo_query, monkeypatch):
+    demonstration = demo_query(scheduled=[["running"]])
+    monkeypatch.setattr(DemoQuery, "_states", lambda *_, **__: {"failed": 1})
+    with pytest.raises(RuntimeError, match="stream_flights failed; the logs are in airflow/logs"):
+        demonstration.await_scheduled_correction("run")
+
+
 def test_corrections_that_never_end_are_an_error(demo_query, monkeypatch):
     monkeypatch.setattr(demonstrated_query, "_PATIENCE_S", 0)
     with pytest.raises(RuntimeError, match="the corrections of flights did not come to their end within 0 s"):
@@ -95,6 +108,52 @@ def test_a_stream_is_calibrated_once_when_enough_rows_were_read(demo_query, monk
     assert demonstration.stream(at) == "run"
     assert demonstration.api.asked == [f"dags/{dag}_flights/dagRuns" for dag in dags]
     assert not statuses
+
+
+def test_what_begins_beside_a_stream_does_so_once_when_it_has_read_rows(demo_query, monkeypatch):
+    statuses = [None, *(Status("streaming", 1, 0, 0, rows, rows=rows) for rows in (0, 5, 6))]
+    statuses.append(replace(statuses[-1], state="quiet"))
+    monkeypatch.setattr(demonstrated_query.Status, "read", staticmethod(lambda layout: statuses.pop(0)))
+    left = []
+    demo_query().stream(begun=lambda: left.append(len(statuses)))
+    assert left == [2]
+
+
+def test_a_stream_of_a_topic_is_quiet_only_when_it_has_read_what_is_sent(demo_query, monkeypatch):
+    statuses = [Status("quiet", 1, 0, 0, i, rows=rows) for i, rows in enumerate((0, 99, 100, 100))]
+    statuses.insert(2, replace(statuses[2], state="streaming"))
+    monkeypatch.setattr(demonstrated_query.Status, "read", staticmethod(lambda layout: statuses.pop(0)))
+    sending = SimpleNamespace(rows=100, require_success=lambda: None)
+    assert demo_query().stream(sending=sending) == "run"
+    assert len(statuses) == 1
+
+
+def test_readings_that_can_not_be_sent_end_the_demonstration(demo_query, monkeypatch):
+    def fail() -> None:
+        raise ConnectionError("the readings could not be sent: no broker")
+
+    monkeypatch.setattr(demonstrated_query.Status, "read", staticmethod(lambda layout: None))
+    with pytest.raises(ConnectionError, match="no broker"):
+        demo_query().stream(sending=SimpleNamespace(rows=100, require_success=fail))
+
+
+@pytest.mark.parametrize(("tables", "topic"), [(True, True), (True, False), (False, True)])
+def test_a_query_between_topics_is_right_where_its_tables_and_its_topic_are(
+    demo_query, monkeypatch, tmp_path, tables, topic
+):
+    begun = []
+    sending = SimpleNamespace(begin=lambda: begun.append("sending"))
+    demonstration = replace(demo_query(METERS), sent=tmp_path)
+    monkeypatch.setattr(scenarios, "Sending", lambda files, source: sending)
+    monkeypatch.setattr(DemoQuery, "unpause", lambda self: None)
+    monkeypatch.setattr(DemoQuery, "stream", lambda self, at, sending: begun.append(sending) or "run")
+    monkeypatch.setattr(DemoQuery, "correct_the_rest", lambda self: begun.append("corrected"))
+    monkeypatch.setattr(DemoQuery, "compare", lambda self: tables)
+    monkeypatch.setattr(scenarios, "check_topic", lambda query, sent: ("", topic))
+    told = []
+    assert scenarios.meters(demonstration, told.append) == ("run", tables and topic)
+    assert begun == ["sending", sending, "corrected"]
+    assert "from topic meters to topic meter_answers" in told[0]
 
 
 def proposals_stub(evidence: str | None):
@@ -131,13 +190,13 @@ def test_a_join_with_a_table_is_streamed_and_compared_and_not_corrected(demo_que
     )
     monkeypatch.setattr(demonstrated_query, "summary", lambda *_: "")
     assert scenarios.districts(demonstration, told.append) == ("run", True)
-    assert versions == [(answers, None)]
+    assert versions == [(answers, None, None)]
     assert len(told) == 2
     assert not [asked for asked in demonstration.api.asked if "correct" in asked]
 
 
 def test_without_matplotlib_the_map_is_refused_before_anything_is_started(monkeypatch, tmp_path):
-    monkeypatch.setattr(plots, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr(walkthrough, "_start_afresh", lambda home: pytest.fail("it was not refused"))
     monkeypatch.chdir(FLIGHTS.parents[2])
     with pytest.raises(Refused, match=r"--spatial: matplotlib is not installed"):
@@ -149,10 +208,11 @@ def test_without_matplotlib_the_map_is_refused_before_anything_is_started(monkey
 @pytest.mark.parametrize(
     ("flags", "options"),
     [
-        ([], (False, False, False, False, False, 600.0, False)),
-        (["--bounded", "--game2"], (True, True, False, False, False, 600.0, False)),
-        (["--topk", "--emd", "--start-s", "900"], (False, False, True, True, False, 900.0, False)),
-        (["--bounded", "--spatial", "--cluster"], (True, False, False, False, True, 600.0, True)),
+        ([], (False, False, False, False, False, 600.0, False, False)),
+        (["--bounded", "--game2"], (True, True, False, False, False, 600.0, False, False)),
+        (["--topk", "--emd", "--start-s", "900"], (False, False, True, True, False, 900.0, False, False)),
+        (["--bounded", "--spatial", "--cluster"], (True, False, False, False, True, 600.0, True, False)),
+        (["--bounded", "--kafka"], (True, False, False, False, False, 600.0, False, True)),
     ],
 )
 def test_the_command_passes_its_flags_on_and_fails_when_an_answer_is_wrong(

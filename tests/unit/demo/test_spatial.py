@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tailrace.demo.comparison import compare
 from tailrace.demo.printed_texts import summary
-from tailrace.demo.spatial_map import draw_answers
+from tailrace.demo.spatial_map import _matched, draw_answers
 from tailrace.demo.true_spatial_pairs import true_spatial_pairs
 from tailrace.generators.replay import START_MS, TIME
 from tailrace.query.declared import declared_query
@@ -170,3 +170,8 @@ def test_the_map_is_drawn_of_answers_and_of_none(tmp_path, districts, meetings):
     images = [(tmp_path / f"{name}.png").read_bytes() for name in ("map", "none")]
     assert all(image.startswith(b"\x89PNG") for image in images)
     assert images[0] != images[1]
+
+
+def test_a_fix_that_is_answered_without_a_district_is_in_none():
+    answered = pa.table({"left_id": ["in", "out", "in"], "right_id": ["East", None, "Bow Tie"]})
+    assert _matched(answered).to_pylist() == ["in", "in"]

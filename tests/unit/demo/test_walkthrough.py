@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 
 from tailrace.demo import walkthrough
-from tailrace.demo.generated_data import GAME2
-from tailrace.demo.walkthrough import FLIGHTS, _start_afresh
-from tailrace.ground.errors import Refused
+from tailrace.demo.generated_data import GAME2, GROWING, declare, finished_places, places
+from tailrace.demo.inventory import Inventory
+from tailrace.demo.living_stream import PAYMENTS
+from tailrace.demo.walkthrough import FLIGHTS, _start_afresh, demonstrate
+from tailrace.ground.errors import Refused, refuse
+from tailrace.ground.held_directory import held_directory
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -36,7 +41,7 @@ def test_a_stream_of_ones_own_is_intact_after_the_next_demonstration(tmp_path, f
     _start_afresh(tmp_path, [FLIGHTS, GAME2], ["queries/flights.yaml", "data/flights"], ["taxis.png"])
     assert all(path.exists() for path in [*own, tmp_path / "airflow" / "airflow.db"])
     assert not (tmp_path / "tables" / "flights").exists()
-    assert forgotten == ["stream_flights", "correct_flights", "calibrate_flights", "publish_flights"]
+    assert forgotten == [f"{kind}_flights" for kind in ("stream", "correct", "calibrate", "publish", "rebuild")]
 
 
 def test_nothing_is_stopped_or_removed_where_a_place_is_taken(tmp_path, forgotten, monkeypatch):
@@ -47,6 +52,53 @@ def test_nothing_is_stopped_or_removed_where_a_place_is_taken(tmp_path, forgotte
         _start_afresh(tmp_path, [FLIGHTS, GAME2], [], [])
     assert (tmp_path / "tables" / "flights" / "log").exists()
     assert forgotten == []
+
+
+def test_payments_that_came_after_the_start_do_not_keep_the_next_demonstration_away(tmp_path, forgotten):
+    inventory = _start_afresh(tmp_path, [PAYMENTS], places([PAYMENTS]), [])
+    declare(tmp_path, [PAYMENTS])
+    inventory.complete(finished_places([PAYMENTS]))
+    put(tmp_path / GROWING / "payments" / "part-00000.json", tmp_path / "tables" / "card_payments" / "log")
+    _start_afresh(tmp_path, [PAYMENTS], places([PAYMENTS]), [])
+    assert not (tmp_path / GROWING).exists()
+    assert "correct_card_payments" in forgotten
+
+
+def test_a_query_file_that_somebody_changed_keeps_the_next_demonstration_away(tmp_path, forgotten):
+    inventory = _start_afresh(tmp_path, [PAYMENTS], places([PAYMENTS]), [])
+    [file] = declare(tmp_path, [PAYMENTS])
+    inventory.complete(finished_places([PAYMENTS]))
+    file.write_text(file.read_text() + "# mine\n")
+    with pytest.raises(Refused, match=r"queries/card_payments.yaml: no demonstration made it as it is"):
+        _start_afresh(tmp_path, [PAYMENTS], places([PAYMENTS]), [])
+
+
+@pytest.mark.parametrize(
+    ("lacks", "fault"),
+    [
+        ("include/queries/flights.yaml", "include/queries/flights.yaml: cannot be read"),
+        ("samples/flights/a.parquet", "samples/flights: there are no flights"),
+        ("dags", "it is no checkout"),
+    ],
+)
+def test_what_a_checkout_lacks_is_refused_before_anything_is_written(tmp_path, monkeypatch, lacks, fault):
+    put(tmp_path / "dags" / "streams.py", tmp_path / "samples" / "flights" / "a.parquet", tmp_path / FLIGHTS)
+    (tmp_path / FLIGHTS).write_text((ROOT / FLIGHTS).read_text())
+    (tmp_path / lacks).rename(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(walkthrough, "_start_afresh", lambda *_: pytest.fail("it was not refused"))
+    with pytest.raises(Refused, match=fault):
+        demonstrate(tmp_path / "home", bounded=True)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_demonstration_does_not_end_another_one_that_runs_in_its_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(walkthrough, "_start_afresh", lambda *_: pytest.fail("it was not refused"))
+    Inventory(tmp_path, []).begin([])
+    held = held_directory(tmp_path, "", lambda: refuse("", "", ""))
+    with held, pytest.raises(Refused, match="a demonstration runs there"):
+        demonstrate(tmp_path, bounded=True)
 
 
 def test_the_directory_of_an_earlier_version_keeps_what_is_no_demonstrations(tmp_path, forgotten):

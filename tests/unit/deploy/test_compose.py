@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from compose import FILE, ROOT, required_variables, services
+from tailrace import __version__
 from tailrace.drivers.spark_daemon import _parser
 from tailrace.orchestration.airflow_parts import PARTS
 
@@ -110,6 +111,18 @@ def test_queries_read_what_lies_in_the_volume_of_sources_and_the_sample_alone():
     assert {services()[name]["environment"]["TAILRACE_SOURCES"] for name in readers} == {roots}
 
 
+def test_the_folder_of_query_files_is_mounted_where_the_image_has_it_and_airflow_looks_for_it():
+    """Relative paths in a file lead from there to the sample, as they do in the checkout."""
+    readers = {name for name, service in services().items() if "TAILRACE_QUERIES" in service.get("environment", {})}
+    mounted = "/opt/tailrace/include/queries"
+    for name in (readers | {"driver-host"}) - {"airflow-init"}:
+        volumes = dict(volume.split(":", 1) for volume in services()[name]["volumes"])
+        assert volumes["./include/queries"] == f"{mounted}:ro", name
+    assert {services()[name]["environment"]["TAILRACE_QUERIES"] for name in readers} == {mounted}
+    assert {"airflow-scheduler", "airflow-dag-processor", "airflow-triggerer", "airflow-api-server"} <= readers
+    assert (ROOT / "include" / "queries").is_dir()
+
+
 def test_the_connection_to_the_broker_has_its_address():
     connection = json.loads(services()["airflow-scheduler"]["environment"]["AIRFLOW_CONN_TAILRACE_KAFKA"])
     advertised = services()["kafka"]["environment"]["KAFKA_ADVERTISED"]
@@ -157,13 +170,13 @@ def test_the_image_goes_by_the_lock_and_has_what_the_services_need():
     assert "uv sync --locked" in text
     assert "--no-editable" not in text, "the data makers are in the checkout alone"
     extras = re.findall(r"--extra (\w+)", text)
-    assert "postgres" in extras
+    assert {*extras} == {"airflow", "emd", "external", "fast", "kafka", "postgres", "spark", "spatial", "sql"}
     assert set(extras) <= project["optional-dependencies"].keys()
     assert text.count("\nUSER tailrace\n") == 1
     copied = re.findall(r"^COPY --chown=\S+ (.+) \S+$", text, re.MULTILINE)
     for path in " ".join(copied).split():
         assert (ROOT / path).exists(), path
         assert f"!{path}" in (ROOT / ".dockerignore").read_text().splitlines()
-    assert services()["driver-host"]["image"] == f"tailrace:{project['version']}"
+    assert services()["driver-host"]["image"] == f"tailrace:{__version__}"
     for volume in re.findall(r":(/srv/\w+)", FILE.read_text()):
         assert volume in text, "a new volume belongs to whom the image gave its directory"

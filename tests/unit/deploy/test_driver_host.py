@@ -16,7 +16,7 @@ from browser import answers_to_browsers
 from processes import beyond_loopback, listening, until
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
-from tailrace.drivers.embedded import free_port
+from tailrace.drivers.ports import free_port
 from tailrace.drivers.supervisor import SupervisorHost
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness import again, stamp_settings
-from tailrace.disorder.clock import Clock, Frontier
+from tailrace.disorder.clock import Frontier, StreamClock
 from tailrace.disorder.ticks import Ticks, unite
 from tailrace.ground.time_limits import BEFORE_ALL
 
@@ -27,8 +27,8 @@ def ticks(*rows: tuple[int, int, int]) -> Ticks:
     return Ticks(tick, (tick + 1) * 10, np.ones(len(tick), np.int64), smallest, largest[None, :])
 
 
-def make_clock(settings: str = NONE) -> Clock:
-    clock = Clock()
+def make_clock(settings: str = NONE) -> StreamClock:
+    clock = StreamClock()
     stamp_settings(clock, settings, BEFORE_ALL)
     return clock
 
@@ -220,7 +220,7 @@ def test_a_close_in_a_batch_without_ticks_uses_the_facts_of_the_last_tick() -> N
 
 
 def test_the_settings_in_force_are_those_of_the_last_complete_tick() -> None:
-    clock = Clock()
+    clock = StreamClock()
     assert clock.in_force is None
     stamp_settings(clock, NONE, BEFORE_ALL)
     stamp_settings(clock, MP, 7)

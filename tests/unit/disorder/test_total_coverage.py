@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness import policy_json, stamp_settings
 from oracle import stream, windows_of
 from streams import cuts, disordered, pieces
-from tailrace.disorder.clock import Clock, Frontier
+from tailrace.disorder.clock import Frontier, StreamClock
 from tailrace.disorder.ticks import number, summarise
 from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.ground.time_limits import BEFORE_ALL
@@ -61,14 +61,14 @@ def test_open_windows_count_only_when_they_close() -> None:
 # tick   0 | close        the tuples of tick 0 arrived with F before the close, later ones with F = 10
 # F      0 |  10
 def test_the_close_of_the_stream_closes_open_windows() -> None:
-    coverage = observe_rows(TotalCoverage(), [(0, 0, 3)], Clock().close(frontier(BEFORE_ALL, 0), 10))
+    coverage = observe_rows(TotalCoverage(), [(0, 0, 3)], StreamClock().close(frontier(BEFORE_ALL, 0), 10))
     assert (coverage.share, coverage.received, open_windows(coverage)) == (1.0, 6, {})
     assert observe_rows(coverage, [(0, 0, 2)], frontier(10, 10)).share == 6 / 10
 
 
 def test_a_close_in_a_batch_without_ticks_closes_open_windows() -> None:
     coverage = observe_rows(TotalCoverage(), [(0, 0, 3)], frontier(BEFORE_ALL, 0))
-    assert observe_rows(coverage, [], Clock().close(frontier(0), 10)).received == 6
+    assert observe_rows(coverage, [], StreamClock().close(frontier(0), 10)).received == 6
 
 
 def test_coverage_survives_json() -> None:
@@ -89,8 +89,8 @@ def expected_counts(tuples, query, outcome) -> tuple[int, int]:
     return len(window_tuples) - (missed - late_without_answer), missed
 
 
-def clock_of(query) -> Clock:
-    clock = Clock()
+def clock_of(query) -> StreamClock:
+    clock = StreamClock()
     stamp_settings(clock, policy_json(query.policy), BEFORE_ALL)
     return clock
 

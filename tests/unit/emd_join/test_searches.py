@@ -82,6 +82,25 @@ def test_every_filter_of_head_decides_some_pairs_and_uses_the_coordinates(exact)
     assert all(found.counts[name] for name in head_search.FILTERS - ({"reference"} if exact else set()))
 
 
+@pytest.mark.parametrize("with_flow", [True, False])
+def test_references_from_the_data_and_ub_p_accept_pairs_and_lose_none(streams, with_flow):
+    costs, queries, targets, times, true = streams
+    forest = Forest.of_bins(costs, 2)
+    filters = head_search.FILTERS | ({head_search.FLOW} if with_flow else set())
+    counts = {}
+    for name, references in (("bins", None), ("data", targets[::6])):
+        accepted, solved = 0, 0
+        for threshold in (0.05, 0.3, 1.0):
+            search = HeadSearch(costs, threshold, forest, exact=False, filters=filters, references=references)
+            answers, found = joined(search, queries, targets, times, 2000)
+            agree(answers, pairs(true, times, 2000, threshold), False, edge(true, threshold))
+            accepted, solved = accepted + found.counts["reference"], solved + found.counts["exact"]
+            assert with_flow or not found.counts[head_search.FLOW]
+        counts[name] = accepted, solved
+    assert counts["data"][0] > counts["bins"][0]
+    assert with_flow or counts["data"][1] < counts["bins"][1]
+
+
 def test_each_filter_of_the_chain_spares_solves_where_neighbours_are_alike():
     random = np.random.default_rng(3)
     frames = drifting(random, 12, 40, shot=40)

@@ -9,6 +9,7 @@ import pytest
 
 from tailrace.emd_join.chain import ChainSearch
 from tailrace.emd_join.head_search import HeadSearch
+from tailrace.emd_join.hough_cells import ByHoughCell
 from tailrace.emd_join.line_search import LineSearch
 from tailrace.emd_join.planning import plan_of
 from tailrace.ground.errors import Refused
@@ -65,7 +66,7 @@ def save(directory: Path, costs: object, name: str = "costs.npy") -> None:
         ("ground_distance: {matrix: costs.npy}", "ground_distance.matrix", "no metric: the distance of bins 0 and 2"),
         ("ground_distance: {matrix: large.npy}", "ground_distance.matrix", "has 513 bins"),
         ("bins: 1", "bins", "does not fit"),
-        ("bins: 64, ground_distance: {grid: [8, 8]}", "bins", "the ground distance tells the number of bins"),
+        ("bins: 64, ground_distance: {grid: [8, 8]}", "bins", "the ground distance determines the number of bins"),
         ("ground_distance: {grid: [8, 8]}, search: closed_form", "search", "only where the bins lie on a line"),
         ("method: head, span: 15", "span", "method head takes no span"),
         ("method: shuffle, feedback: 1 s", "feedback", "method shuffle takes no feedback"),
@@ -108,10 +109,10 @@ def test_a_key_is_refused(tmp_path):
         ("ground_distance: {matrix: line.npy}", LineSearch, BySpan, "the bins lie on a line"),
         ("method: shuffle", LineSearch, ByHash, "the bins lie on a line"),
         ("bins: 8, search: filter_chain", ChainSearch, BySpan, "is declared"),
-        ("bins: 8, search: filter_chain, method: head", HeadSearch, BySpan, "is declared"),
+        ("bins: 8, search: filter_chain, method: head", HeadSearch, ByHoughCell, "is declared"),
         ("ground_distance: {grid: [2, 4]}", ChainSearch, BySpan, "need a solver"),
         ("ground_distance: {grid: [2, 4]}, method: shuffle", ChainSearch, ByHash, "need a solver"),
-        ("ground_distance: {matrix: costs.npy}, method: head", HeadSearch, BySpan, "need a solver"),
+        ("ground_distance: {matrix: costs.npy}, method: head", HeadSearch, ByHoughCell, "need a solver"),
     ],
 )
 def test_the_plan_is_the_cheapest_that_was_not_ruled_out_and_says_why(tmp_path, settings, search, partition, why):
@@ -141,7 +142,7 @@ def test_without_a_span_it_is_the_papers_share_of_the_longest_distance(tmp_path)
 
 
 def test_a_default_that_is_written_out_fits_the_checkpoint(tmp_path):
-    plain, written = (query_of(tmp_path, more) for more in ("", "bins: 256, span: 15, feedback: 2500 ms"))
+    plain, written = (query_of(tmp_path, more) for more in ("", "bins: 256, span: 15, feedback: 500 ms"))
     assert plain.with_bins(256).structure() == written.structure()
     assert plain.structure() != query_of(tmp_path, "span: 14").structure()
 

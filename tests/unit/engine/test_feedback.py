@@ -7,7 +7,7 @@ import pytest
 
 from kind_samples import kind_of
 from tailrace.engine.feedback import Feedback
-from tailrace.ground.facts import stamp
+from tailrace.ground.facts import TASKS, stamp
 from toy_join import ToyJoin
 
 TOYS = ToyJoin(10, feedback_ms=100)
@@ -37,8 +37,8 @@ def test_a_plan_is_taken_once_and_the_next_period_begins_at_the_end_of_the_last(
     facts = stamp((), "plan", {"salt": 7}, 0, "")
     for committed in range(0, 500, 40):
         feedback.observe(batch(committed, load(97, 1), None), facts)
-        plan = feedback.take()
-        assert feedback.take() is None
+        plan = feedback.take(facts)
+        assert feedback.take(facts) is None
         if plan is not None:
             plans.append((committed, plan["salt"], plan["of"]))
     assert plans == [(120, 8, [[97, 0, 4]])] + [(end, 8, [[97, 0, 3]]) for end in (240, 360, 480)]
@@ -126,3 +126,24 @@ def test_loads_are_arrays_of_numbers_beside_the_task():
         "task": [1, 1],
     }
     assert all(values.dtype == np.float64 for values in seen[0].values())
+
+
+def test_another_number_of_tasks_begins_a_period_and_takes_no_plan_of_the_former_one():
+    feedback = Feedback(TOYS, 2)
+    feedback.observe(batch(0, load(97, 2), None), ())
+    feedback.observe(batch(100, load(97, 2), None), ())
+    changed = stamp((), TASKS, {"tasks": 3, "before": 2, "since": 4}, 0, "", 4)
+    assert feedback.take(changed) is None, "it is for two tasks"
+    feedback.observe(batch(150, load(98, 1), None), ())
+    feedback.observe(batch(190, load(97, 3), None, None), changed)
+    feedback.observe(batch(290, None, load(99, 5), None), changed)
+    assert feedback.plan == {"salt": 1, "of": [[97, 0, 3], [99, 1, 5]], "tasks": 3}
+    assert feedback.take(changed) is not None
+
+
+def test_a_request_for_the_number_in_force_leaves_the_period():
+    feedback = Feedback(TOYS, 2)
+    feedback.observe(batch(0, load(97, 2), None), ())
+    same = stamp((), TASKS, {"tasks": 2, "before": 2, "since": 0}, 0, "", 4)
+    feedback.observe(batch(100, load(98, 1), None), same)
+    assert feedback.take(same) == {"salt": 1, "of": [[97, 0, 2], [98, 0, 1]], "tasks": 2}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kind_streams import KINDS, Row, query_of, sides_of, write_files
+from kind_streams import KINDS, Row, query_of, sides_of, without_measured, write_files
 from local_driver import Driver
 from tailrace.engine import local_executor
 from tailrace.engine.chunk_stores import LostChunk
@@ -36,9 +36,12 @@ def begun(name: str, directory: Path) -> Driver:
 def rows_of(executor: LocalExecutor, driver: Driver, batch: int) -> dict[str, list[dict]]:
     entry = Journal(driver.layout.journal)[batch]
     found = executor.run(entry.header, entry.segments, batch - 1)
-    written_anew = {"path", "size", "mtime_ns", "emitted_at"}
+    of_files = {"path", "size", "mtime_ns"}
     return {
-        name: [{key: row[key] for key in row.keys() - written_anew} for row in rows.to_pylist()]
+        name: [
+            {key: value for key, value in without_measured(row).items() if key not in of_files}
+            for row in rows.to_pylist()
+        ]
         for name, rows in found.items()
     }
 

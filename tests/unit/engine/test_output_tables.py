@@ -10,7 +10,7 @@ import pytest
 
 from tailrace.answers.by_pair import ByPair
 from tailrace.answers.by_window import ByWindow
-from tailrace.disorder.clock import Clock, Frontier
+from tailrace.disorder.clock import Frontier, StreamClock
 from tailrace.disorder.error_model import SAMPLE
 from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine import output_tables
@@ -22,7 +22,9 @@ from tailrace.windows.sliding import Sliding
 
 HEAD = BatchHeader(8, ())
 MODEL = ByWindow(Sliding(10, 10))
-CLOCK = Clock(t_max=90, frontier=30, k_ms=61, end=100, in_force=Fact("settings", 2, 0, {"policy": "none"}, "found"))
+CLOCK = StreamClock(
+    t_max=90, frontier=30, k_ms=61, end=100, in_force=Fact("settings", 2, 0, {"policy": "none"}, "found")
+)
 
 # tick          4     7     9 |   9     the last one again, at which the stream is closed
 # its end      50    80   100 | 100
@@ -127,7 +129,7 @@ def test_segments_as_they_were_read(first, last) -> None:
         "size": 77,
     }
     place |= {"mtime_ns": 1 << 60, "ingested_ms": None}
-    place |= {"accepted": 3, "quarantined": 1, "filtered": 0, "before_tick": 5, "before_end": 60}
+    place |= {"accepted": 3, "quarantined": 1, "filtered": 0, "unmatched": 0, "before_tick": 5, "before_end": 60}
     place |= {"min_event": 11, "max_event": 12, "min_id": first, "max_id": last, "distinct_ids": True}
     assert output_tables.segments(9, [place]).to_pylist() == [{"batch": 9} | place]
     assert output_tables.segments(9, []).num_rows == 0
@@ -196,13 +198,13 @@ def test_the_latency_of_a_pair_counts_from_its_later_tuple() -> None:
 def test_before_the_first_tick_there_is_no_time() -> None:
     answers, late = NOTHING
     empty = Frontier(0, *(np.zeros(0, np.int64),) * 6)
-    row = metrics(answers=answers, late=late, clock=Clock(), frontier=empty, committed=None)
+    row = metrics(answers=answers, late=late, clock=StreamClock(), frontier=empty, committed=None)
     assert [row[name] for name in ("t_max", "frontier", "committed", "latency_ms", "load")] == [None] * 5
 
 
 def test_a_heartbeat_before_the_first_tick_commits_and_tells_no_event_time() -> None:
     answers, late = NOTHING
-    row = metrics(answers=answers, late=late, clock=Clock(), frontier=Frontier(0, *(np.zeros(0, np.int64),) * 6))
+    row = metrics(answers=answers, late=late, clock=StreamClock(), frontier=Frontier(0, *(np.zeros(0, np.int64),) * 6))
     assert (row["t_max"], row["frontier"], row["committed"]) == (None, None, 100)
 
 

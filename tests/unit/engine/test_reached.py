@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.disorder.clock import Clock
+from tailrace.disorder.clock import StreamClock
 from tailrace.disorder.error_model import SAMPLE
 from tailrace.disorder.tick_statistics import COUNTS
 from tailrace.disorder.ticks import Ticks, number, summarise
@@ -34,7 +34,7 @@ def test_each_stream_has_reached_the_beginning_of_its_newest_tick(tick_ms, left,
     assert buffer.reached == [left, None]
     buffer, _ = buffer.append([(1, segment(tick_ms, 777))])
     assert buffer.reached == [left, right]
-    measured = output_tables.clock_columns(Clock(), TotalCoverage(), buffer)
+    measured = output_tables.clock_columns(StreamClock(), TotalCoverage(), buffer)
     (row,) = output_tables.metrics(BatchHeader(0, ()), 0, measured).to_pylist()
     assert row["reached"] == [left, right]
     assert row["committed"] == right

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.engine.repeats import are_distinct
+from tailrace.engine.repeats import KnownIds, are_distinct
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,14 @@ def test_of_ids_out_of_order_it_is_known_where_they_are_close_integers():
     assert not are_distinct(pa.array([1 << 40, 1]))
     assert not are_distinct(pa.array(["b", "a"]))
     assert are_distinct(pa.array([], pa.string()))
+
+
+def test_a_retraction_counts_nothing_and_makes_no_repeat_of_what_follows_it_unless_it_is_late():
+    rows = [("taken back", 1, True), ("taken back", 1, False), ("once", 2, False), ("once", 3, True), ("late", 4, True)]
+    ids, ticks, retracted = zip(*rows, strict=True)
+    columns = {"id": ids, "tick": ticks, "arrival_time": ticks, "position": range(5), "retracted": retracted}
+    before = np.array([0, 0, 0, 0, 10])
+    tuples = pa.table({name: pa.array(list(column)) for name, column in columns.items()})
+    known, dropped = KnownIds.none(pa.string()).observe(tuples, np.full(5, 10), before, 5)
+    assert dropped.tolist() == [0, 3]
+    assert sorted(known.ids.to_pylist()) == ["once", "taken back"]

@@ -19,7 +19,7 @@ from tailrace.expressions import connection as connections
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
 from tailrace.expressions.projection import Projection
-from tailrace.expressions.statement import Rows
+from tailrace.expressions.statement import RecordsStatement
 from tailrace.expressions.types import column_type
 
 ORDERS = pa.table(
@@ -220,14 +220,14 @@ def test_texts_that_stay_coded_are_computed_with():
 
 def test_records_by_which_a_statement_raises_are_found_by_halves(monkeypatch):
     plan = projection({"each": "quantity + 1"})._bound[0]
-    rows = Rows("SELECT CAST(platform AS INTEGER) AS n FROM records", plan)
+    rows = RecordsStatement("SELECT CAST(platform AS INTEGER) AS n FROM records", plan)
     texts = ["1", "x", *["2"] * 100, "y", "3"]
     computed, broken = rows.compute(pa.table({"platform": texts}))
     assert computed.column("n").to_pylist() == [1, None, *[2] * 100, None, 3]
     assert sorted(np.flatnonzero(mask).tolist() for mask in broken.values()) == [[1], [102]]
     assert all("Could not convert" in reason for reason in broken)
     with pytest.raises(duckdb.BinderException):  # a fault of the statement is none of its records
-        Rows("SELECT nothing FROM records", plan).compute(pa.table({"platform": texts}))
+        RecordsStatement("SELECT nothing FROM records", plan).compute(pa.table({"platform": texts}))
 
 
 def test_a_connection_computes_one_statement_after_another_in_one_thread():

@@ -53,6 +53,18 @@ def test_videos_follow_one_another_in_event_time(tmp_path: Path) -> None:
     assert table["id"].to_pylist()[7:] == ["slow-2-000000", "slow-2-000001", "slow-2-000002"]
 
 
+@pytest.mark.parametrize("rate", [None, 10])
+def test_key_frames_alone_keep_their_numbers_and_the_videos_times(tmp_path: Path, rate: float | None) -> None:
+    frames = random_frames(10, 1)
+    films = [write_video(tmp_path / "film.mkv", frames, key_every=4), write_video(tmp_path / "each.mkv", frames[:2])]
+    table = stream(films, key_only=True, rate=rate)
+    kept = [frames[number] for number in (0, 4, 8, 0, 1)]
+    assert table["hist"].to_pylist() == [count_pixels_one_by_one(pixels, 256) for pixels in kept]
+    assert table["id"].to_pylist() == ["film-000000", "film-000004", "film-000008", "each-000000", "each-000001"]
+    times = [0, 160, 320, 400, 440] if rate is None else [0, 100, 200, 300, 400]
+    assert epoch_ms(table["event_time"]).tolist() == [START + each for each in times]
+
+
 def test_a_rate_spaces_the_frames_of_all_videos_evenly(tmp_path: Path) -> None:
     video = write_video(tmp_path / "tiny.mkv", random_frames(4, 1))
     times = epoch_ms(stream([video, video], rate=3)["event_time"])

@@ -4,7 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from tailrace.ground.duration import format_duration, format_durations, format_time, ms, parse_duration, parse_time_ms
+from tailrace.ground.duration import (
+    NoDurationError,
+    format_duration,
+    format_durations,
+    format_time,
+    ms,
+    parse_duration,
+    parse_time_ms,
+    rounded_duration,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +44,42 @@ def test_a_timedelta_is_returned_unchanged() -> None:
 def test_an_invalid_duration_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match=r"no duration|whole number of milliseconds|a hundred years"):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("5 mn", "5 min"),
+        ("2 hrs", "2 h"),
+        ("10 m", "10 min"),
+        ("100 msec", "100 ms"),
+        ("1.5 dais", "1.5 d"),
+        ("5 fortnights", None),
+        ("five s", None),
+    ],
+)
+def test_a_misspelt_unit_has_the_nearest_one_as_its_remedy(text: str, near: str | None) -> None:
+    with pytest.raises(NoDurationError) as error:
+        parse_duration(text)
+    assert error.value.near == near
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("10", "10 ms, 10 s or 10 min"),
+        (10, "10 ms, 10 s or 10 min"),
+        (" -5 ", "-5 ms, -5 s or -5 min"),
+        ("0.5", "0.5 s, 0.5 min or 0.5 h"),
+        ("five", None),
+        ("10 m", None),
+        (None, None),
+    ],
+)
+def test_a_number_without_a_unit_has_the_choice_of_units_as_its_remedy(text: object, choice: str | None) -> None:
+    with pytest.raises(NoDurationError) as error:
+        parse_duration(text)
+    assert error.value.choice == choice
 
 
 @pytest.mark.parametrize(
@@ -77,3 +122,22 @@ def test_a_written_time_reads_back(time_ms: int) -> None:
 )
 def test_a_column_of_durations_has_one_unit(values_ms: list[int], texts: list[str]) -> None:
     assert format_durations(values_ms) == texts
+
+
+@pytest.mark.parametrize(
+    ("value_ms", "text"),
+    [
+        (0, "0 ms"),
+        (999, "999 ms"),
+        (1000, "1 s"),
+        (8990, "8.99 s"),
+        (16_379, "16.4 s"),
+        (-16_379, "-16.4 s"),
+        (60_000, "1 min"),
+        (60_999, "1 min"),
+        (3_725_000, "1 h 2 min"),
+        (5018 * 86_400_000 + 72_000_000, "5018 d 20 h"),
+    ],
+)
+def test_a_duration_for_reading_has_as_many_digits_as_count(value_ms, text):
+    assert rounded_duration(value_ms) == text

@@ -49,14 +49,14 @@ def test_stderr_is_the_log_only_where_it_is_asked_for(monkeypatch):
     monkeypatch.setattr(sys, "stderr", target)
     monkeypatch.delenv(VARIABLE, raising=False)
     json_log.use_if_asked(command="run")
-    json_log.tell("batch", batch=1)
+    json_log.write_event("batch", batch=1)
     assert sys.stderr is target
     assert target.getvalue() == ""
     monkeypatch.setenv(VARIABLE, "json")
     json_log.use_if_asked(command="run")
     json_log.use_if_asked(command="again")
     json_log.name(query="flights")
-    json_log.tell("batch", batch=1)
+    json_log.write_event("batch", batch=1)
     [line] = objects(target)
     assert {name: line[name] for name in ("command", "query", "event", "batch")} == {
         "command": "run",

@@ -118,7 +118,7 @@ def test_a_flush_closes_all_windows_and_empties_the_state() -> None:
         EMPTY, flushed(frontier(BEFORE_ALL, t1=0), 110), ("a", 5, 1, 1.0), (None, 95, 1, 2.0)
     )
     assert answers == {("a", 10): (1, 1.0), ("a", 20): (1, 1.0), (None, 100): (1, 2.0), (None, 110): (1, 2.0)}
-    assert [len(state.keys), len(state.panes.key), len(state.strays.key)] == [0, 0, 0]
+    assert [len(state.keys), len(state.panes.key), len(state.partial_rows.key)] == [0, 0, 0]
     assert late == {}
 
 
@@ -247,7 +247,7 @@ def test_the_state_stays_bounded_however_long_the_stream_runs(name: str) -> None
         state = step_indexed(state, frontier(now - 50, **{f"t{now}": now - 40}), *on_time, name=name)[0]
         frontiers = frontier(now - 40, **{f"t{now + 1}": now - 40})
         state = step_indexed(state, frontiers, ("a", now - 45, now + 1, 1.0), name=name)[0]
-        sizes.append((len(state.keys), len(state.panes), len(state.strays)))
+        sizes.append((len(state.keys), len(state.panes), len(state.partial_rows)))
     assert set(sizes[10:]) == {(2, 6 * 9 if summary_of(name).keeps else 6 * 2, 1)}
 
 
@@ -255,7 +255,7 @@ def test_the_state_is_restored_from_arrow() -> None:
     state, _, _ = step_indexed(EMPTY, frontier(10, t1=10), ("a", 5, 1, 1.0), (None, 25, 1, 2.0))
     restored_state = PaneState.from_arrow(state.to_arrow(), TYPES)
     assert restored_state.keys.equals(state.keys)
-    for original, restored in ((state.panes, restored_state.panes), (state.strays, restored_state.strays)):
+    for original, restored in ((state.panes, restored_state.panes), (state.partial_rows, restored_state.partial_rows)):
         for column, restored_column in zip(
             (original.key, original.time, *original.columns.values()),
             (restored.key, restored.time, *restored.columns.values()),

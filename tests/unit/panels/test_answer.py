@@ -14,7 +14,7 @@ from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.ground.errors import Refused
 from tailrace.panels import answer as module
-from tailrace.panels import late_tuples
+from tailrace.panels import late_reading
 from tailrace.panels.answer import OneAnswer
 from tailrace.panels.answer_ids import AnswerId
 from tailrace.panels.query_view import QueryView
@@ -183,7 +183,7 @@ def test_a_source_file_that_is_gone_leaves_the_versions(windows):
 
 def test_history_that_would_take_long_is_not_read(windows, monkeypatch):
     answer = one_with_late(windows)
-    monkeypatch.setattr(late_tuples, "_MOST_ROWS", 1)
+    monkeypatch.setattr(late_reading, "_MOST_ROWS", 1)
     shown = ask(windows, answer)
     assert (shown.late, shown.late_total > 0) == ([], True)
     assert "too many tuples" in shown.note
@@ -191,13 +191,13 @@ def test_history_that_would_take_long_is_not_read(windows, monkeypatch):
 
 def test_no_segment_is_read_in_whose_ticks_no_late_tuple_came(windows, monkeypatch):
     answer, read = one_with_late(windows), set()
-    real = late_tuples.Log.reader
+    real = late_reading.Log.reader
 
     def noting(log):
-        read.update(log.segments["ordinal"])
+        read.update(log.segments["ordinal"].to_pylist())
         return real(log)
 
-    monkeypatch.setattr(late_tuples.Log, "reader", noting)
+    monkeypatch.setattr(late_reading.Log, "reader", noting)
     files = {late.file for late in ask(windows, answer).late}
     segments = windows.tables.read("segments").to_pylist()
     near = [

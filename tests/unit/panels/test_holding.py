@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tailrace.panels.holding import Holding, StreamState, what_holds
+from tailrace.panels.holding import Holding, StreamWait, what_holds
 
 SECOND = 1_000
 
 
-def _pair(left: tuple, right: tuple, idle: str = "") -> dict[str, StreamState]:
-    return {name: StreamState(*state, name == idle) for name, state in (("left", left), ("right", right))}
+def _pair(left: tuple, right: tuple, idle: str = "") -> dict[str, StreamWait]:
+    return {name: StreamWait(*state, name == idle) for name, state in (("left", left), ("right", right))}
 
 
 def test_ticks_wait_for_the_stream_that_has_reached_the_least_arrival_time():
@@ -49,7 +49,7 @@ def test_quiet_streams_and_streams_that_bring_alike_hold_nothing():
 
 
 def test_the_newest_tick_of_a_single_stream_waits_for_what_comes():
-    holding = what_holds({"readings": StreamState(SECOND, SECOND, False)}, 2, False)
+    holding = what_holds({"readings": StreamWait(SECOND, SECOND, False)}, 2, False)
     assert holding.stream is None
     assert holding.reason == (
         "2 rows wait for a later arrival or a heartbeat, which completes their tick; arrival has reached "

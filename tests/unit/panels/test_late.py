@@ -15,7 +15,6 @@ from join_queries import CONTENT
 from join_queries import query_over as join_over
 from panel_stream import BATCH_ROWS, FILES, TICK, TUPLES, PanelStream, query_over, run_stream
 from table_runs import COUNT, make_query, write_stream, write_table
-from tailrace.ground.errors import Damaged
 from tailrace.panels import late, source_progress, stream_progress
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalRequest
 from tailrace.panels.late import NEVER_LATE, LateAnswer
@@ -216,8 +215,11 @@ def test_a_damaged_journal_is_said_to_be_damaged(tmp_path):
     damaged.driver.run()
     (entry,) = damaged.view.layout.journal.glob("*.json")
     entry.write_text("{")
-    with pytest.raises(Damaged, match="its newest entry is damaged"):
-        late.read(damaged.view, ArrivalRequest())
+    answer = late.read(damaged.view, ArrivalRequest())
+    (named,) = answer.damaged
+    assert "its newest entry is damaged" in named.fault
+    assert named.fields == ["files", "holding", "partitions"]
+    assert sum(answer.series.late) == answer.late_rows
 
 
 def test_a_query_that_has_not_run_has_nothing_to_show(tmp_path):

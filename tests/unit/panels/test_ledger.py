@@ -15,11 +15,10 @@ from shown import shown, view_of
 from table_runs import make_query as join_with_table
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.ground.errors import Damaged
+from tailrace.correction.uncorrected import count_late
 from tailrace.ground.times import TIME, with_times
 from tailrace.panels import ledger
 from tailrace.panels.ledger import PANEL
-from tailrace.panels.uncorrected_answers import count_late
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from warehouse import EPOCH, even, make_query, make_stream, write_files
@@ -76,13 +75,14 @@ def test_gaps_are_the_arrival_that_no_correction_covers_with_their_late_tuples(c
     assert [(gap["from"], gap["to"]) for gap in answer["gaps"]] == bounds
     assert [gap["late"] for gap in answer["gaps"]] == [late_between(corrected, low or 0, high) for low, high in bounds]
     assert all(gap["late"] > 0 for gap in answer["gaps"])
+    assert [gap["is_open"] for gap in answer["gaps"]] == [False, False, True], "the next correction takes the newest"
 
 
 def test_a_range_of_arrival_has_its_runs_and_the_parts_of_gaps_in_it(corrected):
     low, high = TO - 1000, LATER[0] - 2000
     answer = shown(PANEL, corrected, **{"from": low, "to": high})
     assert [(run["arrived_from"], run["arrived_to"]) for run in answer["runs"]] == [(FROM, TO)]
-    assert answer["gaps"] == [{"from": TO, "to": high, "late": late_between(corrected, TO, high)}]
+    assert answer["gaps"] == [{"from": TO, "to": high, "late": late_between(corrected, TO, high), "is_open": False}]
     beyond = shown(PANEL, corrected, **{"from": answer["committed"] + 1})
     assert (beyond["runs"], beyond["gaps"]) == ([], [])
     assert beyond["note"] == "nothing was corrected or calibrated in this range yet"
@@ -109,8 +109,10 @@ def test_gaps_of_a_long_ledger_are_counted_each_by_itself(tmp_path, monkeypatch)
     there.commit(1000)
     query = make_query(tmp_path / "in", SETTINGS)
     answer = shown(PANEL, view_of(tmp_path, query))
-    wanted = [{"from": low, "to": low + 10, "late": (low // 10 + 1) % 4} for low in range(10, 1000, 20)]
-    wanted = [{"from": None, "to": 0, "late": 0}, *wanted]
+    wanted = [
+        {"from": low, "to": low + 10, "late": (low // 10 + 1) % 4, "is_open": low == 990} for low in range(10, 1000, 20)
+    ]
+    wanted = [{"from": None, "to": 0, "late": 0, "is_open": False}, *wanted]
     assert answer["gaps"] == wanted[-30:]
     assert (len(answer["runs"]), answer["runs_total"], answer["gaps_total"]) == (30, 50, 51)
     assert answer["note"] == "the newest 30 of 50 runs, and 30 of 51 gaps"
@@ -131,7 +133,7 @@ def test_what_is_late_beyond_the_commit_is_no_gap_yet(tmp_path):
     there.late((10, 0), (30, 0))
     there.commit(20)
     answer = shown(PANEL, view_of(tmp_path, make_query(tmp_path / "in", SETTINGS)))
-    assert answer["gaps"] == [{"from": None, "to": 20, "late": 1}]
+    assert answer["gaps"] == [{"from": None, "to": 20, "late": 1, "is_open": True}]
 
 
 def test_before_anything_ran_there_is_nothing(tmp_path):
@@ -159,8 +161,11 @@ def test_a_lost_ledger_is_a_damage_and_not_an_empty_one(tmp_path):
     there.commit(20)
     there.run(None, 10)
     shutil.rmtree(there.layout.table("correction_runs") / "_delta_log")
-    with pytest.raises(Damaged, match="log is lost"):
-        shown(PANEL, view_of(tmp_path, make_query(tmp_path / "in", SETTINGS)))
+    answer = shown(PANEL, view_of(tmp_path, make_query(tmp_path / "in", SETTINGS)))
+    (damaged,) = answer["damaged"]
+    assert "log is lost" in damaged["fault"]
+    assert {"runs", "totals", "gaps", "gaps_late"} <= set(damaged["fields"])
+    assert (answer["gaps"], answer["note"], answer["committed"]) == ([], None, 20)
 
 
 def test_a_join_with_a_table_has_nothing_to_correct(tmp_path):

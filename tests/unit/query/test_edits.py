@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,8 @@ def test_an_edit_is_named_by_its_field_and_a_rebuild_answers_again(directory, fi
 )
 def test_what_comes_and_goes_is_named_too(directory, edit, fields) -> None:
     now = declared_query(edit(declare(directory)))
-    named = {where for where, _, _ in refusal(directory, now)}
+    ((where, fault, _),) = refusal(directory, now)
+    named = {where, *re.findall(r"; ([\w.]+) is .+?, not ", fault)}
     assert fields <= named
     assert {field.split(".")[0] for field in named} == {next(iter(fields)).split(".")[0]}
 

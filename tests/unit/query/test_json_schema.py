@@ -158,9 +158,6 @@ def test_examples_and_defaults_are_valid() -> None:
 
 def right_files() -> dict[str, str]:
     files = {str(file.relative_to(ROOT)): file.read_text() for file in (ROOT / "include" / "queries").glob("*.y*ml")}
-    for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)):
-        if block.startswith("name:"):
-            files[f"README.md {number}"] = block
     files |= {
         f"kind {name}": yaml.safe_dump({k: v for k, v in SMALLEST.items() if k != "aggregate"} | sample)
         for name, sample in SAMPLES.items()

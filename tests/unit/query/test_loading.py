@@ -122,11 +122,18 @@ WRONG = [
         "'1 May' is no time",
         "2000-01-01T06:30:00Z",
     ),
+    Wrong(
+        "key: origin", "bounds: {earliest: 10}", 9, "streams.departures.bounds.earliest", "'10' is no", "an ISO 8601"
+    ),
     Wrong("key: origin", "timezone: Berlin", 9, "streams.departures.timezone", "'Berlin' is no time zone", "IANA"),
     Wrong("key: origin", "timezone: Europe/Berlim", 9, "streams.departures.timezone", "is no", "Europe/Berlin"),
     Wrong("key: origin", "bounds: {ahead: -1 s}", 9, "streams.departures.bounds.ahead", "-1 s", "at least 0"),
-    Wrong("size: 1 h", "size: 500", 10, "window.size", "500 has no unit", "write 500 ms"),
+    Wrong("size: 1 h", "size: 500", 10, "window.size", "500 has no unit", "write 500 ms, 500 s or 500 min; size: "),
+    Wrong("size: 1 h", "size: 1.5", 10, "window.size", "1.5 has no unit", "write 1.5 s, 1.5 min or 1.5 h; size: "),
     Wrong("size: 1 h", "size: 1 hours ago", 10, "window.size", "is no duration", "size: 500 ms"),
+    Wrong("size: 1 h", "size: 5 mn", 10, "window.size", "'5 mn' is no duration", "size: 5 min ("),
+    Wrong("key: origin", "timezone: Europe/Wien", 9, "streams.departures.timezone", "is no", "Europe/Vienna or "),
+    Wrong("key: origin", "timezone: New York", 9, "streams.departures.timezone", "is no", "America/New_York: a name"),
     Wrong("size: 1 h", "size: 0 s", 10, "window.size", "'0 s' does not fit", "not less than slide"),
     Wrong("slide: 15 min", "slide: -15 min", 10, "window.slide", "'-15 min' does not fit", "at most size"),
     Wrong("slide: 15 min", "slide: 2 h", 10, "window.slide", "slide is longer than size", "a larger size"),
@@ -318,6 +325,8 @@ def test_a_top_k_by_a_method_that_does_not_wait_refuses_policies_that_do(
 ) -> None:
     text = TOPK.replace("TOPK", f"topk: {{k: 5, score: delay, method: {method}}}")
     assert load(write(tmp_path, text.replace(PLAIN, "none"))).topk.method == method
+    for waiting in ("adaptive", "list"):
+        assert load(write(tmp_path, text.replace(method, waiting).replace(PLAIN, policy))).topk.method == waiting
     (problem,) = problems_of(write(tmp_path, text.replace(PLAIN, policy)))
     assert problem.where.endswith(": topk.method")
     assert f"method {method} does not wait" in problem.fault
@@ -333,6 +342,28 @@ def test_a_top_k_refuses_policies_that_promise_an_error(tmp_path: Path, policy: 
     assert problem.where.endswith(":11: disorder.policy")
     assert "has no measure for" in problem.fault
     assert "cache_duration" in problem.remedy
+
+
+@pytest.mark.parametrize("method", ["two_scales", "search", "paper"])
+@pytest.mark.parametrize(
+    "function", ["count", "median, column: delay", "count_distinct, column: delay, approximate: true"]
+)
+def test_functions_that_keep_values_alone_are_not_calibrated_directly(
+    tmp_path: Path, method: str, function: str
+) -> None:
+    policy = f"cache_duration, method: {method}"
+    topk = TOPK.replace("TOPK", "topk: {k: 5, score: delay}").replace(PLAIN, policy)
+    assert load(write(tmp_path, topk)).policy.method == method
+    aggregate = topk.replace("kind: topk", "kind: aggregate").replace(
+        "topk: {k: 5, score: delay}", f"aggregate: {{function: {function}}}"
+    )
+    if method != "two_scales" or "median" not in function:
+        assert load(write(tmp_path, aggregate)).policy.method == method
+        return
+    (problem,) = problems_of(write(tmp_path, aggregate))
+    assert problem.where.endswith(": disorder.method")
+    assert "median needs all values of a window" in problem.fault
+    assert problem.remedy == "method: search"
 
 
 def test_a_good_top_k_is_loaded(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from pair_query import PairQuery
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.query.declared import declared_query
+from tailrace.query.disorder_section import Disorder
 from tailrace.query.json_schema import json_schema
 from tailrace.query.query import Query
-from tailrace.query.sections import Disorder
 
 SMALLEST: dict[str, Any] = {
     "name": "loads",

@@ -11,8 +11,8 @@ from tailrace.ground.errors import Refused
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.panels.explanation import explanation
+from tailrace.query.late_tuples import require_late_tuples
 from tailrace.query.loading import load
-from tailrace.query.query import require_late_tuples
 from tailrace.spatial_join.table_join import SpatialTableJoin
 
 STREAM = "{source: {format: parquet, path: l}, event_time: event_time, arrival_time: arrival_time, id: id}"
@@ -53,6 +53,29 @@ def query_of(tmp_path):
         ("{path: zones.csv, id", "{id", "", "table.path", "is missing"),
         ("path: zones.csv", "path: ''", "", "table.path", "has no value"),
         ("on_invalid: skip", "on_invalid: drop", "", "table.on_invalid", "'drop' is no on_invalid"),
+        ("on_invalid: skip", "on_no_match: keep", "", "table.on_no_match", "'keep' is no on_no_match"),
+        (
+            "on_invalid: skip",
+            "on_no_match: null",
+            "answers: {postgres: {connection: reports, table: zones}}\n",
+            "table.on_no_match",
+            "a key of PostgreSQL takes no null",
+        ),
+        ("on_invalid: skip", "format: orc", "", "table.format", "'orc' is no format"),
+        ("path: zones.csv", "format: postgres, table: maps.zones", "", "table.connection", "is missing"),
+        ("path: zones.csv", "format: postgres, connection: maps", "", "table.table", "is missing"),
+        ("path: zones.csv", "format: postgres, connection: maps, table: a.b.c", "", "table.table", "does not fit"),
+        ("on_invalid: skip", "connection: maps", "", "table.connection", "takes no connection"),
+        ("on_invalid: skip", "format: delta, table: maps.zones", "", "table.table", "takes no table"),
+        (
+            "on_invalid: skip",
+            "format: postgres, connection: maps, table: zones",
+            "",
+            "table.path",
+            "format postgres takes no path",
+        ),
+        ("on_invalid: skip", "valid_from: zone", "", "table.valid_from", "zone has another part in the table"),
+        ("on_invalid: skip", "valid_to: t, valid_from: t", "", "table.valid_to", "t has another part in the table"),
         (
             "relation: within",
             "relation: within\n  select: [left.event_time]",
@@ -92,9 +115,18 @@ def test_what_does_not_fit_is_refused(query_of, old, new, more, field, wrong):
 
 def test_a_table_stands_beside_the_query_file(query_of, tmp_path):
     query = query_of()
-    assert query.table.path == tmp_path / "zones.csv"
+    assert query.table.place.path == tmp_path / "zones.csv"
     assert (query.table.id, query.table.geometry, query.table.on_invalid) == ("zone", "shape", "skip")
     assert query.table.degrees
+
+
+def test_a_table_of_postgres_is_named_by_its_connection_and_leaves_the_checkpoint_as_it_is(query_of):
+    query = query_of("path: zones.csv", "format: postgres, connection: maps, table: geo.zones")
+    assert str(query.table.place) == "geo.zones of connection maps"
+    assert query.table.place.suffix == ".parquet"
+    assert query.connections == ["maps"]
+    assert query_of().connections == []
+    assert query.structure() == query_of().structure()
 
 
 def test_no_tuple_of_it_is_late(query_of):
@@ -126,7 +158,23 @@ def test_columns_of_the_stream_are_selected(query_of):
 def test_a_checkpoint_is_bound_to_the_columns_of_the_table_but_not_to_its_path(query_of):
     first = query_of().structure()
     assert query_of("zones.csv", "others.csv").structure() == first
+    assert query_of("zones.csv", "zones, format: delta").structure() == first
     assert query_of("id: zone", "id: name").structure() != first
+
+
+def test_a_checkpoint_is_bound_to_validity_and_to_what_becomes_of_tuples_without_a_match(query_of):
+    first = query_of().structure()
+    assert query_of("on_invalid: skip", "on_invalid: skip, on_no_match: drop").structure() == first
+    assert "spatial_join.table.on_no_match" not in first, "a checkpoint of an earlier version does not have it"
+    for more in ("valid_from: since", "valid_to: until", "on_no_match: null"):
+        assert query_of("on_invalid: skip", f"on_invalid: skip, {more}").structure() != first
+
+
+def test_a_bare_null_is_the_word(query_of):
+    for text in ("null", "~", "'null'"):
+        query = query_of("on_invalid: skip", f"on_invalid: skip, on_no_match: {text}")
+        assert build(query, [ColumnTypes(), ColumnTypes()]).answers_unmatched
+    assert not build(query_of(), [ColumnTypes(), ColumnTypes()]).answers_unmatched
 
 
 @pytest.mark.parametrize(

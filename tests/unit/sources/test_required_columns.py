@@ -32,7 +32,7 @@ def test_each_missing_column_is_named_by_its_field_and_its_place_in_an_expressio
     with pytest.raises(Refused) as refused:
         require("in/1.csv", columns, ["e", "i", "amount", "status", "paid", "weight"])
     assert [(problem.where, problem.remedy.partition(";")[0]) for problem in refused.value.problems] == [
-        ("streams.s.key: in/1.csv", "one of amount, e, i, paid, status, weight"),
+        ("streams.s.key: in/1.csv", "one of amount, e, i, net, paid, status, weight"),
         ("aggregate.a.column: in/1.csv", "weight"),
         ("streams.s.columns.net: 2:3: in/1.csv", "amount"),
         ("streams.s.where: 1:10: in/1.csv", "status"),

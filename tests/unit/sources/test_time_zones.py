@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tailrace.engine.stream_reader import readers_of
 from tailrace.ground.errors import Unfit
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from tailrace.sources.time_zones import has_zone, localised
+from tailrace.sources.local_times import localised
+from tailrace.sources.time_zones import has_zone
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.stream import local_stream as app
 from tailrace.stream import rebuild
@@ -24,6 +29,15 @@ from tailrace.stream.source_sample import histories_of, sample_sources
 
 NOON = 1_767_268_800_000  # 2026-01-01T12:00:00Z
 HOUR = 3_600_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ZONES = [
+    "Europe/Berlin",
+    "America/New_York",
+    "Pacific/Apia",
+    "Australia/Lord_Howe",
+    "Asia/Kolkata",
+    "Africa/Casablanca",
+]
 
 
 def query_of(path: Path, file_format: str = "json", timezone: str | None = None, arrival: bool = False) -> Query:
@@ -115,6 +129,34 @@ def test_a_rebuild_under_another_timezone_reads_no_history(tmp_path: Path, timez
 def test_times_beyond_the_calendar_are_no_fault_of_a_time_zone() -> None:
     times, gap = localised(np.array([-(10**15), 0, 10**15]), "Asia/Shanghai")
     assert (times.tolist()[1], gap.any()) == (-8 * HOUR, False)
+
+
+def alone(local_ms: int, zone: ZoneInfo) -> tuple[int, bool]:
+    """Localise one time by the standard library; clocks skipped a time that comes back as another."""
+    local = datetime(1970, 1, 1) + timedelta(milliseconds=local_ms)
+    instant = local.replace(tzinfo=zone).astimezone(UTC)
+    is_gap = instant.astimezone(zone).replace(tzinfo=None) != local
+    return (local_ms if is_gap else (instant - EPOCH) // timedelta(milliseconds=1)), is_gap
+
+
+_CHANGES = (
+    "2011-12-30",
+    "2026-03-29",
+    "2026-10-25",
+    "2026-04-05",
+    "2026-10-04",
+    "2050-03-27",
+    "1945-05-24",
+    "1901-01-01",
+)
+_NEAR = st.tuples(st.sampled_from(_CHANGES).map(date.fromisoformat), st.integers(-2 * 24 * HOUR, 3 * 24 * HOUR))
+_LOCAL_MS = _NEAR.map(lambda at: (at[0] - date(1970, 1, 1)).days * 24 * HOUR + at[1])
+
+
+@given(st.sampled_from(ZONES), st.lists(_LOCAL_MS | st.integers(-2_200_000_000_000, 7_200_000_000_000), max_size=8))
+def test_each_time_is_localised_as_if_it_were_alone(timezone: str, times: list[int]) -> None:
+    utc, gap = localised(np.array(times, np.int64), timezone)
+    assert [*zip(utc.tolist(), gap.tolist(), strict=True)] == [alone(time, ZoneInfo(timezone)) for time in times]
 
 
 @pytest.mark.parametrize(("local", "zoned"), [("at", "came"), ("came", "at")])

@@ -19,7 +19,7 @@ from tailrace.engine.query_clock import QueryClock
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.facts import stamp
 from tailrace.spark import batch_job
-from tailrace.spark.batch_job import BatchJob
+from tailrace.spark.batch_job import WorkerJob
 
 TASKS = 3
 TUPLES = [Tuple(7 * i % 50 + i, 10 * i, f"t{i}", "abcde"[i % 5], float(i)) for i in range(60)]
@@ -31,7 +31,7 @@ HEADERS = [BatchHeader(0, FACTS), BatchHeader(1, FACTS, closes=True, ends=True)]
 PARTS = [SEGMENTS[:2], SEGMENTS[2:]]
 
 
-def run(job: BatchJob, header: BatchHeader, segments: list, workers: list[list[int]]) -> dict[str, list[dict]]:
+def run(job: WorkerJob, header: BatchHeader, segments: list, workers: list[list[int]]) -> dict[str, list[dict]]:
     """Run a job whose groups are shared among workers; returns the rows by table."""
     inboxes: list[list] = [[] for _ in range(TASKS)]
     for segment in segments:
@@ -49,7 +49,7 @@ def run(job: BatchJob, header: BatchHeader, segments: list, workers: list[list[i
 def test_any_workers_come_to_the_rows_of_one_process(tmp_path: Path, workers: list[list[int]]) -> None:
     states, executor = TaskStates(tmp_path / "spark"), LocalExecutor(PIPELINE, TaskStates(tmp_path / "local"))
     for number, (header, segments) in enumerate(zip(HEADERS, PARTS, strict=True)):
-        found = run(BatchJob(str(number), PIPELINE, states, number - 1), header, segments, workers)
+        found = run(WorkerJob(str(number), PIPELINE, states, number - 1), header, segments, workers)
         rows = executor.run(header, segments, number - 1)
         assert found == {name: sorted(map(str, table.to_pylist())) for name, table in rows.items()}
         assert found["results"]
@@ -60,14 +60,14 @@ def test_any_workers_come_to_the_rows_of_one_process(tmp_path: Path, workers: li
 def test_a_worker_runs_the_clock_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps, step = [], QueryClock.step
     monkeypatch.setattr(QueryClock, "step", lambda *of: steps.append(1) or step(*of))
-    run(BatchJob("one", PIPELINE, TaskStates(tmp_path), -1), HEADERS[0], PARTS[0], [[0, 2], [1]])
+    run(WorkerJob("one", PIPELINE, TaskStates(tmp_path), -1), HEADERS[0], PARTS[0], [[0, 2], [1]])
     assert len(steps) == 2
 
 
 def test_a_job_that_is_run_again_does_not_take_the_clock_of_the_one_before(tmp_path: Path) -> None:
     states, header = TaskStates(tmp_path), HEADERS[0]
     batch_job._CLOCKS.clear()
-    BatchJob("first", PIPELINE, states, -1).advance(1, header, Inbox())
+    WorkerJob("first", PIPELINE, states, -1).advance(1, header, Inbox())
     messages = [message for group, message in messages_of(PIPELINE.prepare(SEGMENTS[0], header), TASKS) if group == 1]
-    rows = dict(unpacked_tables(BatchJob("second", PIPELINE, states, -1).advance(1, header, Inbox.of(messages))))
+    rows = dict(unpacked_tables(WorkerJob("second", PIPELINE, states, -1).advance(1, header, Inbox.of(messages))))
     assert rows["metrics"].column("newest_event").to_pylist() != [None]

@@ -17,7 +17,7 @@ from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
 from tailrace.ground.duration import format_time
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
-from tailrace.query.sections import Disorder
+from tailrace.query.disorder_section import Disorder
 from tailrace.spark import distributed_correction as module
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.progress import read_progress

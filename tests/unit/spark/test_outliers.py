@@ -27,7 +27,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.correction.requests import GapRule, request_correction
 from tailrace.kind.protocol import Kind
-from tailrace.query.sections import Disorder
+from tailrace.query.disorder_section import Disorder
 from tailrace.spark import distributed_correction as module
 from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import read_answers

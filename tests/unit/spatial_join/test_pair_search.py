@@ -17,7 +17,7 @@ from tailrace.spatial_join.condition import RELATIONS, Condition
 from tailrace.spatial_join.geometries import Geometries, Points, Shaped, geometries_of
 from tailrace.spatial_join.metrics import Geodesic, Metric, Planar
 from tailrace.spatial_join.pair_search import LocalIndex, find_pairs, nested_loops
-from tailrace.spatial_join.pairs import Pairs, Times
+from tailrace.spatial_join.pairs import JoinInterval, Pairs
 
 FAR = st.sampled_from([(1e9, -1e9), (1e18, 3.0), (-1e300, 1e300), (1.7e308, -1.7e308), (0.0, 1e-300)])
 PLANE = st.one_of(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), st.tuples(*[st.floats(-3, 3)] * 2), FAR)
@@ -37,7 +37,9 @@ def shaped(shapes: list[shapely.Geometry]) -> Shaped:
     return Shaped(np.array([None, *shapes], object)[1:])
 
 
-def check(left: Geometries, right: Geometries, condition: Condition, wanted: set, times: Times | None = None) -> None:
+def check(
+    left: Geometries, right: Geometries, condition: Condition, wanted: set, times: JoinInterval | None = None
+) -> None:
     """Every way of finding the pairs finds those that are wanted."""
     assert once(find_pairs(left, right, condition, times)) == wanted
     assert once(nested_loops(left, right, condition, times)) == wanted
@@ -97,7 +99,7 @@ def test_geometries_in_the_plane(seed, relation, distance, as_points, timed):
         for only, shapes in zip(as_points, sides, strict=True)
     ]
     left, right = (geometries_of(np.array([None, *shapes], object)[1:]) for shapes in sides)
-    times = Times(*(random.integers(0, 20, len(side)) for side in sides), -3, 7) if timed else None
+    times = JoinInterval(*(random.integers(0, 20, len(side)) for side in sides), -3, 7) if timed else None
     wanted = oracle.pairs(*sides, relation, distance, oracle.planar, times)
     check(left, right, Condition(relation, distance, Planar()), wanted, times)
 
@@ -192,7 +194,7 @@ def test_event_times_are_compared_before_distances(monkeypatch):
         Planar, "within", lambda self, a, b, limit: measured.append(len(a)) or within(self, a, b, limit)
     )
     shapes = shaped([shapely.box(0, 0, 1, 1)] * 10)
-    times = Times(np.arange(10), np.arange(10), 0, 1)
+    times = JoinInterval(np.arange(10), np.arange(10), 0, 1)
     pairs = find_pairs(shapes, shapes, Condition("dwithin", 1.0, Planar()), times)
     assert once(pairs) == {(i, j) for i in range(10) for j in (i, i + 1) if j < 10}
     assert sum(measured) == 19

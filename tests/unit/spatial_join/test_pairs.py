@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.spatial_join.pairs import Pairs, Times
+from tailrace.spatial_join.pairs import JoinInterval, Pairs
 
 
 def test_the_interval_holds_at_both_ends_and_from_either_side():
-    times = Times(np.array([100, 200]), np.array([85, 99, 130, 131]), -15, 30)
+    times = JoinInterval(np.array([100, 200]), np.array([85, 99, 130, 131]), -15, 30)
     left, right = (grid.ravel() for grid in np.indices((2, 4)))
     wanted = [True, True, True, False, False, False, False, False]
     assert times.hold(left, right).tolist() == wanted

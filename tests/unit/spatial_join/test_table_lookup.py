@@ -98,6 +98,18 @@ def test_columns_that_answers_can_not_have_are_refused(tmp_path, column, wrong):
     assert refused.value.problems[0].where == f"{path}: more"
 
 
+def test_a_later_integer_that_a_double_has_not_is_refused_before_it_is_a_version(tmp_path):
+    path = write(tmp_path / "t.parquet", areas(1, "tiles")[:2], more=pa.array([1.5, 2.5]))
+    table = TableSource(path, degrees=False, columns=(("right_more", "more"),))
+    first = table.check(path.read_bytes()).types
+    write(path, areas(1, "tiles")[:2], more=pa.array([1, 2**53]))
+    assert table.check(path.read_bytes(), None, first).rows == "2 rows"
+    write(path, areas(1, "tiles")[:2], more=pa.array([1, 2**53 + 1]))
+    with pytest.raises(Refused, match="in versions before double, which has not all values") as refused:
+        table.check(path.read_bytes(), None, first)
+    assert refused.value.problems[0].where == f"{path}: more"
+
+
 def test_points_of_a_table_are_searched_as_points(tmp_path):
     path = write(tmp_path / "t.parquet", shapely.points([[0, 0], [1, 1]]))
     lookup = TableLookup(TableSource(path, degrees=False), Condition("dwithin", 1.0, Planar()))

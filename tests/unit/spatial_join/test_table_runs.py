@@ -78,3 +78,10 @@ def test_it_is_rebuilt_for_other_tasks_and_for_another_relation(tmp_path, left):
     assert Tables(Layout.of(warehouse, "where")).read("results").equals(before)
     rebuild(make_query(left, relation="within"), warehouse, Path("where.yaml"))
     assert_answered(warehouse, [0, 1], "within")
+
+
+def test_it_is_rebuilt_from_versions_of_another_format_than_the_query_has_today(tmp_path, left):
+    warehouse = tmp_path / "wh"
+    shutil.copytree(left / "end", warehouse)
+    rebuild(make_query(left, tmp_path / "zones.csv"), warehouse, Path("where.yaml"))
+    assert_answered(warehouse, [0, 1])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spatial_runs import POINTS, Run, stream
-from tailrace.spatial_join.pairs import Times
+from tailrace.spatial_join.pairs import JoinInterval
 
 SECTION = {"geometry": POINTS, "crs": "planar", "relation": "dwithin", "distance": 1.0}
 METHODS = {"indexed": {"extent": [0.0, 0.0, 9.0, 9.0]}, "native": {"method": "native"}}
@@ -21,13 +21,13 @@ def windows_of(time: int, size: int, slide: int) -> set[int]:
 def test_candidates_are_pairs_that_share_a_window(monkeypatch, method, size, slide):
     """Not all that are less than a window apart, of which half as many again share no tumbling window."""
     tested: list[int] = []
-    hold = Times.hold
+    hold = JoinInterval.hold
 
-    def counted(self: Times, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def counted(self: JoinInterval, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         tested.append(hold(self, left, right).sum())
         return hold(self, left, right)
 
-    monkeypatch.setattr(Times, "hold", counted)
+    monkeypatch.setattr(JoinInterval, "hold", counted)
     times = np.sort(np.random.default_rng(7).integers(0, 600, (2, 80)))
     streams = tuple(stream(side, times[side], x=np.zeros(80), y=np.zeros(80)) for side in (0, 1))
     answers = Run(SECTION | METHODS[method], streams, window=(size, slide), cuts=(150, 300, 450)).answers()

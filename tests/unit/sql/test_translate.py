@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.expressions.errors import Position
+from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.sql.derived import generated_name
 from tailrace.sql.translate import translate
 
@@ -120,6 +120,13 @@ def test_windows_of_a_time_zone_have_it_beside_the_text():
         ("count_if(x > 3)", {"function": "count", "where": "x > 3"}),
         ("Count(distinct `my user`)", {"function": "count_distinct", "column": "my user"}),
         ("approx_count_distinct(x)", {"function": "count_distinct", "column": "x", "approximate": "true"}),
+        ("estimate_sum(x)", {"function": "sum", "column": "x", "estimate": "true"}),
+        ("estimate_count(*)", {"function": "count", "estimate": "true"}),
+        ("estimate_count(x)", {"function": "count", "column": "x", "estimate": "true"}),
+        (
+            "estimate_sum(x) FILTER (WHERE y > 1)",
+            {"function": "sum", "column": "x", "estimate": "true", "where": "y > 1"},
+        ),
         ("percentile(x, 0.5)", {"function": "quantile", "column": "x", "q": "0.5"}),
         ("sum(x) FILTER (WHERE y in (1, 2))", {"function": "sum", "column": "x", "where": "y in (1, 2)"}),
         ("sum(case when a then 1 end)", {"function": "sum", "column": generated_name("case when a then 1 end")}),
@@ -128,6 +135,19 @@ def test_windows_of_a_time_zone_have_it_beside_the_text():
 def test_functions(call, section):
     assert aggregates(f"{call} AS it")["it"] == section
     assert aggregates(f"{call} it")["it"] == section, "AS may be left out"
+
+
+def test_an_expression_reads_estimates():
+    sections = aggregates("estimate_sum(x) AS total, count(x) AS n, estimate_sum(x) / 2 AS half")
+    assert sections["half"] == {"expression": "total / 2"}
+    with pytest.raises(ExpressionError, match="is in an expression, and no column of the list"):
+        aggregates("sum(x) AS total, estimate_sum(x) / 2 AS half")
+
+
+@pytest.mark.parametrize("call", ["estimate_sum(DISTINCT x)", "estimate_count(DISTINCT x)"])
+def test_no_estimate_is_of_distinct_values(call):
+    with pytest.raises(ExpressionError, match="an estimate of distinct values"):
+        aggregates(f"{call} AS it")
 
 
 def test_one_aggregate_without_a_name_is_the_short_form():

@@ -80,12 +80,15 @@ def declarations(draw: st.DrawFn) -> dict[str, Any]:
 def calls(draw: st.DrawFn, values: st.SearchStrategy[str], functions: list[str], conditions: list[str]) -> Any:
     where = draw(st.sampled_from(conditions))
     condition = {"where": where} if where else {}
+    estimates = st.sampled_from([{}, {"estimate": "true"}])
     form = draw(st.sampled_from(["", "", "count", "quantile"]))
     if form == "count":
-        return {"function": "count"} | draw(st.sampled_from([{}, {"column": draw(values)}])) | condition
-    share = {"q": draw(st.sampled_from(["0.5", "0.999"]))} if form else {}
+        further = draw(st.sampled_from([{}, {"column": draw(values)}])) | draw(estimates)
+        return {"function": "count"} | further | condition
+    share: dict[str, Any] = {"q": draw(st.sampled_from(["0.5", "0.999"]))} if form else {}
     function = form or draw(st.sampled_from(functions))
     share |= {"approximate": "true"} if function == "count_distinct" and draw(st.booleans()) else {}
+    share |= draw(estimates) if function == "sum" else {}
     return {"function": function, "column": draw(values)} | share | condition
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
 
+from archives import unpack
 from oracle import Settings
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.ground.object_path import ObjectPath
@@ -25,8 +25,7 @@ FORMAT_4 = Path(__file__).parents[2] / "data" / "warehouse_format_4.tar.gz"
 
 @pytest.fixture
 def warehouse(tmp_path) -> Path:
-    with tarfile.open(FORMAT_4) as archive:
-        archive.extractall(tmp_path / "wh", filter="data")
+    unpack(FORMAT_4, tmp_path / "wh")
     return tmp_path / "wh"
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from unittest import mock
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
@@ -37,20 +36,20 @@ from warehouse import EPOCH
 #   position    0    1   │  2    3   │  4        of a batch that is in history, and not yet in `segments`
 #   tick end  100  300   │ 100  400  │ 100
 #   before_end   none   │    300    │            the end of the newest tick when the segment came
-SEGMENTS = pd.DataFrame(
+SEGMENTS = pa.table(
     {
         "ordinal": [0, 1],
         "position": [0, 2],
         "path": ["a", "b"],
-        "first_row": 0,
-        "rows": 2,
-        "size": 77,
-        "mtime_ns": 1 << 60,
-        "ingested_ms": None,
+        "first_row": [0, 0],
+        "rows": [2, 2],
+        "size": [77, 77],
+        "mtime_ns": [1 << 60] * 2,
+        "ingested_ms": pa.nulls(2, pa.int64()),
         "before_tick": [-1, 2],
         "before_end": [-1, 300],
-        "accepted": 2,
-        "quarantined": 0,
+        "accepted": [2, 2],
+        "quarantined": [0, 0],
         "min_event": [5, 20],
         "max_event": [20, 90],
         "min_id": ["a", "f"],
@@ -62,7 +61,13 @@ TUPLES = pa.RecordBatch.from_pydict(
 )
 
 
-def reader(before: int, segments: pd.DataFrame = SEGMENTS) -> Reader:
+def with_columns(segments: pa.Table, **columns: list) -> pa.Table:
+    """Replace or add columns."""
+    kept = [name for name in segments.column_names if name not in columns]
+    return pa.table({name: segments[name] for name in kept} | columns)
+
+
+def reader(before: int, segments: pa.Table = SEGMENTS) -> Reader:
     return Log.of(STREAM, before, segments).reader()
 
 
@@ -82,7 +87,7 @@ def test_tuples_of_other_segments_are_left_out():
 
 
 def test_segments_without_tuples_and_those_after_the_cut_off_are_not_read():
-    segments = SEGMENTS.assign(accepted=[0, 2], min_id=[None, "f"], max_id=[None, "g"])
+    segments = with_columns(SEGMENTS, accepted=[0, 2], min_id=[None, "f"], max_id=[None, "g"])
     assert [piece.path for piece in Log.of(STREAM, 10_000, segments).pieces()] == ["b"]
     assert [piece.path for piece in Log.of(STREAM, 299, SEGMENTS).pieces()] == ["a"]
 
@@ -117,9 +122,9 @@ def test_an_id_is_looked_up_in_the_segments_whose_range_of_ids_holds_it(ids, pat
     ],
 )
 def test_repeats_are_possible_where_ranges_of_ids_meet_or_an_id_stands_twice(low, high, distinct, paths):
-    rows = pd.concat([SEGMENTS[:1]] * 3, ignore_index=True)
-    rows = rows.assign(ordinal=[0, 1, 2], position=[0, 2, 4], path=[*"abc"], min_id=low, max_id=high)
-    rows = rows if distinct is None else rows.assign(distinct_ids=distinct)
+    rows = pa.concat_tables([SEGMENTS[:1]] * 3)
+    rows = with_columns(rows, ordinal=[0, 1, 2], position=[0, 2, 4], path=[*"abc"], min_id=low, max_id=high)
+    rows = rows if distinct is None else with_columns(rows, distinct_ids=distinct)
     assert [piece.path for piece in Log.of(STREAM, 300, rows).with_repeats().pieces()] == [*paths]
     assert not Log.of(STREAM, 300, rows[:0]).with_repeats().pieces()
     generated = replace(STREAM, columns=replace(STREAM.columns, id=ID))
@@ -161,7 +166,7 @@ def test_deduplication_reads_values_only_of_segments_with_rejected_records(rejec
 def test_integer_ids_stored_as_text_beside_another_streams_are_compared_as_numbers(id_, paths):
     stream = replace(STREAM, column_types=ColumnTypes(pa.string(), pa.int64()))
     text = {"min_id": [-7, 10], "max_id": [10, 100]}
-    segments = SEGMENTS.assign(**{name: list(map(to_sortable_text, ids)) for name, ids in text.items()})
+    segments = with_columns(SEGMENTS, **{name: list(map(to_sortable_text, ids)) for name, ids in text.items()})
     ids = np.array([id_])
     assert [piece.path for piece in Log.of(stream, 300, segments).of_ids(ids, ids).pieces()] == paths
 
@@ -187,7 +192,7 @@ def test_large_integer_ids_are_exact_beside_a_segment_without_tuples(tmp_path):
     other = row | {"stream": "other", "accepted": 1}
     tables.add("segments", with_times(pa.Table.from_pylist([*rows, other]), schema))
     log = Log.read(replace(STREAM, column_types=ColumnTypes(pa.string(), pa.int64())), tables, 0)
-    assert log.segments["min_id"].tolist() == [large]
+    assert log.segments["min_id"].to_pylist() == [large]
 
 
 def test_carried_columns_alone_are_read_as_well():

@@ -20,6 +20,7 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.correction.uncorrected import corrected_intervals
 from tailrace.ground.errors import Damaged, Refused
+from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage import checkpoint
@@ -147,9 +148,9 @@ def test_a_column_that_a_table_lacks_is_no_damage(whole, layout):
     with pytest.raises(Refused, match=r"late: the table has no column rank\n.* the table is whole") as error:
         tables.read("late", ["tuples", "rank"])
     assert not isinstance(error.value, Damaged)
-    rows, path = tables.read("late").drop_columns(["frontier"]), layout.table("late")
+    rows, path, schema = tables.read("late"), layout.table("late"), tables.schema("late")
     shutil.rmtree(path)
-    write_deltalake(path, rows)
+    write_deltalake(path, with_times(rows, schema).drop_columns(["frontier"]))
     answers = AnswerTables(tables, build(query_over(whole)).answers)
     with pytest.raises(Refused, match="late: the table has no column frontier"):
         answers.with_coverage(answers.streamed())
@@ -196,6 +197,15 @@ def test_the_repair_gives_everything_again(whole, layout, name):
         driver.rebuild(query)
     assert read_answers(query, layout.home.parent, streamed=False)[0].drop_columns(["emitted_at"]).equals(before)
     assert_streamed(rows_of(layout.home.parent, "results", "late"), stream(TUPLES, SETTINGS))
+
+
+def test_a_checkpoint_of_a_log_that_is_cut_is_damage(layout):
+    tables = Tables(layout)
+    tables.compact(["results"])
+    (checkpoint,) = (Path(str(layout.table("results"))) / "_delta_log").glob("*.checkpoint.parquet")
+    checkpoint.write_bytes(checkpoint.read_bytes()[: checkpoint.stat().st_size // 2])
+    with pytest.raises(Damaged, match="a part of its log is lost or damaged"):
+        tables.read("results")
 
 
 def test_what_fails_for_another_reason_is_no_loss(layout, monkeypatch):

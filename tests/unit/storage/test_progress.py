@@ -15,7 +15,8 @@ from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until, read_progress
-from tailrace.storage.table_schemas import CLASSES, schemas
+from tailrace.storage.table_columns import CLASSES
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from warehouse import make_query
 

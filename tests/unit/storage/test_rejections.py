@@ -19,9 +19,9 @@ def test_reasons_are_counted_without_what_each_record_has_of_its_own():
     found.add(rows("v is no number: 'a'", "v is null", "broken JSON: Expecting value: line 1 column 5 (char 4)"))
     found.add(rows("v is no number: 'b'", "broken JSON: Expecting value: line 1 column 9 (char 8)", first=3))
     assert [*found.lines()] == [
-        "2 × v is no number, as a#0",
-        "2 × broken JSON: Expecting value, as a#2",
-        "1 × v is null, as a#1",
+        "2 × v is no number, as a, record 1",
+        "2 × broken JSON: Expecting value, as a, record 3",
+        "1 × v is null, as a, record 2",
     ]
     assert found.records == 5
 
@@ -29,7 +29,11 @@ def test_reasons_are_counted_without_what_each_record_has_of_its_own():
 def test_the_most_frequent_reasons_are_named_and_the_rest_is_counted():
     found = Rejections()
     found.add(rows("b", "a", "a", "c", "a", "c", "d"))
-    assert [*found.lines(2)] == ["3 × a, as a#1", "2 × c, as a#3", "2 for 2 other reasons: see the table quarantine"]
+    assert [*found.lines(2)] == [
+        "3 × a, as a, record 2",
+        "2 × c, as a, record 4",
+        "2 for 2 other reasons: see the table quarantine",
+    ]
 
 
 def test_reasons_without_end_take_no_room_without_end(monkeypatch):
@@ -48,4 +52,4 @@ def test_those_of_the_table_are_read(tmp_path):
     tables = Tables(layout)
     tables.create({"quarantine": schema}, ["quarantine"])
     tables.append("quarantine", rows("v is null", "v is null").append_column("record", pa.array(["x", "y"])), "app", 0)
-    assert [*Rejections.read(layout).lines()] == ["2 × v is null, as a#0"]
+    assert [*Rejections.read(layout).lines()] == ["2 × v is null, as a, record 1"]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
+from deltalake.transaction import AddAction
 
 from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
@@ -42,3 +47,29 @@ def test_what_is_outdated_goes_in_the_same_commit(tables) -> None:
     tables.put("quality", rows((0, "a", 4)), ("bucket_start", "answer"), 'old."answer" IS NULL')
     assert found(tables) == [(0, "a", 4), (2000, "a", 3)]
     assert tables.open("quality").version() == before + 1
+
+
+def add_file(tables: Tables, name: str, number: int, answer: str, bounds: dict[str, int]) -> None:
+    """Add a file of one row with statistics of some columns, as a worker does."""
+    file = tables.layout.table(name) / f"{number}.parquet"
+    pq.write_table(rows((0, answer, number)), file)
+    statistics = json.dumps({"numRecords": 1, "minValues": bounds, "maxValues": bounds})
+    table = tables.open(name)
+    table.create_write_transaction(
+        [AddAction(file.name, file.stat().st_size, {}, 0, True, statistics)], "append", table.schema()
+    )
+
+
+def test_a_column_that_the_statistics_of_a_file_lack_leaves_no_row_out(tables) -> None:
+    for number, answer in enumerate("aba"):
+        add_file(tables, "quality", number, answer, {"off": number})
+    assert sorted(tables.read("quality", ["off"], ds.field("answer") == "a")["off"].to_pylist()) == [0, 2]
+    of_b = ds.field("answer").isin(["b"])
+    assert [batch.num_rows for batch in tables.batches("quality", ["off"], of_b) if batch.num_rows] == [1]
+
+
+def test_files_are_left_out_by_the_columns_that_the_statistics_have(tables) -> None:
+    for number, answer in enumerate("aba"):
+        add_file(tables, "quality", number, answer, {"off": number})
+    (tables.layout.table("quality") / "0.parquet").unlink()
+    assert tables.read("quality", ["answer"], ds.field("off") > 1)["answer"].to_pylist() == ["a"]

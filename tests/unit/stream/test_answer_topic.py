@@ -13,12 +13,12 @@ from fake_producer import FakeProducer
 from impostor import Impostor
 from tailrace.answers.by_pair import ByPair
 from tailrace.answers.by_window import ByWindow
+from tailrace.delivery.answer_topic import AnswerTopic, check_answer_topic
 from tailrace.ground.errors import Refused
 from tailrace.ground.times import TIME
 from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.sources.kafka_servers import Servers
-from tailrace.stream.answer_topic import AnswerTopic, check_answer_topic
 from tailrace.windows.sliding import Sliding
 
 AT = datetime(2020, 1, 1, tzinfo=UTC)
@@ -106,7 +106,6 @@ spatial_join:
 @pytest.mark.parametrize(
     ("text", "answers", "message"),
     [
-        (TABLE_JOIN, "{kafka: {servers: 'b:1', topic: a}}", r"answers.kafka: the readers of a join with a table write"),
         (WINDOWED, "{kafka: {servers: 'b:1', topic: readings}}", r"answers.kafka.topic: the query reads this topic"),
         (WINDOWED, "{kafka: {servers: 'b', topic: a}}", r"answers.kafka.servers: 'b' does not fit"),
         (
@@ -122,6 +121,10 @@ spatial_join:
 def test_wrong_topics_of_answers_are_refused(query_of, text, answers, message):
     with pytest.raises(Refused, match=message):
         query_of(text, answers)
+
+
+def test_a_join_with_a_table_may_have_a_topic(query_of):
+    assert query_of(TABLE_JOIN, "{kafka: {servers: 'b:1', topic: a}}").answers.kafka.topic == "a"
 
 
 def test_the_topic_may_change_while_the_checkpoint_lives(query_of):

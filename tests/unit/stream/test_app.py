@@ -14,8 +14,11 @@ import pytest
 from local_driver import correct_here
 from oracle import Settings, stream
 from oracle_assertions import assert_streamed
+from tailrace.api.stream_state import WarehouseStream
 from tailrace.engine.local_executor import LocalExecutor
 from tailrace.ground.errors import Busy, Refused, SourceChanged
+from tailrace.query.answers_section import AnswersSection
+from tailrace.sources.postgres_table import PostgresTable
 from tailrace.storage.layout import Layout
 from tailrace.stream import opening
 from tailrace.stream.local_stream import run
@@ -42,6 +45,18 @@ def test_new_settings_hold_from_the_next_tick(tmp_path):
     assert_streamed(rows_of(warehouse), stream(TUPLES, dataclasses.replace(SETTINGS, changes=changes)))
 
 
+def test_a_run_that_fails_says_so_at_once(tmp_path):
+    write_files(TUPLES, tmp_path / "in", BOUNDS)
+
+    def fail(*of_batch: object) -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh", RunOptions(), fail)
+    found = WarehouseStream.read(Layout.of(tmp_path / "wh", "readings"))
+    assert (found.state, found.reported.state) == ("not running", "stopped")
+
+
 def test_batches_grow_where_their_rows_come_to_little(tmp_path):
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 16))
     query = make_query(tmp_path / "in", Settings(60_000, 60_000, 60_000, "sum", "none"))
@@ -59,8 +74,7 @@ def test_another_query_is_refused_and_a_stream_that_ended_has_nothing_to_read(tm
     assert run(query, tmp_path / "open", RunOptions(flush=False)) == 0
     with pytest.raises(Refused, match=r"window.size.*'700 ms'.*'500 ms'"):
         run(make_query(tmp_path / "in", dataclasses.replace(SETTINGS, size=700)), tmp_path / "open")
-    with pytest.raises(Refused, match="parallelism"):
-        run(make_query(tmp_path / "in", SETTINGS, parallelism=3), tmp_path / "open")
+    assert run(make_query(tmp_path / "in", SETTINGS, parallelism=3), tmp_path / "open", RunOptions(flush=False)) == 1
     assert run(query, tmp_path / "open") == 1
     assert run(query, tmp_path / "open") == 0
     assert_streamed(rows_of(tmp_path / "open"), stream(TUPLES, SETTINGS))
@@ -190,3 +204,13 @@ def test_poisoned_records_are_quarantined_and_the_rest_answered(tmp_path):
     assert len({row["reason"] for row in quarantine}) == 7
     read = rows_of(tmp_path / "wh", "segments")["segments"]
     assert sum(row["rows"] for row in read) == len(with_poison) == len(TUPLES) + len(quarantine)
+
+
+def test_a_place_that_is_not_fit_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.delenv("AIRFLOW_CONN_REPORTS", raising=False)
+    write_files(TUPLES, tmp_path / "in", BOUNDS)
+    answers = AnswersSection(postgres=PostgresTable(connection="reports", table="sums"))
+    query = make_query(tmp_path / "in", SETTINGS).model_copy(update={"answers": answers})
+    with pytest.raises(Refused, match="AIRFLOW_CONN_REPORTS"):
+        run(query, tmp_path / "wh")
+    assert not (tmp_path / "wh").exists()

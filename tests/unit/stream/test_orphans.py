@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from deltalake import DeltaTable
 
 from oracle import Settings
 from tailrace.engine.batch_header import BatchHeader
+from tailrace.engine.task_states import TaskStates
 from tailrace.ground.facts import Fact
 from tailrace.ground.times import with_times
 from tailrace.kinds import build
@@ -89,13 +91,47 @@ def test_versions_that_no_fact_names_are_removed(layout: Layout) -> None:
     assert {file.name for file in layout.table_versions.iterdir()} == {"in_table.csv", "in_journal.csv"}
 
 
+def test_a_version_that_was_replaced_before_a_segment_was_joined_with_it_is_removed_and_named(layout, capsys) -> None:
+    layout.table_versions.mkdir()
+    files = ["joined", "replaced", "joined", "replaced too", "in force", "never stamped"]
+    for name in files:
+        (layout.table_versions / name).touch()
+    schema = schemas(KIND)["facts"]
+    empty = dict.fromkeys(schema.names) | {"about": "table", "evidence": "", "batch": 0}
+    stamped = zip(range(1, 6), [0, 4, 4, 7, 7], files, strict=False)
+    rows = [
+        empty | {"version": version, "from_segment": segment, "value": json.dumps({"file": name, "delta_version": "3"})}
+        for version, segment, name in stamped
+    ]
+    Tables(layout).add("facts", with_times(pa.Table.from_pylist(rows[::-1], schema), schema))
+    assert sweep(layout, Journal(layout.journal), [], 0) == 3
+    assert {file.name for file in layout.table_versions.iterdir()} == {"joined", "in force"}
+    said = "removed 3 versions of a table that no tuple was joined with: "
+    assert said + "never stamped, replaced, replaced too" in capsys.readouterr().err
+
+
 def test_halves_of_files_are_removed_and_chunks_stay(layout: Layout) -> None:
+    TaskStates(layout.states).write(0, 1, b"")
     store = layout.chunks / "0"
     store.mkdir(parents=True)
     for name in ("00000001-left-0.arrow", ".00000002-left-0.arrow.new"):
         (store / name).touch()
     assert sweep(layout, Journal(layout.journal), [], 0) == 1
     assert [file.name for file in store.iterdir()] == ["00000001-left-0.arrow"]
+
+
+def test_the_chunks_of_tasks_that_have_ended_are_removed(layout: Layout) -> None:
+    states = TaskStates(layout.states)
+    states.write(0, 5, b"")
+    states.write(1, 3, b"")  # the change to one task was batch 4
+    for task in ("0", "1"):
+        (layout.chunks / task).mkdir(parents=True)
+        (layout.chunks / task / "00000003-left-0.arrow").touch()
+    sweep(layout, Journal(layout.journal), [], 4)
+    assert [*(layout.chunks / "1").iterdir()], "the change may run again"
+    sweep(layout, Journal(layout.journal), [], 6)
+    assert not [*(layout.chunks / "1").iterdir()]
+    assert [*(layout.chunks / "0").iterdir()]
 
 
 def test_what_can_not_be_removed_now_does_not_stop_the_stream(layout: Layout, monkeypatch) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
 
+from archives import unpack
 from json_stream import records_of, write_json
 from oracle import Settings, batch, stream
 from oracle_assertions import assert_close, assert_streamed
@@ -48,8 +48,7 @@ READERS = {
 
 @pytest.fixture
 def warehouse(tmp_path) -> Path:
-    with tarfile.open(FORMAT_9) as archive:
-        archive.extractall(tmp_path / "wh", filter="data")
+    unpack(FORMAT_9, tmp_path / "wh")
     return tmp_path / "wh"
 
 
@@ -65,7 +64,7 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {str(file.relative_to(directory)): file.read_bytes() for file in directory.rglob("*") if file.is_file()}
 
 
-LACKING = ("filtered", "threshold")
+LACKING = ("filtered", "lookups", "threshold", "unmatched")
 
 
 def answers(warehouse: Path) -> dict[str, list[str]]:

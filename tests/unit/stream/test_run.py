@@ -11,19 +11,27 @@ import pyarrow as pa
 import pytest
 
 from planner_driver import LIVE, METRICS, STREAM, Driver, Log, rows_read, segments
+from tailrace.delivery.places import Place
 from tailrace.engine.chunk_stores import LostChunk
+from tailrace.ground import interruptions
 from tailrace.ground.errors import Busy, Damaged, Problem, SourceChanged, Unfit, refuse
 from tailrace.ground.retries import Retries
 from tailrace.storage import status as status_module
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
+from tailrace.stream import delivery as delivery_module
 from tailrace.stream import retrying
 from tailrace.stream import run as module
+from tailrace.stream.delivery import Delivery
 from tailrace.stream.run import StreamRun
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.status_reporter import StatusReporter
 
+BUFFER_FULL = (
+    "buffer of reports: it lacked answers for more than 3 s: the stream takes nothing in until that is less than half "
+    "of it (answers.buffer)"
+)
 GONE = refuse("/in", "there is no such file or directory", "a directory of files")
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -125,6 +133,32 @@ def test_a_problem_of_a_live_source_is_reported_and_retried_with_growing_pauses(
     assert problems[1][1] is None
     assert recovery_s - first_s >= 1 + 2 + 4 + 8 - 1, "pauses grow"
     assert "works again" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_stream_goes_on_up_to_its_buffer_and_waits_for_a_place_that_hangs(tmp_path, clock, monkeypatch, comes_back):
+    monkeypatch.setattr(delivery_module, "time", clock)
+    run, answers_go_out, reports = run_over(tmp_path, clock, Log(*segments())), Event(), []
+    place = Place("reports", lambda wait_s: answers_go_out.wait(60))
+    run.deliveries = [Delivery(place, run.reporter, buffer_s=3.0)]
+    run.on_batch = lambda *batch: clock.sleep(4.0)
+    report = run.reporter.report
+
+    def report_and_let_go(state, *rows):
+        report(state, *rows)
+        reports.append((state, len(rows_read(run.layout.journal)), Status.read(run.layout).problem))
+        if state == "held" and comes_back:
+            answers_go_out.set()
+            running = run.deliveries[0]._running
+            assert running is None or running.wait(60)
+
+    run.reporter.report = report_and_let_go
+    run.run_batches()
+    answers_go_out.set()
+    held = [(rows, problem) for state, rows, problem in reports if state == "held"]
+    assert held[0] == (6, BUFFER_FULL)
+    assert len(rows_read(run.layout.journal)) == (14 if comes_back else 6)
+    assert (reports[-1][-1] is None) == comes_back
 
 
 def test_a_problem_of_the_source_is_in_the_status(tmp_path, clock):
@@ -255,6 +289,14 @@ def test_a_failure_is_retried_up_to_its_limit(tmp_path, clock, failure, live, li
             run_over(tmp_path / "more", clock, Log(*segments()), plan, *([failure] * (limit + 1))).run()
 
 
+def test_a_lost_process_after_a_long_outage_is_retried(tmp_path, clock):
+    """Only failures of processes count towards their limit."""
+    clock.sleeps = 10_000
+    run = run_over(tmp_path, clock, Log(*segments()), LIVE, *([FULL] * 40), *([LOST] * 5), FULL, *([LOST] * 5))
+    run.run()
+    assert run.done == run.planner.batches > 0
+
+
 @pytest.mark.parametrize(
     ("failure", "live", "reason"),
     [
@@ -283,6 +325,29 @@ def test_a_failed_batch_is_retried_until_a_drain_is_requested(tmp_path, clock):
     run.run()
     assert run.done == 0
     assert "No space left" in Status.read(run.layout).problem
+
+
+def of_batch(directory, clock):
+    return run_over(directory, clock, Log(*segments()), LIVE, *([FULL] * 10_000))
+
+
+def of_source(directory, clock):
+    return run_over(directory, clock, FailingLog(dict.fromkeys(range(1, 10_000), FULL)))
+
+
+@pytest.mark.parametrize("failing", [of_batch, of_source])
+def test_an_interruption_that_became_another_error_is_not_retried(tmp_path, clock, failing):
+    """deltalake and PyArrow make an error of their own of a KeyboardInterrupt that Python raises within them."""
+    run = failing(tmp_path, clock)
+    interruptions.note_interruption()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run.run()
+        assert clock.now_s < 2
+    finally:
+        interruptions.forget_interruptions()
+    run.reporter.layout.request_drain()
+    run.run()
 
 
 def test_a_batch_whose_status_cannot_be_written_is_not_run_twice_at_once(tmp_path, clock, monkeypatch):

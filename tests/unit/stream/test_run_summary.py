@@ -11,7 +11,7 @@ from tailrace.stream.run_summary import RunSummary, all_of
 
 HOUR = 3_600_000
 NOW = 1_767_268_800_000
-METRICS = {"late": 0, "coverage": 1.0, "k_ms": 2_000, "newest_event": NOW, "reached": [NOW]}
+METRICS = {"late": 0, "repeats": 0, "coverage": 1.0, "k_ms": 2_000, "newest_event": NOW, "reached": [NOW]}
 TIME, COUNTS = pa.timestamp("ms", "UTC"), pa.map_(pa.string(), pa.int64())
 
 
@@ -24,7 +24,12 @@ def quarantine(*reasons: str) -> pa.Table:
 
 
 def summary_of(
-    accepted: int, *reasons: str, filtered: int = 0, delays: list[int] | None = None, **metrics: object
+    accepted: int,
+    *reasons: str,
+    filtered: int = 0,
+    unmatched: int = 0,
+    delays: list[int] | None = None,
+    **metrics: object,
 ) -> RunSummary:
     """The summary of a run of one batch; `delays` are those of late tuples behind t_max, ms."""
     summary, late, counts = RunSummary(), delays or [], metrics.pop("counts", None)
@@ -33,7 +38,10 @@ def summary_of(
     row = METRICS | {"late": len(late), "newest_event": datetime.fromtimestamp(newest / 1000, UTC)} | metrics
     written = {
         "metrics": pa.Table.from_pylist([row]).append_column("counts", pa.array([counts], COUNTS)),
-        "segments": pa.table({"rows": [read], "accepted": [accepted], "filtered": [filtered]}),
+        "segments": pa.table(
+            {"rows": [read], "accepted": [accepted], "filtered": [filtered], "unmatched": [unmatched]}
+            | {"stream": ["s"], "position": [0]}
+        ),
         "late": pa.table(
             {
                 "frontier": pa.array([NOW - 2_000] * len(late), TIME),
@@ -50,7 +58,17 @@ def summary_of(
 def test_a_run_says_what_it_rejected_by_reason_with_an_example():
     first, *lines = summary_of(5, "v is NaN", "v is no number: 'x'", "v is no number: 'y'").lines()
     assert first == "read 8 records: 5 accepted, 3 rejected"
-    assert lines == ['  2 × v is no number, as a.json#1 {"v": "1"}', '  1 × v is NaN, as a.json#0 {"v": "0"}']
+    assert lines == [
+        '  2 × v is no number, as a.json, line 2: {"v": "1"}',
+        '  1 × v is NaN, as a.json, line 1: {"v": "0"}',
+    ]
+
+
+def test_records_without_a_row_of_a_lookup_have_a_word_of_their_own():
+    (line,) = summary_of(5, filtered=3, unmatched=2).lines()
+    assert line == "read 8 records: 5 accepted, 1 filtered, 2 without a row of a lookup, 0 rejected"
+    first, _ = summary_of(0, filtered=3, unmatched=3).lines()
+    assert first == "no record is a tuple: none of them meets a row of a lookup"
 
 
 def test_a_run_that_read_nothing_says_nothing():
@@ -99,7 +117,7 @@ def test_a_low_coverage_is_a_warning_with_its_likely_cause(delays, cause):
 
 
 def test_a_low_coverage_without_a_late_tuple_is_that_of_earlier_runs():
-    assert "those of earlier runs" in "".join(summary_of(10, coverage=0.1).lines())
+    assert "earlier runs wrote them" in "".join(summary_of(10, coverage=0.1).lines())
 
 
 def test_a_usual_coverage_is_no_warning():

@@ -15,16 +15,17 @@ from deltalake import DeltaTable
 from deaths import deaths
 from fake_producer import FakeProducer
 from oracle import Settings
+from tailrace.delivery.answer_topic import AnswerTopic
 from tailrace.ground.errors import Busy
 from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.sources.kafka_servers import Servers
 from tailrace.storage import tables as tables_module
 from tailrace.storage.layout import Layout
-from tailrace.storage.table_schemas import CLASSES, STREAM_TABLES, schemas
+from tailrace.storage.table_columns import CLASSES
+from tailrace.storage.table_schemas import STREAM_TABLES, schemas
 from tailrace.storage.tables import VACUUM, Tables
 from tailrace.storage.written_batches import read_written
-from tailrace.stream.answer_topic import AnswerTopic
 from tailrace.stream.failures import Failure
 from tailrace.stream.sink import Sink
 from tailrace.stream.stream_tables import StreamTables
@@ -111,26 +112,43 @@ def test_compaction_removes_no_file_while_a_correction_reads(tmp_path, monkeypat
 def with_topic(sink: Sink, *producers: FakeProducer) -> Sink:
     """The sink, with a topic that takes the next producer when it needs one."""
     left = list(producers)
-    topic = AnswerTopic(Servers("b:1"), "answers", KIND.answers.row_identity, lambda servers: left.pop(0))
+    topic = AnswerTopic(
+        Servers("b:1"), "answers", KIND.answers.row_identity, lambda servers: left.pop(0), query="readings"
+    )
     return replace(sink, answer_topic=topic)
 
 
-def test_answers_are_sent_once_the_tables_have_them_and_again_with_their_batch(sink):
+def test_answers_are_sent_once_the_table_has_them_and_again_with_their_batch(sink, monkeypatch):
     rows_in_table = []
 
     class Watching(FakeProducer):
         def produce(self, *arguments, **named):
             rows_in_table.append((sink.tables.tables.read("results").num_rows, read_written(sink.tables.tables.layout)))
+            assert sink.tables.tables.read("metrics").num_rows == 0, "no correction knows of the batch"
             super().produce(*arguments, **named)
 
     producer = Watching()
     sending = with_topic(sink, producer)
-    sending.write(ROWS, 0)
+    with deaths(monkeypatch).at("append metrics", 1):
+        sending.write(ROWS, 0)
     assert rows_in_table == [(1, {})], "in the table, and not noted: in an object store the note commits the batch"
     assert not producer.waiting, "the brokers have all when the batch is written"
     sending.write(ROWS, 0)
     assert producer.sent[0] == producer.sent[1]
+    assert producer.headers == [{"query": b"readings", "generation": b"0", "as_of": b"100"}] * 2
     assert sink.tables.tables.read("results").num_rows == 1
+
+
+def test_a_batch_that_corrections_know_of_is_not_sent_again(sink, monkeypatch):
+    """A correction of its answers may be in the topic, whose `as_of` may be the same."""
+    producer = FakeProducer()
+    sending = with_topic(sink, producer)
+    with deaths(monkeypatch).at("record_written", 1):
+        sending.write(ROWS, 0)
+    sending.write(ROWS, 0)
+    assert len(producer.sent) == 1
+    sending.write(ROWS, 1)
+    assert len(producer.sent) == 2
 
 
 def test_a_batch_whose_answers_could_not_be_sent_fails_for_now_and_is_sent_again(sink):

@@ -109,7 +109,8 @@ def test_a_sample_says_what_would_be_rejected(tmp_path):
     query = require_bins(query_of(tmp_path))
     left, right = report_of(query, sample_sources(query))
     assert (left.read, left.accepted, right.read, right.accepted) == (3, 2, 1, 1)
-    head, counts, reason = left.lines()
+    head, counts, reason, first = left.lines()
     assert head.startswith(f"stream left: file://{tmp_path}/left: at int64, id string, hist list<double>")
     assert counts == "  of 3 records that were looked at 2 fit, 1 do not"
-    assert reason.startswith("  1 × the histogram has not 32 bins, as a.json#1")
+    assert reason.startswith("  1 × the histogram has not 32 bins, as a.json, line 2")
+    assert first.startswith("  the first of them: a.json, line 2: the histogram has not 32 bins")

@@ -19,7 +19,8 @@ from tailrace.ground.times import with_times
 from tailrace.kinds import build
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from tailrace.storage.table_schemas import CLASSES, schemas
+from tailrace.storage.table_columns import CLASSES
+from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.stream import status_reporter as module
 from tailrace.stream.status_reporter import AWAITED, StatusReporter
@@ -142,6 +143,23 @@ def test_the_start_of_spark_is_reported_at_once_with_the_number_of_batches(layou
     assert (Status.read(layout).state, Status.read(layout).batches) == ("waiting", 12)
 
 
+def test_a_stream_that_starts_again_shows_how_far_it_was_before_its_next_batch(layout: Layout, clock: Clock) -> None:
+    tables = Tables(layout)
+    tables.create(schemas(KIND), ["metrics"])
+    for batch in range(3):  # the last one was not committed
+        at = {"batch": batch, "committed": 9_100 + batch, "frontier": 8_700 + batch, "t_max": 9_000 + batch}
+        row = at | {"k_ms": 300 + batch, "coverage": 0.75 + batch / 100}
+        tables.append("metrics", metrics_tables(row, row | {"task": 1})["metrics"], "app", batch)
+    reporter = StatusReporter(layout)
+    reporter.starting(2)
+    for state in ("starting", "waiting"):
+        reporter.report(state)
+        clock.passes(1_000)
+        status = Status.read(layout)
+        assert (status.committed, status.frontier, status.t_max) == (9_101, 8_701, 9_001), state
+        assert (status.k_ms, status.coverage, status.committed_at_ms) == (301, 0.76, None), state
+
+
 def test_counts_are_over_the_life_of_the_stream_and_no_batch_counts_twice(layout: Layout, clock: Clock) -> None:
     """The last batch in the table was not committed by Spark, so it runs again."""
     tables = Tables(layout)
@@ -159,7 +177,49 @@ def test_counts_are_over_the_life_of_the_stream_and_no_batch_counts_twice(layout
     assert (status.rows, status.late, status.answers) == (24, 6, 12)
 
 
-@pytest.mark.parametrize("last", ["drained", "ended"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("broken")])
+def test_an_end_by_an_exception_is_reported(layout: Layout, clock: Clock, error: BaseException) -> None:
+    reporter = StatusReporter(layout)
+    reporter.report("streaming", 3)
+    with pytest.raises(type(error)), reporter.until_stopped():
+        raise error
+    assert Status.read(layout).state == "stopped"
+
+
+def test_a_driver_that_another_one_has_replaced_reports_no_end(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    other = replace(Status.read(layout), pid=os.getpid() + 1, state="streaming")
+    other.write(layout)
+    with pytest.raises(KeyboardInterrupt), reporter.until_stopped():
+        raise KeyboardInterrupt
+    assert Status.read(layout) == other
+
+
+def test_a_run_that_fails_after_it_has_drained_is_drained(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    reporter.report("drained")
+    with pytest.raises(RuntimeError), reporter.until_stopped():
+        raise RuntimeError("a place lacks the newest answers")
+    assert Status.read(layout).state == "drained"
+
+
+def test_a_driver_with_the_pid_of_another_container_is_another_one(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    other = replace(Status.read(layout), started_ms=clock.now + 5_000, state="streaming")
+    other.write(layout)
+    with pytest.raises(KeyboardInterrupt), reporter.until_stopped():
+        raise KeyboardInterrupt
+    assert Status.read(layout) == other
+
+
+def test_a_block_that_ends_reports_nothing(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+    with reporter.until_stopped():
+        reporter.report("drained")
+    assert Status.read(layout).state == "drained"
+
+
+@pytest.mark.parametrize("last", ["stopped", "drained", "ended"])
 def test_the_final_state_is_reported_at_once(layout: Layout, clock: Clock, last: str) -> None:
     reporter = StatusReporter(layout)
     clock.passes(1)
@@ -272,7 +332,7 @@ def segments_read(*max_events: int | None) -> pa.Table:
         {"stream": "readings", "path": f"in/{i}", "first_row": 10 * i, "rows": 10, "max_event": max_event}
         for i, max_event in enumerate(max_events)
     ]
-    nothing = dict.fromkeys(("quarantined", "filtered"), 0)
+    nothing = dict.fromkeys(("quarantined", "filtered", "unmatched"), 0)
     return pa.Table.from_pylist([row | nothing for row in rows])
 
 
@@ -340,7 +400,7 @@ def test_the_status_has_the_reasons_for_which_records_were_rejected(layout: Layo
     reporter.batch_written(1, metrics_tables({"task": 0}))
     clock.passes(1_000)
     reporter.report("streaming")
-    assert Status.read(layout).rejected == "2 × v is NaN, as a#1; 1 × v is null, as a#2"
+    assert Status.read(layout).rejected == "2 × v is NaN, as a, record 2; 1 × v is null, as a, record 3"
 
 
 def test_the_status_has_the_age_of_the_current_batch_and_the_time_of_recent_ones(layout: Layout, clock: Clock) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ import shapely
 from tailrace.ground.errors import Refused
 from tailrace.ground.facts import Fact
 from tailrace.spatial_join.table_lookup import TableSource
-from tailrace.stream.table_versions import TableVersion, TableVersions
+from tailrace.stream.table_versions import TableVersion, TableVersions, first_types
 
 SQUARE, BOW = shapely.box(0, 0, 1, 1), shapely.from_wkt("POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))")
 
@@ -314,3 +315,32 @@ def test_versions_of_a_stream_that_began_when_more_of_csv_was_typed(tmp_path):
     assert times.cast(pa.int64()).to_pylist() == [1_704_067_200_000_000] * 2
     with pytest.raises(ValueError, match=r"right_flag of the table is of the type string, in its first version int64"):
         table.values("right_flag", pa.int64(), rows)
+
+
+@pytest.mark.parametrize("later", [{"path": Path("zones.geojson")}, {"format": "delta"}], ids=str)
+def test_a_stored_version_is_read_by_its_own_format_whatever_the_query_declares_today(tmp_path, later):
+    source = write_csv(tmp_path / "zones.csv", ("06037", "true"))
+    versions = TableVersions(source, tmp_path / "versions")
+    stored = tmp_path / "versions" / fact_of(versions.take(None)).value["file"]
+    changed = replace(source, **later)
+    assert changed.read(stored, stored.read_bytes()).ids.to_pylist() == [0]
+    assert first_types(changed, stored.read_bytes(), stored.suffix) == versions.types
+
+
+def test_what_changes_while_it_is_read_is_no_version_until_it_is_read_whole(path, monkeypatch):
+    versions = open_versions(path)
+    first = fact_of(versions.take(None))
+    write(path, ["a", "b"])
+    read = versions._source.read
+
+    def read_half(position: dict) -> object:
+        content = read(position)
+        write(path, ["a", "b", "c"])
+        return content
+
+    with monkeypatch.context() as patch:
+        patch.setattr(versions._source, "read", read_half)
+        assert versions.take(first) is None
+        assert "it changed while it was read" in versions.problem
+    assert "3 rows" in versions.take(first).evidence
+    assert versions.problem is None

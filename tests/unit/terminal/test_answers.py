@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tailrace.terminal import tables
 from tailrace.terminal.answers import write_answers
 
 ANSWERS = pa.table(
@@ -96,3 +97,11 @@ def test_rows_of_json_have_the_numbers_that_the_answers_have(tmp_path) -> None:
     assert [row["value"].hex() for row in found] == [value.hex() for value in NUMBERS]
     assert [row["left_id"] for row in found] == integers
     assert found[0]["left_fare"] == "1" + "0" * 20
+
+
+def test_the_answers_columns_are_shown_before_the_windows_end_and_what_is_about_the_answer(capsys, monkeypatch):
+    monkeypatch.setattr(tables.out, "width", 80)
+    row = {"key": "Graz", "window_start": 0, "window_end": 300_000, "records": 55, "customers": 34, "coverage": 1.0}
+    shown = write_answers(pa.Table.from_pylist([row]), [*row], "table", None, 5)
+    assert shown == ["key", "window_start", "records", "customers", "coverage"]
+    assert capsys.readouterr().out.splitlines()[-1] == "--wide shows also window_end"

@@ -90,9 +90,9 @@ def test_standard_output_by_its_path_goes_on_where_it_is(tmp_path, name):
     with (tmp_path / "file").open("a") as file:
         file.write("first\n")
         file.flush()
-        subprocess.run([sys.executable, "-c", code], stdout=file, env=environment, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", code], stdout=file, env=environment, check=True, timeout=240)
     assert (tmp_path / "file").read_text() == "first\nbefore\ncontent\nafter\n"
-    piped = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True, timeout=60)
+    piped = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True, timeout=240)
     assert piped.stdout == b"before\ncontent\nafter\n"
 
 
@@ -158,7 +158,7 @@ def test_a_full_disk_below_standard_output_is_a_failure():
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": str(INCLUDE)},
             check=False,
-            timeout=60,
+            timeout=240,
         )
     assert process.returncode == 1
     assert b"No space left on device" in process.stderr

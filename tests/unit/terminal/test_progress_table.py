@@ -9,7 +9,7 @@ import pytest
 
 from tailrace.terminal import stream_progress
 from tailrace.terminal.progress_table import ProgressTable
-from tailrace.terminal.stream_progress import StreamProgress
+from tailrace.terminal.stream_progress import ProgressPrinter
 
 
 def test_heads_are_printed_once_and_columns_keep_their_place():
@@ -35,12 +35,32 @@ def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_batches_of_a_stream_fit_80_columns_whole(capsys):
-    with StreamProgress() as progress:
+    with ProgressPrinter() as progress:
         progress(9999, 0, {"metrics": metrics()})
         progress(10000, 0, {"metrics": metrics(t_max=None, coverage=None), "quarantine": pa.table({"reason": ["bad"]})})
     heads, first, second, quarantined = filter(None, capsys.readouterr().err.splitlines())
     assert max(map(len, (heads, first, second))) <= 80
     assert heads.split() == ["batch", "rows", "t_max", "K", "s", "coverage", "answers", "late"]
-    assert first.split() == ["9999", "8,000,000", "2013-01-01", "17:45:00", "3600", "98.77%", "1,234,567", "123,456"]
+    assert first.split() == ["9999", "8,000,000", "2013-01-01", "17:45:00Z", "3600", "98.77%", "1,234,567", "123,456"]
     assert second.split() == ["10000", "8,000,000", "–", "3600", "–", "1,234,567", "123,456"]
     assert quarantined.strip() == "1 row quarantined"
+
+
+def test_the_opening_lines_stand_once_above_the_first_batch(capsys):
+    with ProgressPrinter(lambda: ["read as [UTC]"]) as progress:
+        progress(0, 0, {"metrics": metrics()})
+        progress(1, 0, {"metrics": metrics()})
+    first, heads, *batches = filter(None, capsys.readouterr().err.splitlines())
+    assert first == "read as [UTC]"
+    assert heads.split()[0] == "batch"
+    assert len(batches) == 2
+
+
+@pytest.mark.parametrize(
+    ("is_live", "rows_left", "state"),
+    [(True, 0, "waiting; Ctrl-C stops"), (True, 5, "streaming"), (False, 0, "streaming")],
+)
+def test_a_terminal_shows_whether_a_live_run_waits(is_live, rows_left, state):
+    progress = ProgressPrinter(is_live=is_live)
+    progress(0, rows_left, {"metrics": metrics()})
+    assert [task.description for task in progress._bar.tasks] == [state]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.terminal import tables
-from tailrace.terminal.tables import print_table, table_text
+from tailrace.terminal.tables import print_folded, print_table, table_text
 
 COLUMNS = ["key", "window_start", "window_end", "value", "tuples", "as_of"]
 TIME = "2013-01-01T00:00:00.000Z"
@@ -31,6 +31,20 @@ def test_a_narrow_column_behind_one_that_does_not_fit_is_shown(capsys) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert f"│ x  │ {TIME} │ {TIME} │ 7 │" in lines
     assert lines[-1] == "--wide shows also more"
+
+
+def test_columns_that_say_least_are_fitted_in_last_and_shown_in_their_place(capsys) -> None:
+    first = ["tuples", "value", "key", "window_start", "as_of", "window_end"]
+    assert print_table(COLUMNS, ROWS, first=first) == ["key", "window_start", "value", "tuples"]
+    assert capsys.readouterr().out.splitlines()[-1] == "--wide shows also window_end, as_of"
+
+
+def test_a_folded_table_has_all_texts_whole(capsys) -> None:
+    print_folded(["reason", "record"], [["no time", "x" * 150]], note="the first of 2")
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.count("x") for line in lines) == 150
+    assert lines[-1] == "the first of 2"
 
 
 def test_a_wide_table_has_all_columns(capsys) -> None:

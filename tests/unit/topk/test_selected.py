@@ -146,7 +146,7 @@ def of_tuple(item) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("method", ["adaptive", "sma", "mintopk", "gstopk"])
+@pytest.mark.parametrize("method", ["adaptive", "list", "sma", "mintopk", "gstopk"])
 def test_selected_columns_are_those_of_the_tuples_streamed_and_corrected(tmp_path: Path, method: str) -> None:
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 3))
     topk = {"k": K, "score": "value", "method": method, "select": [*TYPES]}
@@ -161,7 +161,7 @@ def test_selected_columns_are_those_of_the_tuples_streamed_and_corrected(tmp_pat
     assert {name: answers.schema.field(name).type for name in TYPES} == TYPES
     for row in answers.to_pylist():
         assert {name: row[name] for name in TYPES} in of_id[row["id"]]
-    if method in ("adaptive", "gstopk"):
+    if method in ("adaptive", "list", "gstopk"):
         assert rankings_of(answers.to_pylist()) == streamed(stream(TUPLES, SETTINGS), TUPLES, SETTINGS, K)
     correct_here(query, tmp_path / "wh")
     corrected = read_answers(query, tmp_path / "wh", False)[0].to_pylist()

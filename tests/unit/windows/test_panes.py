@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from aggregates import NUMBERS, accumulated, answered, summary_of
 from tailrace.aggregate.aggregates import Aggregates
 from tailrace.windows import panes as panes_module
-from tailrace.windows.panes import Columns, Rows, evaluate_windows
+from tailrace.windows.panes import Columns, KeyedRows, evaluate_windows
 from tailrace.windows.sliding import Sliding
 
 TENS = Sliding(20, 10)
@@ -21,26 +21,26 @@ Row = tuple[int, int, int, float]
 each_function = pytest.mark.parametrize("name", NUMBERS)
 
 
-def rows(*row_list: Row) -> Rows:
+def rows(*row_list: Row) -> KeyedRows:
     """Rows from (key, time, tuples, total) each."""
     key, time, tuples, total = zip(*row_list, strict=True) if row_list else ((),) * 4
     columns = {"tuples": np.array(tuples, np.int64), "total": np.array(total, float)}
-    return Rows(*(np.array(column, np.int64) for column in (key, time)), columns)
+    return KeyedRows(*(np.array(column, np.int64) for column in (key, time)), columns)
 
 
-def sorted_rows(table: Rows) -> list[Row]:
+def sorted_rows(table: KeyedRows) -> list[Row]:
     return sorted(zip(*(column.tolist() for column in (table.key, table.time, *table.columns.values())), strict=True))
 
 
-def merged(name: str, parts: list[Rows], step: int) -> list[Row]:
+def merged(name: str, parts: list[KeyedRows], step: int) -> list[Row]:
     """The rows that are left, with the accumulator's last column as `total`."""
     summary = summary_of(name)
-    table = Rows.merge([accumulated(summary, part) for part in parts], summary, step)
+    table = KeyedRows.merge([accumulated(summary, part) for part in parts], summary, step)
     last = [*summary.types][-1]
     return sorted_rows(replace(table, columns={name: table.columns[name] for name in ("tuples", last)}))
 
 
-def evaluate(name: str, panes: Rows, strays: Rows, after: int | None, until: int | None) -> list[Row]:
+def evaluate(name: str, panes: KeyedRows, strays: KeyedRows, after: int | None, until: int | None) -> list[Row]:
     summary = summary_of(name)
     both = (accumulated(summary, part) for part in (panes, strays))
     return answered(summary, evaluate_windows(TENS, summary, *both, after, until))

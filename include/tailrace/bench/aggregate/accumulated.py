@@ -36,7 +36,8 @@ def corrected_at(late: pd.DataFrame, gap_ms: int, pane_ms: int, end_ms: int) -> 
 def accumulated(run: Simulated, windows: Sliding, at_ms: Ints, gap_ms: int | None) -> Floats:
     """Return the mean accuracy, 1 − relative error, of all windows closed at each time; for SUM over all keys.
 
-    A correction adds the late tuples; it counts as done as soon as Γ is exceeded, and at the end of the stream.
+    A correction adds the late tuples; it counts as done as soon as Γ is exceeded, and at the end of the stream. As
+    deployed it takes longer.
 
     Parameters
     ----------
@@ -58,13 +59,13 @@ def accumulated(run: Simulated, windows: Sliding, at_ms: Ints, gap_ms: int | Non
     late = run.late.sort_values("arrived", kind="stable", ignore_index=True)
     correction_ms = corrected_at(late, gap_ms or 0, windows.pane_ms, int(run.frontier.end[-1]))
     row, missed_end = windows.ends(late["pane_start"].to_numpy(), None, late["frontier"].to_numpy())
-    place, late_total, known_ms = np.searchsorted(end, missed_end), late["total"].to_numpy()[row], correction_ms[row]
+    index, late_total, known_ms = np.searchsorted(end, missed_end), late["total"].to_numpy()[row], correction_ms[row]
     accuracy = np.full(len(at_ms), np.nan)
     for i, now_ms in enumerate(at_ms):
         is_closed = closed <= now_ms
         if is_closed.any():
             is_corrected = (known_ms <= now_ms) & (gap_ms is not None)
-            current = value + np.bincount(place[is_corrected], late_total[is_corrected], minlength=len(value))
+            current = value + np.bincount(index[is_corrected], late_total[is_corrected], minlength=len(value))
             error = np.abs(current - exact) / np.where(exact == 0, 1.0, np.abs(exact))
             accuracy[i] = 1 - np.minimum(error[is_closed], 1.0).mean()
     return accuracy

@@ -27,7 +27,7 @@ Games = dict[str, dict[str, Simulated]]
 def buffer_sizes(games: Games, file: Path) -> None:
     """Draw figure 3: the slack K (allowed lateness) over arrival time.
 
-    Means of each 2 s, since the controllers swing faster than can be drawn.
+    It shows means of 2 s, since the controllers swing faster than can be drawn.
     """
     with Figure(file, len(games)) as axes:
         for ax, (game, runs) in zip(axes, games.items(), strict=True):
@@ -43,7 +43,7 @@ def buffer_sizes(games: Games, file: Path) -> None:
 
 
 def latencies(games: Games, file: Path) -> None:
-    """Draw figure 4: the mean time from a tuple's arrival to an answer that holds it."""
+    """Draw figure 4: the mean time from a tuple's arrival to an answer that includes it."""
     with Figure(file, len(games)) as axes:
         for ax, (game, runs) in zip(axes, games.items(), strict=True):
             for index, (policy, run) in enumerate(runs.items()):

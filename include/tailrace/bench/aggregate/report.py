@@ -1,17 +1,20 @@
-"""Report of the experiments of paper 002: measures them and writes docs/results/002.md with its plots."""
+"""Report of the experiments of paper 002: docs/results/002.md, its tables and plots."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from tailrace.aggregate.simulation import simulate as simulate_promises
 from tailrace.bench import side_by_side
-from tailrace.bench.aggregate import figures, games
+from tailrace.bench.aggregate import bursts, estimates, figures, games
 from tailrace.bench.aggregate.accumulated import accumulated
-from tailrace.bench.aggregate.games import ERROR, GAP_MS, RATE, RISK, SECONDS, SEED, SENSORS
+from tailrace.bench.aggregate.games import ERROR, GAP_MS, RATE, RISK, SECONDS, SEED, SEEDS, SENSORS
+from tailrace.bench.aggregate.over_seeds import over_seeds
 from tailrace.bench.aggregate.scaling import scaling
-from tailrace.bench.page import Effort, write
-from tailrace.bench.progress import Row, Tell
+from tailrace.bench.aggregate.verdicts import CLAIMS
+from tailrace.bench.progress import Echo, Row
+from tailrace.bench.report import Effort, Measured, Plot, Report
 from tailrace.bench.simulate import Simulated
 from tailrace.bench.workloads import CASES
 from tailrace.windows.sliding import Sliding
@@ -20,39 +23,58 @@ _WINDOWS = Sliding(500, 100)
 _PROMISE_WINDOWS = 2_000
 
 
-def report(directory: Path, effort: Effort, tell: Tell) -> Path:
-    """Run all experiments and write `002.md`, `002.json` and the plots; return the page's path."""
-    directory.mkdir(parents=True, exist_ok=True)
-    runs = games.games(tell)
-    figures.buffer_sizes(runs, directory / "002-buffer.png")
-    figures.latencies(runs, directory / "002-latency.png")
-    figures.accuracies(runs, _WINDOWS, directory / "002-accuracy.png")
+def _delays(effort: Effort, echo: Echo) -> Measured:
+    return Measured({"delays": games.delays()})
+
+
+def _policies(effort: Effort, echo: Echo) -> Measured:
+    runs = games.games(echo)
+    settings = {"tuples": RATE * SECONDS, "rate": RATE, "seed": SEED, "error": ERROR, "risk": RISK}
+    plots = {
+        "buffer": partial(figures.buffer_sizes, runs),
+        "latency": partial(figures.latencies, runs),
+        "accuracy": partial(figures.accuracies, runs, _WINDOWS),
+    }
+    return Measured({"policies": _by_policy(runs)}, settings | {"gap": GAP_MS // 1000}, plots)
+
+
+def _kept(effort: Effort, echo: Echo) -> Measured:
+    return Measured({"kept": games.kept(echo)}, {"sensors": SENSORS})
+
+
+def _bursts(effort: Effort, echo: Echo) -> Measured:
+    runs = bursts.bursts(echo)
+    tables = {"bursts": over_seeds(runs, ("game", "policy"), ("off", "mean K s")), "every burst": runs}
+    return Measured(tables, {"seeds": len(SEEDS)})
+
+
+def _estimates(effort: Effort, echo: Echo) -> Measured:
+    runs = estimates.estimates(echo)
+    ranged = ("off, plain", "off, scaled", "mean K ms, scaled")
+    return Measured({"estimates": over_seeds(runs, ("case", "policy"), ranged), "every estimate": runs})
+
+
+def _functions(effort: Effort, echo: Echo) -> Measured:
+    return Measured({"functions": games.by_function(echo)})
+
+
+def _promises(effort: Effort, echo: Echo) -> Measured:
     promises = simulate_promises(_PROMISE_WINDOWS, SEED)
-    tables = {
-        "policies": _policies(runs),
-        "kept": games.kept(tell),
-        "functions": games.by_function(tell),
-        "promises": _worst(promises),
-        "every promise": promises,
-        "scaling": scaling(effort.rows // 4, effort.rounds, tell),
-    }
-    figures.throughputs(tables["scaling"], directory / "002-throughput.png")
-    passes = side_by_side.bench(effort.rows, effort.files, effort.rounds, CASES["aggregate"][:1], tell, effort.flink)
-    tables["dense"] = side_by_side.summary(passes)
-    settings = {
-        "tuples": RATE * SECONDS,
-        "rate": RATE,
-        "seed": SEED,
-        "error": ERROR,
-        "risk": RISK,
-        "gap": GAP_MS // 1000,
-        "sensors": SENSORS,
-        "promise_windows": _PROMISE_WINDOWS,
-    }
-    return write(directory / "002.md", Path(__file__).with_name("002.md"), "aggregate", effort, settings, tables)
+    tables = {"promises": _worst(promises), "every promise": promises}
+    return Measured(tables, {"promise_windows": _PROMISE_WINDOWS})
 
 
-def _policies(runs_by_game: dict[str, dict[str, Simulated]]) -> list[Row]:
+def _scaling(effort: Effort, echo: Echo) -> Measured:
+    return Measured({"scaling": scaling(effort.rows // 4, effort.rounds, echo)})
+
+
+def _dense(effort: Effort, echo: Echo) -> Measured:
+    cases = CASES["aggregate"][:1]
+    passes = side_by_side.bench(effort.rows, effort.files, effort.rounds, cases, echo, effort.flink)
+    return Measured({"dense": side_by_side.summary(passes)})
+
+
+def _by_policy(runs_by_game: dict[str, dict[str, Simulated]]) -> list[Row]:
     rows = []
     for game, runs in runs_by_game.items():
         slowest = runs["mp_k_slack"].latency_ms
@@ -77,7 +99,7 @@ def _policies(runs_by_game: dict[str, dict[str, Simulated]]) -> list[Row]:
 
 
 def _worst(promises: list[Row]) -> list[Row]:
-    """Return for each function and promise the row with the most windows off, and the mean of all rows."""
+    """Return, for each function and promise, the row with the most windows off, and the mean of all rows."""
     rows = []
     for promise in dict.fromkeys((row["function"], row["error"], row["risk"]) for row in promises):
         promise_rows = [row for row in promises if (row["function"], row["error"], row["risk"]) == promise]
@@ -87,3 +109,27 @@ def _worst(promises: list[Row]) -> list[Row]:
         head = dict(zip(("function", "error", "risk"), promise, strict=True))
         rows.append(head | {"off, mean": mean, "off, worst": worst["off"]} | {name: worst[name] for name in names})
     return rows
+
+
+REPORT = Report(
+    "002",
+    "aggregate",
+    Path(__file__).with_name("002.md"),
+    {
+        "delays": _delays,
+        "policies": _policies,
+        "kept": _kept,
+        "bursts": _bursts,
+        "estimates": _estimates,
+        "functions": _functions,
+        "promises": _promises,
+        "scaling": _scaling,
+        "dense": _dense,
+    },
+    [Plot("throughput", ["scaling"], figures.throughputs)],
+    CLAIMS,
+    {
+        "burst_conclusion": bursts.conclusion,
+        "estimate_conclusion": estimates.conclusion,
+    },
+)

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tailrace.bench.aggregate.games import GAMES, PROMISE, query
-from tailrace.bench.progress import Row, Tell
+from tailrace.bench.progress import Echo, Row
 from tailrace.generators.delays import MODELS
 from tailrace.generators.replay import generate, write
 from tailrace.spark import app
@@ -23,10 +23,10 @@ _RATE, _KEYS, _FILES = 20_000, 100, 4
 _POLICY = "quantile"
 
 
-def scaling(rows: int, rounds: int, tell: Tell) -> list[Row]:
+def scaling(rows: int, rounds: int, echo: Echo) -> list[Row]:
     """Measure rows a second for each game and number of tasks: interleaved, medians without the first round.
 
-    A pass is a bounded run of the paper's query by key, in a JVM and session that run already.
+    A pass is a bounded run of the paper's query by key, in a running JVM and session.
     """
     passes: dict[tuple[str, int], list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="tailrace-scaling-") as name:
@@ -39,7 +39,7 @@ def scaling(rows: int, rounds: int, tell: Tell) -> list[Row]:
                     for game in GAMES:
                         out = Path(name) / f"out-{number}-{tasks}-{game}"  # Spark may still write to an earlier one
                         seconds = _pass(spark, Path(name) / game, out, tasks)
-                        tell(f"round {number} {game} {tasks} tasks: {rows / seconds:,.0f} rows/s")
+                        echo(f"round {number} {game} {tasks} tasks: {rows / seconds:,.0f} rows/s")
                         if number:
                             passes.setdefault((game, tasks), []).append(rows / seconds)
     return [

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailrace.bench.emd.balance import CutRun
-from tailrace.bench.emd.methods import METHODS
+from tailrace.bench.emd.balance import METHODS, CutRun, is_default, of_setting
 from tailrace.bench.progress import Row
 from tailrace.terminal.plots import Figure, label
 
@@ -18,56 +17,43 @@ if TYPE_CHECKING:
 
 _COLOURS = dict(zip(METHODS, ("tab:blue", "tab:orange", "tab:green"), strict=True))
 _JOINS = ("tab:blue", "tab:red")
-_MEASURES = {"exact": "exact distances", "latency ms": "mean latency in ms", "R-tuples/s": "tuples of R a second"}
 
 
-def by_setting(rows: list[Row], setting: str, name: str, file: Path) -> None:
-    """Draw exact distances, latency and throughput of every case by θ (figures 9 to 11) or |W| (12 and 13)."""
-    cases = list(dict.fromkeys(row["case"] for row in rows))
-    with Figure(file, len(_MEASURES), len(cases)) as axes:
-        grid = np.array(axes).reshape(len(cases), len(_MEASURES))
-        for case, across in zip(cases, grid, strict=True):
-            mine = [row for row in rows if row["case"] == case]
-            for ax, (measure, y_label) in zip(across, _MEASURES.items(), strict=True):
-                _lines(ax, mine, setting, measure)
-                ax.set_yscale("symlog" if measure == "exact" else "log")
-                if measure == "exact":
-                    ax.set_ylim(bottom=0)
-                label(ax, case, name, y_label)
+def gains(*parts_and_file: Any) -> None:
+    """Draw the median gain over ShuffleJ in each join, with its range, beside the spread of A/A (figures 9 to 11)."""
+    *parts, file = parts_and_file
+    rows = [row for part in parts for row in part if row["over"] == "shuffle" and row["share median"] is not None]
+    measures = list(dict.fromkeys(row["gain"] for row in rows))
+    with Figure(file, 2, (len(measures) + 1) // 2) as axes:
+        for ax, measure in zip(axes, measures, strict=False):
+            mine = [row for row in rows if row["gain"] == measure]
+            for at, row in enumerate(mine):
+                least, middle, most, chance = (
+                    100 * row[f"share {name}"] for name in ("least", "median", "greatest", "A/A")
+                )
+                ax.barh(at, 2 * chance, left=-chance, color="lightgrey")
+                ax.errorbar(middle, at, xerr=[[middle - least], [most - middle]], fmt="o", color="tab:blue", capsize=3)
+            ax.set_yticks(range(len(mine)), [f"{row['case']}, θ {row['θ']}" for row in mine], fontsize=7)
+            label(ax, f"{measure} than shuffle", "%; grey: the spread of A/A", "")
 
 
-def filters(rows: list[Row], file: Path) -> None:
-    """Draw the shares of the candidates that both filters of locality decide (figure 4)."""
-    cases = list(dict.fromkeys(row["case"] for row in rows))
+def by_period_and_span(rows: list[Row], file: Path) -> None:
+    """Draw the imbalance by the feedback period (figure 6) and by the span's width (figure 7)."""
     with Figure(file, 2) as axes:
-        for ax, filter_name in zip(axes, ("feasible", "triangle"), strict=True):
-            for index, method in enumerate(METHODS[:2]):
-                heights = [100 * row[f"share {filter_name}"] for row in rows if row["method"] == method]
-                ax.bar(np.arange(len(cases)) + 0.4 * index, heights, 0.4, color=_COLOURS[method], label=method)
-            label(ax, f"filter {filter_name}", "", "share of the candidates in range in %")
-            names = [case.replace(", ", ",\n").replace(" with", "\nwith") for case in cases]
-            ax.set_xticks(np.arange(len(cases)) + 0.2, names, fontsize=7)
-
-
-def by_period_and_span(periods: list[Row], spans: list[Row], file: Path) -> None:
-    """Draw the imbalance by the feedback period (figure 6) and the throughput by the span's width (figure 7)."""
-    with Figure(file, 2) as (imbalance, throughput):
-        for colour, join in zip(_JOINS, dict.fromkeys(row["join"] for row in periods), strict=True):
-            mine = [row for row in periods if row["join"] == join]
-            lengths = [int(row["feedback"].split()[0]) / 1000 for row in mine]
-            imbalance.plot(lengths, [row["imbalance of periods"] for row in mine], "o-", color=colour, label=join)
-            mine = [row for row in spans if row["join"] == join]
-            throughput.plot([row["span"] for row in mine], [row["R-tuples/s"] for row in mine], "o-", color=colour)
-        label(imbalance, "imbalance by feedback period", "feedback period in s", "mean imbalance of 2.5 s")
-        label(throughput, "throughput by span", "span in grey levels", _MEASURES["R-tuples/s"])
-        for ax in (imbalance, throughput):
+        for ax, setting in zip(axes, ("feedback ms", "span"), strict=True):
+            for colour, join in zip(_JOINS, dict.fromkeys(row["join"] for row in rows), strict=True):
+                mine = of_setting(rows, join, setting)
+                values = [row["imbalance of work"] for row in mine]
+                ax.plot([row[setting] for row in mine], values, "o-", color=colour, label=join)
+            label(ax, f"imbalance by {setting}", setting, "imbalance of work")
             ax.set_xscale("log")
             ax.set_ylim(bottom=0)
 
 
 def by_tasks(rows: list[Row], file: Path) -> None:
     """Draw imbalance (figure 8) and throughput (figure 14) by the number of tasks."""
-    measures = {"imbalance of periods": "mean imbalance of 2.5 s", "R-tuples/s": _MEASURES["R-tuples/s"]}
+    rows = [row for row in rows if row["method"] != "emd_ddsj" or is_default(row, "tasks")]
+    measures = {"imbalance of work": "imbalance of work", "R-tuples/s": "tuples of R a second"}
     joins = list(dict.fromkeys(row["join"] for row in rows))
     with Figure(file, len(joins), len(measures)) as axes:
         grid = np.array(axes).reshape(len(measures), len(joins))
@@ -91,6 +77,6 @@ def cut(cuts: Sequence[CutRun], file: Path) -> None:
 def _lines(ax: Axes, rows: list[Row], setting: str, measure: str) -> None:
     """Draw a measure by a setting, a line for each method."""
     for method in METHODS:
-        mine = [row for row in rows if row["method"] == method]
-        values = [float(str(row[setting]).split()[0]) for row in mine]
+        mine = sorted((row for row in rows if row["method"] == method), key=lambda row: row[setting])
+        values = [row[setting] for row in mine]
         ax.plot(values, [row[measure] for row in mine], "o-", color=_COLOURS[method], label=method, lw=1.3, ms=4)

@@ -1,4 +1,4 @@
-"""The queues of the tasks in a simulation: the work that waits in them, and what is done of it."""
+"""The queues of the tasks in a simulation: waiting and finished work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailrace.partition.feedback_balancing import estimated_load
 
 
 class Work(NamedTuple):
-    """The work that a batch brings to a task: its tuples of R, the time that they take, and their load by span."""
+    """The work that a batch brings to a task: its tuples of R, their processing time, and by span what is balanced."""
 
     tuples: float
     work_ms: float
@@ -22,20 +22,20 @@ class Work(NamedTuple):
     load: Floats
 
     def part(self, share: float) -> Work:
-        """A share of it."""
+        """Return a share of it."""
         return Work(self.tuples * share, self.work_ms * share, self.span, self.load * share)
 
 
 @dataclass
 class TaskQueue:
-    """The queue of a task, first in, first out; `done` is what the task has processed in a feedback period."""
+    """The first-in-first-out queue of a task; `done` is the work processed in a feedback period."""
 
     waiting: deque[Work] = field(default_factory=deque)
     done: list[Work] = field(default_factory=list)
 
     @property
     def behind_ms(self) -> float:
-        """The time that the waiting work takes."""
+        """The processing time of the waiting work."""
         return sum(work.work_ms for work in self.waiting)
 
     def run(self, ms: float) -> None:
@@ -51,7 +51,7 @@ class TaskQueue:
 
 
 class PeriodLoad(NamedTuple):
-    """The load of a feedback period: of each span what was processed (V_true), and V_est, shape (tasks,)."""
+    """The load of a feedback period: the processed load of each span (V_true), and V_est, shape (tasks,)."""
 
     span: Floats
     load: Floats
@@ -59,14 +59,14 @@ class PeriodLoad(NamedTuple):
 
 
 class Queues:
-    """The queues of all tasks. A task has as long for a batch as the batch lasts; what is left then waits."""
+    """The queues of all tasks. A task works on a batch as long as the batch lasts; the rest waits."""
 
     def __init__(self, tasks: int, batch_ms: int) -> None:
         self.queues = [TaskQueue() for _ in range(tasks)]
         self._batch_ms = batch_ms
 
     def add(self, batch: Sequence[Work]) -> Floats:
-        """Add a batch, and let the tasks work for its length; returns the time to each task's end with it, in ms."""
+        """Add a batch, and let the tasks work for its length; return the time until each task finishes it, in ms."""
         for queue, work in zip(self.queues, batch, strict=True):
             queue.waiting.append(work)
         end_ms = np.array([queue.behind_ms for queue in self.queues])
@@ -75,7 +75,7 @@ class Queues:
         return end_ms
 
     def take_load(self) -> PeriodLoad:
-        """The load of the feedback period that is over, and the begin of the next one."""
+        """Return the load of the feedback period that is over, and begin the next one."""
         done = [work for queue in self.queues for work in queue.done]
         processed = np.array([sum(work.tuples for work in queue.done) for queue in self.queues])
         load = np.array([sum(work.load.sum() for work in queue.done) for queue in self.queues])

@@ -16,9 +16,11 @@ from confluent_kafka import KafkaException, admin
 from filelock import FileLock
 
 from tailrace.bench.maven import Artifact, fetch, java, run
-from tailrace.drivers.embedded import free_port
+from tailrace.drivers import fence
+from tailrace.drivers.ports import free_port
 
-_VERSION, _START_S = "4.2.0", 300.0
+_VERSION, _START_S, _DEATH_S = "4.2.0", 300.0, 30.0
+_MARK = "TAILRACE_BROKER"  # in the environment of a broker; holds its directory
 _PROPERTIES = """
 process.roles=broker,controller
 node.id=1
@@ -41,37 +43,40 @@ class LocalBroker:
     ----------
     servers : str
         Its address, without TLS.
+    process : Popen
+        It leads a process group.
     """
 
     def __init__(self, directory: Path, listeners: str = "", properties: str = "") -> None:
-        """Take more listeners, each with a comma before it, and more properties."""
+        """Create the broker with more listeners, each after a comma, and more properties."""
         self.directory, self._jars = directory, f"{kafka_jars()}/*"
         self.servers, controller = (f"127.0.0.1:{free_port()}" for _ in range(2))
         self._properties = directory / "server.properties"
         values = {"servers": self.servers, "controller": controller, "directory": directory, "listeners": listeners}
         self._properties.write_text(_PROPERTIES.format(**values) + properties)
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        # In one argument: as one of its own, an id that begins with "-" is taken for an option.
+        # In one argument, as a separate id that begins with "-" would be read as an option.
         format_ = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(self._properties)]
         run(java(), "-cp", self._jars, *format_, "--standalone")
         self.start()
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the broker, and wait until it answers."""
         command = [java(), "-Xmx400m", "-cp", self._jars, "kafka.Kafka", str(self._properties)]
         log_file = self.directory / "broker.log"
         with log_file.open("a") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            environment = os.environ | {_MARK: str(self.directory)}
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         self.admin = admin.AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
         deadline_s = time.monotonic() + _START_S
         while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline_s:
+            if self.process.poll() is not None or time.monotonic() > deadline_s:
                 raise RuntimeError(f"the broker does not answer: {log_file.read_text()[-2000:]}")
 
     def stop(self) -> None:
         """Kill its process group."""
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
     def _answers(self) -> bool:
         try:
@@ -81,9 +86,14 @@ class LocalBroker:
         return True
 
 
+def kill_broker(directory: Path) -> None:
+    """Kill the broker of a directory that was left running where the process that had started it was killed."""
+    fence.kill(lambda: fence.carrying(_MARK, lambda value: value == str(directory)), _DEATH_S)
+
+
 @contextmanager
 def running_broker(directory: Path) -> Iterator[LocalBroker]:
-    """A broker that is ended with its process group."""
+    """Yield a broker, and end it with its process group."""
     broker = LocalBroker(directory)
     try:
         yield broker
@@ -92,7 +102,7 @@ def running_broker(directory: Path) -> Iterator[LocalBroker]:
 
 
 def kafka_jars() -> Path:
-    """The directory of Kafka's jars, which are fetched the first time."""
+    """Return the directory of Kafka's jars, which are fetched the first time."""
     jars = Path.home() / ".cache" / "tailrace" / f"kafka-{_VERSION}"
     jars.mkdir(parents=True, exist_ok=True)
     with FileLock(jars / ".lock"):  # several processes may want them

@@ -11,7 +11,7 @@ from tailrace.bench.maven import Artifact, fetch
 VERSION = "4.2.0"
 _ARTIFACTS = (
     Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", VERSION),
-    # The connector's own version of it is in not every repository. It serves delegation tokens, which nobody uses here.
+    # Not every repository has the connector's own version of it. It serves delegation tokens, which are not used here.
     Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
     Artifact("org.apache.kafka", "kafka-clients", "3.9.2"),
     Artifact("org.apache.commons", "commons-pool2", "2.13.1"),
@@ -19,7 +19,7 @@ _ARTIFACTS = (
 
 
 def connector_jars() -> list[Path]:
-    """The jars of the connector that PySpark has not, which are fetched the first time."""
+    """Return the connector's jars that PySpark lacks, which are fetched the first time."""
     directory = Path.home() / ".cache" / "tailrace" / f"spark-kafka-{VERSION}"
     directory.mkdir(parents=True, exist_ok=True)
     with FileLock(directory / ".lock"):

@@ -1,9 +1,9 @@
 """Speed of windows over a Kafka topic: ours, and Spark's own windows over its Kafka connector.
 
-Both read the same records of one broker by turns, and answer sums by sensor over sliding windows into a Delta table by
-deltalake: ours in the session that its users have, the connector in a process of its own, by Spark's defaults. Ours
-also keeps every tuple in its table `history`, as for any topic. In the dropped round each answer of Spark's is looked
-up among ours.
+Both take turns to read the same records of one broker, and write sums by sensor over sliding windows into a Delta table
+by deltalake: ours in the session that its users have, the connector in a separate process with Spark's defaults. Ours
+also stores every tuple in its table `history`, as for any topic. In the dropped round each answer of Spark is looked up
+among ours.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tailrace.bench.contestants import measured_run, native_windows
 from tailrace.bench.kafka.broker import running_broker
 from tailrace.bench.kafka.connector import connector_jars
 from tailrace.bench.meter import Meter
-from tailrace.bench.progress import Row, Tell
+from tailrace.bench.progress import Echo, Row
 from tailrace.bench.rounds import interleaved, median_ratio, medians
 from tailrace.bench.side_by_side import PARALLELISM, unlike
 from tailrace.bench.spark_peer import SparkPeer
@@ -40,14 +40,14 @@ from tailrace.spark.session import session
 from tailrace.stream.run_options import RunOptions
 
 PARTITIONS = (1, 2, 3)
-_BATCHES, _AT_ONCE = 4, 20_000  # batches of a pass; records that are on their way to the broker together
+_BATCHES, _AT_ONCE = 4, 20_000  # batches of a pass; records in transit to the broker at once
 _JSON = "event_time timestamp, sensor string, value double"
 _RATE = "whole_rows_s"
 
 
 @dataclass(frozen=True)
 class TopicWorkload(Workload):
-    """A workload whose rows are the JSON records of a topic, in place of files."""
+    """A workload whose rows are the JSON records of a topic, instead of files."""
 
     servers: str
     topic: str
@@ -57,30 +57,30 @@ class TopicWorkload(Workload):
         return {"format": "kafka", "servers": self.servers, "topic": self.topic}
 
 
-def by_partitions(rows: int, rounds: int, tell: Tell) -> list[Row]:
-    """Measure topics of one, two and three partitions, of a broker that is started for it."""
+def by_partitions(rows: int, rounds: int, echo: Echo) -> list[Row]:
+    """Measure topics of one, two and three partitions on a broker that is started for them."""
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, running_broker(Path(name)) as broker:
-        return measure(broker.servers, rows, rounds, PARTITIONS, tell)
+        return measure(broker.servers, rows, rounds, PARTITIONS, echo)
 
 
-def measure(servers: str, rows: int, rounds: int, partitions: Sequence[int], tell: Tell) -> list[Row]:
-    """Measure new topics of so many partitions each; returns a row for each contestant and topic."""
+def measure(servers: str, rows: int, rounds: int, partitions: Sequence[int], echo: Echo) -> list[Row]:
+    """Measure a new topic for each number of partitions; return a row for each contestant and topic."""
     results: list[Row] = []
     with (
         tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name,
         SparkPeer("connector", Path(name), PARALLELISM, connector_jars()) as connector,
         session("tailrace bench", PARALLELISM) as spark,
     ):
-        tell(f"connector: a JVM of its own, {' '.join(connector.jvm_options)}")
+        echo(f"connector: a JVM of its own, {' '.join(connector.jvm_options)}")
         for count in partitions:
             workload = fill_topic(servers, rows, count)
-            tell(f"{rows:,} JSON records, {count} partitions")
-            results += side_by_side(spark, connector, workload, Path(name) / f"{count}", rounds, tell, count)
+            echo(f"{rows:,} JSON records, {count} partitions")
+            results += side_by_side(spark, connector, workload, Path(name) / f"{count}", rounds, echo, count)
     return results
 
 
 def fill_topic(servers: str, rows: int, partitions: int) -> TopicWorkload:
-    """Send a stream to a new topic, by turns to its partitions, and in pieces so that these keep in step."""
+    """Send a stream to a new topic, to its partitions in turn, and in pieces so that these stay in step."""
     case, topic = CASES["aggregate"][0], f"readings-{uuid.uuid4().hex}"
     table = generate(rows, case.rate, case.sensors, Exponential(MEAN_DELAY_MS), seed=1)
     new = NewTopic(topic, partitions, 1, config={"message.timestamp.type": "LogAppendTime"})
@@ -99,17 +99,17 @@ def side_by_side(
     workload: TopicWorkload,
     directory: Path,
     rounds: int,
-    tell: Tell,
+    echo: Echo,
     partitions: int,
 ) -> list[Row]:
-    """Let ours and the connector read a topic by turns; returns medians, and ratios round by round."""
+    """Let ours and the connector read a topic in turns; return medians, and ratios round by round."""
     places: dict[str, list[Path]] = {"tailrace": [], "connector": []}
 
     def measured(name: str, run: Callable[[Path], object], new_meter: Callable[[], Meter]) -> Row:
-        place = directory / f"{name}-{len(places[name])}"
-        places[name].append(place)
+        folder = directory / f"{name}-{len(places[name])}"
+        places[name].append(folder)
         with new_meter() as meter:
-            run(place)
+            run(folder)
         cost = meter.cost
         return {_RATE: workload.rows / cost.seconds, "cpu_us_a_row": 1e6 * cost.cpu_s / workload.rows}
 
@@ -121,8 +121,8 @@ def side_by_side(
             measured, "connector", partial(_theirs, connector, workload), partial(Meter, of=connector.pid)
         ),
     }
-    passes = interleaved(runs, rounds, _RATE, tell)
-    tell(f"  {_compare(places['tailrace'][0], places['connector'][0]):,} answers of Spark's were looked up among ours")
+    passes = interleaved(runs, rounds, _RATE, echo)
+    echo(f"  {_compare(places['tailrace'][0], places['connector'][0]):,} answers of Spark's were looked up among ours")
     return [
         {"partitions": partitions, "contestant": name, "rows": workload.rows, "rounds": rounds}
         | medians(rows)
@@ -150,12 +150,12 @@ def answer_by_connector(spark: SparkSession, values: dict[str, Any], directory: 
 
 
 def _compare(ours: Path, theirs: Path) -> int:
-    """Check that each answer of Spark's is among ours; returns how many there are.
+    """Check that each answer of Spark is among ours; return their number.
 
     Raises
     ------
     RuntimeError
-        When one of them is not ours, or there are none.
+        When one of them is not among ours, or there are none.
     """
     if not DeltaTable.is_deltatable(str(theirs / "results")):
         raise RuntimeError("Spark's windows answered nothing: --rows are too few for one of them to close")

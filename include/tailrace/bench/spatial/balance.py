@@ -1,4 +1,4 @@
-"""The balance of the tasks of a run: to how many tasks tuples go, and the largest task's shares of rows and pairs."""
+"""The balance of a run's tasks: how many tasks tuples go to, and the largest task's shares of rows and pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.bench.progress import Row
 from tailrace.ground.columns import Ints
 
 SHARES = ("copies/tuple", "share of rows, largest task", "share of pairs, largest task")
-"""The figures that tell of more tasks than one."""
+"""The figures about several tasks."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Balance:
     Attributes
     ----------
     batches : list of ndarray, shape (2, k)
-        The rows that came to each task, and the pairs that it answered.
+        The rows of each task, and the pairs that it answered.
     """
 
     batches: list[Ints] = field(default_factory=list)
@@ -37,9 +37,9 @@ class Balance:
         return int(sum(batch[1].sum() for batch in self.batches))
 
     def figures(self, tuples: int) -> Row:
-        """The figures of so many tuples; shares are those of the second half of the batches.
+        """Return the figures for `tuples` tuples; shares are computed over the second half of the batches.
 
-        By then plans follow the load: before the first one, a task has all cells near each other.
+        By then plans follow the load; before the first plan, one task has all cells near each other.
         """
         rows = sum(batch[0].sum() for batch in self.batches)
         later = np.sum(self.batches[len(self.batches) // 2 :], axis=0)

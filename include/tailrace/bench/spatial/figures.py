@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.bench.progress import Row
-from tailrace.bench.spatial.joins import BIN_MINUTES, JOINS, METHODS, PARALLELISM
+from tailrace.bench.spatial.joins import BIN_MINUTES, JOINS, METHODS
 from tailrace.terminal.plots import Figure, label
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _ROOM = 1.08  # of an axis, over the largest value
 
 
 def table(rows: Sequence[Row], file: Path) -> None:
-    """Draw the throughput and the time of a small batch by the method of the table join (figure 11)."""
+    """Draw the throughput and the time of a small batch for each method of the table join (figure 11)."""
     methods = [row["method"] for row in rows]
     batch = next(name for name in rows[0] if name.startswith("ms for"))
     with Figure(file, 2) as axes:
@@ -33,14 +33,14 @@ def table(rows: Sequence[Row], file: Path) -> None:
         axes[0].set_yscale("log")
 
 
-def by_parallelism(in_process: Sequence[Row], on_spark: Sequence[Row], file: Path) -> None:
+def by_parallelism(in_process: Sequence[Row], to_16: Sequence[Row], on_spark: Sequence[Row], file: Path) -> None:
     """Draw the throughput of both joins by parallelism, in process and on Spark (figure 12)."""
-    places = {"in process": in_process, "Spark": on_spark}
+    places = {"in process": in_process, "in process, longer streams": to_16, "Spark": on_spark}
     with Figure(file, len(places)) as axes:
-        for ax, (place, rows) in zip(axes, places.items(), strict=True):
+        for ax, (region, rows) in zip(axes, places.items(), strict=True):
             _lines(ax, rows, "tasks", "tuples/s")
-            label(ax, place, "tasks", _RATE)
-            ax.set_xticks(PARALLELISM)
+            label(ax, region, "tasks", _RATE)
+            ax.set_xticks(sorted({row["tasks"] for row in rows}))
 
 
 def by_length(rows: Sequence[Row], file: Path) -> None:
@@ -95,7 +95,7 @@ def _lines(ax: Axes, rows: Sequence[Row], setting: str, measure: str) -> None:
 
 
 def _from_zero(ax: Axes, rows: Sequence[Row], measure: str) -> None:
-    """Let the axis of a measure begin with 0, and have thousands in groups."""
+    """Let the axis of a measure begin at 0, with thousands separators."""
     ax.set_ylim(0, _ROOM * max(row[measure] for row in rows))
     if ax.get_ylim()[1] >= _LARGE:
         ax.yaxis.set_major_formatter("{x:,.0f}")

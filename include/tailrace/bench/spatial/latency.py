@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import threading
 import time
@@ -12,36 +13,37 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
-from tailrace.bench.progress import Row, Tell
+from tailrace.bench.live_pairs import EVERY_S, write_at
+from tailrace.bench.progress import Echo, Row
 from tailrace.bench.rounds import interleaved, median_ratio, medians
 from tailrace.bench.spark_peer import SparkPeer
+from tailrace.bench.spatial.same_twice import same_twice, with_again
 from tailrace.bench.spatial.streams import taxi_batches
 from tailrace.bench.spatial.table_on_spark import CORES, table_query
 from tailrace.ground.columns import Floats
-from tailrace.ground.files import new_file
-from tailrace.ground.times import TIME
 from tailrace.spark import app
 from tailrace.spark.session import session
 from tailrace.storage.layout import Layout
 from tailrace.stream.run_options import RunOptions
 
-RATE, EVERY_S, SECONDS = 2000, 0.5, 40.0
-"""Fixes a second, the time between two files of them, and how long they come."""
+RATE, SECONDS = 2000, 40.0
+"""Fixes a second, and the duration."""
 
-_START_S = 15.0  # until then a stream starts, and its batches hold what came meanwhile
-_COMMIT_S = 120.0  # until then the last file is committed, or the stream has died
+PASS_THROUGH, TABLE, TABLE_NATIVE = "pass-through", "join with a table", "join with a table, native"
+
+_START_S = 15.0  # during this time a stream starts, and its batches contain the backlog
+_COMMIT_S = 120.0  # within this time the last file is committed, or the stream has died
 _SCHEMA = "event_time timestamp, arrival_time timestamp, id string, taxi int, lon double, lat double"
 
 Commits = list[tuple[float, list[str]]]
-"""The wall-clock time of each commit in s, and the names of the files whose rows it holds."""
+"""The wall-clock time of each commit in s, and the names of the files whose rows it contains."""
 
 
 class FixWriter:
-    """Writes a file of fixes every half of a second, whose arrival time is the time of its writing.
+    """Writes a file of fixes every half a second; its arrival time is the time of writing.
 
     Attributes
     ----------
@@ -57,18 +59,13 @@ class FixWriter:
         self._fixes = pa.Table.from_batches(taxi_batches(int(RATE * seconds) + self._rows))
 
     def write(self, number: int) -> None:
-        """Write the file of a number."""
+        """Write the file with a number."""
         rows, name = self._fixes.slice(number * self._rows, self._rows), f"{number:05}.parquet"
-        now = time.time()
-        times = pa.array([round(now * 1e6)] * rows.num_rows, pa.int64()).cast(TIME)
-        for column in ("event_time", "arrival_time"):
-            rows = rows.set_column(rows.schema.get_field_index(column), column, times)
-        self.written[name] = now
-        with new_file(self.directory / name) as new:
-            pq.write_table(rows, new)
+        self.written[name] = now = time.time()
+        write_at(rows, self.directory / name, now)
 
     def play(self, commits: Commits, done: Callable[[], None]) -> None:
-        """Write all files, each at its time, and tell when they are committed, or have had their time for it."""
+        """Write all files, each at its time, and signal when they are committed, or their time is over."""
         start = time.time()
         for number in range(int(self.seconds / EVERY_S)):
             time.sleep(max(start + number * EVERY_S - time.time(), 0))
@@ -79,17 +76,15 @@ class FixWriter:
         done()
 
     def latencies(self, commits: Commits) -> Floats:
-        """The time from a file's writing to its commit, in s, of the files written after the start."""
-        first = min(self.written.values()) + _START_S
-        return np.array(
-            [at - self.written[name] for at, names in commits for name in names if self.written[name] >= first]
-        )
+        """Return the time from a file's writing to its commit, in s, for files that are due after the start."""
+        counted = list(self.written)[math.ceil(_START_S / EVERY_S) :]
+        return np.array([at - self.written[name] for at, names in commits for name in names if name in counted])
 
 
-def ours(spark: SparkSession, directory: Path, seconds: float) -> Row:
-    """Run the live join until the feed ends, and drain it."""
+def ours(spark: SparkSession, directory: Path, seconds: float, method: str = "indexed") -> Row:
+    """Run the live join by a method until the feed ends, and drain it."""
     feed, commits = FixWriter(directory / "in", seconds), Commits()
-    query = table_query("indexed", directory / "in")
+    query = table_query(method, directory / "in")
     layout = Layout.of(directory / "tables", query.name)
 
     def on_batch(batch: int, rows_left: int, tables: dict[str, pa.Table]) -> None:
@@ -102,9 +97,9 @@ def ours(spark: SparkSession, directory: Path, seconds: float) -> Row:
     return _figures(feed, commits)
 
 
-def pass_through(spark: SparkSession, place: str, seconds: float) -> Row:
-    """Run Spark's own stream of such files, which writes what it reads, by Arrow and deltalake as ours does."""
-    directory = Path(place)
+def pass_through(spark: SparkSession, location: str, seconds: float) -> Row:
+    """Run Spark's own stream of such files, which writes its input by Arrow and deltalake like ours."""
+    directory = Path(location)
     feed, commits = FixWriter(directory / "in", seconds), Commits()
 
     def sink(batch: DataFrame, number: int) -> None:
@@ -122,8 +117,11 @@ def pass_through(spark: SparkSession, place: str, seconds: float) -> Row:
     return _figures(feed, commits)
 
 
-def beside_pass_through(rounds: int, tell: Tell, seconds: float = SECONDS) -> list[Row]:
-    """Measure the latency of both, in turns: the pass-through in a process of its own, by Spark's defaults."""
+def beside_pass_through(rounds: int, echo: Echo, seconds: float = SECONDS) -> tuple[list[Row], list[Row]]:
+    """Measure the latency of all in turns, with the pass-through in a separate process with Spark's defaults.
+
+    Return the contestants' rows, and a row about our first method twice.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name,
         SparkPeer("pass-through", Path(name), CORES) as peer,
@@ -131,20 +129,22 @@ def beside_pass_through(rounds: int, tell: Tell, seconds: float = SECONDS) -> li
     ):
         places = (Path(name) / str(number) for number in count())
         contestants: dict[str, Callable[[], Row]] = {
-            "pass-through": lambda: peer.call(pass_through, str(next(places)), seconds),
-            "join with a table": lambda: ours(spark, next(places), seconds),
+            PASS_THROUGH: lambda: peer.call(pass_through, str(next(places)), seconds),
+            TABLE: lambda: ours(spark, next(places), seconds),
+            TABLE_NATIVE: lambda: ours(spark, next(places), seconds, "native"),
         }
-        passes = interleaved(contestants, rounds, "p50 s", tell)
-    base = passes["pass-through"]
+        passes = interleaved(with_again(contestants, TABLE), rounds, "p50 s", echo)
+    twice = same_twice(passes, TABLE, "p50 s")
+    base = passes[PASS_THROUGH]
     return [
         {"contestant": who, "fixes/s": RATE} | medians(mine) | {"× pass-through": median_ratio(mine, base, "p50 s")}
         for who, mine in passes.items()
-    ]
+    ], [twice]
 
 
 @contextmanager
 def _beside(feed: FixWriter, commits: Commits, done: Callable[[], None]) -> Iterator[None]:
-    """Play the feed beside the block, which ends when `done` has told it to."""
+    """Play the feed during the block, which ends when `done` is set."""
     thread = threading.Thread(target=feed.play, args=(commits, done), daemon=True)
     thread.start()
     yield

@@ -1,55 +1,146 @@
-"""Report of the experiments of paper 003: measures them and writes docs/results/003.md with its plots."""
+"""Report of the experiments of paper 003: docs/results/003.md, its tables and plots."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tailrace.bench.page import Effort, write
-from tailrace.bench.progress import Row, Tell
-from tailrace.bench.spatial import figures, joins, latency, spark_joins, table, table_on_spark, taxi_map
+import pyarrow as pa
+
+from tailrace.bench.live_pairs import EVERY_S
+from tailrace.bench.progress import Echo, Row
+from tailrace.bench.report import Effort, Measured, Plot, Report
+from tailrace.bench.spatial import (
+    figures,
+    joins,
+    latency,
+    pair_latency,
+    shapes,
+    spark_joins,
+    table,
+    table_on_spark,
+    taxi_map,
+)
 from tailrace.bench.spatial.sedona_environment import PYSPARK, VERSION
 from tailrace.bench.spatial.streams import DISTANCE_M, TUPLES, taxi_streams
+from tailrace.bench.spatial.verdicts import CLAIMS
 
 
-def report(directory: Path, effort: Effort, tell: Tell) -> Path:
-    """Run all experiments and write `003.md`, `003.json` and the plots; return the page's path.
-
-    Streams have `effort.rows` tuples at most, and their own numbers where these are less.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    tables = speeds(effort, tell)
-    short, long = (taxi_streams(min(effort.rows, most)) for most in (joins.TUPLES, joins.LONG_TUPLES))
-    tables |= {"parallelism": joins.by_parallelism(short, effort.rounds, tell)}
-    tables |= {"lengths": joins.by_length(short, effort.rounds, tell)}
-    tables |= {"grids": joins.by_grid(long, effort.rounds, tell), "bins": joins.by_bin(long, effort.rounds, tell)}
-    figures.table(tables["table"], directory / "003-table.png")
-    figures.by_parallelism(tables["parallelism"], tables["spark"], directory / "003-parallelism.png")
-    figures.by_length(tables["lengths"], directory / "003-length.png")
-    figures.by_grid(tables["grids"], directory / "003-grid.png")
-    figures.by_bin(tables["bins"], directory / "003-bin.png")
-    taxi_map.draw(directory / "003-map.png", effort.rows)
-    settings: dict[str, Any] = {"rounds": effort.rounds, "minutes": joins.MINUTES}
-    settings |= {"tuples": f"{short['left'].num_rows:,}", "long": f"{long['left'].num_rows:,}"}
-    settings |= {"batch": joins.BATCH_MS // 1000, "distance": DISTANCE_M, "bin_minutes": joins.BIN_MINUTES}
-    settings |= {"spark_tuples": f"{_spark_tuples(effort):,}", "spark_minutes": spark_joins.MINUTES}
-    settings |= {"near": taxi_map.NEAR_M, "near_s": taxi_map.NEAR_MS // 1000}
-    settings |= {"latency_s": f"{latency.SECONDS:g}", "every": f"{latency.EVERY_S:g}"}
-    settings |= {"sedona": VERSION, "sedona_spark": PYSPARK}
-    return write(directory / "003.md", Path(__file__).with_name("003.md"), "spatial", effort, settings, tables)
+def _map(effort: Effort, echo: Echo) -> Measured:
+    settings = {"near": taxi_map.NEAR_M, "near_s": taxi_map.NEAR_MS // 1000}
+    return Measured({}, settings, {"map": partial(taxi_map.draw, tuples=effort.rows)})
 
 
-def speeds(effort: Effort, tell: Tell) -> dict[str, list[Row]]:
-    """Measure the join with the table, in process and on Spark, and the joins of two streams on Spark."""
-    rounds = effort.rounds
-    tables = {"table": table.by_method(effort.rows, rounds, tell)}
-    tables |= {"spark_table": table_on_spark.beside_sedona(effort.rows, rounds, effort.sedona, tell)}
-    tables |= {"latency": latency.beside_pass_through(rounds, tell)}
-    with spark_joins.spark_joins(_spark_tuples(effort)) as on_spark:
-        tables |= {"spark": spark_joins.beside_native(on_spark, rounds, tell)}
-        tables |= {"spark_cpu": spark_joins.by_parallelism(on_spark, rounds, tell)}
-    return tables
+def _table(effort: Effort, echo: Echo) -> Measured:
+    rows, twice = table.by_method(effort.rows, effort.rounds, echo)
+    return Measured({"table": rows, "table_twice": twice}, {"rounds": effort.rounds})
 
 
-def _spark_tuples(effort: Effort) -> int:
-    return min(effort.rows, TUPLES)
+def _shapes(effort: Effort, echo: Echo) -> Measured:
+    rows, twice = shapes.by_condition(effort.rows, effort.rounds, echo)
+    settings = {"shapes_rounds": effort.rounds, "shapes_count": f"{min(effort.rows, shapes.COUNT):,}"}
+    return Measured({"shapes": rows, "shapes_twice": twice}, settings)
+
+
+def _table_on_spark(effort: Effort, echo: Echo) -> Measured:
+    rows, twice = table_on_spark.beside_sedona(effort.rows, effort.rounds, effort.sedona, echo)
+    return Measured({"spark_table": rows, "spark_table_twice": twice}, {"sedona": VERSION, "sedona_spark": PYSPARK})
+
+
+def _latency(effort: Effort, echo: Echo) -> Measured:
+    settings = {"latency_s": f"{latency.SECONDS:g}", "every": f"{EVERY_S:g}"}
+    rows, twice = latency.beside_pass_through(effort.rounds, echo)
+    return Measured({"latency": rows, "latency_twice": twice}, settings)
+
+
+def _latency_joins(effort: Effort, echo: Echo) -> Measured:
+    rows, twice = pair_latency.by_setting(effort.rounds, echo)
+    settings = {"pairs_rate": pair_latency.RATE, "pairs_tick": pair_latency.TICK_MS}
+    return Measured({"latency_joins": rows, "latency_joins_twice": twice}, settings)
+
+
+def _spark(effort: Effort, echo: Echo) -> Measured:
+    tuples = min(effort.rows, TUPLES)
+    tables = dict[str, list[Row]]()
+    with spark_joins.spark_joins(tuples) as on_spark:
+        tables["spark"], tables["spark_twice"] = spark_joins.beside_native(on_spark, effort.rounds, echo)
+        tables["spark_cpu"], tables["spark_cpu_twice"] = spark_joins.by_parallelism(on_spark, effort.rounds, echo)
+    return Measured(tables, {"spark_tuples": f"{tuples:,}", "spark_minutes": spark_joins.MINUTES})
+
+
+def _parallelism(effort: Effort, echo: Echo) -> Measured:
+    streams = _short(effort)
+    settings = {"minutes": joins.MINUTES, "tuples": f"{streams['left'].num_rows:,}"}
+    settings |= {"batch": joins.BATCH_MS // 1000, "distance": DISTANCE_M}
+    return _compared("parallelism", joins.by_parallelism(streams, effort.rounds, echo), settings)
+
+
+def _tasks(effort: Effort, echo: Echo) -> Measured:
+    streams = _long(effort)
+    return _compared("tasks", joins.by_tasks(streams, effort.rounds, echo), _long_settings(streams))
+
+
+def _lengths(effort: Effort, echo: Echo) -> Measured:
+    return _compared("lengths", joins.by_length(_short(effort), effort.rounds, echo), {})
+
+
+def _grids(effort: Effort, echo: Echo) -> Measured:
+    streams = _long(effort)
+    return _compared("grids", joins.by_grid(streams, effort.rounds, echo), _long_settings(streams))
+
+
+def _bins(effort: Effort, echo: Echo) -> Measured:
+    return _compared("bins", joins.by_bin(_long(effort), effort.rounds, echo), {"bin_minutes": joins.BIN_MINUTES})
+
+
+def _compared(name: str, compared: joins.Compared, settings: Mapping[str, Any]) -> Measured:
+    return Measured({name: compared.rows, f"{name}_twice": compared.twice}, settings)
+
+
+def _long_settings(streams: Mapping[str, pa.Table]) -> dict[str, Any]:
+    return {"long": f"{streams['left'].num_rows:,}"}
+
+
+def _short(effort: Effort) -> dict[str, pa.Table]:
+    """Return the streams; they have at most `effort.rows` tuples."""
+    return taxi_streams(min(effort.rows, joins.TUPLES))
+
+
+def _long(effort: Effort) -> dict[str, pa.Table]:
+    return taxi_streams(min(effort.rows, joins.LONG_TUPLES))
+
+
+REPORT = Report(
+    "003",
+    "spatial",
+    Path(__file__).with_name("003.md"),
+    {
+        "map": _map,
+        "table": _table,
+        "shapes": _shapes,
+        "spark_table": _table_on_spark,
+        "latency": _latency,
+        "latency_joins": _latency_joins,
+        "spark": _spark,
+        "parallelism": _parallelism,
+        "tasks": _tasks,
+        "lengths": _lengths,
+        "grids": _grids,
+        "bins": _bins,
+    },
+    [
+        Plot("table", ["table"], figures.table),
+        Plot("parallelism", ["parallelism", "tasks", "spark"], figures.by_parallelism),
+        Plot("length", ["lengths"], figures.by_length),
+        Plot("grid", ["grids"], figures.by_grid),
+        Plot("bin", ["bins"], figures.by_bin),
+    ],
+    CLAIMS,
+)
+
+
+def speeds(effort: Effort, echo: Echo) -> dict[str, list[Row]]:
+    """Measure the parts that need no report: the join with the table, and the joins of two streams on Spark."""
+    return REPORT.measure(effort, echo, ("table", "spark_table", "latency", "spark"))

@@ -1,6 +1,6 @@
-"""The peer Apache Sedona: its broadcast join of points with polygons, on Spark of its own, into Parquet files.
+"""The peer Apache Sedona: its broadcast join of points with polygons, on its own Spark, into Parquet files.
 
-It does less than ours, which makes each batch durable and counts what it read: it is one job over all points.
+It does less than ours, which makes each batch durable and counts its input: it is one job over all points.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Sedona(PeerProcess):
         self._settings = _SEDONA | _SPARK | {"spark.jars": ",".join(map(str, environment.jars))}
 
     def start(self, cores: int) -> float:
-        """Start its Spark on so many cores, once and before any pass; returns the seconds that this takes."""
+        """Start its Spark on `cores` cores, once and before any pass; return the seconds that this takes."""
         settings = self._settings | {"spark.master": f"local[{cores}]"}
         return float(self.submit({"settings": settings})["start_s"])
 
     def run(self, points: Path, polygons: Path, answers: Path) -> float:
-        """Join points with the polygons that contain them, of Parquet files into new ones; returns the seconds.
+        """Join points with the polygons that contain them, from Parquet files into new ones; return the seconds.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Separate environment for Apache Sedona: PySpark of the version that it is built for, and its jar."""
+"""Separate environment for Apache Sedona: the PySpark version that it is built for, and its jar."""
 
 from __future__ import annotations
 

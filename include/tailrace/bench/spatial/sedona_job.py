@@ -1,8 +1,8 @@
 """Program that joins points with polygons by Apache Sedona, as a process that sedona.py starts; nothing imports it.
 
-Each line of standard input is a job as JSON. The first one has `settings`, those of the Spark session; the answer is
-`start_s`, the time that the session took to start. The others have `points`, `polygons` and `answers`, paths of
-Parquet; the answer is `job_s`, the time of the join. The session lives to the end of the input.
+Each line of standard input is a job as JSON. The first one has the Spark session's `settings`; the answer is `start_s`,
+the time that the session took to start. The others have `points`, `polygons` and `answers`, paths of Parquet; the
+answer is `job_s`, the time of the join. The session lives to the end of the input.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Joins of two streams on Spark: `indexed` beside `native` in one run (figure 12), and what a second task costs."""
+"""Joins of two streams on Spark: `indexed` beside `native` in one run (figure 12), and the cost of a second task."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from tailrace.bench.meter import Meter
-from tailrace.bench.progress import Row, Tell
+from tailrace.bench.progress import Echo, Row
 from tailrace.bench.rounds import interleaved, median_ratio, medians
 from tailrace.bench.spatial.balance import Balance
 from tailrace.bench.spatial.joins import JOINS, METHODS, PARALLELISM
+from tailrace.bench.spatial.same_twice import same_twice, with_again
 from tailrace.bench.spatial.streams import empty_streams, meeting_query, taxi_streams
 from tailrace.generators.replay import write
 from tailrace.query.query import Query
@@ -34,10 +35,13 @@ MINUTES = 2.0
 
 _FILES = 4  # of a stream
 
+_OF_TASKS = {"warm tuples/s": "warm × one task", "CPU µs/tuple": "CPU × one task"}
+"""Measures that are compared with one task's, and the names of the ratios."""
+
 
 @dataclass(frozen=True)
 class SparkJoins:
-    """Runs joins over streams of so many tuples each, in files below a directory.
+    """Runs joins over streams of `tuples` tuples each, in files below a directory.
 
     Attributes
     ----------
@@ -54,7 +58,7 @@ class SparkJoins:
         return meeting_query(join, MINUTES, section, self.directory / "taxis", tasks)
 
     def run(self, query: Query, tuples: int, options: RunOptions = RunOptions()) -> Row:  # noqa: B008 (frozen)
-        """Run a join to the end of its streams, of so many tuples each; warm is what comes after the first batch."""
+        """Run a join to the end of its streams, of `tuples` tuples each; warm means after the first batch."""
         warehouse = self.directory / f"run-{next(self.runs)}"
         self.spark.conf.set("spark.sql.shuffle.partitions", str(query.parallelism))
         ends, backlog, balance = list[float](), list[int](), Balance()
@@ -92,47 +96,57 @@ class SparkJoins:
 
 @contextmanager
 def spark_joins(tuples: int) -> Iterator[SparkJoins]:
-    """A Spark session, and a directory with streams of taxis in files."""
+    """Yield a Spark session, and a directory with streams of taxis in files."""
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, session("tailrace bench", 1) as spark:
         for side, table in taxi_streams(tuples).items():
             write(table, Path(name) / "taxis" / side, _FILES)
         yield SparkJoins(spark, Path(name), tuples)
 
 
-def beside_native(joins: SparkJoins, rounds: int, tell: Tell) -> list[Row]:
-    """Run both joins by both methods and numbers of tasks; the methods take turns.
+def beside_native(joins: SparkJoins, rounds: int, echo: Echo) -> tuple[list[Row], list[Row]]:
+    """Run both joins with both methods and numbers of tasks; the methods take turns, `indexed` twice.
+
+    Return the rows of all settings, and rows about `indexed` twice.
 
     Raises
     ------
     RuntimeError
         When `indexed` and `native` do not find the same number of pairs.
     """
-    rows = []
+    rows, twice = [], []
     for join in JOINS:
         for tasks in PARALLELISM:
             setting = {"join": join, "tasks": tasks}
-            tell(f"Spark, join by {join}, tasks: {tasks}")
+            echo(f"Spark, join by {join}, tasks: {tasks}")
             queries = {name: joins.query(join, tasks, method=name) for name in METHODS}
             contestants = {name: partial(joins.run, query, joins.tuples) for name, query in queries.items()}
-            passes = interleaved(contestants, rounds, "tuples/s", tell)
-            found = {name: mine[-1]["pairs"] for name, mine in passes.items()}
-            if len(set(found.values())) > 1:
-                raise RuntimeError(f"join by {join}, {tasks} tasks: the methods find other numbers of pairs: {found}")
+            passes = interleaved(with_again(contestants, METHODS[0]), rounds, "tuples/s", echo)
+            twice.append(setting | same_twice(passes, METHODS[0], "warm tuples/s"))
+            counts = {name: mine[-1]["pairs"] for name, mine in passes.items()}
+            if len(set(counts.values())) > 1:
+                raise RuntimeError(f"join by {join}, {tasks} tasks: the methods find other numbers of pairs: {counts}")
             for name, mine in passes.items():
                 ratios = [median_ratio(mine, passes["native"], each) for each in ("tuples/s", "warm tuples/s")]
                 row = setting | {"method": name} | medians(mine)
                 rows.append(row | dict(zip(("× native", "warm × native"), ratios, strict=True)))
-    return rows
+    return rows, twice
 
 
-def by_parallelism(joins: SparkJoins, rounds: int, tell: Tell) -> list[Row]:
-    """Measure the CPU time of a tuple by the number of tasks, less that of as many batches of next to nothing."""
-    rows = []
+def by_parallelism(joins: SparkJoins, rounds: int, echo: Echo) -> tuple[list[Row], list[Row]]:
+    """Measure throughput and CPU time of a tuple by the number of tasks, one task twice.
+
+    The CPU time of as many nearly empty batches is subtracted. Return the rows of all settings, and rows about one task
+    twice.
+    """
+    rows, twice = [], []
+    one = str(PARALLELISM[0])
     for join in JOINS:
-        tell(f"Spark, join by {join}, CPU time by tasks")
+        echo(f"Spark, join by {join}, CPU time by tasks")
         contestants = {str(tasks): partial(joins.net, join, tasks) for tasks in PARALLELISM}
-        passes = interleaved(contestants, rounds, "CPU µs/tuple", tell)
-        for tasks, mine in zip(PARALLELISM, passes.values(), strict=True):
-            ratio = median_ratio(mine, passes[str(PARALLELISM[0])], "CPU µs/tuple")
-            rows.append({"join": join, "tasks": tasks} | medians(mine) | {"CPU × one task": ratio})
-    return rows
+        passes = interleaved(with_again(contestants, one), rounds, "CPU µs/tuple", echo)
+        twice += [{"join": join} | same_twice(dict(passes), one, name) for name in ("warm tuples/s", "CPU µs/tuple")]
+        for tasks in PARALLELISM:
+            ratios = {name: median_ratio(passes[str(tasks)], passes[one], name) for name in _OF_TASKS}
+            ratios = {_OF_TASKS[name]: ratio for name, ratio in ratios.items()}
+            rows.append({"join": join, "tasks": tasks} | medians(passes[str(tasks)]) | ratios)
+    return rows, twice

@@ -1,4 +1,4 @@
-"""The streams of paper 003's experiments: two fleets of taxis in Beijing, and the joins of those that meet.
+"""The streams of paper 003's experiments: two fleets of taxis in Beijing, and the joins of taxis that meet.
 
 The paper's T-Drive can't be had: `generators/taxis.py` is a model of it. As in section 3.2, two streams of it are
 joined where fixes are at most a kilometre apart.
@@ -19,7 +19,7 @@ from tailrace.query.query import Query
 
 SIDES = ("left", "right")
 TUPLES, DISTANCE_M = 100_000, 1000
-"""The tuples of either stream on Spark, and how far apart a pair's are at most."""
+"""The tuples of either stream on Spark, and the largest distance of a pair."""
 
 EXTENT = (115.4, 39.4, 117.5, 41.1)
 """The box of Beijing in degrees that the grid covers."""
@@ -28,7 +28,10 @@ TICK_MS = 1000
 
 
 def taxi_batches(tuples: int, fleet: int = 0) -> Iterator[pa.RecordBatch]:
-    """The first fixes of a fleet, in order of arrival, in batches of ten minutes; they arrive at their event times."""
+    """Yield the first fixes of a fleet, in order of arrival, in batches of ten minutes.
+
+    Fixes arrive at their event times.
+    """
     left = tuples
     for batch in taxis(shift=fleet):
         yield batch.slice(0, left)
@@ -38,12 +41,12 @@ def taxi_batches(tuples: int, fleet: int = 0) -> Iterator[pa.RecordBatch]:
 
 
 def taxi_streams(tuples: int) -> dict[str, pa.Table]:
-    """Two fleets on the same roads as the streams of a join, of so many tuples each."""
+    """Return two fleets on the same roads as the streams of a join, of `tuples` tuples each."""
     return {side: pa.Table.from_batches(taxi_batches(tuples, fleet)) for fleet, side in enumerate(SIDES)}
 
 
 def empty_streams(batches: int, every_ms: int = TICK_MS) -> dict[str, pa.Table]:
-    """Streams that make batches with next to nothing in them: a tuple of either one each, which meets no other."""
+    """Return streams for nearly empty batches: one tuple of either stream each, which never meet."""
     time = pa.array([START_MS + every_ms * number for number in range(batches)], TIME)
     return {
         side: pa.table(
@@ -65,8 +68,11 @@ def meeting_query(
     section: Mapping[str, Any] | None = None,
     directory: Path | None = None,
     parallelism: int = 1,
+    tick_ms: int = TICK_MS,
 ) -> Query:
-    """The pairs of taxis that meet in an interval as long as a window, so that both joins have as many partners.
+    """Return the join of taxis that meet in an interval as long as a window.
+
+    So both joins have equally many partners.
 
     Parameters
     ----------
@@ -76,7 +82,7 @@ def meeting_query(
     section : mapping, optional
         Other settings of `spatial_join`: method, grid, bin.
     directory : Path, optional
-        Where the directories of the streams are; absent for streams in memory.
+        The parent of the streams' directories; absent for streams in memory.
     """
     spatial: dict[str, Any] = {"join": join, "relation": "dwithin", "distance": f"{DISTANCE_M} m"}
     spatial |= {"geometry": {side: {"x": "lon", "y": "lat"} for side in SIDES}} | dict(section or {})
@@ -88,11 +94,11 @@ def meeting_query(
     query: dict[str, Any] = {"name": "meet", "kind": "spatial_join", "parallelism": parallelism}
     query |= {"streams": {side: source((directory or Path()) / side) for side in SIDES}}
     query |= {"spatial_join": spatial | (between if join == "interval" else {})}
-    query |= {"disorder": {"policy": "none", "tick": f"{TICK_MS} ms"}} | (tumbling if join == "window" else {})
+    query |= {"disorder": {"policy": "none", "tick": f"{tick_ms} ms"}} | (tumbling if join == "window" else {})
     return declared_query(query)
 
 
 def source(directory: Path) -> dict[str, Any]:
-    """The declaration of a stream of taxis in Parquet files."""
+    """Return the declaration of a stream of taxis in Parquet files."""
     columns = {name: name for name in ("event_time", "arrival_time", "id")}
     return {"source": {"format": "parquet", "path": str(directory)}} | columns

@@ -1,4 +1,4 @@
-"""The join of taxis with districts in process: points a second by the method that finds rows (figure 11)."""
+"""The join of taxis with districts in process: points a second by each method (figure 11)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import cast, get_args
 
 import numpy as np
 
-from tailrace.bench.progress import Row, Tell
+from tailrace.bench.progress import Echo, Row
 from tailrace.bench.rounds import interleaved, median_ratio, medians
+from tailrace.bench.spatial.same_twice import same_twice, with_again
 from tailrace.bench.spatial.streams import taxi_batches
 from tailrace.generators.sample_districts import district_file
 from tailrace.ground.errors import Refused
@@ -31,26 +32,28 @@ POINTS = 2_000_000
 RELATION = "within"
 
 METHODS = (*get_args(How), NATIVE, "external")
-"""raster is the method `indexed`; external needs an extra, and is left out where that is missing."""
+"""raster is the method `indexed`; external needs an extra, and is left out without it."""
 
 _BATCH, _BATCHES = 1000, 20
 """Points of a small batch, for the latency, and how many of them are measured."""
 
 
 def districts() -> DimensionTable:
-    """Beijing's districts, mended."""
+    """Return Beijing's districts, repaired."""
     file = district_file("beijing")
     return dimension_table.parse(file, file.read_bytes(), columns=["pinyin"], on_invalid="make_valid")
 
 
 def taxi_points(count: int) -> Points:
-    """The positions of so many fixes of taxis."""
+    """Return the positions of `count` fixes of taxis."""
     batches = list(taxi_batches(count))
     return Points(*(np.concatenate([batch.column(name) for batch in batches]) for name in ("lon", "lat")))
 
 
-def by_method(count: int, rounds: int, tell: Tell) -> list[Row]:
-    """Find the districts of points by each method, `POINTS` at most; the methods take turns.
+def by_method(count: int, rounds: int, echo: Echo) -> tuple[list[Row], list[Row]]:
+    """Find the districts of at most `POINTS` points by each method; the methods take turns, the first one twice.
+
+    Return the methods' rows, and a row about the same method twice.
 
     Raises
     ------
@@ -58,23 +61,25 @@ def by_method(count: int, rounds: int, tell: Tell) -> list[Row]:
         When two methods do not find the same pairs.
     """
     points, table = taxi_points(min(count, POINTS)), districts()
-    tell(f"{len(points):,} points, {len(table)} districts, in process")
+    echo(f"{len(points):,} points, {len(table)} districts, in process")
     indexes = dict[str, _Timed]()
     for how in METHODS:
         try:
             indexes[how] = _Timed.build(table, how)
         except Refused as refused:
-            tell(f"{how} takes no part: {refused}")
+            echo(f"{how} takes no part: {refused}")
     _check_same(indexes, points)
-    passes = interleaved({how: partial(each.run, points) for how, each in indexes.items()}, rounds, "points/s", tell)
+    contestants = {how: partial(each.run, points) for how, each in indexes.items()}
+    passes = interleaved(with_again(contestants, METHODS[0]), rounds, "points/s", echo)
+    twice = same_twice(passes, METHODS[0], "points/s")
     gains = {how: median_ratio(rows, passes[NATIVE], "points/s") for how, rows in passes.items()}
-    about = {how: {"method": how, "points": len(points)} for how in passes}
-    return [about[how] | medians(rows) | {"× native": gains[how]} for how, rows in passes.items()]
+    described = {how: {"method": how, "points": len(points)} for how in passes}
+    return [described[how] | medians(rows) | {"× native": gains[how]} for how, rows in passes.items()], [twice]
 
 
 @dataclass(frozen=True, eq=False)
 class _PaperBaseline:
-    """The paper's baseline: each pair is tested."""
+    """The paper's baseline, which tests each pair."""
 
     rows: Geometries
     condition: Condition
@@ -85,7 +90,7 @@ class _PaperBaseline:
 
 @dataclass(frozen=True)
 class _Timed:
-    """A search for rows, and the CPU time that building it took, in s."""
+    """A search for rows, and the CPU time of building it, in s."""
 
     search: TableSearch
     build_s: float
@@ -103,7 +108,7 @@ class _Timed:
         return _Timed(search, time.process_time() - start)
 
     def run(self, points: Points) -> Row:
-        """Find the rows of all points at once, and of small batches; CPU time of this process."""
+        """Find the rows of all points at once, and of small batches; return CPU times of this process."""
         start = time.process_time()
         pairs = self.search.matches(points)
         seconds = time.process_time() - start
@@ -117,8 +122,8 @@ class _Timed:
 
 
 def _check_same(indexes: Mapping[str, _Timed], points: Points) -> None:
-    found = {how: ordered(each.search.matches(points)) for how, each in indexes.items()}
-    first = found[METHODS[0]]
-    for how, pairs in found.items():
+    matches = {how: ordered(each.search.matches(points)) for how, each in indexes.items()}
+    first = matches[METHODS[0]]
+    for how, pairs in matches.items():
         if not (np.array_equal(pairs.left, first.left) and np.array_equal(pairs.right, first.right)):
             raise RuntimeError(f"{how} finds other pairs than {METHODS[0]}")

@@ -18,8 +18,9 @@ from pyspark.sql import SparkSession
 
 from tailrace.bench.contestants import PassTimes, measured_run
 from tailrace.bench.meter import Meter
-from tailrace.bench.progress import Row, Tell
-from tailrace.bench.rounds import interleaved, median_ratio, medians
+from tailrace.bench.progress import Echo, Row
+from tailrace.bench.rounds import Passes, interleaved, median_ratio, medians
+from tailrace.bench.spatial.same_twice import same_twice, with_again
 from tailrace.bench.spatial.sedona import Sedona, answers
 from tailrace.bench.spatial.sedona_environment import SedonaEnvironment
 from tailrace.bench.spatial.streams import source, taxi_batches
@@ -59,7 +60,7 @@ class TableContestant:
     meter : callable
         Makes the meter of a pass.
     start_s : float or None
-        The time that its JVM took to start; None in the session of others.
+        The time that its JVM took to start; None in a shared session.
     """
 
     points: pa.Table
@@ -83,7 +84,7 @@ class TableContestant:
 
 
 def table_query(method: str, points: Path) -> Query:
-    """The districts of taxis, by a method of `join: table`."""
+    """Return the query for the districts of taxis, by a method of `join: table`."""
     table = {"path": str(district_file("beijing")), "id": "id", "geometry": "geometry", "on_invalid": "make_valid"}
     section: dict[str, Any] = {"join": "table", "geometry": {"left": {"x": "lon", "y": "lat"}}, "table": table}
     section |= {"relation": RELATION, "method": method}
@@ -91,10 +92,11 @@ def table_query(method: str, points: Path) -> Query:
     return declared_query(query | {"spatial_join": section})
 
 
-def beside_sedona(points: int, rounds: int, sedona_home: Path | None, tell: Tell) -> list[Row]:
-    """Find the districts of points, `POINTS` at most, by each contestant; no rows where there is none.
+def beside_sedona(points: int, rounds: int, sedona_home: Path | None, echo: Echo) -> tuple[list[Row], list[Row]]:
+    """Find the districts of at most `POINTS` points by each contestant; return no rows without a contestant.
 
-    The first pass of each is cold. Another one is dropped; then they take turns.
+    The first pass of each is cold. Another pass is dropped; then they take turns, our first method twice. Return the
+    contestants' rows, and rows about the same method twice, for whole and for warm runs.
 
     Raises
     ------
@@ -102,36 +104,48 @@ def beside_sedona(points: int, rounds: int, sedona_home: Path | None, tell: Tell
         When a contestant does not find the pairs of `TableIndex`.
     """
     if sedona_home is None and not METHODS:
-        return []
+        return [], []
     table = pa.Table.from_batches(taxi_batches(min(points, POINTS)))
     before = pa.Table.from_batches(taxi_batches(len(table), fleet=1))
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name, ExitStack() as stack:
         directory = Path(name)
-        contestants = _contestants(directory, before, table, sedona_home, stack, tell)
+        contestants = _contestants(directory, before, table, sedona_home, stack, echo)
         cold = {}
         for who, each in contestants.items():
             cold[who] = each.measure(directory / who)
-            tell(f"  cold pass {who}: {cold[who]['s']:.2f} s")
+            echo(f"  cold pass {who}: {cold[who]['s']:.2f} s")
             _check(who, each.pairs(directory / who / "0"), _pairs(each.points))
-        runs = {who: partial(each.measure, directory / who) for who, each in contestants.items()}
-        passes = interleaved(runs, rounds, "warm points/s", tell)
+        runs: dict[str, Callable[[], Row]] = {
+            who: partial(each.measure, directory / who) for who, each in contestants.items()
+        }
+        if METHODS:
+            runs = with_again(runs, METHODS[0])
+        passes = interleaved(runs, rounds, "warm points/s", echo)
+    twice = _twice(passes) if METHODS else []
     rows = []
     for who, mine in passes.items():
         row: Row = {"contestant": who, "points": len(table), "pairs": len(_pairs(table))}
         row |= {"start s": contestants[who].start_s, "cold s": cold[who]["s"]} | medians(mine)
         for base in ("Sedona", "native"):
             others = passes.get(base.lower())
+            row[f"× {base}"] = others and median_ratio(mine, others, "points/s")
             row[f"warm × {base}"] = others and median_ratio(mine, others, "warm points/s")
         rows.append(row)
-    return rows
+    return rows, twice
+
+
+def _twice(passes: Passes) -> list[Row]:
+    """Remove the second passes of our first method, and compare them with the first ones, whole and warm."""
+    whole = same_twice(dict(passes), METHODS[0], "points/s")
+    return [whole, same_twice(passes, METHODS[0], "warm points/s")]
 
 
 def _contestants(
-    directory: Path, before: pa.Table, points: pa.Table, sedona_home: Path | None, stack: ExitStack, tell: Tell
+    directory: Path, before: pa.Table, points: pa.Table, sedona_home: Path | None, stack: ExitStack, echo: Echo
 ) -> dict[str, TableContestant]:
-    """Start Sedona, where it has a home, and the session of our methods, where there are any.
+    """Start Sedona, if it has a home, and the session of our methods, if there are any.
 
-    Ours get a stream: as many other points `before`, which make its first batch, and then the points in one batch.
+    Ours get a stream: as many other points, `before`, in its first batch, and then the points in one batch.
     """
     contestants, others = dict[str, TableContestant](), list[int]()
     write(points, directory / "points", FILES)
@@ -139,7 +153,7 @@ def _contestants(
     write(stream, directory / "stream", 2 * FILES)
     if sedona_home is not None:
         environment = SedonaEnvironment(sedona_home)
-        environment.make(tell)
+        environment.make(echo)
         sedona = stack.enter_context(Sedona(environment, directory / "log"))
         others, start_s, polygons = [sedona.pid], sedona.start(CORES), directory / "districts.parquet"
         table = districts()
@@ -161,7 +175,7 @@ def _contestants(
 
 
 def _ours(spark: SparkSession, query: Query, points: int, out: Path) -> PassTimes:
-    """Run our query with so many points in a batch; warm is what comes after the first one."""
+    """Run our query with `points` points in a batch; warm means after the first batch."""
     return measured_run(spark, query, out, RunOptions(points))
 
 
@@ -170,17 +184,17 @@ def _results(query: Query, out: Path) -> pa.Table:
 
 
 def _pairs(table: pa.Table) -> pa.Table:
-    """The pairs of a fix and a district, by our index in process."""
+    """Return the pairs of a fix and a district, by our index in process."""
     rows = districts()
     points = Points(*(table[name].to_numpy() for name in ("lon", "lat")))
-    found = TableIndex.of(rows.shapes, RELATION).matches(points)
+    matches = TableIndex.of(rows.shapes, RELATION).matches(points)
     return pa.table(
-        {"left_id": table["id"].take(pa.array(found.left)), "right_id": rows.ids.take(pa.array(found.right))}
+        {"left_id": table["id"].take(pa.array(matches.left)), "right_id": rows.ids.take(pa.array(matches.right))}
     )
 
 
 def _check(who: str, pairs: pa.Table, expected: pa.Table) -> None:
-    """Compare pairs with those that are expected, as sorted lists."""
+    """Compare pairs with the expected ones, as sorted lists."""
     order = [(name, "ascending") for name in PAIR]
     mine, other = (each.select(PAIR).sort_by(order).combine_chunks() for each in (pairs, expected))
     if not mine.cast(other.schema).equals(other):

@@ -1,4 +1,4 @@
-"""Map of the experiments: the districts of Beijing with taxis in them, and taxis that meet in its centre."""
+"""Map of the experiments: the districts of Beijing with taxis, and taxis that meet in the centre."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailrace.spatial_join.dimension_table import DimensionTable
 from tailrace.spatial_join.geometries import Points
 from tailrace.spatial_join.metrics import Geodesic
 from tailrace.spatial_join.pair_search import find_pairs
-from tailrace.spatial_join.pairs import Times
+from tailrace.spatial_join.pairs import JoinInterval
 from tailrace.spatial_join.table_index import TableIndex
 from tailrace.terminal.plots import Figure
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FIXES, MEETING = 40_000, 4000
-"""The tuples of a stream that are drawn by district, and those of either stream that may meet."""
+"""The tuples of a stream drawn by district, and the tuples of either stream that may meet."""
 
 NEAR_M, NEAR_MS = 200, 30_000
-"""The pairs that are drawn: at most so far apart, and so long."""
+"""The largest distance in space and time of drawn pairs."""
 
 CENTRE = (116.41, 39.9, 116.47, 39.935)
 """The box of the second map."""
@@ -41,7 +41,7 @@ _SIDES = ("tab:blue", "tab:orange")
 
 
 def draw(file: Path, tuples: int = FIXES) -> None:
-    """Draw both maps, of so many tuples at most."""
+    """Draw both maps, of at most `tuples` tuples."""
     streams, table = taxi_streams(min(tuples, FIXES)), districts()
     with Figure(file, 2) as (whole, centre):
         for ax in (whole, centre):
@@ -60,20 +60,20 @@ def _borders(ax: Axes, table: DimensionTable) -> None:
 def _found(ax: Axes, table: DimensionTable, stream: pa.Table) -> None:
     """Draw the fixes of a stream in the colour of the district that the table join finds; grey where it finds none."""
     points = _points(stream)
-    found = TableIndex.of(table.shapes, RELATION).matches(points)
+    matches = TableIndex.of(table.shapes, RELATION).matches(points)
     outside = np.ones(len(points), bool)
-    outside[found.left] = False
+    outside[matches.left] = False
     for row in range(len(table)):
-        mine = found.left[found.right == row]
+        mine = matches.left[matches.right == row]
         ax.scatter(points.x[mine], points.y[mine], s=1.2, lw=0, color=_COLOURS[row % len(_COLOURS)])
     ax.scatter(points.x[outside], points.y[outside], s=1.2, lw=0, color="0.6")
     low_x, low_y, high_x, high_y = shapely.total_bounds(table.shapes)
     scale = math.cos(math.radians((low_y + high_y) / 2))
     for shape, name in zip(table.shapes, table.columns["pinyin"].to_pylist(), strict=True):
         if shape.area * scale * _DEGREE_M**2 >= _LABELLED:
-            place = shapely.point_on_surface(shape)
+            label_point = shapely.point_on_surface(shape)
             box = {"facecolor": "white", "alpha": 0.7, "lw": 0, "pad": 1}
-            ax.text(place.x, place.y, name, fontsize=7, ha="center", va="center", bbox=box, zorder=4)
+            ax.text(label_point.x, label_point.y, name, fontsize=7, ha="center", va="center", bbox=box, zorder=4)
     ax.plot(*shapely.get_coordinates(shapely.box(*CENTRE)).T, color="black", lw=1.2, zorder=5)
     _frame(ax, (low_x - 0.05, low_y - 0.05, high_x + 0.05, high_y + 0.05))
     ax.set_title(f"{len(points):,} fixes by district; grey: in none")
@@ -84,7 +84,7 @@ def _met(ax: Axes, streams: dict[str, pa.Table]) -> None:
     left, right = (_points(streams[side]) for side in SIDES)
     left_ms, right_ms = (epoch_ms(streams[side]["event_time"]) for side in SIDES)
     condition = Condition("dwithin", float(NEAR_M), Geodesic())
-    pairs = find_pairs(left, right, condition, Times(left_ms, right_ms, -NEAR_MS, NEAR_MS))
+    pairs = find_pairs(left, right, condition, JoinInterval(left_ms, right_ms, -NEAR_MS, NEAR_MS))
     one, two = left.take(pairs.left), right.take(pairs.right)
     ax.plot(np.stack([one.x, two.x]), np.stack([one.y, two.y]), color="0.2", lw=0.8, zorder=4)
     for name, points, colour in zip(SIDES, (left, right), _SIDES, strict=True):

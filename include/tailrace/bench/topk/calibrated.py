@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,9 @@ from tailrace.bench.simulate import RecordedStream
 from tailrace.bench.topk.paper_query import policy_of
 from tailrace.calibration.measure import Accuracies, EventTimeCourse
 from tailrace.calibration.recent_windows import NotReady, RecentTuples, RecentWindows
+from tailrace.calibration.recent_winners import RecentWinners
 from tailrace.calibration.search import Bracket, SlackSearch
+from tailrace.calibration.two_scales.estimate import Estimate
 from tailrace.disorder.policy import SlackPolicy
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import windowed
@@ -22,15 +25,15 @@ from tailrace.query.query import Query
 
 
 @dataclass(frozen=True)
-class Calibration:
+class CalibrationStep:
     """One calibration: a step of the interval search.
 
     Attributes
     ----------
     at_ms, tick : int
-        The arrival time of the calibration, and the newest tick complete then: the result holds from the next one on.
+        The arrival time of the calibration, and the newest complete tick; the result holds from the next tick on.
     interval, next_interval : Bracket
-        The interval that was searched, and the next one, with the new K.
+        The interval searched, and the next one, with the new K.
     """
 
     at_ms: int
@@ -46,7 +49,9 @@ class Calibration:
         return (float(self.measured.accuracy[index[0]]), float(self.measured.error[index[0]])) if len(index) else None
 
 
-def calibrations(query: Query, stream: RecordedStream, every_ms: int, doubling: bool = True) -> Iterator[Calibration]:
+def calibrations(
+    query: Query, stream: RecordedStream, every_ms: int, doubling: bool = True
+) -> Iterator[CalibrationStep]:
     """Calibrate the query at each multiple of `every_ms` of arrival time, once there are enough windows.
 
     Parameters
@@ -67,8 +72,21 @@ def calibrations(query: Query, stream: RecordedStream, every_ms: int, doubling: 
         next_interval = search.next(
             interval, measurement.measured.accuracy, measurement.measured.error, measurement.longest_ms
         )
-        yield Calibration(at_ms, at_ms // query.tick_ms - 1, interval, next_interval, measurement.measured)
+        yield CalibrationStep(at_ms, at_ms // query.tick_ms - 1, interval, next_interval, measurement.measured)
         interval = next_interval
+
+
+def estimates(query: Query, stream: RecordedStream, every_ms: int) -> Iterator[tuple[int, Estimate]]:
+    """Estimate K by two time scales at each multiple of `every_ms` of arrival time, once there are enough windows.
+
+    Each estimate comes with the newest complete tick; it holds from the next tick on.
+    """
+    arrival = stream.arrival_ms
+    for at_ms in range(int(arrival[0] // every_ms + 1) * every_ms, int(arrival[-1]), every_ms):
+        windows = newest(query, stream, int(np.searchsorted(arrival, at_ms)))
+        calibration = RecentWinners(windows.kind, windows.history, policy_of(query), query.tick_ms)
+        with suppress(NotReady):
+            yield at_ms // query.tick_ms - 1, calibration.estimate(None).estimate
 
 
 def search_of(query: Query, doubling: bool = True) -> SlackSearch:
@@ -76,7 +94,7 @@ def search_of(query: Query, doubling: bool = True) -> SlackSearch:
     return SlackSearch.of(policy_of(query), query.tick_ms, doubling)
 
 
-def stamped(query: Query, steps: Iterable[Calibration]) -> list[tuple[SlackPolicy, int]]:
+def stamped(query: Query, steps: Iterable[CalibrationStep]) -> list[tuple[SlackPolicy, int]]:
     """Return the policy that each calibration proposes, with the tick after which it is in force."""
     return [(policy_of(query).waiting(step.next_interval.k_ms), step.tick) for step in steps]
 
@@ -85,11 +103,11 @@ def newest(query: Query, stream: RecordedStream, count: int | None = None) -> Re
     """Return the newest windows among the first `count` tuples of a stream, by default among all."""
     kind = build(query, [ColumnTypes(*(stream.tuples.schema.field(name).type for name in ("key", "id")))])
     policy = policy_of(query)
-    return RecentWindows(windowed(kind), _MemoryHistory(stream.tuples.slice(0, count)), policy.queries, policy.accuracy)
+    return RecentWindows(windowed(kind), MemoryHistory(stream.tuples.slice(0, count)), policy.queries, policy.accuracy)
 
 
 @dataclass(frozen=True)
-class _MemoryHistory:
+class MemoryHistory:
     """History of tuples in memory, in order of arrival and without repeats."""
 
     tuples: pa.RecordBatch
@@ -100,6 +118,9 @@ class _MemoryHistory:
     def span(self) -> tuple[int, int]:
         event = self._column("event_time")
         return int(event.min()), int(event.max())
+
+    def is_readable(self, low: int) -> bool:
+        return True
 
     def since(self, low: int) -> RecentTuples:
         event, tick = self._column("event_time"), self._column("tick")

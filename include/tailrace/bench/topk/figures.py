@@ -15,8 +15,9 @@ from tailrace.bench.topk.promise import TAUS_MS
 from tailrace.terminal.plots import Figure, label
 
 _COLOURS = {"adaptive": "tab:blue", "sma": "tab:red", "mintopk": "tab:orange", "gstopk": "tab:green"}
-_RULES = {"ours": "tab:blue", "the paper's": "tab:red"}
+_RULES = {"ours": "tab:blue", "the paper's": "tab:red", "two_scales": "tab:purple"}
 _NEWEST = 30
+_BAR = 0.2  # the width of a bar; between the groups there is a gap
 
 
 def over_time(runs: dict[str, Simulated], file: Path) -> None:
@@ -47,15 +48,15 @@ def by_disorder(rows: list[Row], file: Path) -> None:
         for ax, (name, (scale, y_label)) in zip(axes, panels.items(), strict=True):
             for index, (method, colour) in enumerate(_COLOURS.items()):
                 heights = [scale * row[name] for row in rows if row["method"] == method]
-                bars = ax.bar(np.arange(len(heights)) + 0.2 * index, heights, 0.2, color=colour, label=method)
+                bars = ax.bar(np.arange(len(heights)) + _BAR * index, heights, _BAR, color=colour, label=method)
                 ax.bar_label(bars, fmt="{:.1f}", padding=1, fontsize=7)
             label(ax, "by disorder", "", y_label)
-            ax.set_xticks(np.arange(len(disorders)) + 0.3, disorders)
+            ax.set_xticks(np.arange(len(disorders)) + _BAR * (len(_COLOURS) - 1) / 2, disorders)
         axes[0].axhline(100 * ACCURACY, color="black", lw=0.8, ls=":", label="ε")
 
 
 def hit_rates(rows: list[Row], file: Path) -> None:
-    """Draw measured hit rates, with two standard errors, beside those of the formula."""
+    """Draw measured hit rates, with two standard errors, beside the formula's."""
     with Figure(file) as (ax,):
         for number, tau_ms in enumerate(TAUS_MS):
             tau_rows = [row for row in rows if row["τ s"] == tau_ms / 1000]
@@ -83,10 +84,9 @@ def drift(results: list[Followed], file: Path) -> None:
     """Draw the slack K (allowed lateness) and the accuracy of answers around a jump of τ in mid-stream."""
     with Figure(file, 2) as (k, accuracy):
         for result in results:
-            step_minutes = [(step.at_ms - result.jump_ms) / 60_000 for step in result.steps]
             k.step(
-                step_minutes,
-                [step.next_interval.k_ms / 1000 for step in result.steps],
+                [(step.at_ms - result.jump_ms) / 60_000 for step in result.steps],
+                [step.k_ms / 1000 for step in result.steps],
                 where="post",
                 color=_RULES[result.rule],
                 label=result.rule,

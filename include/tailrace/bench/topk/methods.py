@@ -5,39 +5,51 @@ It measures accuracy and latency, over run time and by disorder.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from tailrace.bench.progress import Row, Tell
+from tailrace.bench.progress import Echo, Row
 from tailrace.bench.simulate import RecordedStream, Simulated, simulate
 from tailrace.bench.topk.calibrated import calibrations, stamped
 from tailrace.bench.topk.paper_query import ADAPTIVE, AT_ONCE, SIZE_MS, generate_stream, query
 from tailrace.generators.replay import START_MS
 
-RATE, SECONDS, SEED = 1000, 1800, 1
+RATE, SECONDS = 1000, 1800
+SEEDS = tuple(range(1, 11))
 CALIBRATE_MS = 60_000
 DISORDER = {"light": 1_000, "medium": 6_000, "heavy": 10_000}
+_AVERAGED = ("accuracy", "accuracy, settled", "latency s", "latency s, settled", "last K s")
 METHODS: dict[str, dict[str, Any]] = {"adaptive": ADAPTIVE, "sma": AT_ONCE, "mintopk": AT_ONCE, "gstopk": AT_ONCE}
 
 
-def methods(tell: Tell) -> dict[str, dict[str, Simulated]]:
-    """Run each method under each disorder; only `adaptive` waits, for a time that is calibrated every minute."""
-    runs: dict[str, dict[str, Simulated]] = {}
+def methods(echo: Echo) -> tuple[list[Row], dict[str, Simulated]]:
+    """Run each method under each disorder and seed; only `adaptive` waits, for a time calibrated every minute.
+
+    Returns a row for each run, and the runs of the first seed under medium disorder, by method.
+    """
+    rows, shown = list[Row](), dict[str, Simulated]()
     for disorder, tau_ms in DISORDER.items():
-        rows = generate_stream(tau_ms, SECONDS, RATE, SEED)
-        runs[disorder] = {}
-        for method, policy in METHODS.items():
-            method_query = query(policy, method)
-            stream = RecordedStream.of(method_query, rows)
-            steps = calibrations(method_query, stream, CALIBRATE_MS) if policy is ADAPTIVE else ()
-            runs[disorder][method] = run = simulate(method_query, stream, stamped(method_query, steps))
-            frame = whole(run)
-            tell(
-                f"{disorder} {method:<8} {1 - frame['error'].mean():.2%} found, {frame['latency_s'].mean():.2f} s late"
-            )
-    return runs
+        for seed in SEEDS:
+            tuples = generate_stream(tau_ms, SECONDS, RATE, seed)
+            for method, policy in METHODS.items():
+                run = _run(method, policy, tuples)
+                rows.append({"disorder": disorder, "method": method, "seed": seed} | _row(run))
+                if (disorder, seed) == ("medium", SEEDS[0]):
+                    shown[method] = run
+                accuracy, latency = rows[-1]["accuracy"], rows[-1]["latency s"]
+                echo(f"{disorder} {method:<8} seed {seed}: {accuracy:.2%} found, {latency:.2f} s late")
+    return rows, shown
+
+
+def _run(method: str, policy: dict[str, Any], tuples: pa.Table) -> Simulated:
+    method_query = query(policy, method)
+    stream = RecordedStream.of(method_query, tuples)
+    steps = calibrations(method_query, stream, CALIBRATE_MS) if policy is ADAPTIVE else ()
+    return simulate(method_query, stream, stamped(method_query, steps))
 
 
 def whole(run: Simulated) -> pd.DataFrame:
@@ -48,24 +60,37 @@ def whole(run: Simulated) -> pd.DataFrame:
     return windows.assign(latency_s=(windows["closed"] - windows["window_end"]) / 1000)
 
 
-def rows(runs_by_disorder: dict[str, dict[str, Simulated]]) -> list[Row]:
-    """Return a row for each disorder and method; `settled` columns are over the second half of the run."""
-    result: list[Row] = []
-    for disorder, runs in runs_by_disorder.items():
-        for method, run in runs.items():
-            windows = whole(run)
-            settled_windows = windows[len(windows) // 2 :]
-            result.append(
-                {
-                    "disorder": disorder,
-                    "mean delay s": DISORDER[disorder] / 1000,
-                    "method": method,
-                    "windows": len(windows),
-                    "accuracy": float(1 - windows["error"].mean()),
-                    "accuracy, settled": float(1 - settled_windows["error"].mean()),
-                    "latency s": float(windows["latency_s"].mean()),
-                    "latency s, settled": float(settled_windows["latency_s"].mean()),
-                    "last K s": float(np.asarray(windows["k_ms"])[-1] / 1000),
-                }
-            )
-    return result
+def by_method(runs: list[Row]) -> list[Row]:
+    """Return a row for each disorder and method: means over the seeds, and the range of the accuracy."""
+    rows = list[Row]()
+    for disorder, method in product(DISORDER, METHODS):
+        mine = [row for row in runs if (row["disorder"], row["method"]) == (disorder, method)]
+        means = {name: float(np.mean([row[name] for row in mine])) for name in _AVERAGED}
+        accuracy = [row["accuracy"] for row in mine]
+        rows.append(
+            {
+                "disorder": disorder,
+                "mean delay s": DISORDER[disorder] / 1000,
+                "method": method,
+                "seeds": len(mine),
+                "accuracy": means["accuracy"],
+                "accuracy, least": min(accuracy),
+                "accuracy, greatest": max(accuracy),
+                **{name: value for name, value in means.items() if name != "accuracy"},
+            }
+        )
+    return rows
+
+
+def _row(run: Simulated) -> Row:
+    """Return the figures of a run; `settled` columns are over its second half."""
+    windows = whole(run)
+    settled = windows[len(windows) // 2 :]
+    return {
+        "windows": len(windows),
+        "accuracy": float(1 - windows["error"].mean()),
+        "accuracy, settled": float(1 - settled["error"].mean()),
+        "latency s": float(windows["latency_s"].mean()),
+        "latency s, settled": float(settled["latency_s"].mean()),
+        "last K s": float(np.asarray(windows["k_ms"])[-1] / 1000),
+    }

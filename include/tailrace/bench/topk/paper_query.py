@@ -1,4 +1,4 @@
-"""The query of paper 001, a generator of its streams, and the hit rate that theory expects of it.
+"""The query of paper 001, a generator of its streams, and its expected hit rate by theory.
 
 The query (section 3.1) asks for the 5 best of windows of 60 s that slide by 5 s; delays are exponential.
 """
@@ -45,7 +45,7 @@ class Delays:
 
 
 def generate_stream(tau_ms: int | dict[float, int], seconds: int, rate: int, seed: int) -> pa.Table:
-    """Generate a stream in order of arrival, with delays of mean τ, or of one mean after another."""
+    """Generate a stream in order of arrival, with delays of mean τ, or of successive means."""
     means = tau_ms if isinstance(tau_ms, dict) else {0.0: tau_ms}
     return generate(rate * seconds, rate, 1, Delays(means), seed)
 
@@ -73,7 +73,7 @@ def policy_of(topk_query: Query) -> CacheDuration:
 
 
 def expected_hit_rate(k_ms: float, tau_ms: float) -> float:
-    """Return hit(K), the expected share of the correct top-k that a window holds K after its end.
+    """Return hit(K), the expected share of the correct top-k that a window contains K after its end.
 
     K is the slack (allowed lateness), here by the clock of arrivals.
     A tuple at a uniformly random place in the window, with an exponential delay of mean τ, is missing with the

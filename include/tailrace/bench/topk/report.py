@@ -1,45 +1,67 @@
-"""Report of the experiments of paper 001: measures them and writes docs/results/001.md with its plots."""
+"""Report of the experiments of paper 001: docs/results/001.md, its tables and plots."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from tailrace.bench import side_by_side
-from tailrace.bench.page import Effort, write
-from tailrace.bench.progress import Tell
+from tailrace.bench.progress import Echo
+from tailrace.bench.report import Effort, Measured, Plot, Report
 from tailrace.bench.topk import drift, figures, methods, promise
 from tailrace.bench.topk.paper_query import ACCURACY, K
 from tailrace.bench.topk.speed import speeds
+from tailrace.bench.topk.verdicts import CLAIMS
 from tailrace.bench.workloads import CASES
 
 _IN_PROCESS = 16_000_000
 """Upper bound on the rows of the in-process measurement: more than two windows and K, so that panes expire."""
 
 
-def report(directory: Path, effort: Effort, tell: Tell) -> Path:
-    """Run all experiments and write `001.md`, `001.json` and the plots; return the page's path."""
-    directory.mkdir(parents=True, exist_ok=True)
-    runs = methods.methods(tell)
-    figures.over_time(runs["medium"], directory / "001-time.png")
-    tables = {"methods": methods.rows(runs), "hits": promise.hit_rates(tell), "settled": promise.settled(tell)}
-    figures.by_disorder(tables["methods"], directory / "001-disorder.png")
-    figures.hit_rates(tables["hits"], directory / "001-hits.png")
-    drift_results = drift.drift(tell)
-    figures.drift(drift_results, directory / "001-drift.png")
-    tables |= {"drift": [row for result in drift_results for row in result.rows()], "needed": drift.needed()}
-    tables["speed"] = speeds(min(effort.rows, _IN_PROCESS), effort.rounds, tell)
-    passes = side_by_side.bench(effort.rows, effort.files, effort.rounds, CASES["topk"], tell, effort.flink)
-    tables["spark"] = side_by_side.summary(passes)
-    settings = {
-        "accuracy": ACCURACY,
-        "k": K,
-        "rate": methods.RATE,
-        "seconds": methods.SECONDS,
-        "slow": promise.RATE,
-        "windows": promise.WINDOWS,
-        "many": promise.MANY,
-        "hours": promise.HOURS,
-        "left": promise.SETTLED,
-        "event_s": effort.rows // CASES["topk"][0].rate,
-    }
-    return write(directory / "001.md", Path(__file__).with_name("001.md"), "topk", effort, settings, tables)
+def _methods(effort: Effort, echo: Echo) -> Measured:
+    runs, of_medium = methods.methods(echo)
+    settings = {"accuracy": ACCURACY, "k": K, "rate": methods.RATE, "seconds": methods.SECONDS}
+    settings |= {"seeds": len(methods.SEEDS)}
+    tables = {"methods": methods.by_method(runs), "runs": runs}
+    return Measured(tables, settings, {"time": partial(figures.over_time, of_medium)})
+
+
+def _hits(effort: Effort, echo: Echo) -> Measured:
+    return Measured({"hits": promise.hit_rates(echo)}, {"slow": promise.RATE, "windows": promise.WINDOWS})
+
+
+def _settled(effort: Effort, echo: Echo) -> Measured:
+    settings = {"many": promise.MANY, "hours": promise.HOURS, "left": promise.SETTLED}
+    return Measured({"settled": promise.settled(echo)}, settings)
+
+
+def _drift(effort: Effort, echo: Echo) -> Measured:
+    results = drift.drift(echo)
+    tables = {"drift": [row for result in results for row in result.rows()], "needed": drift.needed()}
+    return Measured(tables, plots={"drift": partial(figures.drift, results)})
+
+
+def _speed(effort: Effort, echo: Echo) -> Measured:
+    return Measured({"speed": speeds(min(effort.rows, _IN_PROCESS), effort.rounds, echo)})
+
+
+def _spark(effort: Effort, echo: Echo) -> Measured:
+    passes = side_by_side.bench(effort.rows, effort.files, effort.rounds, CASES["topk"], echo, effort.flink)
+    return Measured({"spark": side_by_side.summary(passes)}, {"event_s": effort.rows // CASES["topk"][0].rate})
+
+
+REPORT = Report(
+    "001",
+    "topk",
+    Path(__file__).with_name("001.md"),
+    {
+        "methods": _methods,
+        "hits": _hits,
+        "settled": _settled,
+        "drift": _drift,
+        "speed": _speed,
+        "spark": _spark,
+    },
+    [Plot("disorder", ["methods"], figures.by_disorder), Plot("hits", ["hits"], figures.hit_rates)],
+    CLAIMS,
+)

@@ -1,8 +1,8 @@
-"""Benchmark of each method's operator in process, on one core: tuples a second, and candidates that it holds.
+"""Benchmark of each method's operator in process, on one core: tuples a second, and stored candidates.
 
 Batches, ticks and frontier (the watermark) come from `LocalEngine`, which runs the query of method `adaptive` once over
-the stream. What is timed is the operator alone, over these batches: messages, restarts and tables cost every method the
-same, and would hide how the methods differ.
+the stream. Only the operator is timed, over these batches: messages, restarts and tables cost every method the same,
+and would hide the differences.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.bench.progress import Row, Tell
+from tailrace.bench.progress import Echo, Row
 from tailrace.bench.topk.paper_query import query
 from tailrace.disorder.clock import Frontier
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
 from tailrace.generators.replay import START_MS
 from tailrace.topk.kind import TopK
-from tailrace.topk.methods import LIST, METHODS
+from tailrace.topk.methods import METHODS
 from tailrace.topk.partials import combine
 from tailrace.windows.windows import Windows
 
@@ -31,10 +31,9 @@ CASES = {
     "1,000 a second, one group": (1_000, 1, None),
     "100,000 a second, one group, 7 scores": (100_000, 1, 7),
 }
-"""By case: tuples a second of event time, keys, and different scores (None: hardly two alike)."""
+"""By case: tuples a second of event time, keys, and distinct scores (None: nearly all distinct)."""
 
 _BATCH_ROWS, _MAX_STREAM_S = 500_000, 200
-_CONTESTANTS = METHODS | {"list": LIST}
 _CANDIDATE_TABLES = ("panes", "strays", "candidates")
 
 
@@ -54,7 +53,7 @@ class _Batches:
     batches: list[_Batch]
 
 
-def speeds(rows: int, rounds: int, tell: Tell) -> list[Row]:
+def speeds(rows: int, rounds: int, echo: Echo) -> list[Row]:
     """Measure each case by each method, interleaved; return medians of the rounds, without the first.
 
     Parameters
@@ -65,11 +64,11 @@ def speeds(rows: int, rounds: int, tell: Tell) -> list[Row]:
     results: list[Row] = []
     for name, (rate, keys, scores) in CASES.items():
         batches = _batches(min(rows, rate * _MAX_STREAM_S), rate, keys, scores)
-        passes: dict[str, list[Row]] = {method: [] for method in _CONTESTANTS}
+        passes: dict[str, list[Row]] = {method: [] for method in METHODS}
         for number in range(rounds + 1):
-            for method in _CONTESTANTS:
+            for method in METHODS:
                 row = _pass(method, batches)
-                tell(
+                echo(
                     f"{name}, round {number}{' (dropped)' if not number else ''}: {method:<8} {row['tuples/s']:,.0f}/s"
                 )
                 passes[method] += [row] if number else []
@@ -112,7 +111,7 @@ def _pass(method: str, stream: _Batches) -> Row:
     """Run a method over all batches, and count its candidates after each."""
     kind, windows, batches = stream.kind, stream.kind.windows, stream.batches
     tuple_count = sum(batch.tuples.num_rows for batch in batches)
-    operator = _CONTESTANTS[method](windows, kind.summary, kind.key_type)
+    operator = METHODS[method](windows, kind.summary, kind.key_type)
     state, combine_s, step_s, candidates, groups = operator.start(), 0.0, 0.0, list[float](), 1
     for batch in batches:
         start_s = time.perf_counter()

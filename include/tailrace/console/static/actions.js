@@ -3,10 +3,12 @@
 import { field, prefill, read } from "./action_form.js";
 import { airflowAddress, get, send } from "./api.js";
 import { announce, h, render } from "./dom.js";
+import { dryRuns } from "./dry_runs.js";
 import { moment } from "./time.js";
 import { airflowLink, failed, longText, problems } from "./ui.js";
 
 const OLD_MS = 30000;
+const hasButton = (action) => action.name !== "accept"; // it stands beside what it accepts
 
 export class Actions {
   constructor(root, context, onDone) {
@@ -54,7 +56,7 @@ export class Actions {
         ? h(
             "div",
             { class: "row", role: "group", "aria-label": "Actions" },
-            this.list.map((action) => {
+            this.list.filter(hasButton).map((action) => {
               const why = action.is_allowed ? action.says : (action.why_not ?? "You may not do this.");
               return [
                 h(
@@ -75,6 +77,7 @@ export class Actions {
           )
         : null,
       this.outcome,
+      dryRuns(this.list, this),
     );
   }
 
@@ -191,7 +194,7 @@ function outcome(action, answer) {
   const address = airflowAddress(path);
   return h(
     "p",
-    { class: "note", role: "status" },
+    { class: "note outcome" },
     `${action.title}: sent to Airflow at ${moment(Date.now())}. `,
     address ? airflowLink(address, run ? `See its run ${run.slice(0, 80)}` : "See it in Airflow") : null,
   );

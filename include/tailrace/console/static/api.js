@@ -1,5 +1,7 @@
 // Requests to the server that the page came from; addresses follow from where this file was loaded.
 
+import { take } from "./early.js";
+
 export const BASE = new URL("..", import.meta.url);
 export const AIRFLOW = new URL("..", BASE);
 const WAIT_MS = 30000;
@@ -58,12 +60,13 @@ async function fetched(url, path, options, signal) {
   let answer;
   let body = null;
   try {
-    answer = await fetch(url, {
-      credentials: "same-origin",
-      ...options,
-      headers: { Accept: "application/json", ...options.headers },
-      signal: signal ? AbortSignal.any([signal, limit]) : limit,
-    });
+    answer = await (take(url.href) ??
+      fetch(url, {
+        credentials: "same-origin",
+        ...options,
+        headers: { Accept: "application/json", ...options.headers },
+        signal: signal ? AbortSignal.any([signal, limit]) : limit,
+      }));
     const text = await answer.text();
     try {
       body = text ? JSON.parse(text) : null;
@@ -77,7 +80,7 @@ async function fetched(url, path, options, signal) {
     }
   } catch (error) {
     if (error instanceof Failure || signal?.aborted) throw error;
-    const fault = limit.aborted ? `no answer within ${WAIT_MS / 1000} s` : "the server can't be reached";
+    const fault = limit.aborted || error.name === "TimeoutError" ? `no answer within ${WAIT_MS / 1000} s` : "the server can't be reached";
     throw new Failure(0, [{ where: path, fault, remedy: "the page tries again by itself" }], true);
   }
   if (!answer.ok) throw failure(answer.status, body, path, options.method !== undefined);

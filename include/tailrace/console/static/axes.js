@@ -62,6 +62,9 @@ const STEPS = [
 export const DURATION_STEPS = STEPS.concat([60, 120, 365].map((days) => days * DAY));
 export const durationLabels = (splits) => splits.map((ms) => (ms === null ? null : duration(ms)));
 
+// The distances between ticks of an axis of counts: there is no half of a row.
+export const COUNT_STEPS = Array.from({ length: 14 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+
 // Return the width that the labels of a vertical axis need.
 export function widthOf(plot, labels, axis) {
   const longest = (labels ?? []).reduce((most, label) => (label && label.length > most.length ? label : most), "");

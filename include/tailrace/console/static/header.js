@@ -3,10 +3,16 @@
 import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
 import { badge, promiseBadge } from "./shapes.js";
-import { brief, time } from "./time.js";
-import { copyButton, dagLink, figures, longText } from "./ui.js";
+import { brief, inZone, time } from "./time.js";
+import { behind, copyButton, dagLink, figures, longText, prose } from "./ui.js";
 
-const DAGS = { stream: "Stream", correct: "Correction", calibrate: "Calibration", publish: "Publication" };
+const DAGS = {
+  stream: "Stream",
+  correct: "Correction",
+  calibrate: "Calibration",
+  publish: "Publication",
+  rebuild: "Rebuild",
+};
 
 export function header(name, row, context) {
   const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
@@ -22,14 +28,14 @@ export function header(name, row, context) {
       h("span", { class: "grow" }),
       copyButton(() => window.location.href, "Copy link"),
     ),
-    row.state?.why ? h("p", { class: "lead" }, longText(row.state.why, 400)) : null,
+    row.state?.why ? h("p", { class: "lead" }, prose(row.state.why, 400)) : null,
     row.promise?.state === "broken"
-      ? h("p", { class: "lead" }, "Promise broken: ", longText(row.promise.detail ?? "", 300))
+      ? h("p", { class: "lead" }, "Promise broken: ", prose(row.promise.detail, 300))
       : null,
-    row.note && row.note !== row.state?.why ? h("p", { class: "note" }, longText(row.note, 400)) : null,
+    row.note && row.note !== row.state?.why ? h("p", { class: "note" }, prose(row.note, 400)) : null,
     figures([
-      ["Promise", promiseBadge(row.promise), row.promise?.detail],
-      ["Behind", duration(row.behind_ms), "Wall clock less the arrival time that is committed"],
+      ["Promise", promiseBadge(row.promise), inZone(row.promise?.detail)],
+      ["Behind", behind(row), "Wall clock less the arrival time that is committed"],
       ["Unread rows", count(row.rows_left), "Rows known in the source that no batch has read"],
       ["Frontier", time(row.frontier, brief), "The watermark: answers of windows that end before it are out"],
       ["K", duration(row.k_ms), "Slack: how long a window waits beyond its end"],

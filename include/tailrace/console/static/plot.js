@@ -1,8 +1,8 @@
 // Draws a chart with uPlot: lines, bars, bands, thresholds and numbered marks, in the colours of the theme.
 
 import uPlot from "./uplot/uPlot.esm.js";
-import { DURATION_STEPS, durationLabels, timeLabels, widthOf } from "./axes.js";
-import { duration, number } from "./format.js";
+import { COUNT_STEPS, DURATION_STEPS, durationLabels, timeLabels, widthOf } from "./axes.js";
+import { count, duration, number } from "./format.js";
 import { isUtc } from "./time.js";
 
 export const DASHES = { line: [], step: [], bars: [], points: [], dash: [6, 4], dot: [2, 3] };
@@ -152,7 +152,10 @@ export function draw(host, read, width, hooks) {
     ticks: { stroke: colours.line, width: 1, size: 4 },
   };
   const show = spec.y?.show ?? number;
-  const isDuration = show === duration;
+  const steps = new Map([
+    [duration, DURATION_STEPS],
+    [count, COUNT_STEPS],
+  ]).get(show);
   const labels = (values) => values.map((value) => (value === null ? null : show(value)));
   return new uPlot(
     {
@@ -185,7 +188,7 @@ export function draw(host, read, width, hooks) {
           size: widthOf,
           space: 32,
           values: (_, splits) => labels(splits),
-          ...(isDuration ? { incrs: DURATION_STEPS } : {}),
+          ...(steps ? { incrs: steps } : {}),
         },
       ],
       series: [{}, ...seriesOf(spec, colours)],

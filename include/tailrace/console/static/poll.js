@@ -5,14 +5,16 @@ import { duration } from "./format.js";
 import { brief, time } from "./time.js";
 
 const EVERY_MS = 5000;
+const SOON_MS = 300; // after a partial answer
 const SLOWEST_MS = 60000;
 
 export class Poll {
-  // `read(signal)` fetches and shows; it throws a Failure.
+  // `read(signal)` fetches and shows; it throws a Failure. It may return that more is about to be known: `{ isPartial }`.
   constructor(read, onChange = () => {}) {
     this.read = read;
     this.onChange = onChange;
     this.failures = 0;
+    this.partial = 0; // answers in a row that were partial
     this.updated = null;
     this.timer = null;
     this.stopper = null;
@@ -30,7 +32,8 @@ export class Poll {
     const stopper = new AbortController();
     this.stopper = stopper;
     try {
-      await this.read(stopper.signal);
+      const result = await this.read(stopper.signal);
+      this.partial = result?.isPartial ? this.partial + 1 : 0;
       this.failures = 0;
       this.updated = Date.now();
       this.failure = null;
@@ -46,7 +49,9 @@ export class Poll {
 
   plan() {
     if (document.hidden || this.isStopped || (this.failure && [401, 403, 404].includes(this.failure.status))) return;
-    const wait = Math.min(SLOWEST_MS, EVERY_MS * 2 ** Math.min(this.failures, 4));
+    const usual = Math.min(SLOWEST_MS, EVERY_MS * 2 ** Math.min(this.failures, 4));
+    const soon = SOON_MS * 2 ** Math.min(this.partial - 1, 8); // longer each time: a table may take for ever
+    const wait = this.partial && !this.failures ? Math.min(usual, soon) : usual;
     this.timer = setTimeout(() => this.now(), wait);
   }
 

@@ -8,7 +8,7 @@ import { PARTS, titleOf } from "./parts/index.js";
 import { Poll, showFreshness } from "./poll.js";
 import { tabs } from "./tabs.js";
 import { onZone, time, zoneSwitch } from "./time.js";
-import { empty, failed, loading, note } from "./ui.js";
+import { damages, empty, failed, loading, note } from "./ui.js";
 
 const ABSENT = [401, 403, 404];
 const place = (id) => document.getElementById(id);
@@ -22,6 +22,7 @@ const page = {
   failure: null,
   local: {},
   selected: null,
+  top: null, // how far to scroll once the data are there
 };
 let partPoll = null;
 let shownTab = null; // scrolled to once, so the list stays where the reader moved it
@@ -80,9 +81,17 @@ function go(part, params) {
   const known = Object.fromEntries(
     Object.entries(params).filter(([, value]) => value !== null && value !== undefined && value !== ""),
   );
+  window.history.replaceState({ top: window.scrollY }, "");
   window.history.pushState(null, "", queryAddress(name, { part, ...known }));
   enter(isOther);
+  if (isOther) scrollUp();
   if (isOther) announce(`${titleOf(page.part, page.summary)} opened`);
+}
+
+// Show a part from its beginning; who has not scrolled past the tabs stays where they are.
+function scrollUp() {
+  const top = place("tabs").getBoundingClientRect().top + window.scrollY - document.querySelector(".top").offsetHeight;
+  if (window.scrollY > top) window.scrollTo(0, top);
 }
 
 function enter(isOther) {
@@ -104,11 +113,20 @@ async function readPart(signal) {
   Object.assign(page, { data, isStale: false });
 }
 
+// Go back to where the reader was on this part, once it is there.
+function scrollBack() {
+  if (page.top !== null && !page.isStale) {
+    window.scrollTo(0, page.top);
+    page.top = null;
+  }
+}
+
 function onPart(poll) {
   page.failure = poll.failure ?? null;
   page.updated = poll.updated;
   if (page.failure && page.isStale) page.data = null; // it is of other settings
   showPart();
+  scrollBack();
 }
 
 async function readSummary(signal) {
@@ -195,6 +213,7 @@ function showPart() {
           )
         : null,
       page.part === "answer" ? null : h("h2", { class: "offscreen" }, titleOf(page.part, page.summary)),
+      damages(page.data),
       note(page.data.note),
       body,
     ),
@@ -213,8 +232,9 @@ const actions = new Actions(place("actions"), context, () => {
   partPoll?.now();
 });
 const summaryPoll = new Poll(readSummary, onSummary);
-window.addEventListener("popstate", () => {
+window.addEventListener("popstate", (event) => {
   const before = page.part;
+  page.top = event.state?.top ?? null;
   readAddress();
   enter(before !== page.part);
 });

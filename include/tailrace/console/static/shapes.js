@@ -29,7 +29,7 @@ const PROMISES = { kept: "good", broken: "bad", unknown: "idle" };
 export const promiseTone = (state) => PROMISES[state] ?? "idle";
 
 export function promiseBadge(promise) {
-  return badge(promise?.state, promiseTone(promise?.state)); // null: the tables are not read yet, or can't be
+  return badge(promise?.word ?? promise?.state, promiseTone(promise?.state)); // null: the tables are not read yet, or can't be
 }
 
 export const isIll = (row) => row?.promise?.state === "broken" || ["bad", "warn"].includes(row?.state?.tone);

@@ -1,11 +1,15 @@
-// The columns of Streams, and the names by which the server sorts; it does not sort by what only tables say.
+// The columns of Streams, and the names by which the server sorts.
 
 import { queryAddress } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
 import { badge, promiseBadge } from "./shapes.js";
 import { brief, time } from "./time.js";
-import { cut, longText } from "./ui.js";
+import { behind, cut, prose } from "./ui.js";
+
+// Return the name of a stream, which leads to its page where it has one.
+export const streamLink = (row) =>
+  row.has_page === false ? cut(row.name) : h("a", { href: queryAddress(row.name) }, cut(row.name));
 
 export const columns = [
   {
@@ -14,7 +18,7 @@ export const columns = [
     first: "up",
     class: "name",
     show: (row) => [
-      h("a", { href: queryAddress(row.name) }, cut(row.name)),
+      streamLink(row),
       h("span", { class: "hint" }, " ", row.kind ?? (row.file === null ? "file gone" : "")),
     ],
   },
@@ -25,17 +29,19 @@ export const columns = [
     class: "words",
     show: (row) => [
       badge(row.state?.word, row.state?.tone),
-      row.state?.why ? h("span", { class: "why" }, longText(row.state.why, 140)) : null,
-      row.note && row.note !== row.state?.why ? h("span", { class: "why" }, longText(row.note, 140)) : null,
+      row.state?.why ? h("span", { class: "why" }, prose(row.state.why, 140)) : null,
+      row.note && row.note !== row.state?.why ? h("span", { class: "why" }, prose(row.note, 140)) : null,
     ],
   },
   {
     title: "Promise",
+    sort: "promise",
+    first: "up",
     class: "words",
     hint: "Whether the measured error is within the promised one",
     show: (row) => [
-      promiseBadge(row.promise),
-      row.promise?.detail ? h("span", { class: "why" }, longText(row.promise.detail, 90)) : null,
+      row.is_unread ? h("span", { class: "hint" }, "not looked at yet") : promiseBadge(row.promise),
+      row.promise?.detail ? h("span", { class: "why" }, prose(row.promise.detail, 90)) : null,
     ],
   },
   {
@@ -43,7 +49,7 @@ export const columns = [
     sort: "behind_ms",
     number: true,
     hint: "Wall clock less the arrival time that is committed",
-    show: (row) => duration(row.behind_ms),
+    show: behind,
   },
   {
     title: "Unread rows",
@@ -66,11 +72,17 @@ export const columns = [
     hint: "Share of the tuples that windows held when they closed",
     show: (row) => share(row.coverage),
   },
-  { title: "Late, 1\u00a0h", number: true, show: (row) => count(row.late_hour) },
-  { title: "Quarantined, 1\u00a0h", number: true, show: (row) => count(row.quarantined_hour) },
+  { title: "Late, 1\u00a0h", sort: "late_hour", number: true, show: (row) => count(row.late_hour) },
+  {
+    title: "Quarantined, 1\u00a0h",
+    sort: "quarantined_hour",
+    number: true,
+    show: (row) => count(row.quarantined_hour),
+  },
   { title: "Answers", sort: "answers", number: true, show: (row) => count(row.answers) },
   {
     title: "Last correction",
+    sort: "last_correction",
     show: (row) => (row.last_correction ? time(row.last_correction.at, brief) : "–"),
   },
   {

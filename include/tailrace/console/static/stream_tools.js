@@ -1,12 +1,14 @@
-// The tools of Streams: a saved filter, search, and what to sort by.
+// The tools of Streams: a saved search, search, what to filter and what to sort by.
 
 import { h, render } from "./dom.js";
 import { columns } from "./stream_columns.js";
 
 let wait = null;
 
-// Show the tools; `on` has choose(filter), change(values) and save().
-export function showTools(root, view, on) {
+const PROMISES = ["kept", "broken", "unknown"];
+
+// Show the tools; `on` has choose(filter), change(values) and save(), `answer` the states and kinds that there are.
+export function showTools(root, view, on, answer) {
   const option = (value, text, isOff) =>
     h(
       "button",
@@ -23,7 +25,26 @@ export function showTools(root, view, on) {
     clearTimeout(wait);
     wait = setTimeout(() => on.change({ search, offset: 0 }), 250);
   };
-  const isSaved = view.mine && view.mine.search === view.search && view.mine.sort === view.sort;
+  const parts = ["search", "state", "kind", "promise", "sort"];
+  const isSaved = view.mine && parts.every((part) => (view.mine[part] ?? "") === view[part]);
+  const filter = (part, words) => {
+    const there = view[part] && !words.includes(view[part]) ? [view[part], ...words] : words;
+    return h(
+      "label",
+      { class: "row" },
+      h("span", { class: "hint" }, part[0].toUpperCase() + part.slice(1)),
+      h(
+        "select",
+        {
+          "aria-label": `Filter by ${part}`,
+          "data-part": part,
+          on: { change: (event) => on.change({ [part]: event.target.value, offset: 0 }) },
+        },
+        h("option", { value: "" }, "any"),
+        there.map((word) => h("option", { value: word, key: word }, word)),
+      ),
+    );
+  };
   render(
     root,
     h(
@@ -45,6 +66,9 @@ export function showTools(root, view, on) {
         value: view.search,
         on: { input: onInput },
       }),
+      filter("state", answer?.states ?? []),
+      filter("kind", answer?.kinds ?? []),
+      filter("promise", PROMISES),
       h(
         "label",
         { class: "row" },
@@ -53,7 +77,8 @@ export function showTools(root, view, on) {
           "select",
           {
             "aria-label": "Sort by",
-            on: { change: (event) => on.change({ sort: event.target.value || null, offset: 0 }) },
+            "data-part": "sort",
+            on: { change: (event) => on.change({ sort: event.target.value, offset: 0 }) },
           },
           h("option", { value: "", selected: !view.sort }, "The worst first"),
           columns
@@ -74,12 +99,12 @@ export function showTools(root, view, on) {
       ),
       h(
         "button",
-        { type: "button", disabled: isSaved || (!view.search && !view.sort), on: { click: on.save } },
+        { type: "button", disabled: isSaved || parts.every((part) => !view[part]), on: { click: on.save } },
         isSaved ? "Search saved" : "Save as my search",
       ),
     ),
   );
   const field = root.querySelector("input");
   if (document.activeElement !== field) field.value = view.search;
-  root.querySelector("select").value = view.sort ?? "";
+  for (const select of root.querySelectorAll("select")) select.value = view[select.dataset.part];
 }

@@ -1,10 +1,10 @@
 // How many streams are ill, and why: the first thing that Streams says.
 
-import { queryAddress } from "./api.js";
 import { h } from "./dom.js";
-import { count, duration, plural } from "./format.js";
+import { count, plural } from "./format.js";
 import { badge, isIll, toneOfRow, whyIll } from "./shapes.js";
-import { cut, longText } from "./ui.js";
+import { streamLink } from "./stream_columns.js";
+import { behind, prose } from "./ui.js";
 
 const CARDS = 6;
 const SEVERITY = { bad: 0, warn: 1, idle: 2, good: 3 };
@@ -49,14 +49,14 @@ function card(row) {
       badge(row.state?.word, row.state?.tone),
       row.promise?.state === "broken" ? badge("promise broken", "bad") : null,
     ),
-    h("h3", null, h("a", { href: queryAddress(row.name) }, cut(row.name))),
-    h("p", null, longText(whyIll(row) || "The server names no reason.", 280)),
+    h("h3", null, streamLink(row)),
+    h("p", null, prose(whyIll(row) || "The server names no reason.", 280)),
     h(
       "p",
       { class: "facts" },
       row.behind_ms === null || row.behind_ms === undefined
         ? null
-        : h("span", null, `${duration(row.behind_ms)} behind`),
+        : h("span", null, behind(row), typeof row.data_ends === "number" ? "" : " behind"),
       row.rows_left ? h("span", null, `${plural(row.rows_left, "row")} unread`) : null,
       row.late_hour ? h("span", null, `${count(row.late_hour)} late in 1 h`) : null,
       row.quarantined_hour ? h("span", null, `${count(row.quarantined_hour)} quarantined in 1 h`) : null,

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { announce, h, isReading, render } from "./dom.js";
-import { count } from "./format.js";
+import { count, plural } from "./format.js";
 import { recall, remember } from "./memory.js";
 import { Poll, showFreshness } from "./poll.js";
 import { toneOfRow } from "./shapes.js";
@@ -15,31 +15,36 @@ import { empty, failed, loading, problems } from "./ui.js";
 
 const PAGE = 50;
 const place = (id) => document.getElementById(id);
-const view = { filter: recall("filter", "all"), mine: recall("search", null), search: "", sort: null, offset: 0 };
+const PARTS = ["search", "state", "kind", "promise", "sort"]; // of a search: what an address and a saved search hold
+const view = { filter: recall("filter", "all"), mine: recall("search", null), offset: 0 };
 let worst = null; // the first page, the worst first
 let shown = null; // the rows of the table
 let lastFailure = null;
 let heldBack = false;
 
 function applyFilter() {
-  const mine = view.filter === "mine" && view.mine ? view.mine : { search: "", sort: null };
-  Object.assign(view, { search: mine.search ?? "", sort: mine.sort ?? null, offset: 0 });
+  const mine = (view.filter === "mine" && view.mine) || {};
+  for (const part of PARTS) view[part] = mine[part] ?? "";
+  view.offset = 0;
 }
 
 function fromAddress() {
   const params = new URLSearchParams(window.location.search);
-  if (["all", "attention", "mine"].includes(params.get("filter"))) view.filter = params.get("filter");
+  // An address that says anything says it all: what this browser remembers adds nothing to a link.
+  if (["filter", ...PARTS].some((part) => params.has(part)))
+    view.filter = ["attention", "mine"].includes(params.get("filter")) ? params.get("filter") : "all";
   applyFilter();
-  if (params.has("search")) view.search = params.get("search");
-  if (params.has("sort")) view.sort = params.get("sort");
+  if (PARTS.some((part) => params.has(part))) for (const part of PARTS) view[part] = params.get(part) ?? "";
   view.offset = Math.max(0, Number.parseInt(params.get("offset") ?? "0", 10) || 0);
 }
 
 function toAddress() {
   const params = new URLSearchParams();
   if (view.filter !== "all") params.set("filter", view.filter);
-  if (view.search) params.set("search", view.search);
-  if (view.sort) params.set("sort", view.sort);
+  for (const part of PARTS) {
+    const isSaved = view.filter === "mine" && view.mine?.[part];
+    if (view[part] || isSaved) params.set(part, view[part]); // an empty one undoes what is saved
+  }
   if (view.offset) params.set("offset", view.offset);
   const text = params.toString();
   window.history.replaceState(null, "", text ? `?${text}` : window.location.pathname);
@@ -47,20 +52,15 @@ function toAddress() {
 
 async function read(signal) {
   const isAttention = view.filter === "attention";
-  const isPlain = !view.search && !view.sort && !view.offset && !isAttention;
+  const wanted = Object.fromEntries(PARTS.map((part) => [part, view[part] || null]));
+  const isPlain = PARTS.every((part) => !view[part]) && !view.offset && !isAttention;
   const [first, rows] = await Promise.all([
     get("streams", { offset: 0, limit: PAGE }, signal),
     isPlain
       ? null
       : get(
           "streams",
-          {
-            search: view.search,
-            sort: view.sort,
-            only_ill: isAttention ? true : null,
-            offset: view.offset,
-            limit: PAGE,
-          },
+          { ...wanted, only_ill: isAttention ? true : null, offset: view.offset, limit: PAGE },
           signal,
         ),
   ]);
@@ -75,6 +75,7 @@ async function read(signal) {
   shown = held.answer;
   heldBack = held.isHeld;
   show();
+  return { isPartial: shown.queries?.some((row) => row.is_unread) || (view.promise && shown.unread > 0) };
 }
 
 // Keep the order of the rows while the reader points at them; what came new stands below.
@@ -96,7 +97,7 @@ function hold(answer) {
 function change(values) {
   Object.assign(view, values, { isNew: true });
   toAddress();
-  showTools(place("tools"), view, tools);
+  showTools(place("tools"), view, tools, shown);
   poll.now();
 }
 
@@ -108,7 +109,7 @@ function choose(filter) {
 }
 
 function save() {
-  view.mine = { search: view.search, sort: view.sort };
+  view.mine = Object.fromEntries(PARTS.map((part) => [part, view[part]]));
   view.filter = "mine";
   remember("search", view.mine);
   remember("filter", "mine");
@@ -127,9 +128,14 @@ function showRows() {
   const isAttention = view.filter === "attention";
   const rows = shown.queries ?? [];
   const total = shown.total ?? rows.length;
+  const filters = ["state", "kind", "promise"].filter((part) => view[part]).map((part) => `${part} ${view[part]}`);
+  const isOpen = view.promise && shown.unread; // streams whose promise may be the one that is asked for
+  const unread = isOpen ? `; of ${plural(shown.unread, "stream")} it is not known yet` : "";
   const none = view.search
-    ? `No stream matches “${view.search}”.`
-    : isAttention
+    ? `No stream matches “${view.search}”${filters.length ? ` with ${filters.join(", ")}` : ""}${unread}.`
+    : filters.length
+      ? `No stream has ${filters.join(", ")}${unread}.`
+      : isAttention
       ? "No stream needs attention."
       : "No streams are declared yet. A query file in the directory of queries makes one: " +
         "it appears here as soon as Airflow has read it.";
@@ -176,7 +182,7 @@ function show() {
   if (!shown) return;
   showVerdict();
   render(place("problems"), problems(worst.problems, "Problems"));
-  showTools(place("tools"), view, tools);
+  showTools(place("tools"), view, tools, shown);
   showRows();
 }
 
@@ -194,7 +200,7 @@ const poll = new Poll(read, (state) => {
 
 fromAddress();
 render(place("zone"), zoneSwitch());
-showTools(place("tools"), view, tools);
+showTools(place("tools"), view, tools, shown);
 render(place("rows"), loading());
 onZone(() => {
   render(place("zone"), zoneSwitch());

@@ -40,6 +40,16 @@ export function brief(ms) {
   return text.slice(0, 10) === moment(Date.now()).slice(0, 10) ? text.slice(11, 19) : text.slice(0, 16);
 }
 
+export const day = (ms) => moment(ms).slice(0, 10);
+
+// A time in ISO 8601 within a sentence; not within a name, and not the value of an option that is to be typed.
+const ISO = /(?<![\w/.-]|--[\w-]+[ =]["']?)\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)(?![\w/-]|\.\w)/g;
+
+// Return a sentence of the server with its times in the chosen zone, as all others on the page.
+export function inZone(text) {
+  return String(text ?? "").replace(ISO, (iso) => (isTime(Date.parse(iso)) ? moment(Date.parse(iso)) : iso));
+}
+
 // Return a time as a node; pointing at it shows the time in the other zone.
 export function time(ms, write = moment) {
   if (!isTime(ms)) return h("span", { class: "none" }, "–");

@@ -2,7 +2,8 @@
 
 import { AIRFLOW, goToLogin, goTop, loginAddress } from "./api.js";
 import { announce, h } from "./dom.js";
-import { count } from "./format.js";
+import { count, duration } from "./format.js";
+import { day, inZone, time } from "./time.js";
 
 const SHORT = 160;
 const LONG = 20000;
@@ -24,6 +25,9 @@ export function longText(text, limit = SHORT) {
     copyButton(() => whole, "Copy all"),
   );
 }
+
+// Return a sentence of the server; records, keys and files are no sentences, and are shown as they are.
+export const prose = (text, limit = SHORT) => longText(inZone(text ?? "–"), limit);
 
 export function copyButton(read, title) {
   const click = async (event) => {
@@ -69,7 +73,7 @@ export function section(title, ...children) {
 }
 
 export const empty = (text) => h("p", { class: "empty" }, text);
-export const note = (text) => (text ? h("p", { class: "note" }, text) : null);
+export const note = (text) => (text ? h("p", { class: "note" }, inZone(text)) : null);
 
 export function loading() {
   return h("div", { class: "loading", "aria-hidden": "true" }, h("span"), h("span"), h("span"));
@@ -81,13 +85,35 @@ export function problems(list, title) {
     h(
       "li",
       null,
-      h("strong", null, longText(problem?.fault ?? "unknown fault", 400)),
+      h("strong", null, prose(problem?.fault ?? "unknown fault", 400)),
       problem?.where ? h("span", { class: "where" }, longText(problem.where, 200)) : null,
-      problem?.remedy ? h("span", { class: "remedy" }, h("b", null, "Do: "), longText(problem.remedy, 600)) : null,
+      problem?.remedy ? h("span", { class: "remedy" }, h("b", null, "Do: "), prose(problem.remedy, 600)) : null,
     ),
   );
   return rows.length ? h("div", { class: "problems" }, title ? h("h2", null, title) : null, h("ul", null, rows)) : null;
 }
+
+// Return the damaged tables without which a panel shows the rest.
+export function damages(data) {
+  const list = data?.damaged ?? [];
+  if (!list.length) return null;
+  return h(
+    "div",
+    { class: "failed", role: "group", "aria-label": "Damaged" },
+    h("p", null, h("strong", null, "A table is damaged: what needs it is missing here, and the rest is shown.")),
+    problems(list),
+  );
+}
+
+// Return how far behind a stream is; of a source that ends long ago, and is read, its end.
+export const behind = (row) =>
+  typeof row.data_ends === "number" ? ["data ends ", time(row.data_ends, day)] : duration(row.behind_ms);
+
+// Return why a field of a panel's answer is not known; null where no damaged table is to blame.
+export const unread = (data, field) =>
+  (data?.damaged ?? []).some((each) => (each.fields ?? []).includes(field))
+    ? "Not known: a table that it needs is damaged, as said above."
+    : null;
 
 // Return a failed request as problems, with a way out of it.
 export function failed(failure, retry) {

@@ -1,4 +1,4 @@
-"""Choice of the level that keeps a promise, from the answers that each level gets wrong and from those wrong so far."""
+"""Choice of the level that keeps a promise, from the simulated errors of each level and the actual errors so far."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ MEMORY = 3_000
 
 _NEAR = 60  # windows that may be off for one common reason, such as a burst
 _MARGIN = 0.5  # standard errors by which a share may exceed its measurement
-_PRIOR = 3.0  # windows that count as bad beforehand: of n good ones less than 3 / n are off, with 95 % confidence
+_PRIOR = 3.0  # windows that count as bad in advance: of n good ones less than 3 / n are off, with 95 % confidence
 _GOAL = 0.82  # part of the risk that is used in the long run
-_MAX_DEBT = 0.4  # of the windows that may be off in MEMORY: a debt of so many would take all of the risk away
-_MIN_RISK = 0.4  # part of the risk that levels may use in any case, however large the debt
+_MAX_DEBT = 0.4  # of the windows that may be off in MEMORY: so large a debt would use up the whole risk
+_MIN_RISK = 0.4  # part of the risk that levels may use however large the debt is
 
 _SUMS, _NUMBERS = ("off", "apart", "squares"), ("answers", "windows", "credit")
 
 
 @dataclass
 class ErrorBudget:
-    """Decaying counts of the answers that each level gets wrong in simulation, and of those that were actually wrong.
+    """Decaying counts of the answers that each level gets wrong in simulation, and of actually wrong answers.
 
-    It is of one column of answers, whose `name` stands in its state.
+    It covers one column of answers, whose `name` is in its state.
 
     Attributes
     ----------
     off, apart, squares : ndarray, shape (s,)
-        Decaying sums over windows, by level: of the answers that are off; of their recent excess over the number that
-        their share predicts; and of the squares of that excess.
+        Decaying sums over windows, by level: the answers that are off, their recent excess over the number that their
+        share predicts, and the squares of that excess.
     answers, windows : float
         Decaying sums of answers, and of windows.
     credit : float
-        The number of windows by which those off stay below what the goal allows; negative: a debt.
+        The number of windows that may still be off before the goal is missed; negative: a debt.
     """
 
     off: Floats
@@ -56,7 +56,7 @@ class ErrorBudget:
         return {f"{part}_{name}": getattr(self, part) for part in (*_SUMS, *_NUMBERS)}
 
     def add(self, off: Floats, actual: int, answers: int, risk: float) -> None:
-        """Add a window: the number of its answers that are off with each level, shape (s,), and actually."""
+        """Add a window: the number of answers off with each level, shape (s,), and the number actually off."""
         decay, near = 1 - 1 / MEMORY, 1 - 1 / _NEAR
         self.off = decay * self.off + off
         self.answers = decay * self.answers + answers
@@ -68,9 +68,9 @@ class ErrorBudget:
     def level(self, error: float, risk: float) -> float:
         """Return the largest level that keeps the promise.
 
-        Before any window is judged it is `error` · `risk`. With a level, windows lack on average at most that share of
-        their tuples, so by Markov's inequality at most level / `error` of the windows lack a share of `error` or more.
-        After n windows, the estimate of the share that is off with a level is
+        Before any window is judged it is `error` · `risk`. With a given level, windows lack on average at most that
+        share of their tuples, so by Markov's inequality at most level / `error` of the windows lack a share of `error`
+        or more. After n windows, the estimate of the share that is off with a level is
 
             (n · share + 3 · min(level / `error`, 1)) / (n + 3) + doubt,
 
@@ -81,8 +81,8 @@ class ErrorBudget:
         safe_level = error * risk
         if not self.windows:
             return safe_level
-        # Near windows are off together: (1 − near²) · squares, the variance of sums over near windows, includes their
-        # correlation.
+        # Near windows are off together. The factor (1 − near²) · squares, the variance of sums over near windows,
+        # includes their correlation.
         near = 1 - 1 / _NEAR
         doubt = _MARGIN * np.sqrt((1 - near**2) * self.squares) / self.answers
         worst, weight = np.minimum(LEVELS / error, 1), self.windows / (self.windows + _PRIOR)

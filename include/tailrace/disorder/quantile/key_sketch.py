@@ -1,7 +1,7 @@
 """Bottom-k sketch of the keys to sample: in each stretch of event time the keys with the smallest hashes.
 
-It is deterministic: the same however the log is cut. Each stretch chooses again, so that keys which no longer occur
-make room for others.
+It is deterministic and does not depend on how the log is cut into batches. Each stretch chooses its own keys, so that
+keys which no longer occur make room for others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.windows.windows import Windows
 
 GROUPS = 16
-"""Number of keys in the sketch of a stretch: those with the smallest hashes of all that have occurred in it so far."""
+"""Number of keys in the sketch of a stretch: the keys with the smallest hashes so far."""
 
 STRETCH = 8
 """Length of a stretch of event time, in sizes of a window."""
@@ -31,7 +31,7 @@ Hashes = NDArray[np.uint64]
 
 
 def stretch_of(windows: Windows, time: Ints) -> Ints:
-    """Return the number of the stretch that each time or pane is in."""
+    """Return the number of the stretch that contains each time or pane."""
     return windows.block(time) // STRETCH
 
 
@@ -54,7 +54,7 @@ class KeySketch:
 
     @staticmethod
     def of(stretch: Ints, group: Hashes, tick: Ints) -> tuple[KeySketch, Ints]:
-        """Build the sketch of some rows, columns of shape (r,), and the index in it of each row's key."""
+        """Build the sketch of r rows; return it, and the index in it of each row's key."""
         hashes, rank = np.unique(group, return_inverse=True)
         code, split = pair(stretch, rank)
         distinct, (first,) = grouped(code, (tick, "min"))
@@ -69,11 +69,11 @@ class KeySketch:
         columns = (np.concatenate([state.get(name, column[:0]), column]) for name, column in new.items())
         (stretch, group), old_count = columns, len(state.get("group_hash", ()))
         at = np.concatenate([np.full(old_count, -1), sample.at])
-        groups, place = KeySketch.of(stretch, group.view(np.uint64), at)
-        return groups, sample.at < groups.until[place[old_count:]]
+        groups, index = KeySketch.of(stretch, group.view(np.uint64), at)
+        return groups, sample.at < groups.until[index[old_count:]]
 
     def checkpoint(self, oldest: int) -> PolicyState:
-        """Return as state the keys that still count in the stretches from `oldest` on."""
+        """Return as state the keys of the stretches from `oldest` on that still count."""
         stays = (self.until == AFTER_ALL) & (self.stretch >= oldest)
         return {"group_stretch": self.stretch[stays], "group_hash": self.group[stays].view(np.int64)}
 
@@ -84,12 +84,12 @@ class KeySketch:
 
 
 def _until(stretch: Ints, first: Ints) -> Ints:
-    """Return the tick from which each key no longer counts: `GROUPS` keys with smaller hashes have occurred by then."""
+    """Return the tick from which each key no longer counts, because `GROUPS` keys with smaller hashes have occurred."""
     until = np.full(len(stretch), AFTER_ALL)
     bounds = np.flatnonzero(np.diff(stretch, prepend=stretch[:1] - 1, append=stretch[-1:] + 1))
     for low, high in pairwise(bounds):
         if high - low > GROUPS:
-            earliest = (-first[low : low + GROUPS]).tolist()  # of smaller hashes; negated: the latest on top
+            earliest = (-first[low : low + GROUPS]).tolist()  # of smaller hashes; negated, so that the latest is on top
             heapify(earliest)
             for i in range(low + GROUPS, high):
                 until[i] = -earliest[0]

@@ -1,4 +1,4 @@
-"""Exponentially decayed histograms of tuple lateness, and the slack K (allowed lateness) at a given level of them."""
+"""Exponentially decayed histograms of tuple lateness, and the slack K (allowed lateness) at a level of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tailrace.disorder.policy import PolicyState
 _LINEAR_MS, _RATIO, _LONGEST_MS = 20, 1.05, 48 * 3_600_000
 _STEPS = np.arange(1, int(np.log(_LONGEST_MS / _LINEAR_MS) / np.log(_RATIO)) + 2)
 GRID: Ints = np.concatenate([np.arange(_LINEAR_MS + 1), np.ceil(_LINEAR_MS * _RATIO**_STEPS).astype(np.int64)])
-"""Bins of the histograms, by waits in ms: 0, 1, …, 20, then each a twentieth longer, up to two days; shape (g,)."""
+"""Bins of the histograms, by waits in ms: 0, 1, …, 20, then each 5 % longer, up to two days; shape (g,)."""
 
 MEMORIES = np.array([1_000.0, 10_000.0, 100_000.0])
 """Memories of the histograms, in tuples: each tuple multiplies the weight of those before it by e^(−1 / memory)."""
 
 _MIN_MEMORY = 2  # windows: no memory is shorter, however dense the stream
-_MIN_TUPLES = 5  # beyond a level: where a memory holds fewer, the next longer one is used
+_MIN_TUPLES = 5  # beyond a level: where a memory has fewer, the next longer one is used
 _ROUNDING = 1 - 1e-12  # tolerance for the rounding errors of doubles
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tailrace.disorder.arrival_curves import CoverageCurves
 from tailrace.disorder.error_model import Ints, PromisedAnswers
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.promising_policy import PromisingPolicy
@@ -22,23 +23,23 @@ _SIMULATED_LEVELS, _OWN_LEVEL = slice(0, len(LEVELS)), slice(len(LEVELS), None)
 
 
 class Quantile(PromisingPolicy):
-    """Slack K = the wait that no more than a share of the newest tuples exceeds; the share, the *level*, is measured.
+    """Slack K = the shortest wait that at most a share of the newest tuples exceeds; this share is the *level*.
 
     Decaying histograms of the waits of tuples (`lateness_histogram`), primarily of the newest thousand, give K for a
     level. In a burst K rises within a fraction of a second, and falls after it. A single tuple, however late, is one of
     a thousand.
 
     The level that keeps the promise depends on the delays, the values, the function, and the number of tuples in a
-    window. Nothing is assumed of these. A ladder of levels is simulated (`what_if`): ticks alone tell, for every
-    window, what it would have held with each level. Once nearly all of a window's tuples have arrived, a sample of the
-    partials (`window_sample`) tells with which levels its answers would have been off by `error` or more. The shares of
-    such answers give the largest level that keeps the promise, with a margin for what is not known yet, and a smaller
-    one while more answers have been off than promised (`error_budget`). Where several columns of answers are promised,
-    each has a budget of its own, and the least of their levels counts.
+    window. No assumption is made about these. A ladder of levels is simulated (`what_if`): ticks alone determine what
+    every window would have held with each level. Once nearly all of a window's tuples have arrived, a sample of the
+    partials (`window_sample`) shows with which levels its answers would have been off by `error` or more. The shares of
+    such answers give the largest level that keeps the promise, with a margin for uncertainty, and a smaller level while
+    more answers have been off than promised (`error_budget`). Each promised column of answers has its own budget, and
+    the least of their levels counts.
 
     Until the first windows are judged the level is `error` · `risk`, which keeps the promise whatever the delays are
-    (Markov's inequality). Each window that is judged good counts at once: with the first of them the level begins to
-    rise, and K to fall.
+    (Markov's inequality). Each window that is judged good counts at once: from the first one on the level rises and K
+    falls.
 
     Setting a quantile by its recent failures is the idea of adaptive conformal inference [1]_.
 
@@ -77,6 +78,7 @@ class _Run:
     sample: WindowSample
     budgets: dict[str, ErrorBudget]
     level: float
+    curves: CoverageCurves
 
     @staticmethod
     def restore(policy: Quantile, stats: TickStatistics, before: Ints, state: PolicyState) -> _Run:
@@ -89,6 +91,7 @@ class _Run:
             WindowSample.restore(stats.windows, promised, state, stats.sample, before[stats.sample.at]),
             {name: ErrorBudget.restore(state, name) for name in promised.names},
             state.get("level", policy.error * policy.risk),
+            stats.curves,
         )
 
     def checkpoint(self, t_max: int) -> PolicyState:
@@ -109,11 +112,16 @@ class _Run:
         return k_ms
 
     def _judge(self, i: int, end: Ints, held: Ints) -> None:
-        for window, k_ms in zip(end.tolist(), held, strict=True):
-            needs = self.sample.required_slack(window, i, self.policy.error)
-            for need, budget in zip(needs, self.budgets.values(), strict=True):
-                if len(need):
-                    off = (need[:, None] > k_ms).sum(axis=0)
-                    budget.add(off[_SIMULATED_LEVELS].astype(float), int(off[-1]), len(need), self.policy.risk)
+        """Judge the answers of windows at the tick with index `i`; `held` has their ages when each level closed."""
+        error, risk = self.policy.error, self.policy.risk
+        for window, ages in zip(end.tolist(), held, strict=True):
+            if self.promised.is_estimated:
+                is_off = self.sample.off(window, i, error, ages, self.curves)
+            else:
+                is_off = self.sample.required_slack(window, i, error)[:, :, None] > ages
+            for answers, budget in zip(is_off, self.budgets.values(), strict=True):
+                if len(answers):
+                    off = answers.sum(axis=0)
+                    budget.add(off[_SIMULATED_LEVELS].astype(float), int(off[-1]), len(answers), risk)
         if len(end):
-            self.level = min(budget.level(self.policy.error, self.policy.risk) for budget in self.budgets.values())
+            self.level = min(budget.level(error, risk) for budget in self.budgets.values())

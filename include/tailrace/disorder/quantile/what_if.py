@@ -1,4 +1,4 @@
-"""Simulation of every level at once: what windows would have held with its slack K (allowed lateness)."""
+"""Simulation of all levels at once: what windows would have held with each level's slack K (allowed lateness)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.windows.windows import Windows
 
 LEVELS = np.concatenate([[1.0], 0.5 / 1.4 ** np.arange(30)])
-"""Levels: shares of tuples that are not waited for, from all (K = 0) down to 3 in 100,000; shape (s,)."""
+"""Levels: the share of tuples that are not waited for, from all (K = 0) down to 3 in 100,000; shape (s,)."""
 
-_OVERLAP = 8  # simulated windows over one point in time, or up to nearly twice as many; of more, some are left out
-_MAX_OPEN = 512  # simulated windows whose late tuples may still arrive; of more, some are left out
+_OVERLAP = 8  # simulated windows over one point in time, up to nearly twice as many; others are left out
+_MAX_OPEN = 512  # simulated windows whose late tuples may still arrive; others are left out
 
 
 @dataclass
@@ -25,7 +25,8 @@ class WhatIf:
     Attributes
     ----------
     frontier : ndarray, shape (s + 1,)
-        Frontier F (the watermark) with each level, and last the policy's own; ticks alone move it, silence does not.
+        Frontier F (the watermark) with each level, and in the last place the policy's own; moved by ticks, not by
+        silence.
     end : ndarray, shape (w,)
         Ends of the windows that are not judged yet, ascending.
     held : ndarray, shape (w, s + 1)
@@ -50,10 +51,10 @@ class WhatIf:
     def add_windows(self, before: int, t_max: int, horizon: int) -> None:
         """Start to simulate windows that end in (before, t_max].
 
-        They are judged when t_max is `horizon` ms beyond their end, and all but a negligible share of their tuples have
-        come. Not all are added: every n-th, with n such that about `_OVERLAP` cover one point in time, doubled until no
-        more than `_MAX_OPEN` wait to be judged at this `horizon`; and none that ends `_MAX_OPEN` steps of n slides, or
-        more, before t_max.
+        They are judged when t_max is `horizon` ms beyond their end: by then all but a negligible share of their tuples
+        has arrived. Only every n-th window is added, with n such that about `_OVERLAP` cover one point in time; n is
+        doubled until at most `_MAX_OPEN` windows wait to be judged at this `horizon`. A window that ends `_MAX_OPEN`
+        steps of n slides before t_max, or earlier, is left out.
         """
         windows, slide = self.windows, self.windows.slide_ms
         every = max(1, windows.size_ms // (_OVERLAP * slide))

@@ -1,4 +1,4 @@
-"""Sample of the partials of a few keys, from which follows the slack K (allowed lateness) that each answer needed."""
+"""Sample of the partials of a few keys, to compute the slack K (allowed lateness) that each answer needed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tailrace.disorder.arrival_curves import CoverageCurves
 from tailrace.disorder.error_model import Ints, PromisedAnswers
 from tailrace.disorder.policy import PolicyState
 from tailrace.disorder.quantile.key_sketch import KeySketch, stretch_of
@@ -25,10 +26,10 @@ class WindowSample:
     Attributes
     ----------
     columns : dict of ndarray, shape (n,)
-        `pane` and `group` as in the sample, `before`, t_max before the partial's tick, and what the promised answers
-        need of the sample; by pane and then in order of arrival.
+        `pane` and `group` as in the sample; `before`, t_max before the partial's tick; and the columns that the
+        promised answers need. Ordered by pane and then by arrival.
     at : ndarray, shape (n,)
-        The index of the partial's tick among those of this call; −1 for partials of earlier calls.
+        The index of the partial's tick among this call's ticks; −1 for partials of earlier calls.
     groups : KeySketch
         The keys that count.
     """
@@ -54,25 +55,46 @@ class WindowSample:
         return WindowSample(windows, promised, columns, at[order], KeySketch.restore(windows, state, sample)[0])
 
     def checkpoint(self, end: Ints, t_max: int) -> PolicyState:
-        """Return as state the partials of windows that end after t_max or at one of the given ends, which ascend."""
+        """Return as state the partials of windows that end after t_max, or at one of the given ends, which ascend."""
         pane = self.columns["pane"]
-        place = np.searchsorted(end, pane, side="right")  # the first given end after the pane's start
-        next_end = np.append(end, pane.max(initial=0) + 2 * self.windows.size_ms)[place]
+        index = np.searchsorted(end, pane, side="right")  # the first given end after the pane's start
+        next_end = np.append(end, pane.max(initial=0) + 2 * self.windows.size_ms)[index]
         is_needed = (self.windows.start(next_end) <= pane) | (self.windows.last_end(pane) > t_max)
         rows: PolicyState = {f"row_{name}": column[is_needed] for name, column in self.columns.items()}
         oldest = self.windows.start(end.min(initial=t_max, keepdims=True))
         return rows | self.groups.checkpoint(int(stretch_of(self.windows, oldest)[0]))
 
     def required_slack(self, end: int, tick: int, error: float) -> Ints:
-        """Return the K that each answer of the window that ends at `end` would have needed, as known at a tick.
-
-        If the window lies in two stretches, only the keys that count in both are complete, and only they are evaluated.
+        """Return the K that each answer of the window with this end would have needed, as known at a tick.
 
         Returns
         -------
         ndarray, shape (a, m)
             For each of a promised columns and m keys the least K, in ms, with which the answer is off by less than
             `error`.
+        """
+        partials = self._partials(end, tick)
+        if partials is None:
+            return np.zeros((len(self.promised.names), 0), np.int64)
+        return self.promised.required_slack(error, *partials)
+
+    def off(self, end: int, tick: int, error: float, age: Ints, curves: CoverageCurves) -> NDArray[np.bool_]:
+        """Test which answers of the window with this end are off where it closes at l ages, as known at a tick.
+
+        Returns
+        -------
+        ndarray, shape (a, m, l)
+            Of a promised columns and m keys. Estimates are scaled by the coverage that the tick expects.
+        """
+        partials = self._partials(end, tick)
+        if partials is None:
+            return np.zeros((len(self.promised.names), 0, len(age)), bool)
+        return self.promised.off(error, *partials, age, curves.at(np.full(len(age), tick), age))
+
+    def _partials(self, end: int, tick: int) -> tuple[Ints, Ints, dict[str, NDArray[Any]]] | None:
+        """Return the partials of the window with this end, as known at a tick: their answers, needs and columns.
+
+        If the window lies in two stretches, only the keys that count in both are complete, and only they are evaluated.
         """
         start = self.windows.start(end)
         rows = slice(*np.searchsorted(self.columns["pane"], [start, end]))
@@ -83,15 +105,14 @@ class WindowSample:
         group = self.columns["group"][rows].view(np.uint64)
         is_used = (self.at[rows] <= tick) & np.isin(group, groups)
         if not is_used.any():
-            return np.zeros((len(self.promised.names), 0), np.int64)
+            return None
         used = {name: column[rows][is_used] for name, column in self.columns.items()}
         answer = np.unique(group[is_used], return_inverse=True)[1]
-        need = _coarsen(np.maximum(used["before"] - end + 1, 0))
-        return self.promised.required_slack(error, answer, need, used)
+        return answer, _coarsen(np.maximum(used["before"] - end + 1, 0)), used
 
 
 def _coarsen(need: Ints) -> Ints:
-    """Round up some waits of a window's partials, shape (n,), where there are too many distinct ones."""
+    """Round up waits of a window's partials, shape (n,), where too many are distinct."""
     distinct, most = np.unique(need), max(_MAX_CELLS // len(need), _MIN_WAITS)
     if len(distinct) <= most:
         return need

@@ -12,6 +12,7 @@ from tailrace.aggregate.planning import VALUE
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.panel import Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.plain_values import plain
 from tailrace.panels.query_view import QueryView
 from tailrace.query.windowed import AggregateQuery
@@ -23,13 +24,13 @@ class ShownAggregate(Shown):
     Attributes
     ----------
     function : str or None
-        Null of an expression over other columns, which `of` has then.
+        Null for an expression over other columns, which is then in `of`.
     of : str or None
         The column of the values; null where tuples are counted.
     where : str or None
-        The condition of the tuples that it takes.
+        The condition that selects its tuples.
     parameters : dict
-        Those of the function, as q.
+        The function's parameters, such as q.
     type : str or None
         The Arrow type of its answers; null before the first batch.
     """
@@ -51,20 +52,27 @@ class AggregateAnswer(KindAnswer):
 
 
 def read(view: QueryView, request: KindRequest) -> AggregateAnswer:
-    """Read the aggregates as declared, and the types of their answers from the table."""
+    """Read the declared aggregates, and the types of their answers from the table."""
     query = view.query
     assert isinstance(query, AggregateQuery)
     section = query.aggregate
     each: dict[str, FunctionSection | NamedAggregateSection]
     each = {VALUE: section} if isinstance(section, FunctionSection) else dict(section.each)
-    has_results = view.tables.has("results")
-    types = view.tables.schema("results") if has_results else pa.schema([])
+    pieces = Pieces()
+    types = pieces.read("aggregates", lambda: _types(view), pa.schema([]))
+    note = "the stream has answered nothing yet: the types of its answers are not known"
     return AggregateAnswer(
         aggregates=[_shown(name, one, types) for name, one in each.items()],
         windows=query.window.windows.description,
-        calibration=newest_calibration(view),
-        note=None if has_results else "the stream has answered nothing yet: the types of its answers are not known",
+        calibration=newest_calibration(view, pieces),
+        note=None if types.names or pieces.damaged else note,
+        damaged=pieces.damaged,
     )
+
+
+def _types(view: QueryView) -> pa.Schema:
+    """Return the schema of the answers; without columns before the first batch."""
+    return view.tables.schema("results") if view.tables.has("results") else pa.schema([])
 
 
 def _shown(name: str, section: FunctionSection | NamedAggregateSection, types: pa.Schema) -> ShownAggregate:

@@ -1,22 +1,23 @@
-"""The evidence of the newest calibration: the accuracy that each wait would have given."""
+"""The evidence of the newest calibration: the accuracy of each wait."""
 
 from __future__ import annotations
 
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.panels.panel import Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.plain_values import plain
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.proposals import Proposals
 
 
 class Duration(Shown):
-    """A wait that was measured, in ms, and the accuracy with it."""
+    """A measured wait, in ms, and its accuracy."""
 
     ms: int
     accuracy: float | None
 
 
-class Calibration(Shown):
+class NewestProposal(Shown):
     """The newest proposal for the declared policy.
 
     Attributes
@@ -26,13 +27,13 @@ class Calibration(Shown):
     k_ms : int
         The slack K (allowed lateness) that it proposes.
     accuracy : float or None
-        The accuracy with that K; null where it was not measured.
+        The accuracy with this K; null where it was not measured.
     promised : float
-        The accuracy that is to be kept.
+        The accuracy to keep.
     windows : int
-        The number of windows over which it measured.
+        The number of windows measured.
     until : int
-        The point of arrival up to which it read history.
+        The arrival time up to which it read history.
     made_at : int
         Wall-clock time of the proposal.
     """
@@ -47,13 +48,18 @@ class Calibration(Shown):
     evidence: str
 
 
-def newest_calibration(view: QueryView) -> Calibration | None:
-    """Read the newest calibration; None before the first, and where the policy takes none."""
+def newest_calibration(view: QueryView, pieces: Pieces) -> NewestProposal | None:
+    """Read the newest calibration; None if there is none.
+
+    There is none before the first, for a policy that takes no proposals, or if its table is damaged.
+    """
     policy = view.query.policy
-    newest = Proposals(view.layout).newest(policy) if isinstance(policy, CacheDuration) else None
-    if newest is None or not isinstance(policy, CacheDuration):
+    if not isinstance(policy, CacheDuration):
         return None
-    return Calibration(
+    newest = pieces.read("calibration", lambda: Proposals(view.layout).newest(policy), None)
+    if newest is None:
+        return None
+    return NewestProposal(
         durations=[Duration(ms=ms, accuracy=plain(accuracy)) for ms, accuracy in sorted(newest.durations)],
         k_ms=newest.k_ms,
         accuracy=plain(newest.accuracy),

@@ -16,6 +16,7 @@ from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.kinds.task_loads import TaskLoads, task_loads
 from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.series import POINTS
 from tailrace.panels.stamped_facts import StampedFact, plans_from
@@ -35,11 +36,11 @@ class Boundaries(Shown):
     Attributes
     ----------
     at : list of int or None
-        The arrival time (ms) from which a plan holds; null: from the stream's beginning.
+        The arrival time (ms) from which a plan holds; null for the stream's beginning.
     cuts : list of list
-        For each cut between two tasks its place under each plan, in the unit of the key; null beyond all keys.
+        For each cut between two tasks, its position under each plan, in the unit of the key; null beyond all keys.
     hot : list of list
-        The hot spans of each plan: the least key of each. Two tasks share one.
+        The hot spans of each plan, by their least keys. Two tasks share a hot span.
     """
 
     at: list[int | None]
@@ -48,9 +49,9 @@ class Boundaries(Shown):
 
 
 class Filter(Shown):
-    """A filter of the chain: the pairs that come to it, and those that it leaves undecided for the next one.
+    """A filter of the chain: the pairs that reach it, and the pairs that it leaves undecided.
 
-    One that stands twice in the chain is shown at its first place, with all that it decides.
+    A filter that is applied twice is shown at its first position, with all its decisions.
     """
 
     name: str
@@ -66,10 +67,10 @@ class EmdJoinAnswer(KindAnswer):
     loads : TaskLoads
         The exact distances that each task computed.
     filters : list of Filter
-        In the order in which candidates meet them; what the last one leaves is computed exactly.
+        In the order in which candidates meet them; the rest is computed exactly.
     candidates, exact, queries, pairs : int
-        The pairs within reach of event time; the exact distances of pairs; those of two queries, which help to decide
-        others; and the pairs that were answered.
+        The pairs within reach of event time; the exact distances of pairs; the exact distances of two queries, which
+        help to decide others; and the answered pairs.
     """
 
     kind: Literal["emd_join"] = "emd_join"
@@ -83,16 +84,17 @@ class EmdJoinAnswer(KindAnswer):
 
 
 def read(view: QueryView, request: KindRequest) -> EmdJoinAnswer:
-    """Read the work of the requested range of arrival."""
+    """Read the work in the requested range of arrival."""
     query, manifest = view.query, view.layout.read_manifest()
     if manifest is not None:
         query = query.fixed_by(manifest.structure)
     assert isinstance(query, EmdJoinQuery)
     ends = request.ends(view.tables)
-    rows, plans, plans_total = pa.schema(_COLUMNS.items()).empty_table(), list[StampedFact](), 0
+    pieces, rows = Pieces(), pa.schema(_COLUMNS.items()).empty_table()
+    no_plans = plans, plans_total = list[StampedFact](), 0
     if ends is not None:
         rows = read_known(view.tables, "metrics", _COLUMNS, within("committed", *ends))
-        plans, plans_total = plans_from(view.tables, *ends, POINTS)
+        plans, plans_total = pieces.read("boundaries", lambda: plans_from(view.tables, *ends, POINTS), no_plans)
     names = filters_of(query.emd_join)
     counts = _sums(rows["counts"], [*names, *_COUNTS])
     return EmdJoinAnswer(
@@ -103,8 +105,9 @@ def read(view: QueryView, request: KindRequest) -> EmdJoinAnswer:
         filters=_filters(names, counts),
         **{name: counts[name] for name in _COUNTS},
         pairs=pc.sum(rows["answers"]).as_py() or 0,
-        calibration=newest_calibration(view),
+        calibration=newest_calibration(view, pieces),
         note=_note(ends, rows.num_rows, plans_total),
+        damaged=pieces.damaged,
     )
 
 
@@ -124,7 +127,7 @@ def _filters(names: Sequence[str], counts: dict[str, int]) -> list[Filter]:
 
 
 def _boundaries(plans: Sequence[StampedFact], width: float) -> Boundaries:
-    """Return the cuts of each plan; plans of fewer tasks, as before a rebuild, have no further ones."""
+    """Return the cuts of each plan; plans of fewer tasks, such as before a rebuild, have fewer cuts."""
     cuts = [_places(plan.value["bounds"][1:-1], width) for plan in plans]
     most = max(map(len, cuts), default=0)
     padded: list[list[float | None]] = [[*each, *[None] * (most - len(each))] for each in cuts]
@@ -136,7 +139,7 @@ def _boundaries(plans: Sequence[StampedFact], width: float) -> Boundaries:
 
 
 def _places(spans: Sequence[Any], width: float) -> list[float | None]:
-    """Return the places of the starts of spans, in the unit of the key; None of the outermost ones."""
+    """Return the positions of the starts of spans, in the unit of the key; None for the outermost ones."""
     return [None if abs(float(span)) >= FARTHEST_SPAN else float(span) * width for span in spans]
 
 

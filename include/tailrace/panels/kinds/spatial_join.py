@@ -1,4 +1,4 @@
-"""The panel `kind` of a spatial join: a map of the pairs found by cell, and the dimension table."""
+"""The panel `kind` of a spatial join: a map of the found pairs by cell, or the dimension table."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.kinds.task_loads import TaskLoads, task_loads
 from tailrace.panels.panel import Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.query_view import QueryView
 from tailrace.panels.stamped_facts import StampedFact, newest_facts
 from tailrace.partition.grid import Grid
@@ -25,8 +26,9 @@ from tailrace.spatial_join.section import SpatialJoinSection
 from tailrace.storage.tables import Tables, within
 
 MOST_CELLS, MOST_VERSIONS = 2000, 100
-"""The largest numbers of cells, the most loaded, and of versions of the table, the newest, that are shown."""
+"""The largest numbers of shown cells (the most loaded) and versions of the table (the newest)."""
 
+_AT_ONCE = 4096  # rows of `metrics`, each with up to as many numbers as there are cells
 _INT, _REAL = pa.int64(), pa.float64()
 _COLUMNS = {"batch": _INT, "task": _INT, "committed": _INT, "load": _REAL}
 _ROWS = re.compile(r"([\d,]+) rows?(?:, and [\d,]+ skipped|\Z)")
@@ -40,15 +42,15 @@ class Cell(Shown):
     load: float
 
 
-class TableVersion(Shown):
+class DimensionTableVersion(Shown):
     """A version of the dimension table.
 
     Attributes
     ----------
     at : int or None
-        The arrival time (ms) from which tuples were joined with it; null: from the stream's beginning.
+        The arrival time (ms) from which tuples were joined with it; null for the stream's beginning.
     rows : int or None
-        Its number of rows, without those that were skipped; null where the evidence does not say it.
+        Its number of rows, without skipped ones; null where the evidence lacks it.
     """
 
     version: int
@@ -58,29 +60,29 @@ class TableVersion(Shown):
     evidence: str
 
 
-class DimensionTable(Shown):
+class DimensionTableFile(Shown):
     """The file of the dimension table, and its versions, oldest first."""
 
     path: str
-    versions: list[TableVersion]
+    versions: list[DimensionTableVersion]
 
 
 class SpatialJoinAnswer(KindAnswer):
-    """A spatial join: of two streams the work in a range of arrival, of a stream and a table the table's versions.
+    """A spatial join: for two streams the work in a range of arrival, for a stream and a table the table's versions.
 
     Attributes
     ----------
     grid : int or None
         The cells along each side of the extent; null where tuples are not spread by cells.
     extent : tuple of float or None
-        minx, miny, maxx, maxy of the grid; what lies outside belongs to the nearest cell.
+        minx, miny, maxx, maxy of the grid; points outside belong to the nearest cell.
     cells : list of Cell or None
-        The most loaded ones. A pair's cell is that of its right point; of other geometries, of the lower left corner of
-        where the envelopes of both meet.
+        The most loaded ones. A pair's cell is the cell of its right point or, for other geometries, of the lower left
+        corner of the envelopes' intersection.
     cells_total : int
-        The number of cells in which a pair was found.
+        The number of cells with pairs.
     matches : None
-        Never known: answers have no geometry. `load` counts the pairs that were found, before `where`, and with those
+        Never known, as answers have no geometry. `load` counts the found pairs, before `where`, and including pairs
         that came too late.
     loads : TaskLoads or None
         The same by task over time.
@@ -94,7 +96,7 @@ class SpatialJoinAnswer(KindAnswer):
     cells_total: int = 0
     matches: None = None
     loads: TaskLoads | None = None
-    table: DimensionTable | None = None
+    table: DimensionTableFile | None = None
 
 
 def read(view: QueryView, request: KindRequest) -> SpatialJoinAnswer:
@@ -104,15 +106,19 @@ def read(view: QueryView, request: KindRequest) -> SpatialJoinAnswer:
     section = query.spatial_join
     if section.table is not None:
         return _of_table(view, section)
+    pieces = Pieces()
     if (grid := section.cells) is None:
         note = "its tuples are not spread by cells: each left one is joined with all right ones in one task"
-        return SpatialJoinAnswer(join=section.join, calibration=newest_calibration(view), note=note)
+        calibration = newest_calibration(view, pieces)
+        return SpatialJoinAnswer(join=section.join, calibration=calibration, note=note, damaged=pieces.damaged)
     ends = request.ends(view.tables)
     load, rows = np.zeros(grid.numbers), [pa.schema(_COLUMNS.items()).empty_table()]
     for part in _parts(view.tables, ends):
         load += _by_cell(part["loads"], grid)
         rows.append(_with_load(part).select([*_COLUMNS]))
     cells, total = _cells(load, grid)
+    measured = pa.concat_tables(rows)
+    tasks = pc.max(measured["task"]).as_py()
     return SpatialJoinAnswer(
         join=section.join,
         from_=None if ends is None else ends[0],
@@ -121,18 +127,19 @@ def read(view: QueryView, request: KindRequest) -> SpatialJoinAnswer:
         extent=grid.extent,
         cells=cells,
         cells_total=total,
-        loads=task_loads(pa.concat_tables(rows)),
-        calibration=newest_calibration(view),
-        note=_note(ends, query.tasks, total),
+        loads=task_loads(measured),
+        calibration=newest_calibration(view, pieces),
+        note=_note(ends, query.tasks if tasks is None else tasks + 1, total),
+        damaged=pieces.damaged,
     )
 
 
 def _parts(tables: Tables, ends: tuple[int, int] | None) -> Iterator[pa.Table]:
-    """Yield rows of `metrics` in a range of arrival, some at a time: the cells of all need much memory."""
+    """Yield rows of `metrics` in a range of arrival, some at a time, as the cells of all need much memory."""
     if ends is None:
         return
     columns = ["batch", "task", "committed", "loads"]
-    for part in tables.batches("metrics", columns, within("committed", *ends)):
+    for part in tables.batches("metrics", columns, within("committed", *ends), _AT_ONCE):
         yield in_ms(pa.Table.from_batches([part]))
 
 
@@ -146,7 +153,7 @@ def _by_cell(loads: pa.ChunkedArray, grid: Grid) -> Floats:
 
 
 def _cells(load: Floats, grid: Grid) -> tuple[list[Cell], int]:
-    """Return the cells with the most load, by their place; and the number of all that have some."""
+    """Return the most loaded cells, by position, and the number of all cells with load."""
     total = int((load > 0).sum())
     most = np.sort(np.argsort(-load, kind="stable")[: min(total, MOST_CELLS)])
     x, y = grid.places(most)
@@ -160,7 +167,7 @@ def _lists(loads: pa.MapArray, name: str) -> pa.ListArray:
 
 
 def _with_load(rows: pa.Table) -> pa.Table:
-    """Add the load of each row by its cells: where a task has found no pair, the table has another measure of it."""
+    """Add the load of each row by its cells; for tasks without pairs the table has another measure."""
     sums = [np.zeros(0)]
     for chunk in rows["loads"].chunks:
         lists = _lists(chunk, "load")
@@ -172,23 +179,23 @@ def _with_load(rows: pa.Table) -> pa.Table:
 def _of_table(view: QueryView, section: SpatialJoinSection) -> SpatialJoinAnswer:
     assert section.table is not None
     facts, total = newest_facts(view.tables, "table", 0, MOST_VERSIONS)
-    path = str(section.table.path)
+    path = str(section.table.place)
     note = f"the newest {len(facts)} of {total:,} versions" if len(facts) < total else None
     return SpatialJoinAnswer(
         join=section.join,
-        table=DimensionTable(path=path, versions=_versions(facts, path)),
+        table=DimensionTableFile(path=path, versions=_versions(facts, path)),
         note=note if facts else "the stream has read no version of its table yet",
     )
 
 
-def _versions(facts: Sequence[StampedFact], path: str) -> list[TableVersion]:
-    """Return the versions of a table, whose rows stand in the evidence behind its path."""
+def _versions(facts: Sequence[StampedFact], path: str) -> list[DimensionTableVersion]:
+    """Return the versions of a table, whose numbers of rows are in the evidence after its path."""
     versions = []
     for fact in facts:
         said = _ROWS.match(fact.evidence.removeprefix(f"{path}: "))
         rows = None if said is None else int(said[1].replace(",", ""))
         named = fact.model_dump(include={"version", "at", "from_segment", "evidence"})
-        versions.append(TableVersion(rows=rows, **named))
+        versions.append(DimensionTableVersion(rows=rows, **named))
     return versions
 
 

@@ -1,4 +1,4 @@
-"""The load that each task of a join measured over time: the work by which its partition plans are made."""
+"""The load that each task of a join measured over time, such as its exact distances."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class TaskLoads(Shown):
     at : list of int
         The arrival committed, in ms.
     tasks : list of list
-        For each task the load of the batches of a point, added up.
+        For each task, the total load of a point's batches.
     imbalance : list
-        By how many times the mean the greatest load of a batch exceeds it; the worst batch of a point.
+        The excess of the greatest load over the mean, in multiples of the mean; of a point's worst batch.
     """
 
     at: list[int]

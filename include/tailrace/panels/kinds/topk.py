@@ -1,4 +1,4 @@
-"""The panel `kind` of a top-k query: its newest rankings, as corrected beside as streamed."""
+"""The panel `kind` of a top-k query: its newest rankings, as corrected and as streamed."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.panel import Shown
+from tailrace.panels.pieces import Pieces
 from tailrace.panels.plain_values import plain, text_of
 from tailrace.panels.query_view import QueryView
 from tailrace.query.windowed import TopKQuery
@@ -24,23 +25,23 @@ from tailrace.storage.progress import read_progress
 from tailrace.storage.tables import Tables
 
 MOST_ROWS = 100
-"""The largest number of rows of a ranking that are shown: the best."""
+"""The largest number of shown rows of a ranking, the best ones."""
 
 _STEPS = tuple(64**power for power in range(4))
-"""How many slides behind the frontier the newest rankings are looked for, before all are."""
+"""How many slides behind the frontier the newest rankings are searched, before all are."""
 
 _WINDOW = ("key", "window_start", "window_end")
 
 Row = Mapping[str, Any]
 
 
-class Ranked(Shown):
+class RankedTuple(Shown):
     """A tuple of a ranking.
 
     Attributes
     ----------
     rank, was_rank : int or None
-        As corrected, and as streamed; null where it was not there.
+        As corrected, and as streamed; null where it was absent.
     score : float or None
     values : dict
         Its further columns, as `topk.select` names them.
@@ -53,24 +54,24 @@ class Ranked(Shown):
     values: dict[str, Any]
 
 
-class Ranking(Shown):
+class RankingVersion(Shown):
     """The newest version of the ranking of a key and window.
 
     Attributes
     ----------
     rows : list of Ranked
-        In order of rank, the best `MOST_ROWS`; empty where a correction took the ranking back.
+        In order of rank, the best `MOST_ROWS`; empty where a correction retracted the ranking.
     gone : list of Ranked
-        The tuples that the stream had among the best, and the newest version has not.
+        The tuples that were among the best as streamed, but not in the newest version.
     is_streamed, is_corrected : bool
-        Whether the stream gave the ranking, and whether a correction did.
+        Whether the stream, and whether a correction, wrote the ranking.
     """
 
     key: str | None
     window_start: int
     window_end: int
-    rows: list[Ranked]
-    gone: list[Ranked]
+    rows: list[RankedTuple]
+    gone: list[RankedTuple]
     is_streamed: bool
     is_corrected: bool
 
@@ -83,14 +84,15 @@ class TopKAnswer(KindAnswer):
     score: str
     order: Literal["descending", "ascending"]
     selected: list[str]
-    rankings: list[Ranking]
+    rankings: list[RankingVersion]
 
 
 def read(view: QueryView, request: KindRequest) -> TopKAnswer:
-    """Read the newest rankings: of all keys, or of the requested one."""
+    """Read the newest rankings of all keys, or of the requested one."""
     query = view.query
     assert isinstance(query, TopKQuery)
     part, names = AnswerRange(key=request.key).of(query), list(query.topk.select)
+    pieces = Pieces()
     since = _newest_since(view, part, ms(query.window.slide), request.limit)
     rankings = [] if since is None else _rankings(view, AnswerRange(start=since, key=part.key), names, request.limit)
     return TopKAnswer(
@@ -99,14 +101,15 @@ def read(view: QueryView, request: KindRequest) -> TopKAnswer:
         order=query.topk.order,
         selected=names,
         rankings=rankings,
-        calibration=newest_calibration(view),
+        calibration=newest_calibration(view, pieces),
         note=None if rankings else _why_empty(view.tables, part),
+        damaged=pieces.damaged,
     )
 
 
 def _newest_since(view: QueryView, part: AnswerRange, slide_ms: int, limit: int) -> int | None:
-    """Return the time after which the newest rankings end; None where there are none."""
-    progress = read_progress(view.layout)
+    """Return the time after which the newest rankings end; None without any."""
+    progress = read_progress(view.layout, view.tables)
     if progress is None or not view.tables.has("results"):
         return None
     model, schema, is_first = view.kind.answers, view.tables.schema("results"), ds.field("rank") == 1
@@ -119,7 +122,7 @@ def _newest_since(view: QueryView, part: AnswerRange, slide_ms: int, limit: int)
     return BEFORE_ALL
 
 
-def _rankings(view: QueryView, part: AnswerRange, names: list[str], limit: int) -> list[Ranking]:
+def _rankings(view: QueryView, part: AnswerRange, names: list[str], limit: int) -> list[RankingVersion]:
     """Return the newest rankings that end after the start of a part, the newest window first."""
     identity, versions = view.kind.answers.identity, view.answers.versions(part)
     latest = identity.latest(versions)
@@ -133,12 +136,12 @@ def _rankings(view: QueryView, part: AnswerRange, names: list[str], limit: int) 
 
 
 def _best(rows: pa.Table, others: pa.Table) -> pa.Table:
-    """Select the best rows of rankings, and the tuples that are among the best of the others."""
+    """Select the best rows of rankings, and the tuples that are among the best of the other rankings."""
     best = others["id"].filter(pc.less_equal(others["rank"], MOST_ROWS)).unique()
     return rows.filter(pc.or_(pc.less_equal(rows["rank"], MOST_ROWS), pc.is_in(rows["id"], best)))
 
 
-def _ranking(window: tuple[Any, ...], after: list[Row], before: list[Row], names: list[str]) -> Ranking:
+def _ranking(window: tuple[Any, ...], after: list[Row], before: list[Row], names: list[str]) -> RankingVersion:
     """Return the ranking of a window, given its rows as corrected and as streamed, in order of rank."""
     key, start, end = window
     kept = [row for row in after if not row["retracted"]]
@@ -147,7 +150,7 @@ def _ranking(window: tuple[Any, ...], after: list[Row], before: list[Row], names
     gone = [
         _ranked(row, None, row["rank"], names) for row in before if row["id"] not in ids and row["rank"] <= MOST_ROWS
     ]
-    return Ranking(
+    return RankingVersion(
         key=text_of(key),
         window_start=start,
         window_end=end,
@@ -158,17 +161,17 @@ def _ranking(window: tuple[Any, ...], after: list[Row], before: list[Row], names
     )
 
 
-def _ranked(row: Row, rank: int | None, was_rank: int | None, names: list[str]) -> Ranked:
+def _ranked(row: Row, rank: int | None, was_rank: int | None, names: list[str]) -> RankedTuple:
     values = {name: plain(row[name]) for name in names}
-    return Ranked(rank=rank, was_rank=was_rank, id=text_of(row["id"]), score=plain(row["score"]), values=values)
+    return RankedTuple(rank=rank, was_rank=was_rank, id=text_of(row["id"]), score=plain(row["score"]), values=values)
 
 
 def _by_window(rows: pa.Table) -> dict[tuple[Any, ...], list[Row]]:
     """Return rows by their key and window, in order of rank."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
+    rankings: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows.sort_by("rank").to_pylist():
-        found.setdefault(tuple(row[name] for name in _WINDOW), []).append(row)
-    return found
+        rankings.setdefault(tuple(row[name] for name in _WINDOW), []).append(row)
+    return rankings
 
 
 def _why_empty(tables: Tables, part: AnswerRange) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
 from joined_streams import join, similar, write_streams
 from local_driver import Driver
 from shown import shown, view_of
+from tailrace.emd_join import exact, search_cost
 from tailrace.panels.kind import PANEL
 from tailrace.panels.kinds import emd_join as panel
 from warehouse import EPOCH
@@ -32,7 +35,11 @@ def joined(request, tmp_path_factory):
     write_streams(directory, 240)
     section, names = CHAINS[request.param]
     query = join(directory, section)
-    Driver(query, directory / "wh").run(batch_rows=40, flush=True)
+    ticks = count(step=1_000_000)  # plans follow from CPU time: here each look at the clock is 1 ms later
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (search_cost, exact):
+            patch.setattr(module, "time", SimpleNamespace(thread_time_ns=lambda: next(ticks)))
+        Driver(query, directory / "wh").run(batch_rows=40, flush=True)
     return view_of(directory / "wh", query), names
 
 
@@ -93,7 +100,8 @@ def test_the_boundaries_are_those_of_the_plans_in_the_unit_of_the_key(joined):
     width = 0.25 if names[0] != "normal" else (1 + 9) ** 0.5 / 1024
     assert boundaries["at"] == [at for at, _ in plans]
     bounds = [json.loads(row["value"])["bounds"] for _, row in plans]
-    assert boundaries["cuts"] == [pytest.approx([each[cut] * width for each in bounds]) for cut in (1, 2)]
+    cuts = (1, 2) if names[0] != "normal" else (1,)  # of head, between two columns of cells
+    assert boundaries["cuts"] == [pytest.approx([each[cut] * width for each in bounds]) for cut in cuts]
     assert len(boundaries["hot"]) == len(plans) > 0
 
 
@@ -108,7 +116,7 @@ def test_a_range_has_its_batches_and_the_plan_in_force_at_its_beginning(joined):
     before = [at for at, _ in plans if at <= low]
     assert answer["boundaries"]["at"] == before[-1:] + [at for at, _ in plans if low < at <= high]
     assert len(before) > 1 or names[0] == "normal"
-    assert answer["candidates"] == sum(dict(row["counts"] or ())["candidates"] for row in mine)
+    assert answer["candidates"] == sum(dict(row["counts"] or ()).get("candidates", 0) for row in mine)
 
 
 def test_many_plans_are_thinned_out(joined, monkeypatch):

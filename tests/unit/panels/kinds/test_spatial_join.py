@@ -66,6 +66,15 @@ def test_of_many_cells_the_most_loaded_are_shown(joined, monkeypatch):
     assert answer["note"] == f"the 5 most loaded of {len(expected)} cells"
 
 
+def test_the_cells_of_few_batches_are_held_at_a_time(joined, monkeypatch):
+    whole, by_cell, held = shown(PANEL, joined), panel._by_cell, []
+    monkeypatch.setattr(panel, "_AT_ONCE", 1)
+    monkeypatch.setattr(panel, "_by_cell", lambda loads, grid: held.append(len(loads)) or by_cell(loads, grid))
+    assert shown(PANEL, joined) == whole
+    assert max(held) == 1
+    assert sum(held) == joined.tables.read("metrics").num_rows
+
+
 def test_the_load_of_a_task_is_that_of_its_cells(joined):
     by_time = [defaultdict(float) for _ in range(3)]
     for row, loads in loads_of(joined):

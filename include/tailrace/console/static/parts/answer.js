@@ -6,7 +6,7 @@ import { badge } from "../shapes.js";
 import { table } from "../table.js";
 import { moment, time } from "../time.js";
 import { spell, timeline } from "../timeline.js";
-import { empty, figures, longText, section } from "../ui.js";
+import { empty, figures, longText, prose, section, unread } from "../ui.js";
 import { valueOf } from "./answers.js";
 
 const nameOf = (column) => (typeof column === "string" ? column : (column?.name ?? "–"));
@@ -92,7 +92,7 @@ function show(data, context) {
   return [
     h("p", null, context.link("answers", {}, "← All answers")),
     h("h2", null, "One answer"),
-    h("p", { class: "lead" }, longText(data.summary || story(versions, total), 1000)),
+    h("p", { class: "lead" }, prose(data.summary || story(versions, total), 1000)),
     figures((data.identity ?? []).map((each) => [each.name, valueOf(each.value, each.type)])),
     line(versions, late),
     section(
@@ -168,7 +168,7 @@ function show(data, context) {
               },
             ),
           ]
-        : empty("No late tuple belongs to this answer."),
+        : empty(unread(data, "late") ?? "No late tuple belongs to this answer."),
     ),
   ];
 }

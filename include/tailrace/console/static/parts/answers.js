@@ -7,13 +7,14 @@ import { chosen, range, selecting } from "../range.js";
 import { badge } from "../shapes.js";
 import { table } from "../table.js";
 import { time } from "../time.js";
-import { empty, longText } from "../ui.js";
+import { empty, longText, unread } from "../ui.js";
 
 // Return a value of an answer by its column's type.
 export function valueOf(value, type) {
   if (value === null || value === undefined) return "–";
   if (type === "time") return time(Number(value));
   if (typeof value === "number") return number(value);
+  if (typeof value === "string" && /^\S{1,12}$/.test(value)) return h("span", { class: "nowrap" }, value); // an id, whole
   return longText(typeof value === "string" ? value : JSON.stringify(value), 100);
 }
 
@@ -32,9 +33,10 @@ function changed(row, place, type) {
 }
 
 // Return the state of an answer: the worst that is true of it. One that lacks late tuples may be wrong as it is.
-function stateOf(row) {
+function stateOf(row, isUnread) {
   if (row.latest === null || row.latest === undefined) return badge("retracted", "bad");
   if (row.coverage < 1 && row.coverage !== null) return badge("lacks late tuples", "warn");
+  if (isUnread) return badge("late tuples not known", "idle");
   if (row.streamed === null || row.streamed === undefined) return badge("added by correction", "good");
   return row.is_changed ? badge("corrected", "good") : badge("as streamed", "good");
 }
@@ -134,7 +136,7 @@ function charts(data, context) {
       y: { show: share, max: 1 },
       lines: [{ at: 1, label: "100 %", tone: "good" }],
       series: [{ name: "right by then", values: right.share }],
-      none: "No answers to measure in this range.",
+      none: unread(data, "right") ?? "No answers to measure in this range.",
     }),
   );
   return list;
@@ -169,7 +171,7 @@ function show(data, context) {
         ? table(
             [
               ...fixed,
-              { title: "State", show: stateOf },
+              { title: "State", show: (row) => stateOf(row, Boolean(unread(data, "rows"))) },
               {
                 title: "Coverage",
                 number: true,

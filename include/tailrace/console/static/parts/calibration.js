@@ -4,13 +4,14 @@ import { chart, columns } from "../chart.js";
 import { h } from "../dom.js";
 import { count, duration, share } from "../format.js";
 import { time } from "../time.js";
-import { empty, figures, longText, section } from "../ui.js";
+import { empty, figures, prose, section } from "../ui.js";
 import { asText } from "./frontier.js";
 
 const known = (value) => value !== null && value !== undefined;
 
 // Return the section; null where the policy takes no calibration, and `always` is not set.
-export function calibration(data, always = false) {
+export function calibration(data, always = false, lack = null) {
+  if (!data && lack) return section("Calibration of K", lack);
   if (!data)
     return always ? section("Calibration of K", empty("No calibration is on record, or the policy takes none.")) : null;
   const list = [...(data.durations ?? [])].sort((one, other) => one.ms - other.ms);
@@ -39,6 +40,6 @@ export function calibration(data, always = false) {
       series: [{ name: "accuracy", values: points.accuracy }],
       none: "The calibration has no curve on record.",
     }),
-    known(data.evidence) ? h("p", { class: "note" }, "Evidence: ", longText(asText(data.evidence), 400)) : null,
+    known(data.evidence) ? h("p", { class: "note" }, "Evidence: ", prose(asText(data.evidence), 400)) : null,
   );
 }

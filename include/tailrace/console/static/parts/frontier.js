@@ -6,7 +6,7 @@ import { count, duration, number, share } from "../format.js";
 import { chosen, range, selecting } from "../range.js";
 import { bar, table } from "../table.js";
 import { time } from "../time.js";
-import { empty, figures, longText, section } from "../ui.js";
+import { empty, figures, longText, prose, section, unread } from "../ui.js";
 
 const NAMES = ["frontier", "t_max", "k_ms", "least_k_ms", "coverage", "rows", "late", "latency_ms"];
 const less = (at, values) => at.map((ms, index) => (values[index] === null ? null : ms - values[index]));
@@ -63,7 +63,7 @@ function show(data, context) {
           ["K", duration(last(series.k_ms))],
           ["Rows in this range", count(sum(series.rows))],
           ["Late in this range", count(sum(series.late))],
-          ["Changes of K", count(changesOfK(changes, data.from, data.to))],
+          ["Changes of K", unread(data, "changes") ? "–" : count(changesOfK(changes, data.from, data.to))],
         ])
       : empty("No batch was committed in this range. Choose another one, or see whether the stream runs."),
     series.at.length
@@ -125,7 +125,7 @@ function show(data, context) {
                 values: wall.emitted_at.map((ms, index) => (ms === null ? null : ms - wall.at[index])),
               },
             ],
-            none: "The wall clock of these batches is not on record.",
+            none: unread(data, "wall") ?? "The wall clock of these batches is not on record.",
           }),
         )
       : null,
@@ -145,15 +145,15 @@ function show(data, context) {
                 class: "text",
                 show: (change) => h("strong", null, longText(change.what ?? "–", 200)),
               },
-              { title: "Evidence", class: "text", show: (change) => longText(asText(change.evidence), 240) },
+              { title: "Evidence", class: "text", show: (change) => prose(asText(change.evidence), 240) },
               { title: "Version", number: true, show: (change) => number(change.version) },
             ],
             changes,
             { key: (change) => `${change.about}-${change.version}-${change.tick}`, caption: "Settings of disorder" },
           )
-        : empty("No change of the settings of disorder is on record in this range."),
+        : empty(unread(data, "changes") ?? "No change of the settings of disorder is on record in this range."),
     ),
-    section("Delays", delays(data.delays, last(series.k_ms))),
+    section("Delays", delays(data.delays, last(series.k_ms), unread(data, "delays"))),
   ];
 }
 
@@ -164,9 +164,9 @@ export const asText = (evidence) =>
       ? evidence
       : JSON.stringify(evidence);
 
-function delays(data, k) {
+function delays(data, k, why) {
   const list = (data?.quantiles ?? []).filter((each) => Number.isFinite(each.delay_ms));
-  if (!list.length) return empty("The delays of this range are not measured.");
+  if (!list.length) return empty(why ?? "The delays of this range are not measured.");
   const most = Math.max(...list.map((each) => each.delay_ms), k ?? 0) || 1;
   return [
     h(

@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { table } from "../table.js";
-import { empty, longText, section } from "../ui.js";
+import { empty, longText, section, unread } from "../ui.js";
 import { calibration } from "./calibration.js";
 import { asText } from "./frontier.js";
 
@@ -33,7 +33,7 @@ function show(data) {
           )
         : empty("The query has no aggregate."),
     ),
-    calibration(data.calibration),
+    calibration(data.calibration, false, unread(data, "calibration")),
   ];
 }
 

@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { count, rough, share } from "../format.js";
 import { range } from "../range.js";
 import { bar, table } from "../table.js";
-import { empty, figures, section } from "../ui.js";
+import { empty, figures, section, unread } from "../ui.js";
 import { calibration } from "./calibration.js";
 import { loadCharts, many } from "./task_series.js";
 
@@ -17,10 +17,18 @@ const columns = (first) => [
   { title: "Left of all pairs", class: "text", show: (each) => shareBar(each.pairs_out, first) },
 ];
 
+// Return the boundaries, the last of which hold until the end of the range.
+function held(boundaries, to) {
+  const { at = [], cuts = [] } = boundaries ?? {};
+  if (!at.length || !(to > at.at(-1))) return { at, cuts };
+  return { at: [...at, to], cuts: cuts.map((cut) => [...cut, cut.at(-1)]) };
+}
+
 const shareBar = (part, whole) => (whole ? bar(part / whole, share(part / whole)) : "–");
 
 function show(data, context) {
   const filters = data.filters ?? [];
+  const boundaries = held(data.boundaries, data.to);
   const all = data.candidates ?? filters[0]?.pairs_in;
   return [
     range(context, data),
@@ -44,16 +52,16 @@ function show(data, context) {
         { class: "grid" },
         loadCharts(data.loads, { sync: "emd" }),
         chart({
-          ...many(data.boundaries?.at, data.boundaries?.cuts, ["boundary", "boundaries"], data.from, "step"),
+          ...many(boundaries.at, boundaries.cuts, ["boundary", "boundaries"], data.from, "step"),
           title: "Boundaries between tasks",
           sync: "emd",
           height: 220,
           y: { show: rough },
-          none: "The boundaries have not moved: no partition plan is on record.",
+          none: unread(data, "boundaries") ?? "The boundaries have not moved: no partition plan is on record.",
         }),
       ),
     ),
-    calibration(data.calibration),
+    calibration(data.calibration, false, unread(data, "calibration")),
   ];
 }
 

@@ -5,7 +5,7 @@ import { count, number, plural } from "../format.js";
 import { range } from "../range.js";
 import { table } from "../table.js";
 import { time } from "../time.js";
-import { empty, figures, longText, section } from "../ui.js";
+import { empty, figures, longText, prose, section, unread } from "../ui.js";
 import { calibration } from "./calibration.js";
 import { asText } from "./frontier.js";
 import { loadCharts } from "./task_series.js";
@@ -119,9 +119,23 @@ function figure(title, name, list, context) {
   );
 }
 
+const newestFirst = (table) => [...(table?.versions ?? [])].sort((one, other) => other.version - one.version);
+
+// Return the key figures of the table that a stream is joined with.
+function figuresOf(data) {
+  const [newest] = newestFirst(data);
+  if (!newest) return [];
+  const from = newest.at === null ? "the beginning" : time(newest.at);
+  return [
+    ["Versions of the table", count(data.versions.length)],
+    ["Rows of the newest", count(newest.rows)],
+    ["It holds from", from, "Arrival from which tuples meet the newest version"],
+  ];
+}
+
 function versions(data) {
   if (!data) return null;
-  const list = [...(data.versions ?? [])].sort((one, other) => other.version - one.version);
+  const list = newestFirst(data);
   return section(
     "The table it joins",
     h("p", { class: "mono" }, longText(data.path ?? "–", 200)),
@@ -132,7 +146,7 @@ function versions(data) {
             { title: "Holds from", show: (each) => (each.at === null ? "the beginning" : time(each.at)) },
             { title: "Segment", number: true, show: (each) => asText(each.from_segment) },
             { title: "Rows", number: true, show: (each) => count(each.rows) },
-            { title: "Evidence", class: "text", show: (each) => longText(asText(each.evidence), 200) },
+            { title: "Evidence", class: "text", show: (each) => prose(asText(each.evidence), 200) },
           ],
           list,
           { key: (each, index) => `${each.version}-${index}`, caption: "Versions of the table" },
@@ -154,6 +168,7 @@ function show(data, context) {
       hasMap ? ["Cells with pairs", count(total)] : null,
       data.grid ? ["Grid", `${asText(data.grid)} × ${asText(data.grid)}`] : null,
       hasMap ? ["Pairs in the cells shown", count(cells.reduce((sum, cell) => sum + cell.load, 0))] : null,
+      ...figuresOf(data.table),
       extent ? ["Extent", extent, "least x, least y, greatest x, greatest y"] : null,
     ]),
     hasMap && total > cells.length
@@ -173,7 +188,7 @@ function show(data, context) {
       : null,
     data.loads ? section("Tasks", h("div", { class: "grid" }, loadCharts(data.loads, { sync: "spatial" }))) : null,
     versions(data.table),
-    calibration(data.calibration),
+    calibration(data.calibration, false, unread(data, "calibration")),
   ];
 }
 

@@ -5,7 +5,7 @@ import { count, number, value } from "../format.js";
 import { badge } from "../shapes.js";
 import { table } from "../table.js";
 import { time } from "../time.js";
-import { empty, longText, section } from "../ui.js";
+import { empty, longText, section, unread } from "../ui.js";
 import { calibration } from "./calibration.js";
 
 const known = (data) => data !== null && data !== undefined;
@@ -20,6 +20,8 @@ function move(row, isStreamed) {
   return h("span", { class: "badge warn" }, arrow, `${places > 0 ? "up" : "down"} from ${row.was_rank}`);
 }
 
+const isNumeric = (rows, name) => rows.every((row) => typeof (row.values?.[name] ?? 0) === "number");
+
 function ranking(each, data) {
   const rows = each.rows ?? [];
   const gone = each.gone ?? [];
@@ -29,7 +31,11 @@ function ranking(each, data) {
   const words = !isStreamed ? "only a correction gave it" : moved ? `${count(moved)} moved` : "as streamed";
   const further = (data.selected ?? [])
     .slice(0, 8)
-    .map((name) => ({ title: name, show: (row) => longText(value(row.values?.[name]), 80) }));
+    .map((name) => ({
+      title: name,
+      number: isNumeric(rows, name),
+      show: (row) => longText(value(row.values?.[name]), 80),
+    }));
   const columns = [
     { title: "Rank", class: "narrow", show: (row) => h("strong", null, count(row.rank)) },
     { title: "Id", show: (row) => longText(row.id ?? "–", 80) },
@@ -99,7 +105,7 @@ function show(data, context) {
           )
         : empty("No window has answered yet."),
     ),
-    calibration(data.calibration, true),
+    calibration(data.calibration, true, unread(data, "calibration")),
   ];
 }
 

@@ -7,7 +7,7 @@ import { chosen, range, selecting } from "../range.js";
 import { badge, shape } from "../shapes.js";
 import { bar, table } from "../table.js";
 import { time } from "../time.js";
-import { empty, figures, longText, section } from "../ui.js";
+import { empty, figures, longText, prose, section, unread } from "../ui.js";
 
 const most = (list, read) => list.reduce((greatest, each) => Math.max(greatest, read(each) ?? 0), 0);
 
@@ -40,7 +40,7 @@ function show(data, context) {
           { class: "lead held" },
           shape(partitions.some((each) => each.is_holding) ? "warn" : "idle"),
           " ",
-          longText(data.holding, 400),
+          prose(data.holding, 400),
         )
       : null,
     figures([
@@ -67,7 +67,7 @@ function show(data, context) {
         title: "Waiting rows",
         y: { show: count, zero: true },
         series: [{ name: "waiting", values: series.waiting, style: "step" }],
-        none: "Waiting rows are not on record for this range.",
+        none: unread(data, "waiting_rows") ?? "Waiting rows are not on record for this range.",
       }),
     ),
     section(
@@ -103,7 +103,7 @@ function show(data, context) {
               mark: (each) => (each.is_holding ? "marked" : ""),
             },
           )
-        : empty("The source has no partitions on record."),
+        : empty(unread(data, "partitions") ?? "The source has no partitions on record."),
     ),
     section(
       "Newest files",
@@ -129,7 +129,7 @@ function show(data, context) {
               mark: (each) => (each.late ? "marked" : ""),
             },
           )
-        : empty("No file is on record."),
+        : empty(unread(data, "files") ?? "No file is on record."),
     ),
   ];
 }

@@ -8,7 +8,7 @@ import { badge } from "../shapes.js";
 import { table } from "../table.js";
 import { time } from "../time.js";
 import { spell, timeline } from "../timeline.js";
-import { airflowLink, empty, figures, longText, section } from "../ui.js";
+import { airflowLink, empty, figures, prose, section, unread } from "../ui.js";
 import { asText } from "./frontier.js";
 
 const isTime = (ms) => typeof ms === "number" && Number.isFinite(ms);
@@ -51,7 +51,8 @@ function lanes(runs, gaps, [start]) {
   });
   const marked = gaps.map((gap) => {
     const from = isTime(gap.from) ? gap.from : start;
-    return { from, to: gap.to, class: "gap", title: `Gap: no correction covers ${spell(from, gap.to)}` };
+    const title = `${gap.is_open ? "Since the last correction" : "Gap"}: no correction covers ${spell(from, gap.to)}`;
+    return { from, to: gap.to, class: gap.is_open ? "open" : "gap", title };
   });
   return [lane("Corrections", "correction"), lane("Calibrations", "calibration"), { title: "Gaps", items: marked }];
 }
@@ -69,7 +70,7 @@ function result(run) {
   if (hasFailed(run)) {
     const pairs = typeof run.where_failed === "number" ? `${plural(run.where_failed, "pair")} failed` : "failed";
     const reason = run.where_failure ?? (typeof run.where_failed === "string" ? run.where_failed : null);
-    return [badge(pairs, "bad"), reason ? h("span", { class: "why" }, longText(reason, 200)) : null];
+    return [badge(pairs, "bad"), reason ? h("span", { class: "why" }, prose(reason, 200)) : null];
   }
   if (run.overflowed) return badge(`${count(run.overflowed)} overflowed`, "warn");
   return badge(run.kind === "calibration" ? "proposed" : "done", "good");
@@ -93,9 +94,9 @@ const columns = [
   { title: "K", number: true, show: (run) => duration(run.k_ms) },
   { title: "Accuracy", number: true, show: (run) => share(run.accuracy) },
   { title: "Started", show: (run) => time(run.started_at) },
-  { title: "Interval", class: "text", show: (run) => longText(asText(run.interval), 80) },
+  { title: "Interval", class: "text", show: (run) => prose(asText(run.interval), 80) },
   { title: "As of", hint: "Arrival up to which history was read", show: (run) => time(run.as_of) },
-  { title: "Evidence", class: "text", show: (run) => longText(asText(run.evidence), 160) },
+  { title: "Evidence", class: "text", show: (run) => prose(asText(run.evidence), 160) },
 ];
 
 // Leave out the columns that no run has: queries without calibrations have several.
@@ -118,7 +119,7 @@ function gapTable(gaps, total) {
       { title: "Late tuples", number: true, show: (gap) => count(gap.late) },
     ],
     gaps,
-    { key: (gap) => gap.to, caption: "Gaps", isTall: true, mark: (gap) => (gap.late ? "wrong" : "") },
+    { key: (gap) => gap.to, caption: "Gaps", isTall: true, mark: (gap) => (gap.late && !gap.is_open ? "wrong" : "") },
   );
   const more =
     total > gaps.length ? h("p", { class: "hint" }, `The newest ${count(gaps.length)} of ${count(total)}.`) : null;
@@ -132,10 +133,14 @@ function show(data, context) {
   const late = data.gaps_late;
   const total = data.gaps_total ?? gaps.length;
   const totals = data.totals ?? {};
+  const taken = (number) => (unread(data, "totals") ? "–" : count(number));
   const known = data.committed !== null && data.committed !== undefined;
   const words = `${plural(runs.length, "run")} and ${plural(gaps.length, "gap")} over arrival time; the tables say the same`;
+  const isOpen = total === 1 && gaps[0]?.is_open; // the next correction takes it
   const gapWord = late
-    ? badge(`${count(total)}, with ${count(late)} late`, "bad")
+    ? isOpen
+      ? badge(`since the last correction, with ${count(late)} late`, "warn")
+      : badge(`${count(total)}, with ${count(late)} late`, "bad")
     : total
       ? badge(`${count(total)}, ${late === 0 ? "none late" : "late unknown"}`, "idle")
       : null;
@@ -143,11 +148,11 @@ function show(data, context) {
     range(context, { from: ends?.[0], to: ends?.[1] }, { newest: data.committed ?? ends?.[1] }),
     figures([
       ["Committed up to", time(data.committed)],
-      ["Corrections", count(totals.corrections)],
-      ["Late tuples taken", count(totals.late)],
-      ["Answers changed", count(totals.answers)],
-      ["Retracted", count(totals.retracted)],
-      ["Gaps", gapWord ?? (known ? badge("none", "good") : "–")],
+      ["Corrections", taken(totals.corrections)],
+      ["Late tuples taken", taken(totals.late)],
+      ["Answers changed", taken(totals.answers)],
+      ["Retracted", taken(totals.retracted)],
+      ["Gaps", gapWord ?? (known && !unread(data, "gaps") ? badge("none", "good") : "–")],
     ]),
     ends ? timeline({ title: "Time line", range: ends, lanes: lanes(runs, gaps, ends), summary: words }) : null,
     gaps.length ? gapTable(gaps, data.gaps_total) : null,
@@ -162,7 +167,7 @@ function show(data, context) {
             caption: "Corrections and calibrations",
             mark: (run) => (hasFailed(run) ? "wrong" : ""),
           })
-        : empty("No correction and no calibration ran in this range."),
+        : empty(unread(data, "runs") ?? "No correction and no calibration ran in this range."),
     ),
   ];
 }

@@ -7,7 +7,7 @@ import { range } from "../range.js";
 import { badge, promiseTone } from "../shapes.js";
 import { bar } from "../table.js";
 import { time } from "../time.js";
-import { empty, figures, longText, section } from "../ui.js";
+import { empty, figures, longText, prose, section, unread } from "../ui.js";
 
 const NAMES = ["share", "mean_error", "worst_error", "answers", "corrected", "missing", "mean_k_ms"];
 const known = (value) => value !== null && value !== undefined;
@@ -27,9 +27,9 @@ function sentence(promised) {
 }
 
 // Return the answers that were right as streamed, beside those whose late tuples are all corrected.
-function right(data) {
+function right(data, why) {
   if (!known(data?.streamed) && !known(data?.corrected)) {
-    return empty("No answer has been compared with its latest version yet.");
+    return empty(why ?? "No answer has been compared with its latest version yet.");
   }
   const line = (title, value) =>
     h(
@@ -112,7 +112,7 @@ function ofAnswer(each) {
   );
 }
 
-function coverageOf(data) {
+function coverageOf(data, why) {
   const isSeries = Array.isArray(data?.threshold);
   const series = columns(data, "at", ["coverage", "threshold"]);
   const now = data?.threshold_now ?? (isSeries ? null : data?.threshold);
@@ -126,7 +126,7 @@ function coverageOf(data) {
     lines: known(now) && !isSeries ? [{ at: now, label: `threshold ${share(now)}`, tone: "bad" }] : [],
     bands: known(now) ? [{ from: now, to: 1, tone: "good" }] : [],
     series: [{ name: "coverage", values: series.coverage }, ...(series.threshold.some(known) ? [threshold] : [])],
-    none: "No window has closed yet.",
+    none: why ?? "No window has closed yet.",
   });
 }
 
@@ -139,8 +139,8 @@ function show(data, context) {
     h(
       "div",
       { class: "row big wrap" },
-      badge(data.state ? `promise ${data.state}` : "promise unknown", promiseTone(data.state)),
-      data.detail ? h("span", null, longText(data.detail, 300)) : null,
+      badge(`promise ${data.word ?? data.state ?? "unknown"}`, promiseTone(data.state)),
+      data.detail ? h("span", null, prose(data.detail, 300)) : null,
     ),
     h("p", { class: "lead" }, sentence(promised)),
     figures([
@@ -150,10 +150,11 @@ function show(data, context) {
       known(promised.of) ? ["Of", longText(nameOf(promised.of), 120)] : null,
       known(threshold) ? ["Coverage needed", share(threshold)] : null,
     ]),
-    section("Right answers, before and after correction", right(data.right)),
+    section("Right answers, before and after correction", right(data.right, unread(data, "right"))),
     range(context, { from: Math.min(...starts), to: Math.max(...starts) }, { what: "Event time" }),
+    unread(data, "answers") ? section("Measured errors", empty(unread(data, "answers"))) : null,
     (data.answers ?? []).map(ofAnswer),
-    section("Coverage against its threshold", coverageOf(data.coverage)),
+    section("Coverage against its threshold", coverageOf(data.coverage, unread(data, "coverage"))),
   ];
 }
 

@@ -6,7 +6,7 @@ import { count, plural, value } from "../format.js";
 import { badge } from "../shapes.js";
 import { table } from "../table.js";
 import { time } from "../time.js";
-import { copyButton, cut, empty, figures, longText, section } from "../ui.js";
+import { copyButton, cut, empty, figures, longText, prose, section, unread } from "../ui.js";
 import { asText } from "./frontier.js";
 
 const known = (each) => each !== null && each !== undefined;
@@ -69,7 +69,7 @@ function facts(list) {
       { title: "Tick", number: true, show: (fact) => count(fact.from_tick) },
       { title: "Segment", number: true, show: (fact) => (known(fact.from_segment) ? value(fact.from_segment) : "–") },
       { title: "Value", class: "text mono", show: (fact) => longText(asText(fact.value), 200) },
-      { title: "Evidence", class: "text", show: (fact) => longText(asText(fact.evidence), 200) },
+      { title: "Evidence", class: "text", show: (fact) => prose(asText(fact.evidence), 200) },
     ],
     list,
     {
@@ -115,7 +115,9 @@ function show(data) {
       data.facts_total > newest.length
         ? h("p", { class: "hint" }, `The newest ${count(newest.length)} of ${count(data.facts_total)}.`)
         : null,
-      newest.length ? facts(newest) : empty("No fact is on record: no setting has changed since the stream began."),
+      newest.length
+        ? facts(newest)
+        : empty(unread(data, "facts") ?? "No fact is on record: no setting has changed since the stream began."),
     ),
   ];
 }

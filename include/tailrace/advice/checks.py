@@ -1,0 +1,93 @@
+"""Checks of a machine: each gives a finding with its remedy, within a limit of time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from tailrace.ground.errors import Refused
+
+
+class CheckStatus(StrEnum):
+    """The result of a check: a warning stops some commands, a fault stops the ones that matter."""
+
+    ok = "ok"
+    warning = "warning"
+    fault = "fault"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a check; `remedy` is empty where nothing is to be done."""
+
+    check: str
+    status: CheckStatus
+    finding: str
+    remedy: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return asdict(self)
+
+    def line(self) -> str:
+        """Return the finding in a line."""
+        remedy = f"; right would be: {self.remedy}" if self.remedy else ""
+        return f"{self.status.value:<7} {self.check}: {self.finding}{remedy}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check by its name; it returns its findings, or raises."""
+
+    name: str
+    run: Callable[[], Sequence[Finding]]
+
+
+def ok(check: str, finding: str) -> Finding:
+    return Finding(check, CheckStatus.ok, finding)
+
+
+def warning(check: str, finding: str, remedy: str) -> Finding:
+    return Finding(check, CheckStatus.warning, finding, remedy)
+
+
+def fault(check: str, finding: str, remedy: str) -> Finding:
+    return Finding(check, CheckStatus.fault, finding, remedy)
+
+
+def run_checks(checks: Sequence[Check], limit_s: float) -> list[Finding]:
+    """Run checks beside each other, and return their findings in order; one that takes too long is a fault.
+
+    A thread that does not end stays behind, as a daemon. Of an error that names no fault only its type is shown: its
+    text may hold a secret.
+    """
+    results: list[list[Finding]] = [[] for _ in checks]
+    threads = [
+        threading.Thread(target=_run, args=(check, result), daemon=True)
+        for check, result in zip(checks, results, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    end_s = time.monotonic() + limit_s
+    findings = list[Finding]()
+    for thread, check, result in zip(threads, checks, results, strict=True):
+        thread.join(max(0.0, end_s - time.monotonic()))
+        late = fault(check.name, f"it was not done within {limit_s:g} s", "a server or a disk that answers; or --limit")
+        findings += list(result) or [late]
+    return findings
+
+
+def _run(check: Check, result: list[Finding]) -> None:
+    try:
+        findings = check.run()
+    except Refused as refused:
+        findings = [fault(check.name, f"{each.where}: {each.fault}", each.remedy) for each in refused.problems]
+    except ConnectionError as error:  # the product's own: it names the place, and no secret
+        findings = [fault(check.name, str(error), "a server that runs, and can be reached from here")]
+    except OSError as error:
+        findings = [fault(check.name, error.strerror or type(error).__name__, "a file or a server that can be reached")]
+    except Exception as error:
+        findings = [fault(check.name, f"it failed: {type(error).__name__}", "the command that fails shows the error")]
+    result.extend(findings)

@@ -1,0 +1,111 @@
+"""Profiles of the columns of a sample: what their values are like, as far as their part in a query depends on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.advice.money import money_scale
+from tailrace.advice.quoting import shown
+from tailrace.advice.time_forms import DateOrder, TimeForm, time_form
+from tailrace.ground.number_types import is_number
+from tailrace.sources.column_rules import is_text
+from tailrace.sources.csv_types import read_narrowest
+
+_NUMBER = r"^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """The values of a column of a sample.
+
+    Attributes
+    ----------
+    dtype : DataType
+        Its type; of texts the narrowest one that has all of them.
+    rows, nulls, distinct : int
+        The number of its records, of those without a value, and of different values.
+    numbers : float
+        The share of its values that are numbers.
+    time : TimeForm or None
+        How its times are written; None: it holds none.
+    is_counting : bool
+        Whether it holds integers of which each is one more than the one before.
+    is_named : bool
+        Whether a tuple's id or key can come from it: its values are texts or integers.
+    example : str
+        Its first value.
+    money : int or None
+        Of amounts of money: the digits after the point; None: its numbers are others, or exact as they are.
+    """
+
+    name: str
+    dtype: pa.DataType
+    rows: int
+    nulls: int
+    distinct: int
+    numbers: float
+    time: TimeForm | None
+    is_counting: bool
+    is_named: bool
+    example: str
+    money: int | None = None
+
+    @property
+    def values(self) -> int:
+        """The number of its values that are not null."""
+        return self.rows - self.nulls
+
+    @property
+    def uniqueness(self) -> float:
+        """The share of its records that have a value, and one of their own."""
+        return self.distinct / self.rows if self.rows else 0.0
+
+    def line(self) -> str:
+        """Return the profile in a line."""
+        dtype = self.dtype if self.time is None else f"{self.time.words} ({self.time.share:.0%} of them)"
+        nulls = f", {self.nulls:,} empty" if self.nulls else ""
+        return f"{shown(self.name, 40)}: {dtype}, {self.distinct:,} different{nulls}, as {self.example}"
+
+
+def profiles_of(table: pa.Table, order: DateOrder | None = None) -> dict[str, ColumnProfile]:
+    """Profile the columns of a table; `order` as of `time_form`."""
+    return {name: _profile(name, table.column(name), order) for name in table.column_names}
+
+
+def _profile(name: str, column: pa.ChunkedArray, order: DateOrder | None) -> ColumnProfile:
+    present = column.drop_null()
+    is_of_texts = is_text(column.type)
+    if is_of_texts:
+        column = column.cast(pa.string())
+    narrow = read_narrowest(pc.fill_null(column, "")) if is_of_texts else column
+    return ColumnProfile(
+        name=name,
+        dtype=narrow.type,
+        rows=len(column),
+        nulls=column.null_count,
+        distinct=pc.count_distinct(present).as_py(),
+        numbers=_share_of_numbers(present),
+        time=time_form(column, order),
+        is_counting=_is_counting(narrow),
+        is_named=is_of_texts or (pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type)),
+        example=shown(str(present[0].as_py()), 40) if len(present) else "nothing",
+        money=money_scale(name, present),
+    )
+
+
+def _share_of_numbers(values: pa.ChunkedArray) -> float:
+    if is_number(values.type):
+        return 1.0
+    if not len(values) or not is_text(values.type):
+        return 0.0
+    return float(pc.mean(pc.match_substring_regex(values, _NUMBER).cast(pa.float64())).as_py())
+
+
+def _is_counting(column: pa.ChunkedArray) -> bool:
+    if not pa.types.is_integer(column.type) or column.null_count or len(column) < 2:  # noqa: PLR2004 (a difference)
+        return False
+    return bool((np.diff(np.asarray(column.combine_chunks())) == 1).all())

@@ -1,0 +1,160 @@
+"""Proposes a query for a sample, runs the check of a stream over it, and says what is doubtful, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tailrace.advice.column_profile import ColumnProfile, profiles_of
+from tailrace.advice.column_times import share_after
+from tailrace.advice.delay_profile import DelayProfile
+from tailrace.advice.query_text import ASSUMED, EARLIEST_MS, KINDS, STREAM, QueryText, free_name
+from tailrace.advice.quoting import shown
+from tailrace.advice.record_id import record_id
+from tailrace.advice.roles import PARTS, Roles, find_roles
+from tailrace.advice.table_sample import TableSample
+from tailrace.advice.time_forms import DateOrder
+from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.query.loading import parse
+from tailrace.query.query import Query
+from tailrace.stream.sample_report import SampleReport, SourceSample
+from tailrace.stream.source_sample import contents_of, report_of, sample_sources
+
+_USUAL = 0.9
+_MOST_OTHERS = 3
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user has said of a sample.
+
+    Attributes
+    ----------
+    columns : dict
+        The columns that are parts of a tuple, by part.
+    timezone : str or None
+        The zone of times that state none.
+    date_order : "day", "month" or None
+        The part that comes first in dates such as 03/04/2026.
+    """
+
+    columns: Mapping[str, str]
+    kind: str = "aggregate"
+    timezone: str | None = None
+    date_order: DateOrder | None = None
+
+
+class AmbiguousDates(Refused):
+    """Raised if nothing shows whether days or months come first in dates."""
+
+
+@dataclass(frozen=True)
+class QueryProposal:
+    """A query file for a sample, and what was found on the way to it."""
+
+    draft: QueryText
+    text: str
+    query: Query
+    report: SampleReport
+    profile: DelayProfile
+
+    def doubts(self) -> Iterator[str]:
+        """Yield what is doubtful, the worst first."""
+        draft, report = self.draft, self.report
+        rejected = report.read - report.accepted
+        if rejected > report.accepted:
+            yield self._rejected(rejected)
+        if draft.assumes_zone:
+            yield f"the times state no zone, and the file takes them for UTC, marked {ASSUMED}; or --timezone ZONE"
+        if 0 < rejected <= report.accepted:
+            yield self._rejected(rejected)
+        yield from report.outlying.lines() if report.outlying is not None else ()
+        if draft.record_id is not None:
+            yield f"{draft.record_id.reason}; or --id COLUMN"
+        if draft.roles.column("arrival_time") is None and "arrival_time" not in draft.sample.own:
+            yield "no column says when a record arrived: it arrives when it is read; or --arrival-time COLUMN"
+
+    def findings(self) -> Iterator[str]:
+        """Yield what was found: the columns that are parts of a tuple and why, and the delay profile."""
+        for part, meaning in PARTS.items():
+            role = self.draft.roles.parts.get(part)
+            column = "none" if role is None else f"{shown(role.column.name, 40)}: {role.reason}"
+            others = [] if role is None else [shown(other.name, 40) for other in role.others[:_MOST_OTHERS]]
+            option = f"; or --{part} {' or '.join(others)}" if others else ""
+            yield f"{part} ({meaning}): {column}{option}"
+        if self.draft.sample.others:
+            names = ", ".join(shown(name, 40) or "(no name)" for name in self.draft.sample.others)
+            yield f"left out, as they are lists or objects, or their names stand twice or are empty: {names}"
+        yield from self.profile.lines()
+
+    def _rejected(self, rejected: int) -> str:
+        return f"{rejected:,} of {self.report.read:,} records go to quarantine; the first: {self.report.first_line}"
+
+
+def propose(sample: TableSample, file: Path, choices: Choices) -> QueryProposal:
+    """Return a query for a sample, which runs on it; relative paths in it start at the directory of `file`.
+
+    Raises
+    ------
+    AmbiguousDates
+    Refused
+        When no column holds times, a column that the user has named does not fit, or no record of the sample does.
+    """
+    columns = profiles_of(sample.table, choices.date_order)
+    table = sample.table
+    roles = find_roles(
+        columns, choices.columns, lambda later, earlier: share_after(table, columns[later], columns[earlier])
+    )
+    _require(sample, columns, roles, choices.kind)
+    derived = None
+    if roles.column("id") is None and "id" not in sample.own:
+        derived = record_id(free_name("record_id", columns), table, roles, columns)
+    draft = QueryText(sample, roles, choices.kind, file, choices.timezone, derived, columns)
+    query = parse(file, draft.text())
+    samples = sample_sources(query)
+    profile = _profile(query, samples)
+    if profile is None:
+        (report,) = report_of(query, samples)
+        raise refuse(sample.place, f"none of its records fits: {report.first_line}", "records with times and ids")
+    text = draft.text(profile)
+    query = parse(file, text)
+    (report,) = report_of(query, sample_sources(query))
+    return QueryProposal(draft, text, query, report, profile)
+
+
+def _require(sample: TableSample, columns: Mapping[str, ColumnProfile], roles: Roles, kind: str) -> None:
+    """Refuse a sample without event times, with ambiguous dates, or without a column that its kind needs."""
+    if kind not in KINDS:
+        remedy = f"tailrace new {kind}, which writes a template; or --kind {' or '.join(KINDS)}"
+        raise refuse(f"--kind {kind}", "it takes two streams, or a stream and a table: more than a sample", remedy)
+    if roles.column("event_time") is None:
+        fault = "no column holds the times at which things happened"
+        seen = "; ".join(column.line() for column in columns.values()) or "no column"
+        remedy = f"ISO 8601 texts, timestamps or counts since 1970; or --event-time COLUMN of: {seen}"
+        raise refuse(sample.place, fault, remedy)
+    for part in ("event_time", "arrival_time"):
+        column = roles.column(part)
+        if column is not None and column.time is not None and column.time.is_ambiguous:
+            fault = f"nothing shows whether days or months stand first, as in {column.example}"
+            where = f"{sample.place}: column {shown(column.name)}"
+            raise AmbiguousDates([Problem(where, fault, "--date-order day, or --date-order month")])
+    if kind == "topk" and roles.column("value") is None:
+        raise refuse("--kind topk", "no column of numbers is there to rank by", "--value COLUMN, or --kind aggregate")
+
+
+def _profile(query: Query, samples: Mapping[str, SourceSample]) -> DelayProfile | None:
+    """Measure the delays of the first records that fit; None where none does.
+
+    Times before the bounds that a query has by default are outliers, unless many records have them.
+    """
+    for _, _, content in contents_of(query, samples):
+        if content.tuples.num_rows:
+            event, arrival = (np.asarray(content.tuples.column(name)) for name in ("event_time", "arrival_time"))
+            is_usual = event >= EARLIEST_MS
+            if np.mean(is_usual) >= _USUAL:
+                event, arrival = event[is_usual], arrival[is_usual]
+            return DelayProfile.of(event, None if query.streams[STREAM].is_stamped else arrival)
+    return None

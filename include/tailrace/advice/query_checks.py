@@ -1,0 +1,69 @@
+"""Checks of what a query file names: connections, sources and tables, and the places of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tailrace.advice.checks import Check, Finding, fault, ok
+from tailrace.ground.connections import read_connection
+from tailrace.query.loading import load, located
+from tailrace.query.query import Query
+from tailrace.sources.kafka_servers import Servers
+from tailrace.sources.kafka_topic import KafkaTopic
+from tailrace.sources.postgres_server import PostgresServer
+from tailrace.stream.source_sample import sample_sources
+
+_EXAMPLE = '{"bootstrap.servers": "broker:9092"}'
+
+
+def query_checks(file: Path) -> Iterator[Check]:
+    """Yield the checks of a query; its file is read first.
+
+    Raises
+    ------
+    Refused
+        When the file declares no query.
+    """
+    query = load(file)
+    yield Check("query", lambda: [ok("query", f"{file} declares {query.name}, of kind {query.kind}")])
+    for name in query.connections:
+        yield Check(f"connection {name}", lambda name=name: [check_connection(name)])  # type: ignore[misc]
+    yield Check("sources", lambda: [*check_sources(query, file)])
+    if (topic := query.answers.kafka) is not None:
+        yield Check("answers.kafka", lambda: [check_topic(topic)])
+    if (table := query.answers.postgres) is not None:
+        yield Check("answers.postgres", lambda: [check_database(str(table.connection))])
+
+
+def check_connection(name: str) -> Finding:
+    """Check that a connection is declared in this environment; its content is not shown."""
+    read = read_connection(name, _EXAMPLE)
+    return ok(f"connection {name}", "declared" + (f", with the host {read.host}" if read.host else ""))
+
+
+def check_sources(query: Query, file: Path) -> Iterator[Finding]:
+    """Yield a finding for each stream whose source can be read, and has the columns of the query."""
+    with located(file):
+        samples = sample_sources(query)
+    for name, sample in samples.items():
+        shown = f"{len(sample.types)} columns fit" if sample.types else "no record is there yet"
+        yield ok("sources", f"stream {name}: {sample.where}: {shown}")
+
+
+def check_topic(topic: KafkaTopic) -> Finding:
+    """Check that a topic of answers is there, and that its brokers let this process in."""
+    from tailrace.sources.kafka_client import Topic
+
+    topic_url = f"kafka://{topic.cluster}/{topic.topic}"
+    if Topic(Servers(topic.servers, topic.connection), topic.topic).description() is None:
+        return fault(
+            "answers.kafka", f"{topic_url}: there is no such topic", "the topic made, compacted; or another name"
+        )
+    return ok("answers.kafka", f"{topic_url} is there")
+
+
+def check_database(connection: str) -> Finding:
+    """Check that the database of answers lets this process in."""
+    PostgresServer(connection).connect().close()
+    return ok("answers.postgres", f"connection {connection}: the database lets in")

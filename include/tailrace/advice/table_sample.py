@@ -1,0 +1,195 @@
+"""A bounded sample of a user's own data as a table: of CSV its texts, of other formats values of their types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.advice.csv_shape import require_readable
+from tailrace.advice.sample_format import DELTA, format_of
+from tailrace.ground.errors import refuse
+from tailrace.ground.words import counted
+from tailrace.sources.columns import Columns
+from tailrace.sources.csv_files import read_header
+from tailrace.sources.csv_records import blocks
+from tailrace.sources.declared_source import Opening
+from tailrace.sources.formats import FORMATS, list_files
+from tailrace.sources.kafka_source import KafkaSource
+from tailrace.sources.kafka_topic import APPEND_TIME, ID
+from tailrace.sources.segments import Segment, SourceFile, open_source
+from tailrace.storage.delta_access import DELTA_TABLES
+
+SAMPLE_BYTES = 1 << 20
+"""The most bytes of a text file that are looked at; a source takes as many to find the types of its columns."""
+
+SAMPLE_ROWS = 10_000
+"""The most records of other formats that are looked at."""
+
+_JSON_TYPES: tuple[tuple[tuple[type, ...], pa.DataType], ...] = (
+    ((bool,), pa.bool_()),
+    ((int,), pa.int64()),
+    ((int, float), pa.float64()),
+    ((str,), pa.string()),
+)
+
+
+@dataclass(frozen=True)
+class TableSample:
+    """The first records of a source.
+
+    Attributes
+    ----------
+    source : dict
+        The fields of the source in a query file; its path is absolute.
+    table : Table
+        Its columns of texts, numbers, truths, dates and timestamps, by name.
+    extent : str
+        What was looked at, in words.
+    others : tuple of str
+        Columns that are left out, as their values are of other types, or their names are empty or occur twice.
+    own : frozenset of str
+        The parts of a tuple that the source itself gives: `id`, `arrival_time`.
+    """
+
+    source: Mapping[str, str]
+    table: pa.Table
+    extent: str
+    others: tuple[str, ...] = ()
+    own: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def place(self) -> str:
+        """The path, or the topic."""
+        return self.source.get("path") or self.source["topic"]
+
+
+def sample_of(path: Path) -> TableSample:
+    """Look at the first records of a file, of the first file with records in a directory, or of a Delta table.
+
+    Raises
+    ------
+    Refused
+        When there is nothing, no record, or nothing that a source reads.
+    """
+    name = format_of(path)
+    files = DELTA_TABLES.files(path) if name == DELTA else list_files(path, name)
+    read = {"csv": _csv, "json": _json}.get(name, _parquet)
+    for file in files:
+        table = read(file)
+        if table.num_rows:
+            among = f" ({counted(len(files), 'file')} in all)" if len(files) > 1 else ""
+            extent = f"the first {counted(table.num_rows, 'record')} of {Path(str(file)).name}{among}"
+            return _sample({"format": name, "path": str(path.absolute())}, table, extent)
+    raise refuse(str(path), "it has no record", "a sample with some records, as many as you have")
+
+
+def json_table(lines: Iterable[bytes]) -> pa.Table:
+    """Return the columns of JSON records; of records with values of several types, texts and nulls where it is none."""
+    columns: dict[str, list[Any]] = {}
+    for number, record in enumerate(_objects(lines)):
+        for name in [name for name in record if name not in columns]:
+            columns[name] = [None] * number
+        for name, values in columns.items():
+            values.append(record.get(name))
+    return pa.table({name: _json_column(values) for name, values in columns.items()})
+
+
+def topic_sample(declared: Mapping[str, str]) -> TableSample:
+    """Look at the first records of a Kafka topic; `declared` has the fields of its source in a query file.
+
+    Raises
+    ------
+    Refused
+        When the topic is not there, has no record, or its records are no JSON objects.
+    """
+    source = KafkaSource.model_validate(declared)
+    columns = Columns(APPEND_TIME, APPEND_TIME, ID, None, {}, 0, 0)
+    segments = source.open(Opening(columns, DELTA_TABLES, 1.0, types={ID: "string"})).fresh()
+    if not segments:
+        raise refuse(source.uri(), "it has no record", "a topic with some records, as many as you have")
+    rows = range(min(segments[0].rows, SAMPLE_ROWS))
+    table = json_table(text.encode() for text in source.reader(columns).records(segments[0], rows))
+    if not table.num_rows:
+        raise refuse(
+            source.uri(), "none of its first records is a JSON object", "records whose values are JSON objects"
+        )
+    return _sample(declared, table, f"the first {counted(len(rows), 'record')} of {source.uri()}", source.own_columns)
+
+
+def _sample(source: Mapping[str, str], table: pa.Table, extent: str, own: Iterable[str] = ()) -> TableSample:
+    is_read = {name: bool(name) and _is_simple(table.schema.field(name).type) for name in table.column_names}
+    others = tuple(name for name, is_simple in is_read.items() if not is_simple)
+    return TableSample(source, table.drop_columns(list(others)), extent, others, frozenset(own))
+
+
+def _is_simple(dtype: pa.DataType) -> bool:
+    return not (pa.types.is_nested(dtype) or pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype))
+
+
+def _csv(file: SourceFile) -> pa.Table:
+    require_readable(file)
+    with open_source(file) as opened:
+        header = read_header(file, opened)
+        block = None if header is None else next(blocks(opened, header.end, SAMPLE_BYTES), None)
+    if header is None or block is None:
+        return pa.table({})
+    segment = Segment(str(file), 0, block.records, block_start=block.start, block_end=block.end)
+    names = [name for name in header.names if header.names.count(name) == 1]
+    return FORMATS["csv"].read(segment, dict.fromkeys(names, "string")).table
+
+
+def _json(file: SourceFile) -> pa.Table:
+    with open_source(file) as opened:
+        text = opened.read(SAMPLE_BYTES)
+    lines = text.split(b"\n")
+    return json_table(islice(lines if len(text) < SAMPLE_BYTES else lines[:-1], SAMPLE_ROWS))
+
+
+def _parquet(file: SourceFile) -> pa.Table:
+    with open_source(file) as opened:
+        try:
+            content = pq.ParquetFile(opened)
+            names = content.schema_arrow.names
+            simple = [
+                name
+                for name in names
+                if names.count(name) == 1 and not pa.types.is_nested(content.schema_arrow.field(name).type)
+            ]
+            batch = next(content.iter_batches(SAMPLE_ROWS, columns=simple), None)
+        except pa.ArrowException as error:
+            raise refuse(str(file), f"it can't be read as Parquet: {error}", "a file that is whole") from None
+    table = pa.table({}) if batch is None else pa.Table.from_batches([batch])
+    for index, column in enumerate(table.schema):
+        if pa.types.is_dictionary(column.type):
+            table = table.set_column(index, column.name, table.column(index).cast(column.type.value_type))
+    return table
+
+
+def _objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects among lines; one with a text that is no UTF-8 is left out."""
+    for line in lines:
+        with suppress(ValueError, RecursionError):  # a UnicodeEncodeError is a ValueError
+            record = json.loads(line.decode("utf-8-sig"))
+            if isinstance(record, dict):
+                json.dumps(record, ensure_ascii=False).encode()
+                yield record
+
+
+def _json_column(values: list[Any]) -> pa.Array:
+    present = [value for value in values if value is not None]
+    kinds = {type(value) for value in present}
+    for types, dtype in _JSON_TYPES:
+        if kinds and kinds <= {*types}:
+            with suppress(OverflowError):  # of an integer beyond 64 bits
+                return pa.array(values, dtype)
+    if kinds & {dict, list} or not kinds:
+        return pa.array([None] * len(values), pa.null() if not kinds else pa.list_(pa.null()))
+    return pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values])

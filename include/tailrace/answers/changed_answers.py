@@ -1,0 +1,56 @@
+"""Counts the answers that a correction changes: next versions that differ from the versions in force."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.answers.identity import Identity
+from tailrace.answers.versions import without_retracted
+from tailrace.ground import matching
+
+_TOLERANCE = 1e-9  # of doubles: sums of the same values in another order
+_NEAR_ZERO = 1e-12  # where these cancel out
+
+
+def count_changed(
+    identity: Identity, row_identity: Sequence[str], content: pa.Schema, rows: pa.Table, versions: pa.Table
+) -> int:
+    """Count the answers that are new or differ from the versions in force; retractions are not counted.
+
+    Parameters
+    ----------
+    identity, row_identity
+        As of the kind's answer model.
+    content : Schema
+        The columns that are compared.
+    rows : Table
+        The next versions of some answers, with `retracted`.
+    versions : Table
+        All versions of at least these answers before.
+    """
+    now, before = without_retracted(rows), without_retracted(identity.latest(versions))
+    number, others = identity.number(now, before)
+    size = 1 + max(number.max(initial=-1), others.max(initial=-1))
+    is_changed = np.bincount(number, minlength=size) != np.bincount(others, minlength=size)
+    np.logical_or.at(is_changed, number, ~_are_same(row_identity, content, now, before))
+    return int(is_changed[np.unique(number)].sum())
+
+
+def _are_same(row_identity: Sequence[str], content: pa.Schema, rows: pa.Table, others: pa.Table) -> NDArray[np.bool_]:
+    """Test which rows are among the others with the same content; doubles to within a part in 10⁹."""
+    index = matching.find(*matching.number_rows([rows, others], row_identity))
+    if not others.num_rows:
+        return index >= 0
+    known = others.take(pa.array(np.maximum(index, 0)))
+    is_real = {field.name: pa.types.is_floating(field.type) for field in content}
+    mine, theirs = matching.number_rows([rows, known], [name for name in is_real if not is_real[name]])
+    same = (index >= 0) & (mine == theirs)
+    for name in filter(is_real.get, is_real):
+        value, known_value = (np.asarray(table[name], np.float64) for table in (rows, known))
+        same &= np.isclose(value, known_value, rtol=_TOLERANCE, atol=_NEAR_ZERO, equal_nan=True)
+        same &= np.asarray(rows[name].is_valid()) == np.asarray(known[name].is_valid())
+    return np.asarray(same)

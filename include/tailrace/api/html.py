@@ -1,0 +1,31 @@
+"""What a notebook shows: tables and named texts as HTML, in which all text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+_MOST_CHARACTERS = 200
+"""The longest text of a cell; the rest of it is cut off."""
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
+    """Return rows of texts as a table."""
+    head = "".join(f"<th>{_text(name)}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    said = f"<caption>{_text(caption)}</caption>" if caption else ""
+    return f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def named_texts(texts: Mapping[str, str]) -> str:
+    """Return texts by their names as a table of two columns; a text of several lines keeps them."""
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{_lines(text)}</td></tr>" for name, text in texts.items())
+    return f"<table><tbody>{rows}</tbody></table>"
+
+
+def _lines(text: str) -> str:
+    return f"<pre>{escape(text)}</pre>" if "\n" in text else escape(text)
+
+
+def _text(text: str) -> str:
+    return escape(text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…")

@@ -1,0 +1,23 @@
+"""The late tuples of a query, one by one, as rows for readers."""
+
+from __future__ import annotations
+
+from tailrace.api.rows import Rows
+from tailrace.panels.late_records import late_records
+from tailrace.panels.query_view import DeclaredView
+from tailrace.query.query import Query
+from tailrace.storage.checkpoint import require_begun
+from tailrace.storage.layout import Layout
+
+
+def late_rows(query: Query, layout: Layout, limit: int | None) -> Rows:
+    """Return the late tuples that arrived first, at most so many; None: all of them.
+
+    Raises
+    ------
+    Refused
+        When the warehouse has the stream of another query, or too much of history would be read.
+    """
+    require_begun(layout, query)
+    rows = late_records(DeclaredView(layout, None, query), limit)
+    return Rows(rows, rows.column_names)

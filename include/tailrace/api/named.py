@@ -1,0 +1,68 @@
+"""Reads what a query of a warehouse has written, by the query's name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailrace.api.declaration import load
+from tailrace.api.query import Query
+from tailrace.api.rows import Rows
+from tailrace.correction.quality import read_named_quality
+from tailrace.ground.errors import Damaged, Problem, refuse
+from tailrace.storage.begun import require_named
+from tailrace.storage.deployed import DeployedQuery
+from tailrace.storage.layout import Layout
+from tailrace.storage.query_file import QueryFile
+from tailrace.storage.tables import Tables
+from tailrace.storage.warehouses import Warehouse
+
+_FILE = "the query's file in place of its name"
+
+
+def query_named(name: str, warehouse: Warehouse) -> Query:
+    """Return a query of a warehouse by its name: as it was deployed, or as the file of its last run declares it.
+
+    Raises
+    ------
+    Refused
+        When the warehouse has no such query, or no file declares it any more.
+    """
+    layout = Layout.of(warehouse, name)
+    require_named(layout)
+    deployed = DeployedQuery.read(layout)
+    if deployed is not None:
+        return Query(deployed.query(), deployed.file, place=warehouse, names_options=True)
+    noted = QueryFile.read(layout)
+    if noted is None:
+        raise refuse(name, "the warehouse does not say which file declares it", _FILE)
+    if not noted.file.is_file():
+        raise refuse(name, f"{noted.file}, which declared it, is gone", _FILE)
+    query = load(noted.file, noted.streams, warehouse)
+    if query.name != name:
+        raise refuse(name, f"{noted.file}, which declared it, declares {query.name} now", _FILE)
+    return replace(query, names_options=True)
+
+
+def quality_named(name: str, warehouse: Warehouse) -> Rows:
+    """Return the quality of a query's answers by the query's name, see `Query.quality`."""
+    layout = Layout.of(warehouse, name)
+    require_named(layout)
+    return Rows(*read_named_quality(layout))
+
+
+def rows_named(name: str, warehouse: Warehouse, table: str) -> Rows:
+    """Return the rows of a table of a query's stream, by the query's name.
+
+    Raises
+    ------
+    Damaged
+        When the table is lost.
+    """
+    layout = Layout.of(warehouse, name)
+    require_named(layout)
+    tables = Tables(layout)
+    if not tables.has(table):
+        fault = "there is no such table: the stream has run no batch, or the table is lost"
+        raise Damaged([Problem(str(layout.table(table)), fault, f"tailrace run, or {_FILE}, which says more")])
+    rows = tables.read(table)
+    return Rows(rows, rows.column_names)

@@ -1,0 +1,57 @@
+"""Reads what a query has written: its answers and the rows of its tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tailrace.api.answers import Answers
+from tailrace.api.rows import Rows
+from tailrace.api.times import Time, time_ms
+from tailrace.correction.quality import read_quality
+from tailrace.delivery.reading import read_current
+from tailrace.ground.errors import refuse
+from tailrace.ground.times import in_ms
+from tailrace.kinds import build
+from tailrace.query.query import Query
+from tailrace.storage.answer_range import ALL, AnswerRange
+from tailrace.storage.checkpoint import require_begun
+from tailrace.storage.layout import Layout
+from tailrace.storage.results import read_answers
+from tailrace.storage.table_schemas import schemas
+from tailrace.storage.tables import Tables
+from tailrace.storage.warehouses import Warehouse
+
+
+def part_of(start: Time, end: Time, key: str | None) -> AnswerRange:
+    """Return the part of the answers that a reader asks for."""
+    first, last = time_ms("--from", start), time_ms("--to", end)
+    return AnswerRange(ALL.start if first is None else first, ALL.end if last is None else last, key)
+
+
+def answers_of(query: Query, warehouse: Warehouse, as_of: str, part: AnswerRange) -> Answers:
+    """Return the answers of a part: as the stream gave them, or the newest version of each."""
+    if as_of not in ("stream", "corrected"):
+        raise refuse("--as-of", f"there are no answers as of {as_of!r}", "'corrected' or 'stream'")
+    return Answers(*read_answers(query, warehouse, as_of == "stream", part))
+
+
+def current_answers(name: str, warehouse: Warehouse, as_of: str, part: AnswerRange) -> Answers:
+    """Return the newest version of each answer of a query by its name, from the table `current`."""
+    if as_of == "stream":
+        raise refuse("--as-of stream", "by a name only newest versions are read", "the query's file in its place")
+    rows = read_current(Layout.of(warehouse, name), part)
+    return Answers(rows, rows.column_names)
+
+
+def quality_of(query: Query, warehouse: Warehouse) -> Rows:
+    """Return how far the stream's answers were from what corrections found, over time."""
+    return Rows(*read_quality(query, warehouse))
+
+
+def rows_of(query: Query, warehouse: Warehouse, table: str) -> Rows:
+    """Return the rows of one of the stream's tables; none where the stream has not written it yet."""
+    layout = Layout.of(warehouse, query.name)
+    require_begun(layout, query)
+    tables = Tables(layout)
+    rows: pa.Table = tables.read(table) if tables.has(table) else in_ms(schemas(build(query))[table].empty_table())
+    return Rows(rows, rows.column_names)

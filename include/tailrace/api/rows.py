@@ -1,0 +1,110 @@
+"""Rows of a table of a query, and their form in other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tailrace.api import html
+from tailrace.ground.columns import without_nan
+from tailrace.ground.errors import refuse
+from tailrace.ground.extras import require_extra
+from tailrace.ground.times import TIMES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+_SHOWN = 20
+"""Rows that a notebook shows."""
+
+
+@dataclass(frozen=True, repr=False)
+class Rows:
+    """Rows of a table of a query.
+
+    Times are UTC timestamps in ms; a value that is no number, such as the sum of values beyond all doubles, is null.
+
+    Attributes
+    ----------
+    raw : Table
+        The rows as tables hold them, with times in integer ms, and further columns.
+    columns : list of str
+        The columns that readers get.
+    """
+
+    raw: pa.Table = field(compare=False)
+    columns: list[str]
+
+    def arrow(self) -> pa.Table:
+        """Return an Arrow table."""
+        rows = without_nan(self.raw.select(self.columns))
+        for index, column in enumerate(rows.schema):
+            if column.name in TIMES and pa.types.is_integer(column.type):
+                times = rows.column(index).cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
+                rows = rows.set_column(index, column.name, times)
+        return rows
+
+    def pandas(self) -> pd.DataFrame:
+        """Return a pandas data frame.
+
+        Raises
+        ------
+        Refused
+            When pandas is not installed.
+        """
+        require_extra("pandas()", "pandas", "arrow() or dicts()")
+        return self.arrow().to_pandas()
+
+    def polars(self) -> pl.DataFrame:
+        """Return a Polars data frame.
+
+        Raises
+        ------
+        Refused
+            When Polars is not installed.
+        """
+        if find_spec("polars") is None:
+            raise refuse("polars()", "Polars is not installed", "pip install polars; or arrow()")
+        frame: pl.DataFrame = import_module("polars").from_arrow(self.arrow())
+        return frame
+
+    def duckdb(self) -> Any:
+        """Return a relation of DuckDB's default connection, on which `duckdb.sql` runs."""
+        return import_module("tailrace.expressions.connection").relation_of(self.arrow())
+
+    def spark(self, session: Any = None) -> Any:
+        """Return a Spark data frame of a session; without one, of the active session or a local one."""
+        return import_module("tailrace.spark.data_frame").data_frame_of(self.arrow(), session)
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """Return each row as a dict."""
+        return list(self.arrow().to_pylist())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.dicts())
+
+    def __len__(self) -> int:
+        return int(self.raw.num_rows)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self):,} rows of {', '.join(self.columns)})"
+
+    def _repr_html_(self) -> str:
+        shown = Rows(self.raw.slice(0, _SHOWN), self.columns).dicts()
+        caption = f"the first {_SHOWN} of {len(self):,} rows" if len(self) > _SHOWN else f"{len(self):,} rows"
+        return html.table(self.columns, [[_cell(value) for value in row.values()] for row in shown], caption)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(sep=" ", timespec="milliseconds")
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,52 @@
+"""The result of a calibration by two time scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.ground.columns import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The slack K (allowed lateness) that keeps an accuracy, and how well the history determines it.
+
+    Attributes
+    ----------
+    k_ms, lower_ms, upper_ms : int
+        K, and its interval of 90 %.
+    is_narrow : bool
+        Whether the interval is narrow enough; if not, there is not enough history.
+    levels, windows : int
+        The number of windows that the level is from (`by_winners`: that K is from), and that the winners are from.
+    hazard_ratio : float
+        The winners' hazard ratio: as measured if `by_winners`, else 1 unless it differs significantly.
+    by_winners : bool
+        Whether K follows from the winners' own delays, since the model of the hazard ratio does not fit.
+    since : int or None
+        The event time (ms) of the level's newest change, if there was one.
+    durations, accuracy, error : ndarray, shape (m,)
+        Waits (ms), the expected accuracy with each, and its standard error.
+    promise_ms : int or None
+        The shortest K that keeps the accuracy, to which the interval belongs, where K follows from costs as well.
+    cost : ndarray or None
+        The cost a window with each of the waits, where prices are declared.
+    column : str or None
+        The column of answers that K follows from, where several must be accurate.
+    """
+
+    k_ms: int
+    lower_ms: int
+    upper_ms: int
+    is_narrow: bool
+    levels: int
+    windows: int
+    hazard_ratio: float
+    by_winners: bool
+    since: int | None
+    durations: Ints
+    accuracy: Floats
+    error: Floats
+    promise_ms: int | None = None
+    cost: Floats | None = None
+    column: str | None = None

@@ -1,0 +1,189 @@
+"""Calibration by two time scales: solves the expected loss of accuracy for the slack K (allowed lateness).
+
+A top-k answer holds few tuples; with 30 windows, their delays alone determine K only to a factor of two. All tuples of
+these windows determine the *level* S(d) much better, the share delayed by at least d. Winners may be delayed unlike
+other tuples; their *hazard ratio* γ says by how much. It changes slowly, so thousands of older windows can measure it.
+A wait d then loses E[S(d + u)^γ] of the accuracy, where u is a winner's age at its window's end.
+
+- S comes from the newest n windows. While the interval of K is too wide, older windows are added, but none from before
+  the newest change.
+- γ and the ages of winners count only if they differ significantly from those of all tuples.
+- If γ < 0.5, or the winners' losses contradict the model, K is a quantile of the winners' own delays less their ages,
+  over all windows since the change. Fewer than 720 windows count as not enough history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailrace.calibration.two_scales.blocks import SURE, block_length, exceeds
+from tailrace.calibration.two_scales.choice import Priced, listed_waits, narrowest, unpriced
+from tailrace.calibration.two_scales.contemporaries import cumulative_hazards
+from tailrace.calibration.two_scales.estimate import Estimate
+from tailrace.calibration.two_scales.expected_loss import Ages, losses, shortest_wait
+from tailrace.calibration.two_scales.fits import Fit, LevelFit, WinnersAges, WinnersFit
+from tailrace.calibration.two_scales.hazard_ratio import HazardRatio
+from tailrace.calibration.two_scales.level_change import newest_change
+from tailrace.calibration.two_scales.sample import DelaySample, sums_by_number
+from tailrace.calibration.two_scales.survival import DelayLevel
+from tailrace.ground.columns import Floats, Ints
+from tailrace.windows.windows import Windows
+
+Mask = NDArray[np.bool_]
+
+MANY = 720
+"""The number of windows below which K by winners alone never counts as narrow."""
+
+_LEAST_RATIO = 0.5  # the model does not hold below this γ
+_MOST_BLOCKS, _AGES = 256, 20_000
+_LONGER = 2  # windows by which a block is longer than the windows over one point in time
+
+
+@dataclass(frozen=True)
+class TwoScales:
+    """The estimator, without state.
+
+    Attributes
+    ----------
+    queries : int
+        n, the number of windows that the level is from at least.
+    accuracy : float
+        ε, the least mean accuracy, in (0, 1].
+    tick_ms : int
+        A tick of arrival, at least 1.
+    """
+
+    windows: Windows
+    queries: int
+    accuracy: float
+    tick_ms: int = 1
+
+    def estimate(
+        self, sample: DelaySample, durations: int, k_ms: int | None = None, priced: Priced = unpriced
+    ) -> Estimate:
+        """Estimate K from the complete windows of a sample, of which there must be at least `queries`.
+
+        Parameters
+        ----------
+        durations : int
+            The number of waits for which the estimate holds the accuracy, K and the given one among them.
+        priced : callable
+            Lengthens K where that is cheaper.
+        """
+        return _Estimation(self, sample).estimate(durations, k_ms, priced)
+
+
+class _Estimation:
+    """The estimation over one sample."""
+
+    def __init__(self, settings: TwoScales, sample: DelaySample) -> None:
+        self.settings, self.sample, self.windows = settings, sample, settings.windows
+        self.ends, self.window = np.unique(sample.winners.end, return_inverse=True)
+        self.allowed = 1 - settings.accuracy
+        self.over = -(-self.windows.size_ms // self.windows.slide_ms)
+        low, high = int(self.windows.start(int(self.ends[0]))), int(self.ends[-1])
+        self.inside = np.flatnonzero((sample.event >= low) & (sample.event < high))
+        self.event, self.delay = sample.event[self.inside], sample.delay[self.inside]
+        self.weight = sample.weight[self.inside]
+        self.units, self.unit = np.unique((self.event - low) // self.windows.slide_ms, return_inverse=True)
+        self.low = low
+        self.hazards = np.ones(len(sample.event))
+        self.hazards[self.inside] = cumulative_hazards(self.event, self.delay, self.weight)
+
+    def estimate(self, durations: int, k_ms: int | None, priced: Priced) -> Estimate:
+        change = newest_change(self._unit_means(np.log(self.delay + float(self.settings.tick_ms))))
+        since = self.low + int(self.units[change]) * self.windows.slide_ms if change else None
+        ratio = self._ratio()
+        choice = narrowest(self._level_fits(change, ratio), self.allowed)
+        by_winners = ratio.value < _LEAST_RATIO or self._contradicts(choice.fit, ratio.value, choice.k_ms)
+        if by_winners:
+            choice = narrowest([self._winners_fit(since)], self.allowed)
+            choice = choice._replace(is_narrow=choice.is_narrow and choice.windows >= MANY)
+        choice = priced(choice)
+        fit, windows, k, low, high, is_narrow, promise, _ = choice
+        waits = listed_waits(durations, choice, k_ms, self.settings.tick_ms)
+        loss, error = fit.loss(waits), fit.error(waits)
+        of_winners = windows if by_winners else len(self.ends)
+        used = ratio.measured if by_winners else ratio.value
+        determined = k, low, high, is_narrow, windows, of_winners, used, by_winners
+        return Estimate(*determined, since, waits, 1 - loss, error, promise, choice.costs(waits))
+
+    def _level_fits(self, change: int, ratio: HazardRatio) -> Iterator[tuple[LevelFit, int]]:
+        """Yield the fits by the newest n windows, then by twice as many each time, back to the newest change."""
+        starts = self.windows.start(self.ends)
+        since = int(self.units[change]) * self.windows.slide_ms + self.low
+        available = max(int((starts >= since).sum()), 1)
+        count = min(self.settings.queries, available)
+        chosen = None
+        while True:
+            recent = self.event >= (since if count >= available else int(starts[-count]))
+            level = self._level(recent, np.zeros(int(recent.sum()), np.int64))
+            chosen = chosen or self._ages(level)
+            block = self._blocks(change, self.unit[recent], level, chosen[0])
+            yield LevelFit(self._level(recent, block), ratio, *chosen), count
+            if count >= available:
+                return
+            count = min(2 * count, available)
+
+    def _level(self, recent: Mask, block: Ints) -> DelayLevel:
+        return DelayLevel.of(self.delay[recent], self.weight[recent], block)
+
+    def _blocks(self, change: int, unit: Ints, level: DelayLevel, ages: Ages) -> Ints:
+        """Return the block index of each tuple, given its unit of event time; blocks are longer than a burst.
+
+        Their length follows from the losses of all units since the change, with the wait that the level needs.
+        """
+        wait = shortest_wait(level.delays, level.steps(np.ones(1))[0], ages, self.allowed)
+        series = self._unit_means(ages.at_most(self.delay - wait))[change:]
+        newest, number = int(unit.max()), int(unit.max() - unit.min()) + 1
+        length = max(block_length(series), -(-number // _MOST_BLOCKS))
+        return np.asarray((newest - unit) // length)
+
+    def _winners_fit(self, since: int | None) -> tuple[WinnersFit, int]:
+        """Return the fit by winners alone, of all windows after the change."""
+        is_recent = np.ones(len(self.ends), bool) if since is None else self.windows.start(self.ends) >= since
+        count = max(int(is_recent.sum()), 1)
+        first = len(self.ends) - count
+        chosen = self.window >= first
+        needed = self.sample.delay[self.sample.winners.row] - self.sample.age
+        fit = WinnersFit(
+            needed[chosen], self.window[chosen] - first, self.sample.winners.share[chosen], self.over + _LONGER
+        )
+        return fit, count
+
+    def _ratio(self) -> HazardRatio:
+        """Return the winners' hazard ratio among their contemporaries, over all windows."""
+        winners = self.sample.winners
+        hazard = sums_by_number(self.window, winners.share * self.hazards[winners.row])
+        return HazardRatio(hazard, block_length(hazard, self.over + _LONGER))
+
+    def _ages(self, level: DelayLevel) -> tuple[Ages, WinnersAges]:
+        """Return the ages to use, the winners' only if losses differ significantly; and the winners' own ages."""
+        winners, age = self.sample.winners, self.sample.age
+        chosen = slice(None, None, len(self.event) // _AGES + 1)
+        row, end = self.windows.ends(self.windows.pane(self.event[chosen]), None, None)
+        of_all = Ages.of(end - self.event[chosen][row], self.weight[chosen][row])
+        steps = level.steps(np.ones(1))
+        wait = shortest_wait(level.delays, steps[0], of_all, self.allowed)
+        lost = sums_by_number(self.window, winners.share * level.survival(age + wait))
+        excess = lost - losses(level.delays, steps, of_all, np.array([wait]))[0, 0]
+        differ = exceeds(excess, self.over + _LONGER, SURE)
+        of_winners = WinnersAges(age, self.window, winners.share, self.over + _LONGER, differ)
+        return Ages.of(age, winners.share) if differ else of_all, of_winners
+
+    def _contradicts(self, fit: Fit, ratio: float, k_ms: int) -> bool:
+        """Test whether the winners' ranks contradict the model at the delays that determine K."""
+        assert isinstance(fit, LevelFit)
+        winners = self.sample.winners
+        survival = fit.level.survival(self.sample.age + k_ms)
+        is_later = np.exp(-self.hazards[winners.row]) < survival
+        excess = sums_by_number(self.window, winners.share * (is_later - survival**ratio))
+        return exceeds(excess, self.over + _LONGER, SURE)
+
+    def _unit_means(self, value: Floats) -> Floats:
+        """Return the weighted means of a value of tuples by unit of event time, as long as a slide."""
+        return np.asarray(sums_by_number(self.unit, value * self.weight) / sums_by_number(self.unit, self.weight))

@@ -1,0 +1,22 @@
+"""The program `tailrace` from its first moment on: it loads the command, which takes most of a second, and runs it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from importlib import import_module
+from types import FrameType
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command; Ctrl-C while it loads ends it without a traceback, as later (`interruption`)."""
+    signal.signal(signal.SIGINT, _leave)
+    import_module("tailrace.cli.commands").main()
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End at once: nothing has begun, and a library may swallow an exception that is raised while it loads."""
+    os.write(2, b"interrupted: nothing had begun\n")
+    os._exit(INTERRUPTED)

@@ -1,0 +1,35 @@
+"""The status of the streams of a warehouse, where no driver host is asked."""
+
+from __future__ import annotations
+
+from tailrace.api.stream_state import COLUMNS, WarehouseStream
+from tailrace.ground.errors import Refused
+from tailrace.storage.begun import begun, require_named
+from tailrace.storage.layout import Layout
+from tailrace.storage.warehouses import Warehouse, location_of
+from tailrace.terminal import screen
+from tailrace.terminal.tables import print_table
+
+
+def has_streams(warehouse: Warehouse, query: str | None) -> bool:
+    """Test whether a warehouse has a query's stream; without a query, whether it has any."""
+    names = begun(location_of(warehouse))
+    return bool(names) if query is None else query in names
+
+
+def print_status(warehouse: Warehouse, query: str | None, wide: bool) -> None:
+    """Print the state of a query's stream; without a query, a table of all streams of the warehouse."""
+    if query is not None:
+        layout = Layout.of(warehouse, query)
+        require_named(layout)
+        for line in WarehouseStream.read(layout).lines():
+            screen.out.print(line, markup=False, soft_wrap=True)
+        return
+    rows = []
+    for name in begun(location_of(warehouse)):
+        try:
+            rows.append(WarehouseStream.read(Layout.of(warehouse, name)).row())
+        except Refused as refused:  # the other streams are shown
+            screen.refusal(refused)
+            rows.append([name, "unknown", *["–"] * (len(COLUMNS) - 2)])
+    print_table(COLUMNS, rows, wide)

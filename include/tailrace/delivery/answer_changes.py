@@ -1,0 +1,125 @@
+"""The answers that have changed since earlier versions of a query's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.delivery.changed_files import changed_files
+from tailrace.delivery.public_answers import PublicAnswers
+from tailrace.ground.object_path import Location
+from tailrace.ground.times import in_ms
+from tailrace.sources.object_files import open_location
+from tailrace.storage.opened_tables import OpenedTables
+from tailrace.storage.table_files import read_commit
+
+Position = dict[str, int]
+"""The versions of tables up to which answers were read: `id NAME` and `version NAME`, and `digest NAME` of its commit.
+
+Ids and digests are numbers. A position of an earlier release has no digest.
+"""
+
+_ABSENT = 0  # the id of a table that is not there, and the digest of a commit that its log does not have any more
+
+
+@dataclass(frozen=True)
+class AnswerChanges:
+    """Reads which answers have changed since a position.
+
+    Attributes
+    ----------
+    tables : OpenedTables
+        Each at one version, up to which `position` says that it was read: no correction is seen in part.
+    since : callable
+        Returns a value of the earlier position by its name; None where it is not known.
+    """
+
+    tables: OpenedTables
+    public: PublicAnswers
+    since: Callable[[str], int | None]
+
+    @cached_property
+    def position(self) -> Position:
+        """The position of the tables as they are read."""
+        ids = {f"id {name}": self._id(name) for name in self._names}
+        versions = {name: self.tables.open(name).version() for name in self._names if self.tables.has(name)}
+        digests = {f"digest {name}": self._digest(name, version) for name, version in versions.items()}
+        return ids | {f"version {name}": version for name, version in versions.items()} | digests
+
+    @property
+    def commits(self) -> int:
+        """The number of commits since the earlier position: each refresh reads the log from there on."""
+        versions = {name: version for name, version in self.position.items() if name.startswith("version ")}
+        return sum(version - (self.since(name) or 0) for name, version in versions.items())
+
+    @cached_property
+    def affected(self) -> dict[str, pa.Table] | None:
+        """The identities of the answers that have new rows, by the table with these rows; times in ms.
+
+        An answer by pair may be there with several times.
+
+        None where all answers may have changed, as the tables are others than before, or their logs do not reach back.
+        """
+        model, affected = self.public.model, dict[str, pa.Table]()
+        nothing = in_ms(self.tables.schema("results").empty_table()).select(model.identity.columns)
+        for name in self._names:
+            files = self.files_of(name)
+            if files is None:
+                return None
+            try:
+                rows = [self._affected_by(name, file).cast(nothing.schema) for file in files]
+            except FileNotFoundError:  # it was removed too long ago
+                return None
+            affected[name] = pa.concat_tables([nothing, *rows]).group_by(nothing.column_names).aggregate([])
+        return affected
+
+    @property
+    def _names(self) -> list[str]:
+        """The tables from which the answers and their coverage are computed."""
+        return ["results", "corrections", *(["late"] if self.public.model.can_lack_tuples else [])]
+
+    def _id(self, name: str) -> int:
+        if not self.tables.has(name):
+            return _ABSENT
+        return _number(str(self.tables.open(name).metadata().id).encode())
+
+    def _digest(self, name: str, version: int) -> int:
+        """Return the digest of a table's commit: a restored backup may reuse the version for another commit."""
+        try:
+            return _number(read_commit(self.tables.layout.table(name) / "_delta_log" / f"{version:020d}.json"))
+        except FileNotFoundError:
+            return _ABSENT
+
+    def files_of(self, name: str) -> list[Location] | None:
+        """List the files that changed a table; None where it was replaced, or restored to an older version."""
+        before, since = self.since(f"id {name}"), self.since(f"version {name}")
+        if not self.tables.has(name):
+            return [] if before == _ABSENT else None
+        until = self.tables.open(name).version()
+        if before == _ABSENT:
+            since = -1
+        elif before != self._id(name) or since is None or since > until or self._is_other(name, since):
+            return None
+        return changed_files(self.tables.layout.table(name), since, until)
+
+    def _is_other(self, name: str, version: int) -> bool:
+        """Test whether a version's commit has changed since it was read; False if a digest is unknown."""
+        digests = {self.since(f"digest {name}") or _ABSENT, self._digest(name, version)} - {_ABSENT}
+        return len(digests) > 1
+
+    def _affected_by(self, name: str, file: Location) -> pa.Table:
+        model = self.public.model
+        if name == "late":
+            columns = ["key", model.late_time, "frontier"]
+            return model.explode_late(in_ms(pq.read_table(open_location(file), columns=columns)))
+        return in_ms(pq.read_table(open_location(file), columns=[*model.identity.columns]))
+
+
+def _number(content: bytes) -> int:
+    """Return a number for some bytes: 56 bits of their digest, and never 0."""
+    return int.from_bytes(sha256(content).digest()[:7]) + 1

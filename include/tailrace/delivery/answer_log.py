@@ -1,0 +1,208 @@
+"""The log of another query's answers that a chained query reads: each version, in the order in which it became known.
+
+It is an append-only Delta table beside the reader's own tables, with one writer: the reader's stream. Each commit
+records up to which versions of the other query's tables it goes, so one that was killed is repeated. What the log lacks
+is the difference between the newest versions in those tables and its own. So it loses nothing, whatever has happened to
+them: a log that was cleaned up, a backup that was restored, a rebuild.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
+
+from tailrace.answers.by_window import ByWindow
+from tailrace.delivery.answer_changes import AnswerChanges, Position
+from tailrace.delivery.answer_difference import difference
+from tailrace.delivery.public_answers import PublicAnswers
+from tailrace.ground.errors import Problem, Refused, refuse
+from tailrace.ground.matching import last_places, select
+from tailrace.ground.near_names import nearest
+from tailrace.ground.ranges import overlap
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.ground.times import in_ms, with_times
+from tailrace.sources.answers_source import ANSWER, AS_OF, RETRACTED
+from tailrace.sources.object_files import open_location
+from tailrace.storage.journal import Journal
+from tailrace.storage.layout import Layout
+from tailrace.storage.lost_files import naming_what_is_lost
+from tailrace.storage.opened_tables import OpenedTables
+from tailrace.storage.results import AnswerGroups, AnswerTables
+from tailrace.storage.table_files import resolve_file
+from tailrace.storage.tables import Tables
+from tailrace.storage.warehouses import storage_options
+from tailrace.windows.sliding import Sliding
+
+_MOST_COMMITS = 64  # without a new version, until the position is written all the same
+
+_STAMPS = ("k_ms", "emitted_at", "facts_version")
+"""The columns of `results` that say how the stream came to an answer: no column of a tuple."""
+
+
+class _Versions(ByWindow):
+    """The answer model of windows without coverage: a tuple that is late upstream changes no version."""
+
+    @property
+    def can_lack_tuples(self) -> bool:
+        return False
+
+
+_MODEL = _Versions(Sliding(1, 1))
+"""The model of upstream's answers. Only their identity is used of it, so any windows do."""
+
+
+@dataclass(frozen=True)
+class AnswerLog:
+    """The log of the answers of a query in the tables of another one.
+
+    Attributes
+    ----------
+    upstream : Layout
+        Of the query that answers.
+    reader : Layout
+        Of the query that reads them.
+    name : str
+        The name of the log's table.
+    """
+
+    upstream: Layout
+    reader: Layout
+    name: str
+    _looked: Position = field(default_factory=dict, compare=False, repr=False)  # up to where this process has looked
+
+    def require_answers(self) -> None:
+        """Refuse a query that has not answered yet."""
+        if (missing := self.missing_answers) is not None:
+            raise Refused([missing])
+
+    @property
+    def missing_answers(self) -> Problem | None:
+        """The problem that the other query has not answered yet; None once it has begun."""
+        if Tables(self.upstream).has("results"):
+            return None
+        name, warehouse = self.upstream.home.name, self.upstream.home.parent
+        others = [home.name for home in warehouse.iterdir() if home != self.reader.home] if warehouse.is_dir() else []
+        near = nearest(name, others)
+        fault = f"query {name} has no answers yet: it never ran in this warehouse"
+        remedy = f"tailrace run of {name}, first" + (f"; or query: {near}" if near else "")
+        return Problem(str(self.upstream.home), fault, remedy)
+
+    def refresh(self) -> int:
+        """Append the versions that are new (idempotent); returns their number.
+
+        Raises
+        ------
+        Refused
+            When the other query has not answered yet, or its answers have other columns than before.
+        """
+        self.require_answers()
+        tables, mine = OpenedTables(self.upstream), OpenedTables(self.reader)
+        log = mine.open(self.name) if mine.has(self.name) else None
+        schema = self._schema(tables, mine)
+        public = PublicAnswers(_MODEL, schema, _MODEL.identity.determining, _MODEL.row_identity)
+        written = (lambda _: None) if log is None else log.transaction_version
+        changes = AnswerChanges(tables, public, self._looked.get if self._looked else written)
+        position = changes.position
+        if self._looked == position or position == {name: written(name) for name in position}:
+            self._looked.update(position)
+            return 0
+        affected = None if log is None else changes.affected
+        rows = self._rows(tables, mine, affected, schema)
+        transactions = [Transaction(name, version) for name, version in position.items()]
+        path, commits = self.reader.table(self.name), AnswerChanges(tables, public, written).commits
+        if rows.num_rows or log is None or affected is None or commits > _MOST_COMMITS:
+            write_deltalake(
+                str(path) if log is None else log,
+                rows,
+                mode="append",
+                storage_options=storage_options(path),
+                commit_properties=CommitProperties(app_transactions=transactions),
+                post_commithook_properties=self._hooks(log),
+            )
+        self._looked.clear()
+        self._looked.update(position)
+        return int(rows.num_rows)
+
+    def _hooks(self, log: DeltaTable | None) -> PostCommitHookProperties:
+        """Let Delta Lake remove old commits only after the reader has read all versions."""
+        newest = Journal(self.reader.journal).last()
+        streams = () if newest is None else newest.position.streams.values()
+        is_read = log is not None and any(stream.version >= log.version() for stream in streams)
+        return PostCommitHookProperties(cleanup_expired_logs=None if is_read else False)
+
+    def _rows(self, tables: Tables, mine: Tables, affected: dict[str, pa.Table] | None, schema: pa.Schema) -> pa.Table:
+        """Return the versions that the log lacks of the affected answers, or of all, in the order of `as_of`."""
+        changed, part = None, None
+        if affected is not None:
+            changed = pa.concat_tables(affected.values())
+            if not changed.num_rows:
+                return schema.empty_table()
+            ends = with_times(changed.select(["window_end"]), pa.schema([schema.field("window_end")]))["window_end"]
+            part = AnswerGroups("window_end", pc.unique(ends))
+        answers, log = AnswerTables(tables, _MODEL), in_ms(schema.empty_table())
+        newest = _with_ids(_MODEL.identity.latest(answers.versions(part))).select(schema.names).cast(log.schema)
+        if mine.has(self.name):
+            log = (mine.read(self.name) if part is None else self._known(mine.open(self.name), part)).cast(log.schema)
+        known = log.sort_by(AS_OF)
+        known = known.take(pa.array(last_places(*_MODEL.identity.number(known))))
+        if changed is not None:
+            newest, known = (select(rows, _MODEL.identity.find(rows, changed) >= 0) for rows in (newest, known))
+        lacking = difference(_MODEL.identity, newest, known)
+        return with_times(lacking.sort_by([(AS_OF, "ascending"), (ANSWER, "ascending")]), schema)
+
+    def _known(self, log: DeltaTable, part: AnswerGroups) -> pa.Table:
+        """Read the log's versions of some answers, times in ms, from the files that may hold them by their statistics.
+
+        The log has very many small files, and a dataset of them costs more than a millisecond for each.
+        """
+        actions = pa.table(log.get_add_actions(flatten=True))
+        low, high = (
+            pc.fill_null(actions[name].cast(pa.int64()), unknown).to_numpy()
+            if name in actions.column_names  # else no file has rows
+            else np.full(len(actions), unknown)
+            for name, unknown in (("min.window_end", BEFORE_ALL), ("max.window_end", AFTER_ALL))
+        )
+        ends = part.values.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        path = self.reader.table(self.name)
+        names = actions["path"].filter(pa.array(overlap(low, high, ends, ends))).to_pylist()
+        with naming_what_is_lost(self.reader, self.name):
+            files = [pq.read_table(open_location(resolve_file(name, path))) for name in names]
+        schema = pa.schema(log.schema().to_arrow())
+        return in_ms(
+            pa.concat_tables([schema.empty_table(), *(file.cast(schema) for file in files)]).filter(part.condition)
+        )
+
+    def _schema(self, tables: Tables, mine: Tables) -> pa.Schema:
+        """Return the log's columns: those that upstream's answers had when it was begun.
+
+        Raises
+        ------
+        Refused
+            When its answers lack one of them, or have another type in it.
+        """
+        fields = {each.name: each for each in tables.schema("results") if each.name not in _STAMPS}
+        fields |= {ANSWER: pa.field(ANSWER, pa.string()), RETRACTED: pa.field(RETRACTED, pa.bool_())}
+        if not mine.has(self.name):
+            return pa.schema([*fields.values()])
+        before = mine.schema(self.name)
+        for each in before:
+            now = fields.get(each.name)
+            if now is None or now.type != each.type:
+                had = f"{each.name}, {each.type}, that {self.reader.home.name} has read"
+                fault = f"its answers have no column {had}" if now is None else f"{had}, is of type {now.type} now"
+                remedy = f"another name for the query {self.reader.home.name}, to begin again"
+                raise refuse(str(self.upstream.home), fault, remedy)
+        return before
+
+
+def _with_ids(versions: pa.Table) -> pa.Table:
+    """Add the id of each answer."""
+    key = pc.fill_null(versions["key"].cast(pa.string()), "")
+    return versions.append_column(
+        ANSWER, pc.binary_join_element_wise(versions["window_end"].cast(pa.string()), key, "/")
+    )

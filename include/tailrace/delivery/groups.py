@@ -1,0 +1,153 @@
+"""The changes of the table `current`, by groups: the windows with the same end, or the pairs with the same left tuple.
+
+A group is replaced as a whole where one of its answers was corrected or has changed: Delta's library finds it by one
+column. Answers of which `current` has no version are added, as most of a stream's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from tailrace.delivery.answer_changes import AnswerChanges
+from tailrace.delivery.public_answers import PublicAnswers
+from tailrace.ground.columns import Ints
+from tailrace.ground.matching import select
+from tailrace.ground.ranges import Ranges, merge_ranges
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
+from tailrace.ground.times import in_ms, with_times
+from tailrace.storage.results import AnswerGroups, AnswerTables
+
+_MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all is written again
+_TIME = "arrow_cast({}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+_MOST_ROWS = 1_000_000  # of these groups, which memory holds
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The rows that are written.
+
+    Attributes
+    ----------
+    replaced : Table or None
+        All rows of the groups that are replaced; None where none is.
+    predicate : str
+        The condition, in SQL, that rows of these groups meet.
+    added : Table
+        Rows of answers that `current` does not have.
+    """
+
+    replaced: pa.Table | None
+    predicate: str
+    added: pa.Table
+
+    @property
+    def rows(self) -> int:
+        return int(self.added.num_rows + (0 if self.replaced is None else self.replaced.num_rows))
+
+
+def changes_of(changes: AnswerChanges, table: DeltaTable) -> Changes | None:
+    """Read what has changed since the table was refreshed; None where all is to be written again."""
+    affected, model = changes.affected, changes.public.model
+    if affected is None:
+        return None
+    reader = _GroupReader(AnswerTables(changes.tables, model), changes.public, table)
+    streamed = [rows for name, rows in affected.items() if name != "corrections"]
+    return reader.read(pa.concat_tables(streamed), affected["corrections"])
+
+
+@dataclass(frozen=True)
+class _GroupReader:
+    """Reads the answers that have changed, of the table `current` and of the tables that it follows from."""
+
+    answers: AnswerTables
+    public: PublicAnswers
+    table: DeltaTable
+
+    def read(self, streamed: pa.Table, corrected: pa.Table) -> Changes | None:
+        """Return the groups to replace, of corrected answers and of answers in `current`, and the rows to add.
+
+        Parameters
+        ----------
+        streamed : Table
+            The identities of answers that the stream gave, or that late tuples missed.
+        corrected : Table
+            The identities of answers that corrections gave.
+        """
+        model = self.public.model
+        groups = self._groups(pa.concat_tables([self._in_current(streamed), corrected]))
+        if self._are_too_many(groups):
+            return None
+        new = streamed.filter(pc.invert(pc.is_in(self._group_of(streamed), groups.values)))
+        added = self.answers.latest(_at(model.horizon(new)))
+        added = self._as_rows(select(added, model.identity.find(added, new) >= 0))
+        if not len(groups.values):
+            return Changes(None, "", added)
+        return Changes(self._as_rows(self.answers.latest(groups)), _sql(groups), added)
+
+    def _in_current(self, streamed: pa.Table) -> pa.Table:
+        """Select the answers that `current` has; of windows, those whose end it has."""
+        if not self.public.horizon_is_fixed:
+            there = self._of_groups(self._groups(streamed), list(self.public.model.identity.columns))
+            return select(streamed, self.public.model.identity.find(streamed, there) >= 0)
+        old = streamed.filter(pc.less_equal(streamed["window_end"], _greatest_end(self.table)))
+        there = self._of_groups(self._groups(old), ["window_end"])
+        return old.filter(pc.is_in(old["window_end"], there["window_end"].combine_chunks()))
+
+    @property
+    def _column(self) -> str:
+        return "window_end" if self.public.horizon_is_fixed else "left_id"
+
+    def _group_of(self, answers: pa.Table) -> pa.ChunkedArray:
+        """Return the group of each answer, as tables have it."""
+        field = self.public.schema.field(self._column)
+        return with_times(answers.select([field.name]), pa.schema([field]))[field.name]
+
+    def _groups(self, answers: pa.Table) -> AnswerGroups:
+        return AnswerGroups(self._column, self._group_of(answers).unique())
+
+    def _are_too_many(self, groups: AnswerGroups) -> bool:
+        """Test whether all answers had better be written again."""
+        if len(groups.values) > _MOST_GROUPS:
+            return True
+        rows: int = self.answers.tables.read("results", [groups.column], groups.condition).num_rows
+        return rows > _MOST_ROWS
+
+    def _as_rows(self, answers: pa.Table) -> pa.Table:
+        return self.public.rows(self.answers.with_coverage(answers))
+
+    def _of_groups(self, groups: AnswerGroups, columns: list[str]) -> pa.Table:
+        """Read columns of the groups' rows in `current`."""
+        return in_ms(self.table.to_pyarrow_dataset().to_table(columns=columns, filter=groups.condition))
+
+
+def _greatest_end(table: DeltaTable) -> int:
+    """Return an upper bound of the window ends in `current` (ms), from the statistics of its files."""
+    files = pa.table(table.get_add_actions(flatten=True))
+    ends = files["max.window_end"] if "max.window_end" in files.column_names else pa.nulls(files.num_rows)
+    if ends.null_count:
+        return AFTER_ALL
+    greatest = pc.max(ends).as_py()
+    return BEFORE_ALL if greatest is None else math.ceil(greatest.timestamp() * 1000)
+
+
+def _at(horizons: Ints) -> Ranges:
+    """Return the ranges (low, high] that hold these horizons alone."""
+    high = np.unique(horizons)
+    return merge_ranges(high - 1, high)
+
+
+def _sql(groups: AnswerGroups) -> str:
+    values = groups.values
+    if pa.types.is_timestamp(values.type):
+        texts = [_TIME.format(micros) for micros in values.cast(pa.int64()).to_pylist()]
+    elif pa.types.is_integer(values.type):
+        texts = list(map(str, values.to_pylist()))
+    else:
+        texts = ["'" + text.replace("'", "''") + "'" for text in values.to_pylist()]
+    return f"{groups.column} IN ({', '.join(texts)})"

@@ -1,0 +1,182 @@
+"""Delivers the newest version of each answer to a table of PostgreSQL, exactly once by identity and `as_of`.
+
+A delivery is one transaction: the answers that have changed since the stored position, and the next position. So a
+delivery that was killed has done nothing, or everything. A row is replaced where the new version is not older.
+
+Where the query's tables are others than before, as after a rebuild, or the position is lost, the table is made equal to
+them. Where they were restored from a backup, rows that are newer than theirs stay until the stream, or a correction,
+gives the answer again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.delivery.answer_changes import AnswerChanges
+from tailrace.delivery.answer_parts import answer_parts, newest_of
+from tailrace.delivery.postgres_merge import Merge
+from tailrace.delivery.postgres_schema import AnswerColumns
+from tailrace.delivery.postgres_target import PostgresTarget
+from tailrace.delivery.public_answers import PublicAnswers
+from tailrace.delivery.same_query import require_same_query
+from tailrace.ground.matching import first_places, number_rows, select
+from tailrace.ground.times import with_times
+from tailrace.kind.protocol import Kind
+from tailrace.query.query import Query
+from tailrace.storage.checkpoint import require_corrections
+from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
+from tailrace.storage.results import AnswerTables
+
+POSTGRES = "postgres"
+"""The name of the place, and of the lock of those who deliver there."""
+
+CHECK_TIMEOUT = "10s"
+"""The longest duration of a statement of `check_answer_table`."""
+
+_PART_ROWS = 500_000  # of answers that are read at a time
+_MOST_ROWS = 1_000_000  # that have changed: more are read in parts
+
+
+def deliver(layout: Layout, query: Query, kind: Kind, wait_s: float) -> int:
+    """Bring a query's table of PostgreSQL up to date with its Delta tables (idempotent).
+
+    Returns
+    -------
+    int
+        The number of rows that were sent.
+
+    Raises
+    ------
+    Refused
+        When the table, or a right, is not fit; nothing is changed then.
+    Busy
+        When another process is still at it after `wait_s`; when the query was rebuilt meanwhile.
+    ConnectionError
+        When the server is away.
+    Damaged
+        When a table of the query is lost or damaged.
+    """
+    declared = query.answers.postgres
+    if declared is None:
+        return 0
+    public = PublicAnswers.of(query, kind)
+    with layout.lock(POSTGRES, wait_s) as require_held:
+        require_same_query(layout, query)
+        require_corrections(layout)
+        tables = OpenedTables(layout)
+        if not tables.has("results"):
+            return 0
+        with declared.server.session() as session, session.cursor() as cursor:
+            target = PostgresTarget.of(declared, AnswerColumns.of(public, query), owner_of(layout), cursor)
+            target.lock(wait_s)
+            target.create()
+            sent = _Delivery(target, tables, public).run()
+            require_held()
+            session.commit()
+            return sent
+
+
+def check_answer_table(query: Query, kind: Kind, layout: Layout) -> None:
+    """Refuse a query whose table of PostgreSQL can't be made, is another's, or does not fit; changes nothing.
+
+    A server that is away, or a table that somebody has locked, is no reason to refuse: deliveries report it.
+
+    Raises
+    ------
+    Refused
+    """
+    declared = query.answers.postgres
+    if declared is None:
+        return
+    columns = AnswerColumns.of(PublicAnswers.of(query, kind), query)
+    try:
+        with declared.server.session() as session, session.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = '{CHECK_TIMEOUT}'")
+            PostgresTarget.of(declared, columns, owner_of(layout), cursor).check()
+    except ConnectionError:
+        return
+
+
+def owner_of(layout: Layout) -> str:
+    """Return the comment of a query's table, which says whose it is."""
+    return f"answers of query {layout.home.name}, by tailrace in {layout.home}"
+
+
+@dataclass(frozen=True)
+class _Delivery:
+    """One delivery, from tables at their present versions."""
+
+    target: PostgresTarget
+    tables: OpenedTables
+    public: PublicAnswers
+
+    def run(self) -> int:
+        """Send what has changed; returns the number of rows."""
+        before = self.target.position()
+        changes = AnswerChanges(self.tables, self.public, (before or {}).get)
+        affected, position = changes.affected, changes.position
+        if before == position:
+            return 0
+        replaces_all = before is None or before["id results"] != position["id results"]
+        merge, sent = Merge.begin(self.target, replaces_all), 0
+        vanished = None if affected is None else affected["corrections"]
+        for newest in self._newest(affected):
+            fresh = self._fresh(newest)
+            merge.add(fresh, self._pruned(newest))
+            sent += fresh.num_rows
+            if vanished is not None:
+                vanished = select(vanished, self.public.model.identity.find(vanished, newest) < 0)
+        if vanished is not None:  # their only version was of a correction that was run again
+            merge.remove(self._identities(self.public.with_key_values(vanished)))
+        merge.end()
+        self.target.store(position)
+        return sent
+
+    def _newest(self, affected: Mapping[str, pa.Table] | None) -> Iterator[pa.Table]:
+        """Read the newest versions of the affected answers, retracted ones too; of all where it is None.
+
+        Where many are affected, others of the same time come along.
+        """
+        model = self.public.model
+        answers = AnswerTables(self.tables, model)
+        identities = None if affected is None else pa.concat_tables(affected.values())
+        if identities is None or identities.num_rows > _MOST_ROWS:
+            fixed = identities is not None and self.public.horizon_is_fixed
+            for part in answer_parts(answers, self.public, _PART_ROWS, model.horizon(identities) if fixed else None):
+                yield self._within(part, model.identity.latest(answers.versions(part)))
+        elif identities.num_rows:
+            yield newest_of(self.public, answers, identities)
+
+    def _within(self, part: Any, newest: pa.Table) -> pa.Table:
+        """Select the answers of a part: a condition on tables may give some others."""
+        if part is None:
+            return newest
+        (low,), (high,) = part
+        horizon = self.public.model.horizon(newest)
+        return select(newest, (horizon > low) & (horizon <= high))
+
+    def _fresh(self, newest: pa.Table) -> pa.Table:
+        """Return the rows for readers, each once."""
+        model = self.public.model
+        answers = AnswerTables(self.tables, model)
+        rows = answers.with_coverage(select(newest, ~newest["retracted"].to_numpy()))
+        (number,) = number_rows([rows], model.row_identity)
+        rows = self.public.rows(rows.take(pa.array(first_places(number))))
+        return rows.select([*self.target.columns.types])
+
+    def _pruned(self, newest: pa.Table) -> pa.Table:
+        """Return the identities, with `as_of`, of answers whose other rows are deleted."""
+        columns = self.target.columns
+        if set(columns.identity) == set(columns.row_identity):
+            newest = select(newest, newest["retracted"].to_numpy())
+        first = self.public.model.identity.first_rows(newest)
+        return self._identities(first, "as_of")
+
+    def _identities(self, answers: pa.Table, *more: str) -> pa.Table:
+        names = (*self.target.columns.identity, *more)
+        return with_times(answers, pa.schema([self.public.schema.field(name) for name in names]))

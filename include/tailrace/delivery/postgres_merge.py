@@ -1,0 +1,127 @@
+"""Merges versions of answers into a table of PostgreSQL, within the transaction of a delivery.
+
+Answers after the last one of the table are in it in no version: COPY adds their rows at once, which costs less than to
+merge them. The others come by COPY into two temporary tables. `fresh` has the rows of answers. `pruned` has the
+identity and `as_of` of answers whose other rows are deleted: retracted ones, and those of a kind whose answers have
+several rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.delivery.postgres_copy import copy
+from tailrace.delivery.postgres_schema import names
+from tailrace.delivery.postgres_target import PostgresTarget
+from tailrace.ground.matching import select
+from tailrace.ground.times import TIME
+
+if TYPE_CHECKING:
+    from psycopg2.extensions import cursor as Cursor
+
+_ALWAYS = pa.scalar(datetime.max.replace(tzinfo=UTC), TIME)
+"""An `as_of` that no version of an answer is newer than."""
+
+
+@dataclass(frozen=True)
+class Merge:
+    """The merge of one delivery.
+
+    Attributes
+    ----------
+    last_us : int or None
+        The greatest horizon of the table's answers, in µs; None where a row's horizon does not say that it is new.
+    is_empty : bool
+        Whether the table had no row.
+    replaces : bool
+        True: the table has the given rows alone afterwards. False: a row stays where it is of a newer version.
+    """
+
+    target: PostgresTarget
+    last_us: int | None
+    is_empty: bool
+    replaces: bool
+
+    @staticmethod
+    def begin(target: PostgresTarget, replaces: bool) -> Merge:
+        """Make the temporary tables."""
+        columns, table = target.columns, target.table
+        for name, of in (("fresh", [*columns.types]), ("pruned", [*columns.identity, "as_of"])):
+            target.cursor.execute(f"CREATE TEMP TABLE {name} ON COMMIT DROP AS SELECT {names(of)} FROM {table} LIMIT 0")
+        takes_copies = target.takes_copies()
+        is_empty = takes_copies and target.is_empty()
+        last_us = target.last_us() if takes_copies and not replaces else None
+        return Merge(target, last_us, is_empty, replaces and not is_empty)
+
+    def add(self, fresh: pa.Table, pruned: pa.Table) -> None:
+        """Copy rows of answers, and identities with `as_of`."""
+        is_new = self._is_new(fresh)
+        copy(self._cursor, self.target.table, select(fresh, is_new))
+        copy(self._cursor, "pg_temp.fresh", select(fresh, ~is_new))
+        copy(self._cursor, "pg_temp.pruned", select(pruned, ~self._is_new(pruned)))
+
+    def _is_new(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Test whether the table can't have had a row's answer in any version: shape (n,)."""
+        if self.is_empty or self.last_us is None or self.target.columns.horizon is None:
+            return np.full(rows.num_rows, self.is_empty)
+        horizon = rows.column(self.target.columns.horizon).cast(TIME).cast(pa.int64())
+        return np.asarray(horizon) > self.last_us
+
+    def remove(self, identities: pa.Table) -> None:
+        """Copy the identities of answers that have no version any more."""
+        always = pa.repeat(_ALWAYS, identities.num_rows)
+        copy(self._cursor, "pg_temp.pruned", identities.append_column("as_of", always))
+
+    def end(self) -> None:
+        """Merge what was copied into the temporary tables."""
+        for table in ("fresh", "pruned"):
+            self._execute(f"ANALYZE pg_temp.{table}")
+        if self.replaces:
+            self._execute(f"DELETE FROM {self.target.table} t WHERE {self._is_not_fresh}")
+        else:
+            self._remove_older()
+        self._execute(self._upsert())
+
+    def _remove_older(self) -> None:
+        """Remove rows that newer versions no longer have, and copied rows of versions older than the table's."""
+        columns, table = self.target.columns, self.target.table
+        identity, row_identity = columns.identity, columns.row_identity
+        if set(identity) != set(row_identity):  # else the upsert compares the versions
+            is_older = f"{_equal(identity, 't', 'f')} AND t.as_of > f.as_of"
+            self._execute(f"DELETE FROM pg_temp.fresh f USING {table} t WHERE {is_older}")
+        is_pruned = f"{_equal(identity, 't', 'g')} AND t.as_of <= g.as_of"
+        self._execute(f"DELETE FROM {table} t USING pg_temp.pruned g WHERE {is_pruned} AND {self._is_not_fresh}")
+
+    @property
+    def _is_not_fresh(self) -> str:
+        return f"NOT EXISTS (SELECT FROM pg_temp.fresh f WHERE {_equal(self.target.columns.row_identity, 't', 'f')})"
+
+    def _upsert(self) -> str:
+        columns = self.target.columns
+        every, values = [*columns.types], [name for name in columns.types if name not in columns.row_identity]
+        new, old = names(values, "excluded."), names(values, "t.")
+        is_newer = f"ROW({new}) IS DISTINCT FROM ROW({old})"
+        if not self.replaces:
+            is_newer += " AND excluded.as_of >= t.as_of"
+        return (
+            f"INSERT INTO {self.target.table} AS t ({names(every)}) SELECT {names(every)} FROM pg_temp.fresh "
+            f"ON CONFLICT ({names(columns.row_identity)}) DO UPDATE SET ({names(values)}) = ROW({new}) WHERE {is_newer}"
+        )
+
+    @property
+    def _cursor(self) -> Cursor:
+        return self.target.cursor
+
+    def _execute(self, statement: str) -> None:
+        self._cursor.execute(statement)
+
+
+def _equal(columns: Sequence[str], one: str, other: str) -> str:
+    return f"({names(columns, f'{one}.')}) = ({names(columns, f'{other}.')})"

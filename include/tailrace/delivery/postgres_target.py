@@ -1,0 +1,232 @@
+"""A query's table of PostgreSQL in a session: whose it is, whether it fits, and the position up to which it goes.
+
+The table `tailrace_positions` beside it has the position, which changes in the transaction of the answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tailrace.delivery.postgres_rights import may_comment, require_rights
+from tailrace.delivery.postgres_schema import AnswerColumns
+from tailrace.ground.errors import Busy, Problem, refuse
+from tailrace.sources.postgres_server import quoted, takes_lock
+from tailrace.sources.postgres_table import PostgresTable
+
+if TYPE_CHECKING:
+    from psycopg2.extensions import cursor as Cursor
+
+POSITIONS = "tailrace_positions"
+"""The table with the position of each table of answers in its schema."""
+
+LOCK_TIMEOUT = "5s"
+"""The longest wait for a lock of another session on a table."""
+
+_COLUMNS = """
+SELECT attname, format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef AND attidentity = '', attnum = ANY(
+    (SELECT conkey FROM pg_constraint WHERE conrelid = attrelid AND contype = 'p')::int2[])
+FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+"""
+_TABLE = "table"  # in positions: its id
+_FIRST_OF_KEY = """
+SELECT attname FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
+WHERE conrelid = %s::regclass AND contype = 'p'
+"""
+_KEY = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass AND contype = 'p'"
+
+
+@dataclass(frozen=True)
+class PostgresTarget:
+    """A table of answers, for one transaction.
+
+    Attributes
+    ----------
+    owner : str
+        The query whose answers it has, and its place, as the table's comment says.
+    schema : str
+        The schema that has it.
+    """
+
+    declared: PostgresTable
+    columns: AnswerColumns
+    owner: str
+    cursor: Cursor
+    schema: str
+
+    @staticmethod
+    def of(declared: PostgresTable, columns: AnswerColumns, owner: str, cursor: Cursor) -> PostgresTarget:
+        """Find the table's schema.
+
+        Raises
+        ------
+        Refused
+            When there is no such schema, or the login may not make or write tables in it.
+        """
+        cursor.execute(
+            "SELECT nspname FROM pg_namespace WHERE nspname = coalesce(%s, current_schema())",
+            (declared.schema_name,),
+        )
+        fetched, where = cursor.fetchone(), f"answers.postgres: table {declared.table}"
+        if fetched is None:
+            schema = declared.schema_name
+            fault = (
+                "no schema of the login's search path is there" if schema is None else f"there is no schema {schema}"
+            )
+            raise refuse(where, fault, f"CREATE SCHEMA {quoted(schema or 'public')};")
+        target = PostgresTarget(declared, columns, owner, cursor, *fetched)
+        require_rights(cursor, where, target.schema, [target.table, target._positions])
+        return target
+
+    @property
+    def table(self) -> str:
+        """The table as statements name it."""
+        return f"{quoted(self.schema)}.{quoted(self.declared.table_name)}"
+
+    @property
+    def _positions(self) -> str:
+        return f"{quoted(self.schema)}.{POSITIONS}"
+
+    def lock(self, wait_s: float) -> None:
+        """Take the lock of those who write this table, until the transaction ends.
+
+        Raises
+        ------
+        Busy
+            When another one still has it after `wait_s`.
+        """
+        if not self._takes_lock(wait_s):
+            fault = "another process brings it up to date"
+            raise Busy([Problem(f"answers.postgres: table {self.declared.table}", fault, "to try again")])
+        self.cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+
+    def _takes_lock(self, wait_s: float) -> bool:
+        if not wait_s:
+            self.cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", (self.table,))
+            return self._row() == (True,)
+        self.cursor.execute(f"SET LOCAL lock_timeout = {max(1, int(wait_s * 1000))}")
+        return takes_lock(self.cursor, "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self.table,))
+
+    def check(self) -> bool:
+        """Check the table that is there; returns whether it is.
+
+        Raises
+        ------
+        Refused
+            When it has answers of another query or rows of somebody's, or does not fit these answers.
+        """
+        where = f"answers.postgres: table {self.declared.table}"
+        if not self._is_there(self.table):
+            return False
+        comment = self._comment()
+        if comment is not None and comment.startswith("answers of query ") and comment != self.owner:
+            remedy = (
+                f"another table; or, where it is this query's, COMMENT ON TABLE {self.table} IS {_text(self.owner)};"
+            )
+            raise refuse(where, f"it has {comment}", remedy)
+        if comment != self.owner and not may_comment(self.cursor, self.table):
+            remedy = f"its owner runs: COMMENT ON TABLE {self.table} IS{_text(self.owner)};"
+            raise refuse(where, "no comment names its query, and the login may set none", remedy)
+        if comment != self.owner and not self.is_empty():
+            raise refuse(where, "it has rows that tailrace did not write", "another table, or an empty one")
+        self.cursor.execute(_COLUMNS, (self.table,))
+        rows = self.cursor.fetchall()
+        self.cursor.execute(_KEY, (self.table,))
+        constraint = next((name for (name,) in self.cursor.fetchall()), None)
+        alterations = self.columns.alterations(
+            self.table,
+            {name: dtype for name, dtype, *_ in rows},
+            [name for name, *_, is_key in rows if is_key],
+            constraint,
+            [name for name, _, is_required, is_key in rows if is_required and not is_key],
+        )
+        if alterations:
+            if self._is_there(self._positions):  # last: its rows lack the values of the new columns
+                alterations.append(self._forget())
+            raise refuse(where, "the answers have other columns", "\n    ".join(["to run", *alterations]))
+        return True
+
+    def create(self) -> None:
+        """Make the table and the one of positions where they are not there, and name the owner."""
+        if not self._is_there(self._positions):
+            self.cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self._positions,))
+            self.cursor.execute(
+                f"CREATE TABLE IF NOT EXISTS {self._positions} "
+                "(table_name text PRIMARY KEY, position text NOT NULL, delivered_at timestamptz NOT NULL)"
+            )
+        if not self.check():
+            self.cursor.execute(self.columns.create(self.table))
+        if self._comment() != self.owner:  # it waits for a vacuum
+            self.cursor.execute(f"COMMENT ON TABLE {self.table} IS {_text(self.owner)}")
+
+    def takes_copies(self) -> bool:
+        """Return whether rows can be copied into the table: one with policies for rows takes them by INSERT alone."""
+        self.cursor.execute("SELECT NOT row_security_active(%s::regclass)", (self.table,))
+        return self._row() == (True,)
+
+    def is_empty(self) -> bool:
+        """Return whether the table has no row."""
+        self.cursor.execute(f"SELECT NOT EXISTS (SELECT FROM {self.table})")
+        return self._row() == (True,)
+
+    def last_us(self) -> int | None:
+        """Return the greatest horizon of an answer in the table, in µs; None where there is none.
+
+        A table whose primary key begins with another column, as one of an earlier version of tailrace, is not searched.
+        """
+        horizon = self.columns.horizon
+        self.cursor.execute(_FIRST_OF_KEY, (self.table,))
+        if horizon is None or self.cursor.fetchone() != (horizon,):
+            return None
+        self.cursor.execute(f"SELECT (extract(epoch FROM max({quoted(horizon)})) * 1000000)::bigint FROM {self.table}")
+        (last_us,) = self._row()
+        return None if last_us is None else int(last_us)
+
+    def position(self) -> dict[str, Any] | None:
+        """Return the position up to which answers were delivered; None where it is not known, or of another table."""
+        self.cursor.execute(
+            f"SELECT position FROM {self._positions} WHERE table_name = %s", (self.declared.table_name,)
+        )
+        fetched = self.cursor.fetchone()
+        position = {_TABLE: None} if fetched is None else json.loads(fetched[0])
+        return position if position.pop(_TABLE, None) == self._id else None
+
+    def store(self, position: Mapping[str, Any]) -> None:
+        """Store the position, as part of the transaction."""
+        self.cursor.execute(
+            f"INSERT INTO {self._positions} VALUES (%s, %s, clock_timestamp()) ON CONFLICT (table_name) "
+            "DO UPDATE SET position = excluded.position, delivered_at = excluded.delivered_at",
+            (self.declared.table_name, json.dumps({_TABLE: self._id, **position})),
+        )
+
+    @property
+    def _id(self) -> int:
+        """What distinguishes the table from one that was dropped."""
+        self.cursor.execute("SELECT %s::regclass::oid::bigint", (self.table,))
+        (number,) = self._row()
+        return int(number)
+
+    def _forget(self) -> str:
+        """Return the statement after which the next delivery sends all answers."""
+        return f"DELETE FROM {self._positions} WHERE table_name ={_text(self.declared.table_name)};"
+
+    def _comment(self) -> str | None:
+        self.cursor.execute("SELECT obj_description(%s::regclass, 'pg_class')", (self.table,))
+        (comment,) = self._row()
+        return None if comment is None else str(comment)
+
+    def _is_there(self, table: str) -> bool:
+        self.cursor.execute("SELECT to_regclass(%s) IS NOT NULL", (table,))
+        return self._row() == (True,)
+
+    def _row(self) -> Sequence[Any]:
+        row = self.cursor.fetchone()
+        assert row is not None
+        return row
+
+
+def _text(value: str) -> str:
+    """Return a text as a literal, with the standard's strings or without."""
+    return " E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

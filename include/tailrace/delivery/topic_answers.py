@@ -1,0 +1,234 @@
+"""The place `kafka`: sends later versions of answers to the topic that the stream sends its answers to.
+
+Corrections come with a greater `as_of`, a retraction as a tombstone; so do rows that an answer has no more, as the last
+ranks of a shorter ranking. The position is written when the brokers have everything: a delivery that was killed is
+repeated. Where the position is lost, or is of another topic or table, the newest version of each answer is sent, as a
+generation of its own: it counts though the warehouse has older versions than before, as a restored one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.answers.versions import without_retracted
+from tailrace.delivery.answer_changes import AnswerChanges
+from tailrace.delivery.answer_parts import answer_parts
+from tailrace.delivery.answer_topic import AnswerTopic
+from tailrace.delivery.earlier_keys import earlier_keys
+from tailrace.delivery.public_answers import PublicAnswers
+from tailrace.delivery.same_query import require_same_query
+from tailrace.delivery.topic_position import TopicPosition, declared_topic
+from tailrace.ground import matching
+from tailrace.ground.matching import select
+from tailrace.ground.object_path import Location
+from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.times import in_ms, with_times
+from tailrace.kind.protocol import Kind
+from tailrace.query.query import Query
+from tailrace.sources.object_files import open_location
+from tailrace.storage.checkpoint import require_corrections
+from tailrace.storage.holding import RequireHeld
+from tailrace.storage.layout import Layout
+from tailrace.storage.opened_tables import OpenedTables
+from tailrace.storage.results import AnswerGroups, AnswerTables
+from tailrace.storage.status import wall_ms
+from tailrace.storage.tables import Tables
+
+TOPIC = "kafka"
+"""The name of the place, and of the lock of those who send corrections."""
+
+_VERSION = "version corrections"  # in positions
+_MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all versions are read
+
+
+def begin_topic(layout: Layout, query: Query, kind: Kind, app: str) -> None:
+    """Write the first position of a new stream's topic; call it before the first batch of a run.
+
+    A query that declares no topic forgets its position: what the stream gives now is sent by nobody, so a topic that is
+    declared later gets all answers.
+
+    `app` is the id of its checkpoint.
+    """
+    if query.answers.kafka is None:
+        TopicPosition.file(layout).unlink(missing_ok=True)
+    elif Tables(layout).last_batch("metrics", app) < 0 and TopicPosition.read(layout) is None:
+        tables = OpenedTables(layout)
+        changes = AnswerChanges(tables, PublicAnswers.of(query, kind), _nothing)
+        _position(changes, query, max(_created(tables), wall_ms())).write(layout)
+
+
+def send_corrections(layout: Layout, query: Query, kind: Kind, wait_s: float) -> None:
+    """Send what the topic lacks of the corrections of a query (idempotent); none where it declares no topic.
+
+    Parameters
+    ----------
+    query : Query
+        As the stream runs it.
+    wait_s : float
+        The longest wait, in s, for another process that is at it.
+
+    Raises
+    ------
+    Busy
+        When another process is still at it then; when the query was rebuilt meanwhile.
+    Damaged
+        When a table is lost, or damaged.
+    ConnectionError
+        When a record could not be delivered.
+    """
+    if query.answers.kafka is None:
+        return
+    with layout.lock(TOPIC, wait_s) as require_held:
+        require_same_query(layout, query)
+        require_corrections(layout)
+        tables = OpenedTables(layout)
+        if tables.has("results"):
+            _TopicDelivery(layout, query, PublicAnswers.of(query, kind), require_held).run(tables)
+
+
+@dataclass(frozen=True)
+class _TopicDelivery:
+    """One delivery."""
+
+    layout: Layout
+    query: Query
+    public: PublicAnswers
+    require_held: RequireHeld
+
+    def run(self, tables: OpenedTables) -> None:
+        position = TopicPosition.read(self.layout)
+        is_same = position is not None and position.topic == declared_topic(self.query)
+        if position is None or not is_same or position.created != _created(tables):
+            self._send_all(position)
+            return
+        changes = AnswerChanges(tables, self.public, position.tables.get)
+        files = changes.files_of("corrections")
+        try:
+            rows = None if files is None else self._rows(tables, files)
+        except FileNotFoundError:  # it was removed too long ago
+            rows = None
+        if rows is None:
+            self._send_all(position)
+        elif changes.position.get(_VERSION) != position.tables.get(_VERSION):
+            self._send_changed(tables, rows)
+            self._advance(changes, position.generation)
+
+    def _send_all(self, before: TopicPosition | None) -> None:
+        """Send the newest version of each answer, and tombstones for keys of earlier tables, as another generation.
+
+        The generation is written first: what the stream sends with the one before is in the tables that are read then.
+        The tombstones have the least `as_of`. So none of them removes an answer that the stream gives meanwhile: the
+        answers are read after that.
+        """
+        tables, topic = OpenedTables(self.layout), declared_topic(self.query)
+        since = before.created if before is not None and before.topic == topic else 0
+        generation = max(_created(tables), wall_ms(), 0 if before is None else before.generation + 1)
+        self.require_held()
+        TopicPosition(topic, generation, since, {}).write(self.layout)
+        tables = OpenedTables(self.layout)
+        sender, answers = self._topic(), AnswerTables(tables, self.public.model)
+        for keys in earlier_keys(self.layout, since):
+            names = keys.column_names
+            gone = self._keys_not_answered(keys, answers)
+            self.require_held()
+            sender.remove(gone.append_column("as_of", pa.repeat(pa.scalar(0, pa.int64()), gone.num_rows)), names)
+        tables = OpenedTables(self.layout)
+        answers = AnswerTables(tables, self.public.model)
+        for part in answer_parts(answers, self.public):
+            self._send(sender, answers.versions(part))
+        self._advance(AnswerChanges(tables, self.public, _nothing), generation)
+
+    def _keys_not_answered(self, keys: pa.Table, answers: AnswerTables) -> pa.Table:
+        """Return the keys that no answer has now; all keys if their columns or types have changed."""
+        names = list(self.public.model.row_identity)
+        if keys.column_names != names:
+            return keys
+        there = answers.latest_rows(names)
+        if there.schema.types != keys.schema.types:
+            return keys
+        return select(keys, matching.find(*matching.number_rows([keys, there], names)) < 0)
+
+    def _send_changed(self, tables: OpenedTables, rows: pa.Table) -> None:
+        """Send the newest version of each answer for which `corrections` gained or lost one of these rows."""
+        topic, answers = self._topic(), AnswerTables(tables, self.public.model)
+        column = "window_end" if self.public.horizon_is_fixed else "left_id"
+        field = self.public.schema.field(column)
+        groups = AnswerGroups(column, with_times(rows.select([column]), pa.schema([field]))[column].unique())
+        parts = [groups] if len(groups.values) <= _MOST_GROUPS else answer_parts(answers, self.public)
+        identity, sent, nothing = self.public.model.identity, np.zeros(rows.num_rows, bool), None
+        for part in parts:
+            versions = answers.versions(part)
+            nothing = versions.slice(0, 0) if nothing is None else nothing
+            versions = select(versions, identity.find(versions, rows) >= 0)
+            is_here = identity.find(rows, versions) >= 0
+            self._send(topic, versions, select(rows, is_here))
+            sent |= is_here
+        if nothing is not None:
+            self._send(topic, nothing, select(rows, ~sent))
+
+    def _send(self, topic: AnswerTopic, versions: pa.Table, changed: pa.Table | None = None) -> None:
+        """Send the newest of all versions of some answers.
+
+        Parameters
+        ----------
+        changed : Table, optional
+            Rows added to or removed from `corrections`; records get an `as_of` no smaller than theirs. A correction
+            that was run again may give none for an answer that is right without it.
+        """
+        model = self.public.model
+        newest, names = model.identity.latest(versions), list(model.row_identity)
+        known = versions.select([*names, "as_of"])
+        changed = known.slice(0, 0) if changed is None else changed.select(known.column_names).cast(known.schema)
+        rows, known = without_retracted(newest), pa.concat_tables([known, changed])
+        gone = select(known, matching.find(*matching.number_rows([known, rows], names)) < 0)
+        gone = gone.group_by(names).aggregate([])
+        ordered_after = pa.concat_tables([newest.select(known.column_names), changed])
+        self.require_held()
+        columns = [name for name in self._columns if name in rows.column_names]
+        topic.send(rows.select(columns), self._order(rows, ordered_after))
+        topic.remove(gone.append_column("as_of", self._order(gone, ordered_after)), names)
+
+    def _order(self, rows: pa.Table, versions: pa.Table) -> pa.Array:
+        """Return, for each row, the greatest `as_of` (ms) among the versions of its answer."""
+        row, version = self.public.model.identity.number(rows, versions)
+        greatest = np.full(1 + max(row.max(initial=-1), version.max(initial=-1)), BEFORE_ALL)
+        np.maximum.at(greatest, version, versions["as_of"].to_numpy())
+        return pa.array(greatest[row])
+
+    @cached_property
+    def _columns(self) -> list[str]:
+        """The columns of the stream's answers."""
+        return list(OpenedTables(self.layout).schema("results").names)
+
+    def _rows(self, tables: OpenedTables, files: list[Location]) -> pa.Table:
+        names = list(dict.fromkeys([*self.public.model.identity.columns, *self.public.model.row_identity, "as_of"]))
+        nothing = in_ms(tables.schema("results").empty_table()).select(names)
+        rows = [in_ms(pq.read_table(open_location(file), columns=names)).cast(nothing.schema) for file in files]
+        return pa.concat_tables([nothing, *rows])
+
+    def _topic(self) -> AnswerTopic:
+        topic = AnswerTopic.of(self.query, self.public.model.row_identity, self.layout)
+        assert topic is not None
+        return topic
+
+    def _advance(self, changes: AnswerChanges, generation: int) -> None:
+        self.require_held()
+        _position(changes, self.query, generation).write(self.layout)
+
+
+def _position(changes: AnswerChanges, query: Query, generation: int) -> TopicPosition:
+    return TopicPosition(declared_topic(query), generation, _created(changes.tables), changes.position)
+
+
+def _created(tables: OpenedTables) -> int:
+    """Return when the table `results` was created (ms): a rebuild changes this time, a backup keeps it."""
+    return int(tables.open("results").metadata().created_time)
+
+
+def _nothing(name: str) -> None:
+    """Return None, as no earlier position is known."""

@@ -1,0 +1,52 @@
+"""The types of the columns that lookups add to a stream, and the refusal of keys that can't match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from tailrace.ground.errors import Problem, Unfit
+from tailrace.ground.facts import Subject
+from tailrace.kind.inputs import ColumnTypes
+from tailrace.sources.carried_columns import carried_type
+from tailrace.sources.columns import Columns
+from tailrace.sources.key_index import meets
+from tailrace.sources.lookup_table import column_type, key_type
+from tailrace.sources.segments import Types
+
+_ALIKE = "columns of one type, or an integer and a text: 7 meets '7'"
+
+
+def with_lookup_types(columns: Columns, types: Types, tables: Mapping[Subject, ColumnTypes]) -> Columns:
+    """Bind the lookups of a stream to the types of their tables.
+
+    Parameters
+    ----------
+    types : dict
+        The types of the source's columns, as far as they are known.
+    tables : dict
+        The types of the tables' columns, by the subject of their versions.
+
+    Raises
+    ------
+    Unfit
+        When a key's type can't match the table's.
+    """
+    if not columns.lookups:
+        return columns
+    known: dict[str, pa.DataType | None] = {name: carried_type(type_name) for name, type_name in types.items()}
+    lookups = []
+    for lookup in columns.lookups:
+        of_table = tables[lookup.subject]
+        for name, of_key in zip(lookup.keys, lookup.table.keys, strict=True):
+            dtype, other = known.get(name), key_type(of_table, of_key)
+            if dtype is not None and not meets(dtype, other):
+                where = f"streams.{columns.stream}.lookup.{lookup.name}.key"
+                fault = f"{name} is of the type {dtype}, and {of_key} of the table {lookup.table.path} is {other}"
+                raise Unfit([Problem(where, fault, _ALIKE)])
+        own = tuple((name, column_type(of_table, name)) for name in lookup.columns)
+        known |= dict(own)
+        lookups.append(replace(lookup, types=own))
+    return replace(columns, lookups=tuple(lookups))

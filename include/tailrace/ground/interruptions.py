@@ -1,0 +1,32 @@
+"""Whether a signal has asked this process to end, for loops that go on after errors.
+
+An extension that calls Python, such as deltalake or PyArrow, may turn a KeyboardInterrupt into an error of its own. A
+loop that retries what fails would then go on for ever.
+"""
+
+from __future__ import annotations
+
+from threading import Event
+
+_asked = Event()
+
+
+def note_interruption() -> None:
+    """Note that a signal has asked the process to end; a signal handler calls it."""
+    _asked.set()
+
+
+def forget_interruptions() -> None:
+    """Begin without a noted interruption."""
+    _asked.clear()
+
+
+def raise_if_interrupted() -> None:
+    """Raise the interruption that was noted, if there is one.
+
+    Raises
+    ------
+    KeyboardInterrupt
+    """
+    if _asked.is_set():
+        raise KeyboardInterrupt

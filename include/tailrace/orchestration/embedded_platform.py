@@ -1,0 +1,109 @@
+"""An embedded platform in a folder: Airflow, a driver host and a warehouse, for the demo and for `tailrace serve`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tailrace.drivers.embedded import EmbeddedHost
+from tailrace.drivers.embedded_cluster import EmbeddedCluster
+from tailrace.drivers.launch import forget_restarts
+from tailrace.drivers.programs import home_of
+from tailrace.orchestration.airflow_files import airflow_files
+from tailrace.orchestration.embedded_airflow import START_S, EmbeddedAirflow
+from tailrace.orchestration.platform_environment import environment_variables, write_environment
+from tailrace.storage.warehouses import location_of
+
+DRIVERS, AIRFLOW, CLUSTER = "drivers", "airflow", "cluster"
+"""The directories in the folder."""
+
+_GOODBYE_S = 30.0  # for drivers to end after SIGTERM: an amid batch may end, else the next start does it again
+
+
+class EmbeddedPlatform:
+    """A platform on ports of loopback; as a context manager it starts all of it, and stops it at the end.
+
+    The driver host starts before Airflow and ends after it, so that no watch takes the end of a driver for a crash.
+
+    Parameters
+    ----------
+    home : Path
+        The folder of Airflow, the driver host, and the file with the environment for shells.
+    queries, warehouse : Path
+        The directory of the query files, and the one of the tables.
+    connections : mapping
+        Further variables AIRFLOW_CONN_NAME, which may hold secrets: the file for shells does not have them.
+    start_s : float
+        Time limit of Airflow's start, in s.
+    echo : callable
+        Called with lines of progress.
+    has_cluster : bool
+        Start a Spark cluster, too, on which drivers run.
+    keeps_drivers : bool
+        Drivers that run at the end are started again by the next start; else they are gone.
+
+    Attributes
+    ----------
+    port : int or None
+        The port of Airflow from the next start on; None: a free one.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        queries: Path,
+        warehouse: Path,
+        connections: Mapping[str, str] | None = None,
+        start_s: float = START_S,
+        echo: Callable[[str], Any] = lambda line: None,
+        has_cluster: bool = False,
+        keeps_drivers: bool = False,
+    ) -> None:
+        self.home, self._queries, self._warehouse = home, queries, warehouse
+        self._connections = connections or {}
+        self._keeps_drivers, self._has_cluster = keeps_drivers, has_cluster
+        self._start_s, self._echo = start_s, echo
+        self._dags = airflow_files() / "dags"
+        self.port: int | None = None
+        self.driver_host = EmbeddedHost(home / DRIVERS)
+        self._running = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Start all of it; what has started is stopped if something fails."""
+        with ExitStack() as starting:
+            # The cluster first: it ends after all drivers, and they end with the driver host.
+            cluster = starting.enter_context(EmbeddedCluster(self.home / CLUSTER)) if self._has_cluster else None
+            starting.callback(self._stop_drivers)
+            self.driver_host.start()
+            ours = environment_variables(self.driver_host, self._queries, self._warehouse, cluster)
+            environment = {**ours, **self._connections}
+            self.airflow = EmbeddedAirflow(
+                self.home / AIRFLOW, self._dags, environment, self._start_s, self._echo, port=self.port
+            )
+            starting.enter_context(self.airflow)
+            variables = self.airflow.environment.items()
+            write_environment(self.home, {name: text for name, text in variables if name not in self._connections})
+            self._running = starting.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._running.__exit__(kind, error, trace)
+
+    def drivers(self) -> list[str]:
+        """Return the names of the queries that have a driver on the driver host."""
+        return sorted(name.partition(".")[0] for name in self.driver_host.host.names())
+
+    def kill_leftovers(self) -> None:
+        """Kill an Airflow that was left running where this process's predecessor was killed; its drivers go on."""
+        EmbeddedAirflow(self.home / AIRFLOW, self._dags, {}).kill()
+
+    def _stop_drivers(self) -> None:
+        self.driver_host.stop(_GOODBYE_S, keeps_programs=self._keeps_drivers)
+        for program in (self.driver_host.directory / "programs").glob("*.conf") if self._keeps_drivers else ():
+            if home := home_of(program.read_text(encoding="utf-8")):
+                forget_restarts(location_of(home))  # to be stopped and started with the platform is no crash

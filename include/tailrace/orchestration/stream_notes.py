@@ -1,0 +1,44 @@
+"""Notes for the status of a stream: what starts its driver, what there is to correct, an edit that is not in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from tailrace.api.to_correct import ToCorrect
+from tailrace.drivers.driver_status import DriverStatus
+from tailrace.ground.errors import Refused
+from tailrace.orchestration import edits, settings
+from tailrace.orchestration.settings import Declared
+from tailrace.storage.layout import Layout
+
+
+def stream_notes(layout: Layout, status: DriverStatus) -> Iterator[str]:
+    """Yield the lines after a stream's status."""
+    name = layout.home.name
+    try:
+        declaration = settings.find(name)
+    except Refused:  # it is not declared any more
+        declaration = None
+    if declaration is not None and status.driver.state == "absent":
+        yield f"a run of the DAG stream_{name} starts its driver, after a check; so does tailrace deploy {name}"
+    try:
+        yield from to_correct(layout, declaration).lines()
+    except Exception as error:  # tables may be unavailable or damaged; the driver's status is shown all the same
+        yield unread(error)
+    with suppress(Refused):  # the deployed copy is damaged
+        if declaration is not None and status.driver.alive and (warning := edits.warning(layout, declaration.file)):
+            yield f"WARNING: {warning}"
+
+
+def to_correct(layout: Layout, declaration: Declared | None) -> ToCorrect:
+    """Read what a stream has to correct, with the DAG that does it."""
+    if declaration is None:
+        return ToCorrect.read(layout)
+    dag = f"correct_{layout.home.name}" if declaration.query.has_late_tuples else None
+    return ToCorrect.read(layout, declaration.file, dag)
+
+
+def unread(error: Exception) -> str:
+    """Return the note on tables that can't be read."""
+    return f"what there is to correct can't be read: {error}"

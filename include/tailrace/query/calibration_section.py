@@ -1,0 +1,68 @@
+"""The section `calibration` of a query file: when the wait of policy `cache_duration` is calibrated, and its prices."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from tailrace.ground.fields import Section, field_error
+from tailrace.query.cron import Cron
+
+HOURLY = "@hourly"
+"""The schedule of calibrations where none is declared."""
+
+Price = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+_WINDOWS = re.compile(r"([1-9]\d{0,5}) windows?")
+
+
+def _number_of_windows(text: str) -> str:
+    if not _WINDOWS.fullmatch(text):
+        raise field_error(f"{text!r} is no number of windows", "30 windows")
+    return text
+
+
+class CostSection(Section):
+    """The prices of waiting and of correcting, in any one currency."""
+
+    waiting: Price = Field(description="price of one second that the answers of a window come later: 0.5")
+    correcting: Price = Field(description="price of one tuple that comes late, and has to be corrected: 0.02")
+
+
+class CalibrationSection(Section):
+    """When the wait is calibrated: by a schedule, or after a number of windows. And what it costs."""
+
+    schedule: Cron | None = Field(
+        default=None, description="cron expression of calibrations, UTC, by default @hourly: '*/10 * * * *'"
+    )
+    every: Annotated[str, AfterValidator(_number_of_windows)] | None = Field(
+        default=None, description="in its place, the windows from one calibration to the next: 30 windows"
+    )
+
+    cost: CostSection | None = Field(
+        default=None,
+        description="prices, by which K may be longer than the accuracy needs: {waiting: 0.5, correcting: 0.02}",
+    )
+
+    @model_validator(mode="after")
+    def _validate_one(self) -> Self:
+        if self.schedule is not None and self.every is not None:
+            raise field_error("schedule says when already", "schedule or every", "every")
+        return self
+
+    @property
+    def windows(self) -> int | None:
+        """The number of windows from one calibration to the next; None by schedule."""
+        return None if self.every is None else int(self.every.split()[0])
+
+    def interval(self, step: timedelta) -> timedelta | None:
+        """Return the time from one calibration to the next, for windows that begin so far apart; None by schedule."""
+        return None if self.windows is None else self.windows * step
+
+    @property
+    def cron(self) -> str:
+        """The schedule, where there is no number of windows."""
+        return self.schedule or HOURLY

@@ -1,0 +1,60 @@
+"""The part of a query's declaration that its checkpoint is bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tailrace.ground.duration import format_duration
+from tailrace.sources.declared_source import SOURCE_PLACE
+
+if TYPE_CHECKING:
+    from tailrace.query.query import Query
+
+TABLE_PLACE = {"path", "format", "connection", "table"}
+"""The fields of a table that say where it is: it may move while a checkpoint lives."""
+
+UNBOUND = "emd_join.feedback"
+"""The path of a field that binds no checkpoint, as no answer depends on a partition plan; an earlier version's
+structures have it."""
+
+
+def structure_of(query: Query) -> dict[str, Any]:
+    """Return the part of a query's declaration that a checkpoint is bound to, as values by field path.
+
+    It leaves out the settings of time (`disorder` but its tick and `deduplicate`, and `correction`), of place (a
+    source's fields in `SOURCE_PLACE`, and `answers`), `alerts`, and `elasticity`. Two declarations may share a
+    checkpoint if these are equal; keys with unequal values name what changed. Bounds are those that hold, written or
+    not: corrections read the source's records again under them.
+    """
+    exclusions: Any = {
+        "disorder": True,
+        "correction": True,
+        "calibration": True,
+        "alerts": True,
+        "answers": True,
+        "elasticity": True,
+        "streams": {"__all__": {"source": SOURCE_PLACE, "lookup": {"__all__": TABLE_PLACE}}},
+    }
+    declaration = query.model_dump(mode="json", exclude=exclusions)
+    declaration |= {"disorder": {"tick": query.tick_ms, "deduplicate": query.disorder.deduplicate}}
+    for name, stream in query.streams.items():
+        declared = declaration["streams"][name]
+        declared["bounds"]["ahead"] = format_duration(query.ahead_ms(stream))
+        if not stream.lookup:  # as of a stream of an earlier version
+            del declared["lookup"]
+        for section in declared.get("lookup", {}).values():
+            if section["corrections"] == "seen":
+                del section["corrections"]
+        for field, named in (("lookup", stream.lookup), ("column", stream.columns)):
+            if len(named) > 1:  # each sees those above it
+                declared[f"{field}_order"] = list(named)
+    return dict(_flatten(declaration))
+
+
+def _flatten(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in section.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{path}{name}.")
+        else:
+            yield path + name, value

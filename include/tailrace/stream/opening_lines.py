@@ -1,0 +1,43 @@
+"""The lines with which a run begins: how times without a zone are read, and what a live run waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tailrace.query.query import Query
+from tailrace.sources.segments import Types
+from tailrace.sources.time_zones import times_as_utc
+
+_AWAITED = {"delta": "new commits of", "kafka": "new records of", "tailrace": "new answers of"}
+
+
+def zone_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
+    """Yield a line for each stream whose times have no offset from UTC, where the query names no zone for them.
+
+    Parameters
+    ----------
+    types : dict
+        The types of each stream's columns.
+    """
+    names = {name: (stream.event_time, stream.arrival_time) for name, stream in query.streams.items()}
+    zones = {name: stream.timezone for name, stream in query.streams.items()}
+    for stream, columns in times_as_utc(names, types, zones).items():
+        yield (
+            f"stream {stream}: the times of {' and '.join(columns)} have no offset from UTC, and are read as UTC; "
+            f"if their clocks show another zone: timezone: Europe/Vienna, for one, below streams.{stream}"
+        )
+
+
+def awaited(query: Query) -> Iterator[str]:
+    """Yield what a live run waits for, once it has read what is there, and which sources bring nothing more."""
+    growing, files = list[str](), list[str]()
+    for stream in query.streams.values():
+        path = stream.source.local_path
+        if path is not None and path.is_file():
+            files.append(str(path))
+        else:
+            growing.append(f"{_AWAITED.get(stream.source.format, 'new files in')} {path or stream.uri}")
+    what = f" for {' and '.join(dict.fromkeys(growing))}" if growing else ""
+    yield f"live: reads what is there, then waits{what}; Ctrl-C stops"
+    for file in dict.fromkeys(files):
+        yield f"{file} is one file: nothing more comes; --bounded ends at its end, and a directory takes new files"

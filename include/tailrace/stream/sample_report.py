@@ -1,0 +1,107 @@
+"""A sample of a stream's source, and the report on what its records would come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.engine.other_contents import RepeatedIds, find_repeats
+from tailrace.engine.outlying_times import OutlyingTimes, find_outlying
+from tailrace.ground.words import counted
+from tailrace.sources.answers_source import RETRACTED
+from tailrace.sources.record_place import place_of
+from tailrace.sources.segments import Segment, Types
+from tailrace.storage.rejections import Rejections
+
+SAMPLED_ROWS = 10_000
+"""At most so many records are read of the first segment, and of the last one."""
+
+
+@dataclass(frozen=True)
+class SourceSample:
+    """A sample of a stream's source.
+
+    Attributes
+    ----------
+    stream, where, format : str
+        The name of the stream, its source as a URI, and the format of the source.
+    types : dict
+        The types of the columns that the query reads; empty where no record shows them yet.
+    segments : tuple of Segment
+        The first records of its first file, and of its last one.
+    """
+
+    stream: str
+    where: str
+    types: Types
+    segments: tuple[Segment, ...]
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class SampleReport:
+    """What the records of a sample would come to: how many were read and accepted, and why the others were not.
+
+    `filtered` is the number of those that are left out, `unmatched` of those among them that met no row of a lookup.
+    `first_line` says where the first rejected record stands, and why; None: none was rejected. `repeats` are the
+    records that repeat an id, and `outlying` the event times that are implausible; None: there are none.
+    """
+
+    sample: SourceSample
+    read: int
+    accepted: int
+    rejections: Rejections
+    filtered: int = 0
+    unmatched: int = 0
+    first_line: str | None = None
+    repeats: tuple[RepeatedIds, ...] = ()
+    outlying: OutlyingTimes | None = None
+
+    @property
+    def is_unfit(self) -> bool:
+        """True if no record fits, though there are some that `where` does not leave out."""
+        return self.read > self.filtered and not self.accepted
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report in lines."""
+        head = f"stream {self.sample.stream}: {self.sample.where}"
+        if not self.sample.types:
+            yield f"{head}: no record yet, so its types are not known"
+            return
+        yield f"{head}: {', '.join(f'{name} {dtype}' for name, dtype in self.sample.types.items())}"
+        rejected = self.read - self.accepted - self.filtered
+        by_where = self.filtered - self.unmatched
+        filtered = f"{by_where:,} are left out by where, " if by_where else ""
+        filtered += f"{self.unmatched:,} have no row of a lookup, " if self.unmatched else ""
+        looked_at = counted(self.read, "record")
+        yield f"  of {looked_at} that were looked at {self.accepted:,} fit, {filtered}{rejected:,} do not"
+        for line in self.rejections.lines():
+            yield f"  {line}"
+        if self.first_line is not None:
+            yield f"  the first of them: {self.first_line}"
+        for repeats in self.repeats:
+            yield f"  {repeats.words()}"
+        for line in self.outlying.lines() if self.outlying is not None else ():
+            yield f"  warning: {line}"
+
+    def with_tuples(self, tuples: Sequence[pa.RecordBatch]) -> SampleReport:
+        """Return the report with what the tuples of the sample's segments show; versions of answers are no repeats."""
+        if not tuples or RETRACTED in tuples[0].schema.names:
+            return self
+        together = pa.concat_batches(tuples)
+        position = np.asarray(together.column("position"))
+        found = {content: rows for content, rows in find_repeats(together).items() if len(rows)}
+        repeats = [
+            RepeatedIds(content, len(rows), self._place(int(position[rows[0]]))) for content, rows in found.items()
+        ]
+        outlying = find_outlying(self.sample.stream, together, self._place)
+        return replace(self, repeats=tuple(repeats), outlying=outlying)
+
+    def _place(self, position: int) -> str:
+        """Return the place of the record at a position in the sample."""
+        number, row = divmod(position, SAMPLED_ROWS)
+        segment = self.sample.segments[number]
+        return place_of(f"{segment.path}#{segment.first_row + row}", self.sample.format)

@@ -1,0 +1,182 @@
+"""The batch answer of a query over rows in memory, computed one window after the other.
+
+It shares no code with the engine, but for the expressions of `columns`, `where` and answers, which DuckDB computes in
+both. It is slow, and obvious: its streams should be small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tailrace.aggregate.function_section import FunctionSection
+from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
+from tailrace.api.warehouse_query import WarehouseQuery
+from tailrace.expressions.projection import Projection
+from tailrace.ground.errors import refuse
+from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
+from tailrace.sources.column_rules import is_text
+from tailrace.testing.accepted import Tuple, first_tuples
+from tailrace.testing.values import scale_of, value_of
+from tailrace.testing.windows import windows_of
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Held = dict[tuple[Any, int, int], list[Tuple]]
+"""The tuples of each key and window; the window by its start and end in ms."""
+
+
+class Answer(NamedTuple):
+    """A row of the batch answer, and the magnitude of its summands, from which the tolerance follows."""
+
+    row: dict[str, Any]
+    scale: float
+
+
+def batch_answers(query: WarehouseQuery) -> list[dict[str, Any]]:
+    """Return the answers of a query over all its rows, in memory: what a correction of everything leads to.
+
+    Raises
+    ------
+    Refused
+        When the query is no aggregate and no top-k, reads tables or another source, or has lookups.
+
+    >>> import tailrace
+    >>> rows = tailrace.Stream({"at": [10**12, 10**12 + 1], "id": [1, 1]}, event_time="at", id="id")
+    >>> n = {"n": {"function": "count"}}
+    >>> count = tailrace.query("aggregate", streams={"rows": rows}, window="5 s", aggregate=n)
+    >>> [answer["n"] for answer in batch_answers(count)]
+    [1]
+    """
+    return [answer.row for answer in scaled_answers(query)]
+
+
+def scaled_answers(query: WarehouseQuery) -> list[Answer]:
+    """Return the answers of `batch_answers` with their scales."""
+    declared = query.declared
+    where, remedy = f"query {query.name}", "expected=, with answers of your own"
+    if not isinstance(declared, AggregateQuery | TopKQuery):
+        raise refuse(where, f"the oracle computes no answers of kind {query.kind}", remedy)
+    name, stream = declared.stream
+    if name not in query.rows or stream.lookup:
+        fault = "has lookups, which the oracle does not read" if stream.lookup else "is not in memory"
+        raise refuse(where, f"stream {name} {fault}", f"query.over({name}=rows); or {remedy}")
+    conditions = _conditions(declared)
+    rows = _with_numbers(declared, query.rows[name])
+    tuples = first_tuples(declared, stream, rows, conditions, lambda row: _is_sound(declared, row))
+    held = _windows(declared, tuples)
+    return _rankings(declared, held) if isinstance(declared, TopKQuery) else _aggregates(declared, held)
+
+
+def _windows(query: WindowedQuery, tuples: Iterable[Tuple]) -> Held:
+    """Return the tuples of each key and window, in order of event time, arrival and id."""
+    held: Held = {}
+    for each in sorted(tuples, key=lambda one: (one.event_time, one.arrival_time, one.id)):
+        for start, end in windows_of(each.event_time, query.window):
+            held.setdefault((each.key, start, end), []).append(each)
+    return held
+
+
+def _identity(query: WindowedQuery, key: tuple[Any, ...], start: int, end: int) -> dict[str, Any]:
+    named = dict(zip(query.key_names, key, strict=True)) if query.key_names else {"key": key[0] if key else None}
+    return named | {"window_start": _time(start), "window_end": _time(end)}
+
+
+def _time(ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=ms)
+
+
+def _functions(query: AggregateQuery) -> dict[str, FunctionSection | NamedAggregateSection]:
+    """Return the functions of a query by their names in the answers, without expressions over them."""
+    section = query.aggregate
+    if isinstance(section, NamedAggregatesSection):
+        return {name: each for name, each in section.each.items() if each.function is not None}
+    return {"value": section}
+
+
+def _conditions(query: WindowedQuery) -> dict[str, str]:
+    """Return the conditions of functions, by the names of the columns that they are computed as."""
+    if not isinstance(query, AggregateQuery):
+        return {}
+    functions = _functions(query).items()
+    return {f"where of {name}": each.where for name, each in functions if each.where is not None}
+
+
+def _numbers(query: WindowedQuery) -> list[str]:
+    """Return the columns in which a value that is not a finite number makes the record no tuple."""
+    if isinstance(query, TopKQuery):
+        return [query.topk.score]
+    assert isinstance(query, AggregateQuery)
+    return [each.column for each in _functions(query).values() if each.column is not None]
+
+
+def _with_numbers(query: WindowedQuery, rows: pa.Table) -> pa.Table:
+    """Parse the texts in columns of numbers; a text that is no number becomes NaN."""
+    for name in {*_numbers(query)} & {*rows.column_names}:
+        if is_text(rows.schema.field(name).type):
+            numbers = [None if not text else _number(text) for text in rows[name].to_pylist()]
+            rows = rows.set_column(rows.column_names.index(name), name, pa.array(numbers, pa.float64()))
+    return rows
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _is_sound(query: WindowedQuery, values: Mapping[str, Any]) -> bool:
+    numbers = [values[name] for name in _numbers(query)]
+    if isinstance(query, TopKQuery) and None in numbers:
+        return False
+    return all(math.isfinite(each) for each in numbers if isinstance(each, float))
+
+
+def _aggregates(query: AggregateQuery, held: Held) -> list[Answer]:
+    """Return the aggregates of each window."""
+    rows, scales, is_short = [], [], not isinstance(query.aggregate, NamedAggregatesSection)
+    for (key, start, end), tuples in held.items():
+        row, scale = _identity(query, key, start, end), 0.0
+        for name, each in _functions(query).items():
+            counted = [one for one in tuples if each.where is None or one.values[f"where of {name}"]]
+            values = [1 if each.column is None else one.values[each.column] for one in counted]
+            values = [value for value in values if value is not None]
+            value = value_of(str(each.function), values, each.q)
+            row[name] = float(value) if is_short and value is not None else value
+            if each.estimate:
+                row |= {f"{name}_low": None, f"{name}_high": None, f"{name}_raw": row[name]}
+            scale += scale_of(str(each.function), values)
+        rows.append(row | {"tuples": len(tuples)})
+        scales.append(scale)
+    return [Answer(*each) for each in zip(_with_expressions(query, rows), scales, strict=True)]
+
+
+def _with_expressions(query: AggregateQuery, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add the expressions over other columns; one that fails is null."""
+    section = query.aggregate
+    expressions = section.expressions if isinstance(section, NamedAggregatesSection) else {}
+    if not expressions or not rows:
+        return rows
+    table = pa.Table.from_pylist(rows)
+    projection = Projection.of(expressions, None)
+    types = {name: table.schema.field(name).type for name in projection.inputs}
+    return list(projection.over(types).run(table).table.to_pylist())
+
+
+def _rankings(query: TopKQuery, held: Held) -> list[Answer]:
+    """Return the k best tuples of each window; of equal scores the smaller id is first."""
+    section, answers = query.topk, list[Answer]()
+    for (key, start, end), tuples in held.items():
+        ordered = sorted(tuples, key=lambda one: one.id)
+        ordered.sort(key=lambda one: one.values[section.score], reverse=section.order == "descending")
+        for rank, each in enumerate(ordered[: section.k], 1):
+            ranked = {"rank": rank, "id": each.id, "score": float(each.values[section.score])}
+            selected = {name: each.values[name] for name in section.select}
+            row = _identity(query, key, start, end) | ranked | selected | {"tuples": len(tuples)}
+            answers.append(Answer(row, 0.0))
+    return answers

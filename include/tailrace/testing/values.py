@@ -1,0 +1,67 @@
+"""The value of an aggregate function over some tuples, written to be read beside its definition, not fast."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+_LONG = range(-(1 << 63), 1 << 63)
+
+
+def value_of(function: str, values: Sequence[Any], q: float | None = None) -> Any:
+    """Compute a function over values, without nulls, in order of event time; without values, None or a count of 0."""
+    if function == "count":
+        return len(values)
+    if function == "count_distinct":
+        return len(set(values))
+    if not values:
+        return None
+    of_one = {"first": lambda: values[0], "last": lambda: values[-1], "min": lambda: min(values)}
+    of_one |= {"max": lambda: max(values), "sum": lambda: _sum(values)}
+    return of_one[function]() if function in of_one else _statistic(function, [float(each) for each in values], q)
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    if all(isinstance(each, int) for each in values):
+        total = sum(values)
+        return total if total in _LONG else None
+    if all(isinstance(each, Decimal) for each in values):
+        return sum(values, Decimal(0))
+    return math.fsum(values)
+
+
+def _statistic(function: str, values: list[float], q: float | None) -> float | None:
+    if function == "avg":
+        return math.fsum(values) / len(values)
+    if function == "median":
+        return statistics.median(values)
+    if function == "quantile":
+        return _quantile(values, Fraction(q or 0))
+    if function.endswith("_pop"):
+        variance = statistics.pvariance(values)
+    elif len(values) > 1:
+        variance = statistics.variance(values)
+    else:
+        return None
+    return math.sqrt(variance) if function.startswith("stddev") else variance
+
+
+def _quantile(values: Sequence[float], q: Fraction) -> float:
+    """Return the q-quantile by linear interpolation at position q · (n − 1) of the sorted values."""
+    ordered = sorted(Fraction(each) for each in values)
+    rank = q * (len(ordered) - 1)
+    below = math.floor(rank)
+    above = ordered[min(below + 1, len(ordered) - 1)]
+    return float(ordered[below] + (rank - below) * (above - ordered[below]))
+
+
+def scale_of(function: str, values: Sequence[Any]) -> float:
+    """Return the magnitude of a value's summands: answers agree within 1e-9 of it."""
+    numbers = [abs(float(each)) for each in values if isinstance(each, int | float | Decimal)]
+    if function in ("var", "var_pop"):
+        return math.fsum(each * each for each in numbers)
+    return math.fsum(numbers) if function in ("sum", "avg", "stddev", "stddev_pop") else 0.0

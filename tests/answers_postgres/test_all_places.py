@@ -1,0 +1,16 @@
+"""What readers of all places see through deaths, outages, rebuilds and a restored backup."""
+
+from __future__ import annotations
+
+import pytest
+
+from all_places import CHANGES, AllPlaces
+from fake_topic import fake_topic
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_each_place_ends_with_the_results_and_never_goes_back(tmp_path, monkeypatch, connection, sql, name):
+    places = AllPlaces(name, tmp_path, 0, monkeypatch, fake_topic(monkeypatch), sql)
+    places.live()
+    places.assert_shown()
+    assert all(reader.polls > 15 for reader in places.readers.values())

@@ -1,0 +1,176 @@
+"""Chains of queries: the answers of one are the stream of the next, and corrections travel down.
+
+The last table of a chain of three equals one SQL statement by DuckDB over the first occurrences of all tuples, whatever
+the disorder, and in whatever order the three are corrected.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import yaml
+from hypothesis import Phase, example, given, settings
+from hypothesis import strategies as st
+
+from chained_queries import DAY, HOUR, KEYS, MINUTE, SCHEMA, START, chain, declarations, write
+from local_driver import Driver, no_spark
+from tailrace.correction.correct import correct
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.kinds import build
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
+from tailrace.storage.backup import back_up
+from tailrace.storage.progress import read_progress
+from tailrace.storage.restore import restore
+from tailrace.storage.results import AnswerTables
+
+TRUTH = """
+WITH firsts AS (SELECT * FROM events QUALIFY row_number() OVER (PARTITION BY id ORDER BY arrived, number) = 1),
+minutes AS (SELECT k, ts // 60000 AS m, sum(v) AS revenue FROM firsts GROUP BY ALL),
+hours AS (SELECT k, m // 60 AS h, sum(revenue) AS revenue, count(*) AS minutes FROM minutes GROUP BY ALL)
+SELECT h // 24 * 86400000, row_number() OVER (PARTITION BY h // 24 ORDER BY revenue DESC, h, k) AS rank,
+       k, revenue, minutes
+FROM hours QUALIFY rank <= 5 ORDER BY ALL
+"""
+
+
+def disordered(draw: random.Random, rows: int) -> list[tuple]:
+    """Draw tuples in order of arrival: late ones, repeats of other content, and one that is ten days old."""
+    events, arrival = [], START
+    for number in range(rows):
+        arrival += draw.randrange(12 * MINUTE)
+        event = arrival - draw.choice([0, 0, 1000, 3 * MINUTE, 2 * HOUR, 10 * HOUR])
+        events.append((event, arrival, number, draw.choice(KEYS), draw.randrange(-50, 100)))
+        if draw.random() < 0.25:
+            arrival += draw.randrange(3 * MINUTE)
+            again = draw.choice(events[-6:])
+            event = draw.choice([again[0], arrival])
+            events.append((event, arrival, again[2], draw.choice([again[3], *KEYS]), draw.randrange(-50, 100)))
+    outlier = events[rows // 2]
+    events[rows // 2] = (outlier[0] - 10 * DAY, *outlier[1:])
+    return events
+
+
+def expected(events: list[tuple]) -> list[tuple]:
+    columns = dict(zip(SCHEMA.names, zip(*events, strict=True), strict=True)) | {"number": range(len(events))}
+    connection = duckdb.connect()
+    connection.register("events", pa.table({name: pa.array(list(each)) for name, each in columns.items()}))
+    return connection.execute(TRUTH).fetchall()
+
+
+def answers(query: Query, warehouse: Path) -> list[tuple]:
+    rows = AnswerTables(Driver(query, warehouse).tables, build(query).answers).latest().to_pylist()
+    names = ("window_start", "rank", "k", "score", "minutes")
+    return sorted(tuple(row[name] for name in names) for row in rows)
+
+
+def correct_at_random(queries: list[Query], warehouse: Path, draw: random.Random, open_from: dict[str, int]) -> None:
+    """Correct all that arrived so far of a drawn query, by an interval of arrival."""
+    query = draw.choice(queries)
+    until = read_progress(Driver(query, warehouse).layout)
+    if until is None or until.until <= open_from[query.name]:
+        return
+    end = until.until // 1000 * 1000
+    interval = (open_from[query.name], end)
+    if interval[0] < end:
+        correct(query, warehouse, CorrectionRange(*interval, arrival=True), no_spark)
+        open_from[query.name] = end
+
+
+@settings(max_examples=1, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(seed=st.integers(0, 10_000))
+@example(seed=7078)  # the third query runs before the second one has answers
+def test_corrected_in_any_order_the_last_table_equals_one_sql_statement(tmp_path_factory, seed):
+    draw, directory = random.Random(seed), tmp_path_factory.mktemp("chain")
+    queries, warehouse = chain(directory / "in"), directory / "wh"
+    events = disordered(draw, 120)
+    open_from = {query.name: START - DAY for query in queries}
+    cuts = sorted(draw.sample(range(10, len(events) - 1), 3))
+    for number, (low, high) in enumerate(zip([0, *cuts], [*cuts, len(events)], strict=True)):
+        write(events[low:high], directory / "in" / f"{number}.parquet")
+        for query in queries:
+            Driver(query, warehouse).run(draw.choice([40, 1000]))
+            for _ in range(draw.randrange(3)):
+                correct_at_random(queries[: queries.index(query) + 1], warehouse, draw, open_from)
+    Driver(queries[0], warehouse).run(flush=True)
+    draws = [draw.choice(queries) for _ in range(3)]
+    for query in draws:  # before what is above them is corrected: it is harmless
+        if read_progress(Driver(query, warehouse).layout) is not None:
+            correct(query, warehouse, CorrectionRange(), no_spark)
+    correct(queries[0], warehouse, CorrectionRange(), no_spark)
+    Driver(queries[1], warehouse).run(flush=True)
+    correct(queries[1], warehouse, CorrectionRange(), no_spark)
+    Driver(queries[2], warehouse).run(flush=True)
+    correct(queries[2], warehouse, CorrectionRange(), no_spark)
+    truth = expected(events)
+    assert truth
+    assert answers(queries[2], warehouse) == truth
+
+
+@settings(max_examples=1, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(seed=st.integers(0, 10_000))
+def test_corrected_by_intervals_of_arrival_alone_it_equals_it_too(tmp_path_factory, seed):
+    draw, directory = random.Random(seed), tmp_path_factory.mktemp("chain")
+    queries, warehouse = chain(directory / "in"), directory / "wh"
+    events = disordered(draw, 40)
+    open_from = {query.name: START - DAY for query in queries}
+    for number, (low, high) in enumerate([(0, 20), (20, len(events) - 1), (len(events) - 1, len(events))]):
+        write(events[low:high], directory / "in" / f"{number}.parquet")
+        for query in queries:
+            Driver(query, warehouse).run(flush=number == 2)
+            correct_at_random([query], warehouse, draw, open_from)
+    for query in queries:
+        Driver(query, warehouse).run(flush=True)
+        progress = read_progress(Driver(query, warehouse).layout)
+        interval = (open_from[query.name], progress.until + 1000)
+        correct(query, warehouse, CorrectionRange(*interval, arrival=True), no_spark)
+    assert answers(queries[2], warehouse) == expected(events)
+
+
+@settings(max_examples=2, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(seed=st.integers(0, 10_000), is_rebuilt=st.booleans())
+def test_after_another_state_of_the_first_query_it_equals_it_too(tmp_path_factory, seed, is_rebuilt):
+    draw, directory = random.Random(seed), tmp_path_factory.mktemp("chain")
+    queries, warehouse = chain(directory / "in"), directory / "wh"
+    events = disordered(draw, 60)
+    first = Driver(queries[0], warehouse)
+    cut = draw.randrange(10, 30)
+    write(events[:cut], directory / "in" / "0.parquet")
+    first.run()
+    back_up(first.layout, directory / "backup")
+    write(events[cut : cut + 20], directory / "in" / "1.parquet")
+    for query in queries:
+        Driver(query, warehouse).run(flush=True)
+        correct(query, warehouse, CorrectionRange(), no_spark)
+    if is_rebuilt:
+        fields = declarations(directory / "in")[0]
+        fields["aggregate"]["revenue"]["function"] = "max"
+        first.rebuild(declared_query(fields))
+        for query in queries[1:]:
+            Driver(query, warehouse).run(flush=True)
+        first.rebuild(queries[0])
+    else:
+        shutil.rmtree(first.layout.home)
+        restore(directory / "backup", warehouse)
+    write(events[cut + 20 :], directory / "in" / "2.parquet")
+    for query in queries:
+        Driver(query, warehouse).run(draw.choice([7, 1000]), flush=True)
+        correct(query, warehouse, CorrectionRange(), no_spark)
+    assert answers(queries[2], warehouse) == expected(events)
+
+
+def test_the_page_has_the_query_that_is_tested(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "chains.md").read_text()
+    declared = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
+    first, last = chain(tmp_path / "in")[0], declared_query(declared)
+    events = [(START + n * MINUTE, START + n * MINUTE + 10, n, "a", n) for n in range(90)]
+    write(events, tmp_path / "in" / "0.parquet")
+    Driver(first, tmp_path / "wh").run(flush=True)
+    Driver(last, tmp_path / "wh").run(flush=True)
+    rows = AnswerTables(Driver(last, tmp_path / "wh").tables, build(last).answers).latest().to_pylist()
+    hours = [(row["window_start"], row["revenue"], row["minutes"]) for row in rows]
+    assert sorted(hours) == [(START, sum(range(60)), 60), (START + HOUR, sum(range(60, 90)), 30)]

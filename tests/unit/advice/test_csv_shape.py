@@ -1,0 +1,77 @@
+"""CSV that no source reads is refused with a command that mends it, and the command does."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tailrace.advice.table_sample import sample_of
+from tailrace.ground.errors import Refused
+
+GOOD = "time,city,value\n2024-03-14T10:00:00Z,Köln,1\n2024-03-14T10:00:01Z,Bonn,2\n"
+DAMAGED = {
+    "semicolons": (GOOD.replace(",", ";").encode(), "semicolons"),
+    "tabs": (GOOD.replace(",", "\t").encode(), "tabs"),
+    "latin-1": (GOOD.encode("latin-1"), "no UTF-8"),
+    "utf-16": (GOOD.encode("utf-16"), "UTF-16"),
+    "no header": (GOOD.partition("\n")[2].encode(), "names no columns"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_the_command_of_a_refusal_mends_the_file(tmp_path, name):
+    content, fault = DAMAGED[name]
+    file = tmp_path / "it's mine.csv"
+    file.write_bytes(content)
+    with pytest.raises(Refused) as refused:
+        sample_of(file)
+    (problem,) = refused.value.problems
+    assert fault in problem.fault
+    before = {*tmp_path.iterdir()}
+    command = problem.remedy.partition("as by: ")[2]
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    (mended,) = {*tmp_path.iterdir()} - before
+    table = sample_of(mended).table
+    assert table.num_rows == 2
+    assert table.column(1).to_pylist() == ["Köln", "Bonn"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("a.csv", b"", "it is empty"),
+        ("a.csv", b"time,value\n", "a header and no record"),
+        ("a.csv", b"\x1f\x8b\x08", "packed (gzip)"),
+        ("a.xlsx", b"PK\x03\x04", "a spreadsheet"),
+        ("a.json", b'[{"a": 1}]', "one JSON list"),
+        ("a.bin", b"a\x00b", "no text"),
+        ("a.json", b'{"a": \n', "no record"),
+    ],
+)
+def test_what_no_source_reads_is_refused(tmp_path, name, content, fault):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(Refused) as refused:
+        sample_of(tmp_path / name)
+    assert fault in refused.value.problems[0].fault
+
+
+def test_a_mistaken_path_is_refused_with_the_near_one(tmp_path):
+    (tmp_path / "orders.csv").write_text(GOOD)
+    with pytest.raises(Refused) as refused:
+        sample_of(tmp_path / "order.csv")
+    assert "orders.csv" in refused.value.problems[0].remedy
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(Refused, match="no file below it"):
+        sample_of(tmp_path / "empty")
+
+
+def test_a_field_with_semicolons_is_no_separator(tmp_path):
+    (tmp_path / "a.csv").write_text("time,tags\n2024-03-14T10:00:00Z,a;b;c\n2024-03-14T10:00:01Z,c;d;e\n")
+    assert sample_of(tmp_path / "a.csv").table.column_names == ["time", "tags"]
+
+
+def test_columns_without_a_name_or_with_one_twice_are_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text("time,x,x,,y\n2024-03-14T10:00:00Z,1,2,3,4\n")
+    sample = sample_of(tmp_path / "a.csv")
+    assert sample.table.column_names == ["time", "y"]

@@ -1,0 +1,90 @@
+"""The command doctor: what it checks of a query's file, its exit codes, and no secret."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tailrace.advice import machine_checks
+from tailrace.advice.checks import fault
+from tailrace.sources.kafka_client import Topic
+from tailrace.sources.postgres_server import PostgresServer
+
+QUERY = """name: readings
+kind: aggregate
+streams:
+  readings:
+    source: {format: csv, path: readings.csv}
+    event_time: at
+    id: id
+window: 1 h
+aggregate: {function: count}
+answers:
+  kafka: {connection: events_main, topic: answers}
+  postgres: {connection: reports, table: counts}
+"""
+CONNECTIONS = {
+    "events_main": {"host": "broker", "port": 9092, "login": "me", "password": "hunter2"},
+    "reports": {"host": "db", "schema": "s", "login": "me", "password": "hunter2"},
+}
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, content in CONNECTIONS.items():
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(content))
+    monkeypatch.setattr(machine_checks, "check_java", lambda: machine_checks.ok("java", "17"))
+    monkeypatch.setattr(Topic, "description", lambda self: ("id", [0]))
+    monkeypatch.setattr(PostgresServer, "connect", lambda self: type("Session", (), {"close": lambda self: None})())
+    (tmp_path / "readings.csv").write_text("at,id\n2024-03-14T10:00:00Z,1\n")
+    (tmp_path / "query.yaml").write_text(QUERY)
+    return tmp_path / "query.yaml"
+
+
+def findings(tailrace, *arguments: object, code: int = 0) -> dict[str, dict[str, str]]:
+    output = tailrace("doctor", *arguments, "--json", "--limit", 500, code=code).stdout
+    assert "hunter2" not in output
+    return {each["check"]: each for each in json.loads(output)}
+
+
+def test_what_a_query_names_is_checked(tailrace, file, tmp_path):
+    found = findings(tailrace, file, "--warehouse", tmp_path / "wh")
+    names = {"query", "connection events_main", "connection reports", "sources", "answers.kafka", "answers.postgres"}
+    assert names <= found.keys()
+    assert {found[name]["status"] for name in names} == {"ok"}
+    assert not (tmp_path / "wh").exists()
+
+
+@pytest.mark.parametrize("broken", ["variable", "source", "topic", "server"])
+def test_each_fault_of_what_a_query_names_ends_with_1_and_a_remedy(tailrace, file, monkeypatch, broken):
+    def away(self):
+        raise ConnectionError("connection reports: nobody answers")
+
+    name = {"variable": "connection reports", "source": "sources", "topic": "answers.kafka"}.get(broken)
+    if broken == "variable":
+        monkeypatch.delenv("AIRFLOW_CONN_REPORTS")
+    elif broken == "source":
+        (file.parent / "readings.csv").write_text("when,id\n2024-03-14T10:00:00Z,1\n")
+    elif broken == "topic":
+        monkeypatch.setattr(Topic, "description", lambda self: None)
+    else:
+        monkeypatch.setattr(PostgresServer, "connect", away)
+    found = findings(tailrace, file, code=1)[name or "answers.postgres"]
+    assert found["status"] == "fault"
+    assert found["remedy"]
+
+
+def test_a_file_that_is_no_query_is_refused(tailrace, tmp_path):
+    (tmp_path / "query.yaml").write_text("name: x\n")
+    assert "kind" in tailrace("doctor", tmp_path / "query.yaml", code=2).stderr
+
+
+def test_warnings_end_with_0_and_faults_with_1(tailrace, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(machine_checks, "check_memory", lambda _: machine_checks.warning("memory", "little", "more"))
+    shown = tailrace("doctor", "--limit", 500).stdout
+    assert "warning memory: little; right would be: more" in shown
+    monkeypatch.setattr(machine_checks, "check_memory", lambda _: fault("memory", "[none]", "more"))
+    assert "fault   memory: [none]; right would be: more" in tailrace("doctor", "--limit", 500, code=1).stdout

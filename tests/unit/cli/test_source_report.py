@@ -1,0 +1,117 @@
+"""The command validate --source: counts of what is accepted, filtered and rejected, the first line, and tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+QUERY = """name: orders
+kind: aggregate
+streams:
+  orders:
+    source: {format: csv, path: orders.csv}
+    event_time: at
+    id: id
+    lookup:
+      products: {path: products.csv, key: sku, columns: [category]}
+    where: category <> 'samples'
+    key: category
+window: 1 h
+aggregate: {function: count}
+"""
+ORDERS = """at,id,sku
+2024-03-14T10:00:00Z,1,a
+"2024-03-14T10:00:01Z",2,"b"
+later,"4
+5",b
+2024-03-14T10:00:02Z,,b
+2024-03-14T10:00:02Z,7,c
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    (tmp_path / "products.csv").write_text("sku,category\na,toys\nb,tools\nc,samples\n")
+    (tmp_path / "query.yaml").write_text(QUERY)
+    return tmp_path / "query.yaml"
+
+
+def test_the_report_counts_records_and_names_the_first_line_and_the_tables(tailrace, file):
+    shown = tailrace("validate", file, "--source").stdout
+    assert "of 5 records that were looked at 2 fit, 1 are left out by where, 2 do not" in shown
+    assert "the first of them: orders.csv, line 4: at is no time that could be read" in shown
+    assert "lookup orders.products: " in shown
+    assert "3 rows" in shown
+
+
+def test_a_table_that_is_not_fit_is_refused(tailrace, file):
+    (file.parent / "products.csv").write_text("sku,category\na,toys\na,tools\n")
+    assert "products.csv" in tailrace("validate", file, "--source", code=2).stderr
+
+
+def test_a_source_of_which_no_record_fits_is_refused(tailrace, file):
+    (file.parent / "orders.csv").write_text("at,id,sku\n1994-03-14T10:00:00Z,1,a\n")
+    refused = tailrace("validate", file, "--source", code=2)
+    assert "of 1 record that were looked at 0 fit, 1 do not" in refused.stdout
+    assert "none of its records fits: 1 × at out of bounds" in refused.stderr
+
+
+def test_a_derived_text_is_an_event_time_where_the_stream_says_its_zone(tailrace, file):
+    text = QUERY.replace("event_time: at", "event_time: iso\n    columns: {iso: \"replace(at, 'x', '')\"}")
+    file.write_text(text)
+    refused = tailrace("validate", file, "--source", code=2).stderr
+    assert "its type is string, but it is the query's event_time" in refused
+    assert "a timezone in the stream" in refused
+    file.write_text(text.replace("    key: category", "    key: category\n    timezone: Europe/Berlin"))
+    (file.parent / "orders.csv").write_text("at,id,sku\nx2024-03-14T10:00:00,1,a\n")
+    assert "1 fit, 0 do not" in tailrace("validate", file, "--source").stdout
+
+
+def test_the_geometries_of_a_join_with_a_table_are_read(tailrace, tmp_path):
+    (tmp_path / "taxis.csv").write_text("at,id,lon,lat\n2024-03-14T10:00:00Z,1,1,1\n")
+    (tmp_path / "districts.csv").write_text('name,geom\ncentre,"POLYGON((0 0,2 0,2 2,0 2,0 0))"\n')
+    (tmp_path / "query.yaml").write_text(
+        """name: taxis
+kind: spatial_join
+streams:
+  left:
+    source: {format: csv, path: taxis.csv}
+    event_time: at
+    id: id
+spatial_join:
+  join: table
+  relation: within
+  geometry: {left: {x: lon, y: lat}}
+  table: {path: districts.csv, id: name, geometry: geom}
+"""
+    )
+    shown = tailrace("validate", tmp_path / "query.yaml", "--source").stdout
+    assert "districts.csv: " in shown
+    (tmp_path / "districts.csv").write_text("name,geom\ncentre,POINT\n")
+    assert "districts.csv" in tailrace("validate", tmp_path / "query.yaml", "--source", code=2).stderr
+
+
+def test_a_selected_column_that_is_null_throughout_is_carried_as_the_run_carries_it(tailrace, tmp_path):
+    times = pa.array([0, 1000], pa.timestamp("ms", "UTC"))
+    rows = {"at": times, "id": ["a", "b"], "price": [1.0, 2.0], "note": pa.nulls(2)}
+    pq.write_table(pa.table(rows), tmp_path / "in.parquet")
+    query = """name: best
+kind: topk
+streams:
+  trades:
+    source: {format: parquet, path: in.parquet}
+    event_time: at
+    id: id
+    bounds: {earliest: 1970-01-01}
+window: 5 s
+topk: {k: 2, score: price, select: [note]}
+"""
+    (tmp_path / "query.yaml").write_text(query)
+    shown = tailrace("validate", tmp_path / "query.yaml", "--source").stdout
+    assert "note string" in shown
+    assert "of 2 records that were looked at 2 fit, 0 do not" in shown
+    (tmp_path / "query.yaml").write_text(query.replace("score: price", "score: note"))
+    refused = tailrace("validate", tmp_path / "query.yaml", "--source", code=2).stderr
+    assert "no record has a value of a fitting type in each of at, id, note" in refused

@@ -1,0 +1,65 @@
+"""The examples of docs/reading-current.md read `current`, whose log asks readers for no feature."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from current_tables import Desk
+from tailrace.ground.times import in_ms
+from tailrace.storage.results import read_answers
+
+PAGE = Path(__file__).parents[3] / "docs" / "reading-current.md"
+NAMES = ["window_end", "value"]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A table that streams, corrections and a compaction have written."""
+    desk = Desk("aggregate", tmp_path_factory.mktemp("reading"), seed=3)
+    for _ in range(3):
+        desk.driver.run(1000)
+        desk.refresh()
+        desk.correct()
+        desk.write()
+    desk.driver.run(1000, flush=True)
+    desk.refresh()
+    desk.driver.tables.compact(["current"])
+    return desk
+
+
+def test_duckdb_and_pandas_read_it_as_the_page_says(desk, monkeypatch):
+    monkeypatch.chdir(desk.directory)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    found: dict[str, object] = {}
+    for block in blocks:
+        exec(block, found)
+    rows, _ = read_answers(desk.driver.query, desk.driver.warehouse, streamed=False)
+    expected = sorted((row["window_end"], row["value"]) for row in rows.to_pylist() if row["key"] == "a")
+    assert len(expected) > 10
+    newest = in_ms(found["newest"].to_arrow_table()).select(NAMES).to_pylist()
+    assert [tuple(row.values()) for row in newest] == expected
+    frame = found["frame"].sort_values("window_end")
+    ends = [int(end.timestamp() * 1000) for end in frame["window_end"]]
+    assert list(zip(ends, frame["value"], strict=True)) == expected
+
+
+def test_its_log_asks_readers_for_no_feature(desk):
+    actions = [
+        json.loads(line)
+        for file in sorted((desk.table / "_delta_log").glob("*.json"))
+        for line in file.read_text().splitlines()
+    ]
+    protocols = [action["protocol"] for action in actions if "protocol" in action]
+    assert protocols == [{"minReaderVersion": 1, "minWriterVersion": 2}] * len(protocols) != []
+    settings = {name for action in actions for name in action.get("metaData", {}).get("configuration", ())}
+    assert settings
+    assert not any("columnMapping" in name or "DeletionVectors" in name for name in settings)
+    added = [action["add"] for action in actions if "add" in action]
+    assert len(added) > 3
+    assert not any(add.get("deletionVector") for add in added)
+    assert "timestamp_ntz" not in DeltaTable(str(desk.table)).schema().to_json()

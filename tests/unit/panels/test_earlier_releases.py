@@ -1,0 +1,55 @@
+"""The table `late` of an earlier release, without some column: it is read, or refused by the column's name."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from deltalake import write_deltalake
+
+from panel_stream import PanelStream, run_stream
+from shown import shown
+from tailrace.ground.errors import Refused
+from tailrace.panels.answer import PANEL
+from tailrace.panels.answer_ids import AnswerId
+from tailrace.panels.query_view import QueryView
+from tailrace.storage.layout import Layout
+
+
+@pytest.fixture(scope="module")
+def stream(tmp_path_factory) -> PanelStream:
+    return run_stream(tmp_path_factory.mktemp("earlier"), {"policy": "mp_k_slack"})
+
+
+def without(stream: PanelStream, directory: Path, column: str) -> QueryView:
+    """The query in another warehouse, whose table `late` lacks a column."""
+    layout = Layout.of(directory / "wh", stream.query.name)
+    shutil.copytree(stream.view.layout.home, layout.home)
+    view = QueryView(layout, None)
+    view.__dict__["query"] = stream.query
+    rows = view.tables.open("late").to_pyarrow_table().drop_columns([column])
+    shutil.rmtree(layout.table("late"))
+    write_deltalake(str(layout.table("late")), rows)
+    return view
+
+
+def corrected(view: QueryView) -> list[str]:
+    """The ids of the oldest corrected answers, some of which missed tuples."""
+    rows = view.tables.read("corrections", [*view.kind.answers.identity.columns])
+    oldest = rows.sort_by([("window_end", "ascending"), ("key", "ascending")])[:8]
+    return [str(AnswerId.of(row)) for row in oldest.to_pylist()]
+
+
+def test_late_tuples_without_their_stream_are_of_the_one_that_the_query_has(stream, tmp_path):
+    view = without(stream, tmp_path, "stream")
+    ids = corrected(stream.view)
+    before, after = ([shown(PANEL, each, id=asked) for asked in ids] for each in (stream.view, view))
+    assert any(answer["late"] for answer in before)
+    assert after == before
+
+
+def test_another_column_that_late_tuples_lack_is_refused_by_its_name(stream, tmp_path):
+    view = without(stream, tmp_path, "arrived")
+    with pytest.raises(Refused, match="the table has no column arrived"):
+        shown(PANEL, view, id=corrected(stream.view)[0])

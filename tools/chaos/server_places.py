@@ -1,0 +1,177 @@
+"""The places of answers that have a server: a table of PostgreSQL, and a topic of Kafka."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg2
+import pyarrow as pa
+from answer_place import IDENTITY, AnswerPlace, Away
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+from fake_topic import as_shown, texts
+from kafka_broker import Broker
+from place_readers import postgres_reader, topic_reader
+from postgres import Server
+from postgres_desk import rows_of_table
+from tailrace.delivery.postgres import POSTGRES
+from tailrace.delivery.topic_answers import TOPIC
+from tailrace.drivers.embedded import free_port
+from topic_records import Record, TopicRecords
+
+_SCRAM = "--auth-host=scram-sha-256 --auth-local=scram-sha-256"
+
+
+class PostgresPlace(AnswerPlace):
+    """A table of a PostgreSQL server."""
+
+    name = POSTGRES
+    _TABLE = "reports.answers"
+
+    def __init__(self, server: Server) -> None:
+        self._server, self._session = server, None
+        self.declared = {"postgres": {"connection": "reports", "table": self._TABLE}}
+        self.environment = {"AIRFLOW_CONN_REPORTS": server.connection()}
+        self._sql("CREATE SCHEMA reports")
+        self.reader = postgres_reader(self._TABLE, lambda: IDENTITY, self._sql)
+
+    @staticmethod
+    @contextmanager
+    def running(directory: Path) -> Iterator[PostgresPlace]:
+        server = Server(str(free_port()), "secret", _SCRAM)
+        try:
+            server.create_database()
+            place = PostgresPlace(server)
+            yield place
+            place._close()
+        finally:
+            server.end()
+
+    def stop(self) -> None:
+        for process in self._processes():
+            process.suspend()
+
+    def resume(self) -> None:
+        for process in reversed(self._processes()):
+            process.resume()
+
+    def kill(self) -> None:
+        processes = self._processes()
+        for process in processes:
+            process.kill()
+        psutil.wait_procs(processes)
+
+    def start(self) -> None:
+        self._server.start()
+
+    def _processes(self) -> list[psutil.Process]:
+        root = psutil.Process(self._server.process.pid)
+        return [root, *root.children(recursive=True)]
+
+    def newest_ms(self) -> int:
+        ((newest,),) = self._sql(f"SELECT (extract(epoch FROM max(as_of)) * 1000)::bigint FROM {self._TABLE}")
+        return newest or 0
+
+    def shown(self, columns: Sequence[str]) -> list[str]:
+        return rows_of_table(self._sql, self._TABLE, columns)
+
+    def _sql(self, statement: str, *arguments: Any) -> list[tuple[Any, ...]]:
+        """Run a statement as a reader of another session does, which comes again where its server was away."""
+        try:
+            if self._session is None:
+                login = {"host": "127.0.0.1", "port": self._server.port, "dbname": "airflow", "user": "airflow"}
+                self._session = psycopg2.connect(**login, password=self._server.password)
+                self._session.autocommit = True
+            with self._session.cursor() as cursor:
+                cursor.execute(statement, arguments or None)
+                return cursor.fetchall() if cursor.description else []
+        except (psycopg2.OperationalError, psycopg2.InterfaceError) as error:
+            self._close()
+            raise Away(str(error)) from None
+
+    def _close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+
+class TopicPlace(AnswerPlace):
+    """A topic of a Kafka broker, and all its records."""
+
+    name = TOPIC
+    holds_the_stream = True
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker, self._topic = broker, broker.make_topic(2)
+        self.declared = {"kafka": {"servers": broker.servers, "topic": self._topic}}
+        self._records = _ConsumedRecords(broker.servers, self._topic, 2)
+        self.reader = topic_reader(self._records)
+
+    @staticmethod
+    @contextmanager
+    def running(directory: Path) -> Iterator[TopicPlace]:
+        home = directory / "kafka"
+        home.mkdir()
+        broker = Broker(home)
+        try:
+            yield TopicPlace(broker)
+        finally:
+            broker.stop()
+
+    def stop(self) -> None:
+        os.killpg(self._broker.process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.killpg(self._broker.process.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        self._broker.stop()
+
+    def start(self) -> None:
+        self._broker.start()
+
+    def newest_ms(self) -> int:
+        return max((record.version[1] for record in self._records.newest().values()), default=0)
+
+    def shown(self, columns: Sequence[str]) -> list[str]:
+        return texts(self._records.shown(), _in_records(columns))
+
+    def expected(self, rows: pa.Table, columns: Sequence[str]) -> list[str]:
+        return as_shown(rows, _in_records(columns))
+
+    def order_problem(self) -> str | None:
+        try:
+            self._records.require_no_older_version()
+        except AssertionError as error:
+            return str(error)
+        return None
+
+
+def _in_records(columns: Sequence[str]) -> list[str]:
+    return [name for name in columns if name != "coverage"]
+
+
+class _ConsumedRecords(TopicRecords):
+    """The records of a real topic, as a consumer gets them."""
+
+    def __init__(self, servers: str, topic: str, partitions: int) -> None:
+        super().__init__()
+        self._consumer = Consumer(
+            {"bootstrap.servers": servers, "group.id": "reader", "enable.auto.commit": False, "log_level": 0}
+        )
+        self._consumer.assign([TopicPartition(topic, part, OFFSET_BEGINNING) for part in range(partitions)])
+
+    def newest(self) -> dict[str, Record]:
+        while messages := self._consumer.consume(10_000, 0.2):
+            self.records += [
+                Record.of(message.key(), message.value(), message.headers())
+                for message in messages
+                if message.error() is None
+            ]
+        return super().newest()

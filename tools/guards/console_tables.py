@@ -1,0 +1,103 @@
+"""Guards of the room `console`: facts and answers that are kept."""
+
+from __future__ import annotations
+
+from guards.mutation import Mutation
+from guards.shared_tests import CONSOLE_ROUTES
+
+CACHE = "tests/orchestration/test_console_cache.py"
+FACTS = "tests/orchestration/test_console_facts.py"
+
+MUTATIONS = (
+    Mutation(
+        "console: a kept answer has the current versions",
+        "console/panel_cache.py",
+        "if versions_then != now:",
+        "if versions_then is None:",
+        (f"{CACHE}::test_an_answer_is_read_again_when_a_version_has_changed",),
+    ),
+    Mutation(
+        "console: a request waits for others for so long",
+        "console/panel_cache.py",
+        "self._readers.acquire(timeout=self._wait_s)",
+        "self._readers.acquire()",
+        (f"{CACHE}::test_a_kept_answer_does_not_wait_for_those_that_read",),
+    ),
+    Mutation(
+        "console: the keys of kept answers count",
+        "console/panel_cache.py",
+        "return sum(len(str(part)) for part in key)",
+        "return 0",
+        (f"{CACHE}::test_long_keys_count",),
+    ),
+    Mutation(
+        "console: facts of last night are waited for",
+        "console/table_facts.py",
+        "return self.facts is None or now_s - self.read_s >= _OLD_S",
+        "return self.facts is None",
+        (f"{FACTS}::test_facts_of_last_night_are_waited_for",),
+    ),
+    Mutation(
+        "console: kept answers take bounded memory",
+        "console/panel_cache.py",
+        "while self._bytes > self._most_bytes:",
+        "while False:",
+        (f"{CACHE}::test_the_oldest_answers_go_where_there_is_no_room",),
+    ),
+    Mutation(
+        "console: a read that a compaction has overtaken is tried again",
+        "console/panel_cache.py",
+        "if before == now:",
+        "if True:",
+        (f"{CACHE}::test_a_read_that_a_compaction_has_overtaken_is_tried_again",),
+    ),
+    Mutation(
+        "console: a query file that changes makes a kept answer old",
+        "console/panel_cache.py",
+        "None if query is None else stamp(query)",
+        "None",
+        (f"{CACHE}::test_a_version_changes_with_a_table_a_file_and_the_query_file",),
+    ),
+    Mutation(
+        "console: one reading of a query's tables at a time",
+        "console/table_facts.py",
+        "if is_old and (kept.reading is None or kept.reading.done()):",
+        "if is_old:",
+        (f"{FACTS}::test_old_facts_are_given_at_once_and_read_again_beside",),
+    ),
+    Mutation(
+        "console: facts of a bounded number of queries are kept",
+        "console/table_facts.py",
+        "if len(self._kept) > _MOST_QUERIES:",
+        "if False:",
+        (f"{FACTS}::test_the_number_of_queries_is_bounded",),
+    ),
+    Mutation(
+        "console: records without an arrival time make the count unknown",
+        "console/table_facts.py",
+        "if without := _without_arrival(tables, since_ms):",
+        "if without := 0:",
+        (f"{FACTS}::test_records_without_an_arrival_time_make_the_count_unknown",),
+    ),
+    Mutation(
+        "console: late tuples of the last hour",
+        "console/table_facts.py",
+        'tables.read("late", ["tuples"], within("arrived", since_ms, AFTER_ALL))',
+        'tables.read("late", ["tuples"])',
+        (f"{FACTS}::test_the_last_hour_alone_counts",),
+    ),
+    Mutation(
+        "console: facts of last night are not shown",
+        "console/table_facts.py",
+        "None if kept is None or kept.is_missing(time.monotonic()) else kept.facts",
+        "None if kept is None else kept.facts",
+        (f"{CONSOLE_ROUTES}::test_facts_of_last_night_are_no_facts_of_now",),
+    ),
+    Mutation(
+        "console: tables are read behind one query at a time",
+        "console/table_facts.py",
+        "wait([kept.reading])",
+        "pass",
+        (f"{FACTS}::test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_behind_them",),
+    ),
+)

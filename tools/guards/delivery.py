@@ -1,0 +1,132 @@
+"""Guards of the room `delivery`."""
+
+from __future__ import annotations
+
+from guards.mutation import Mutation
+
+ANSWER_LOG = "tests/unit/delivery/test_answer_log.py"
+CURRENT = "tests/unit/delivery/test_current.py"
+DELIVERY = "tests/unit/stream/test_delivery.py"
+POSTGRES = "tests/answers_postgres/test_delivery.py"
+
+MUTATIONS = (
+    Mutation(
+        "places: one that fails keeps no answers from the others",
+        "delivery/places.py",
+        "            failures.append(failure)",
+        "            raise",
+        (f"{DELIVERY}::test_a_place_that_fails_keeps_no_answers_from_the_others_and_the_job_says_so",),
+    ),
+    Mutation(
+        "chains: a version that is gone upstream is taken back",
+        "delivery/answer_difference.py",
+        "gone = known.filter(pa.array(~known_retracted & (identity.find(known, newest) < 0)))",
+        "gone = known.slice(0, 0)",
+        (f"{ANSWER_LOG}::test_an_answer_that_upstream_gives_no_more_is_taken_back",),
+    ),
+    Mutation(
+        "chains: a version that is as before is not read again",
+        "delivery/answer_difference.py",
+        "is_new = ~is_same & ~(is_retracted & was_retracted)",
+        "is_new = ~(is_retracted & was_retracted)",
+        (f"{ANSWER_LOG}::test_a_correction_that_changes_nothing_sends_nothing",),
+    ),
+    Mutation(
+        "chains: a later version is the newest in the log",
+        "delivery/answer_difference.py",
+        "np.maximum(as_of, earliest)",
+        "as_of",
+        ("tests/unit/delivery/test_answer_difference.py",),
+    ),
+    Mutation(
+        "chains: a look reads no file of other windows",
+        "delivery/answer_log.py",
+        "pa.array(overlap(low, high, ends, ends))",
+        "pa.array(low < AFTER_ALL)",
+        (f"{ANSWER_LOG}::test_a_look_reads_no_file_of_other_windows",),
+    ),
+    Mutation(
+        "chains: no commit of the log goes before the reader has read it",
+        "delivery/answer_log.py",
+        "cleanup_expired_logs=None if is_read else False",
+        "cleanup_expired_logs=None",
+        (f"{ANSWER_LOG}::test_old_commits_go_once_the_reader_has_read_all_before",),
+    ),
+    Mutation(
+        "changes: a commit with the number of a lost one is another",
+        "delivery/answer_changes.py",
+        " or self._is_other(name, since)",
+        "",
+        (f"{CURRENT}::test_a_restored_query_that_has_run_past_what_was_read_loses_nothing",),
+    ),
+    Mutation(
+        "current: a table in the place of another is read from its start",
+        "delivery/answer_changes.py",
+        "elif before != self._id(name) or since is None",
+        "elif since is None",
+        (f"{CURRENT}::test_a_table_in_the_place_of_another_is_read_from_its_start",),
+    ),
+    Mutation(
+        "current: a log that was cleaned up is no gap",
+        "delivery/changed_files.py",
+        "            return None",
+        "            continue",
+        (f"{CURRENT}::test_a_log_that_was_cleaned_up_is_no_gap",),
+    ),
+    Mutation(
+        "current: a correction comes in one commit",
+        "delivery/groups.py",
+        "pa.concat_tables([self._in_current(streamed), corrected])",
+        "self._in_current(pa.concat_tables([streamed, corrected]))",
+        (f"{CURRENT}::test_a_correction_comes_in_one_commit_with_what_it_adds",),
+    ),
+    Mutation(
+        "current: a pair that the stream gives again is there once",
+        "delivery/groups.py",
+        "return select(streamed, self.public.model.identity.find(streamed, there) >= 0)",
+        "return streamed.slice(0, 0)",
+        (f"{CURRENT}::test_a_pair_that_the_stream_gives_again_is_there_once",),
+    ),
+    Mutation(
+        "current: a late tuple changes the coverage of its windows",
+        "delivery/answer_changes.py",
+        '*(["late"] if self.public.model.can_lack_tuples else [])',
+        "",
+        (f"{CURRENT}::test_equals_what_readers_get",),
+    ),
+    Mutation(
+        "current: the position stands in the last commit",
+        "delivery/current.py",
+        "commit_properties=None if changes.added.num_rows else _commit(position),",
+        "commit_properties=_commit(position),",
+        (f"{CURRENT}::test_a_refresh_that_died_between_its_commits_is_repeated",),
+    ),
+    Mutation(
+        "current: lost corrections are no return to what was streamed",
+        "delivery/current.py",
+        "        require_corrections(layout)",
+        "        pass",
+        (f"{CURRENT}::test_lost_corrections_are_no_return_to_what_was_streamed",),
+    ),
+    Mutation(
+        "current: a damaged one is made again",
+        "delivery/current.py",
+        "shutil.rmtree(path)  # it follows from the other tables",
+        "raise",
+        (f"{CURRENT}::test_a_damaged_one_is_made_again",),
+    ),
+    Mutation(
+        "current: it is compacted though a refresh makes two commits",
+        "delivery/current.py",
+        "before // _COMPACT_EVERY != Tables",
+        "before % _COMPACT_EVERY == _COMPACT_EVERY - 1 and -1 != Tables",
+        (f"{CURRENT}::test_it_is_compacted_though_a_refresh_makes_two_commits",),
+    ),
+    Mutation(
+        "current: batches without answers are not read again for ever",
+        "delivery/current.py",
+        " and affected.commits < _MOST_COMMITS",
+        "",
+        (f"{CURRENT}::test_batches_without_answers_are_not_read_again_for_ever",),
+    ),
+)

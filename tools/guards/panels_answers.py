@@ -1,0 +1,182 @@
+"""Guards of the room `panels`: answers."""
+
+from __future__ import annotations
+
+from guards.mutation import Mutation
+
+LEDGER = "tests/unit/panels/test_ledger.py"
+PLAIN = "tests/unit/panels/test_plain_values.py"
+SERIES, RANGES = "tests/unit/panels/test_series.py", "tests/unit/panels/test_arrival_range.py"
+PROMISE, LATE, HOLDING = (f"tests/unit/panels/test_{name}.py" for name in ("promise", "late", "holding"))
+ANSWERS = "tests/unit/panels/test_answers.py"
+IDS = ("tests/unit/panels/test_answer_ids.py",)
+DAMAGED = "tests/unit/panels/test_damaged_tables.py"
+
+MUTATIONS = (
+    Mutation(
+        "no share of the tuples is shown where late ones are not known",
+        "panels/answers.py",
+        "_NO_SHARE if lacking is None else right_share(",
+        "right_share(",
+        (f"{DAMAGED}::test_a_share_that_late_tuples_decide_is_not_known_without_them",),
+    ),
+    Mutation(
+        "no coverage of an answer is shown where late tuples are not known",
+        "panels/answers.py",
+        "coverage[row] if knows_missing else None",
+        "coverage[row]",
+        (f"{DAMAGED}::test_a_share_that_late_tuples_decide_is_not_known_without_them",),
+    ),
+    Mutation(
+        "a damaged table is no wrong range of answers",
+        "panels/answers.py",
+        "    except Damaged:\n        raise\n",
+        "",
+        (f"{DAMAGED}::test_what_a_damaged_table_does_not_touch_is_shown_as_it_was_and_the_rest_names_it",),
+    ),
+    Mutation(
+        "times are no numbers of a chart",
+        "panels/answer_chart.py",
+        "[name for name in compared if name not in TIMES]",
+        "list(compared)",
+        (
+            "tests/unit/cli/test_picture.py::"
+            "test_answers_are_those_of_a_key_as_streamed_and_as_corrected_else_the_share_that_was_right",
+        ),
+    ),
+    Mutation(
+        "panels: a column that an earlier release did not write is null",
+        "panels/known_columns.py",
+        "columns.keys() - there",
+        "()",
+        (f"{LEDGER}::test_counts_that_an_earlier_release_did_not_have_are_unknown",),
+    ),
+    Mutation(
+        "plain values: no NaN and no infinity",
+        "panels/plain_values.py",
+        "value if math.isfinite(value) else None",
+        "value",
+        (PLAIN,),
+    ),
+    Mutation(
+        "plain values: integers that JavaScript would round are text",
+        "panels/plain_values.py",
+        "if abs(value) <= _LARGEST else str(value)",
+        "",
+        (PLAIN,),
+    ),
+    Mutation(
+        "plain values: an id of megabytes is cut",
+        "panels/plain_values.py",
+        "return cut(str(value))",
+        "return str(value)",
+        (PLAIN,),
+    ),
+    Mutation(
+        "panels: columns that an earlier release lacked are null",
+        "panels/known_columns.py",
+        "[column for column in columns if column in there]",
+        "list(columns)",
+        (RANGES,),
+    ),
+    Mutation(
+        "promise: an answer that lacks a late tuple is not right",
+        "panels/right_answers.py",
+        "(is_right & is_whole).sum()",
+        "is_right.sum()",
+        (PROMISE,),
+    ),
+    Mutation(
+        "promise: late tuples that a correction has taken in are no longer lacking",
+        "panels/uncorrected_answers.py",
+        "uncovered(corrected_intervals(tables), until)",
+        "uncovered([], until)",
+        (PROMISE,),
+    ),
+    Mutation(
+        "promise: of too many late tuples the answers are not known",
+        "panels/uncorrected_answers.py",
+        "if count > MOST_ROWS:",
+        "if False:",
+        (PROMISE,),
+    ),
+    Mutation(
+        "promise: no more answers are compared than are read in time",
+        "panels/right_answers.py",
+        "np.searchsorted(np.cumsum(counts), MOST_ANSWERS",
+        "np.searchsorted(np.cumsum(counts), counts.sum()",
+        (PROMISE,),
+    ),
+    Mutation(
+        "ids of answers: a long key by its digest",
+        "panels/answer_ids.py",
+        "isinstance(value, str) and len(value) > _LONGEST",
+        "False",
+        IDS,
+    ),
+    Mutation(
+        "ids of answers: no half characters",
+        "panels/answer_ids.py",
+        "json.dumps(values, ensure_ascii=False).encode()",
+        "pass",
+        (f"{IDS[0]}::test_an_id_with_half_a_character_is_refused",),
+    ),
+    Mutation(
+        "answers: no place so far down the list that every file is read",
+        "panels/newest_answers.py",
+        "if cursor.skipped > MOST_SKIPPED:",
+        "if False:",
+        (f"{ANSWERS}::test_a_place_a_range_and_a_key_that_are_none_are_refused",),
+    ),
+    Mutation(
+        "ids of answers: times within the calendar",
+        "panels/answer_ids.py",
+        "return low <= value <= high",
+        "return True",
+        IDS,
+    ),
+    Mutation(
+        "answers: a pair that a repeat brought again stands once, at its newest",
+        "panels/answers.py",
+        "newest <= answers[HORIZON].to_numpy()",
+        "newest <= newest",
+        (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[emd_join]",),
+    ),
+    Mutation(
+        "answers: a place in the list does not depend on where the list begins",
+        "panels/newest_answers.py",
+        "[*model.identity.determining, HORIZON]",
+        "[*model.identity.determining]",
+        (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[emd_join]",),
+    ),
+    Mutation(
+        "answers: ids are not looked for in the log of files that workers wrote",
+        "panels/answer_versions.py",
+        "view.tables.batches(name, schema.names, where)",
+        'view.tables.batches(name, schema.names, __import__("pyarrow.dataset").dataset.field(column).isin(names))',
+        (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[table]",),
+    ),
+    Mutation(
+        "answers: older files are not read",
+        "panels/newest_answers.py",
+        "low = max(min(files[index].high, high) if index < len(files) else BEFORE_ALL, floor)",
+        "low = floor",
+        (f"{ANSWERS}::test_no_file_of_older_answers_is_read",),
+    ),
+    Mutation(
+        "answers: there are more where not all files were read",
+        "panels/answers.py",
+        "next=None if is_all and until == answers.num_rows else",
+        "next=None if until == answers.num_rows else",
+        (f"{ANSWERS}::test_what_lies_beyond_those_looked_at_is_said_and_follows",),
+    ),
+    Mutation(
+        "right: what lacks late tuples is not known to be",
+        "panels/right_share.py",
+        " & (missing[position] == 0)",
+        "",
+        (
+            f"{ANSWERS}::test_the_share_that_was_right_is_that_of_the_answers_in_force_that_no_correction_changes[windows]",
+        ),
+    ),
+)
