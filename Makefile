@@ -1,11 +1,11 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast timed clusters mutations chaos outages steady screenshots console-load docs lint format bench audit wheel clean
+.PHONY: help setup demo test test-all test-fast timed clusters mutations chaos outages steady screenshots console-load docs lint format bench audit wheel clean
 
 PYTHON ?= python3
 BIN := .venv/bin
-# One more than there are cores: many tests wait more than they compute.
-PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# How many processes run tests.
+PROCESSES ?= $(shell getconf _NPROCESSORS_ONLN)
 # With it, every process would compile all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -18,17 +18,22 @@ setup: ## Bring what is missing: the locked environment in .venv, and Java
 demo: setup ## Start Airflow, stream flights, correct them, check every answer; BOUNDED=1 ends then, GAME2=1, TOPK=1, EMD=1, SPATIAL=1 and KAFKA=1 add streams; CLUSTER=1 runs on a Spark cluster; START_S=900: so long may Airflow take to start
 	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(KAFKA),--kafka) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
 
-test: setup lint ## All tests (with Spark) except `make clusters`, the linters and the type checker; EXAMPLES=4 draws eight times as many examples of the costly properties
-	$(if $(EXAMPLES),TAILRACE_EXAMPLES=$(EXAMPLES)) $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder -m "not clusters"
+PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder
+
+test: setup lint ## The gate, some ten minutes: lint, types, and each test that needs Python alone, with a tenth of the drawn examples; one of each kind on Spark, the DAG files and the command line
+	$(PYTEST) --gate
+
+test-all: setup lint ## Every test, with all drawn examples and the real parts, for two hours: Spark, Airflow, Kafka, PostgreSQL, an object store, Chromium, clusters; SEED=7 draws other examples, PROCESSES=3 run at once
+	$(PYTEST) $(if $(SEED),--hypothesis-seed=$(SEED))
 
 test-fast: setup ## The quick unit tests, in a minute or two
-	$(BIN)/python -m pytest -n 2 -m "not spark and not slow" tests/unit
+	$(BIN)/python -m pytest -n 2 -m "not needs and not slow" tests/unit
 
 timed: setup ## The end-to-end tests with their limits of a minute, for a quiet machine: a driver is back, an alert comes, late tuples are corrected
 	TAILRACE_TIMED=1 $(BIN)/python -m pytest -m timed tests/e2e
 
 clusters: setup ## What starts clusters of several servers, for minutes: Spark's own master and workers, the services of docker-compose.yaml as processes, a YARN
-	$(BIN)/python -m pytest -m clusters tests/spark/test_cluster.py tests/e2e/test_compose.py tests/yarn
+	$(BIN)/python -m pytest tests/spark/test_cluster.py tests/e2e/test_compose.py tests/yarn
 
 mutations: setup ## Take each guard out of a copy of the tree, and see a quick test go red without it
 	$(BIN)/python tools/mutations.py

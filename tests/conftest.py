@@ -8,17 +8,16 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from balance import hand_out, read_durations, record_durations, unit_of
+from examples import load_profile
 from group_fixtures import GroupFixtures
+from parts import Parts
 from tailrace.cli import leaving
 from tailrace.ground.interruptions import forget_interruptions
-
-settings.register_profile("busy", deadline=None)  # a busy machine makes no test red
-settings.load_profile("busy")
 
 
 @pytest.fixture(autouse=True)
@@ -34,10 +33,14 @@ def interruption_ends_with_its_test() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--gate", action="store_true", help="run what needs Python alone, with a tenth of the examples")
     parser.addoption("--record-durations", action="store_true", help="write how long tests took to durations.json")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    is_gate = config.getoption("--gate")
+    load_profile(0.1 if is_gate else 1.0, config.getoption("--hypothesis-seed", None))
+    config.pluginmanager.register(Parts(Path(__file__).parent, is_gate))
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(GroupFixtures())
     if config.getoption("--record-durations") and not hasattr(config, "workerinput"):

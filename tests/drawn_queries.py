@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
-from hypothesis import Phase, given, seed, settings
+from hypothesis import Phase, given, seed
 from hypothesis import strategies as st
 
 import oracle
 from drawn_columns import DERIVED, LEAVES, PAYLOADS, SOURCE, Condition, Derived, both
+from examples import drawn
 from streams import EPOCH, disordered
 from tailrace.sql.derived import generated_name
 
@@ -419,7 +420,7 @@ def richest(seed_: int, among: int = 40) -> tuple[list[dict[str, Any]], Drawn]:
     found: list[tuple[int, list[dict[str, Any]], Drawn]] = []
 
     @seed(seed_)
-    @settings(max_examples=among, phases=[Phase.generate], database=None, deadline=None)
+    @drawn(among, phases=[Phase.generate])
     @given(cases())
     def collect(case: tuple[list[dict[str, Any]], Drawn]) -> None:
         rows, query = case

@@ -6,9 +6,8 @@ from functools import cache
 
 import pyarrow as pa
 import pytest
-from hypothesis import settings
 
-from examples import share_of
+from examples import drawn
 from oracle import Tuple
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Kind
@@ -52,7 +51,7 @@ SAMPLES = {
 INTEGERS = ("topk", "gstopk")
 """Are tried with ids that are integers."""
 every = pytest.mark.parametrize("name", SAMPLES)
-SOME = settings(max_examples=share_of(15), deadline=None)
+SOME = drawn(15)
 KEYS = ["key", "window_start", "window_end"]
 
 

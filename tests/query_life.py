@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from deaths import deaths
-from examples import share_of
+from examples import drawn
 from local_driver import Driver, no_spark
 from tailrace.calibration.calibrate import calibrate
 from tailrace.calibration.recent_windows import NotReady
@@ -40,15 +40,9 @@ DIES, FEW = (st.none() | st.integers(0, most) for most in (30, 5))
 
 
 def settings_of(examples: int, steps: int) -> settings:
-    """The settings of a state machine."""
-    return settings(
-        max_examples=share_of(examples),
-        phases=[Phase.explicit, Phase.reuse, Phase.generate],
-        stateful_step_count=steps,
-        print_blob=True,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    """Return the settings of a state machine."""
+    phases = [Phase.explicit, Phase.generate]
+    return drawn(examples, phases=phases, stateful_step_count=steps, suppress_health_check=list(HealthCheck))
 
 
 class QueryLife(RuleBasedStateMachine):

@@ -51,7 +51,7 @@ def run_tests(tests: Iterable[str], tree: Path, timeout_s: float = _TIMEOUT_S) -
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
         cwd=tree,
-        env=os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "TAILRACE_EXAMPLES": "1"},
+        env=os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=timeout_s,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 from emd_oracle import emd
-from examples import share_of
+from examples import drawn
 from pair_oracle import Join, joined
 from pair_runs import (
     CARRIED,
@@ -33,7 +33,7 @@ from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
 
-SOME = settings(max_examples=share_of(25), deadline=None, phases=[Phase.generate])
+SOME = drawn(25, phases=[Phase.generate])
 THRESHOLD = 0.5
 
 BINS = 8

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from pair_oracle import LEFT, RIGHT, Item, Join, Pair, batch_pairs, joined
 from pair_runs import (
     FOREVER,
@@ -26,7 +26,7 @@ from pair_runs import (
 )
 from tailrace.engine.local_engine import LocalEngine
 
-MANY = settings(max_examples=share_of(200), deadline=None)
+MANY = drawn(200)
 
 
 @MANY
@@ -45,7 +45,7 @@ def test_the_answers_are_those_of_the_oracle(
     assert_as_the_oracle(rows, joined(log_of(batches), join), tuples)
 
 
-@settings(max_examples=share_of(100), deadline=None)
+@drawn(100)
 @given(batches=logs(), join=JOINS | IN_INTERVALS, tasks=st.integers(1, 3), ids=st.integers(1, 6))
 def test_repeats_are_dropped_as_far_back_as_tuples_are_kept(
     batches: list[Batch], join: Join, tasks: int, ids: int
@@ -66,7 +66,7 @@ def test_repeats_are_dropped_as_far_back_as_tuples_are_kept(
     assert sum(row["rows"] for row in rows["metrics"]) == tuples
 
 
-@settings(max_examples=share_of(50), deadline=None)
+@drawn(50)
 @given(batches=logs(), join=JOINS | IN_INTERVALS)
 def test_the_plan_of_every_stored_tuple_is_still_known(batches: list[Batch], join: Join) -> None:
     """So that a partition can place a tuple beside those that an earlier plan placed."""

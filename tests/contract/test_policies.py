@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import aggregates
-from examples import share_of
+from examples import drawn
 from harness import again, stamp_settings
 from policy_ticks import Arrival, model_of, slacks, statistics_of
 from tailrace.aggregate.kind import Aggregate
@@ -151,7 +151,7 @@ def test_every_policy_has_a_sample() -> None:
 
 
 @every_policy
-@settings(max_examples=share_of(30), deadline=None)
+@drawn(30)
 @given(rows=TICKS)
 def test_k_is_a_non_negative_integer(name: str, rows: list[tuple[int, int, int, int]]) -> None:
     slack_ms = slack(name, ticks_of(rows), [])
@@ -160,7 +160,7 @@ def test_k_is_a_non_negative_integer(name: str, rows: list[tuple[int, int, int, 
 
 
 @every_policy
-@settings(max_examples=share_of(40), deadline=None)
+@drawn(40)
 @given(rows=TICKS, function=st.sampled_from(["several", *sorted(aggregates.NUMBERS)]), data=st.data())
 def test_k_does_not_depend_on_how_ticks_are_cut_into_calls(name: str, rows: list, function: str, data) -> None:
     ticks = ticks_of(rows)
@@ -226,7 +226,7 @@ def test_k_does_not_depend_on_where_segments_end_while_keys_drift(name: str, fun
 
 
 @every_policy
-@settings(max_examples=share_of(30), deadline=None)
+@drawn(30)
 @given(rows=TICKS, data=st.data())
 def test_windows_closed_by_silence_do_not_change_k(name: str, rows: list, data) -> None:
     ticks = ticks_of(rows)
@@ -252,19 +252,19 @@ def test_unknown_settings_are_refused(name: str) -> None:
 
 
 @given(TICKS)
-@settings(max_examples=share_of(20), deadline=None)
+@drawn(20)
 def test_none_has_slack_zero(rows: list) -> None:
     assert set(slack("none", ticks_of(rows), [])) <= {0}
 
 
 @given(TICKS)
-@settings(max_examples=share_of(20), deadline=None)
+@drawn(20)
 def test_k_slack_has_its_constant_k(rows: list) -> None:
     assert set(slack("k_slack", ticks_of(rows), [])) <= {250}
 
 
 @given(TICKS)
-@settings(max_examples=share_of(30), deadline=None)
+@drawn(30)
 def test_mp_k_slack_has_the_largest_delay_so_far(rows: list) -> None:
     ticks = ticks_of(rows)
     expected, t_max, largest = [], None, 0

@@ -6,10 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from spatial_runs import POINTS, START_MS, Run, interval, stream
 
 EXTENTS = [(0.0, 0.0, 8.0, 8.0), (116.1, 39.7, 116.7, 40.1)]
@@ -47,7 +47,7 @@ def expected(times: list[np.ndarray], points: list[np.ndarray], near: float, bou
 @pytest.mark.parametrize("join", ["interval", "window"])
 @pytest.mark.parametrize("extent", EXTENTS)
 @pytest.mark.parametrize("grid", [1, 4, 16, 64])
-@settings(max_examples=share_of(12), deadline=None, phases=[Phase.generate])
+@drawn(12, phases=[Phase.generate])
 @given(data=st.data())
 def test_each_pair_of_points_comes_once(grid, extent, join, data):
     """Nothing is late, for K is as long as the streams; so all pairs come, and the state is purged on the way."""

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import shapely
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 from pyproj import Geod
 
-from examples import share_of
+from examples import drawn
 from pair_oracle import LEFT, RIGHT, InWindow, Item, Join, Pair, in_windows, joined
 from pair_runs import (
     CARRIED,
@@ -34,7 +34,7 @@ from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
 
-SOME = settings(max_examples=share_of(25), deadline=None, phases=[Phase.generate])
+SOME = drawn(25, phases=[Phase.generate])
 GEOD = Geod(ellps="WGS84")
 NEAR_M = 1000.0
 

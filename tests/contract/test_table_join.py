@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 import shapely
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 from pyproj import Geod
 
-from examples import share_of
+from examples import drawn
 from tailrace.disorder.no_slack import NoSlack
 from tailrace.engine.answer_files import AnswerFiles
 from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_memory
@@ -30,7 +30,7 @@ from tailrace.query.disorder_section import Disorder
 from tailrace.query.query import Query
 from tailrace.storage.table_schemas import schemas
 
-SOME = settings(max_examples=share_of(25), deadline=None, phases=[Phase.generate])
+SOME = drawn(25, phases=[Phase.generate])
 GEOD = Geod(ellps="WGS84")
 START = 1_700_000_000_000
 

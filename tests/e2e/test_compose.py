@@ -32,7 +32,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.status import Status
 
-pytestmark = [pytest.mark.spark, pytest.mark.clusters, pytest.mark.xdist_group("compose"), pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.needs("clusters"), pytest.mark.xdist_group("compose")]
 
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
 SAMPLE = ROOT / "samples" / "flights"

@@ -28,7 +28,12 @@ from tailrace.storage.status import Status
 from tailrace.storage.tables import Tables
 from time_limits import limit_s
 
-pytestmark = [pytest.mark.spark, pytest.mark.timed, pytest.mark.xdist_group("platform"), pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.needs("spark"),
+    pytest.mark.timed,
+    pytest.mark.xdist_group("platform"),
+    pytest.mark.timeout(3600),
+]
 
 STREAM, CORRECT = "stream_flights", "correct_flights"
 GONE_S = limit_s(60)

@@ -14,7 +14,7 @@ from tailrace.storage.layout import Layout
 from time_limits import limit_s
 from webhook import listening_webhook
 
-pytestmark = [pytest.mark.spark, pytest.mark.timed, pytest.mark.xdist_group("live"), pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.needs("spark"), pytest.mark.timed, pytest.mark.xdist_group("live"), pytest.mark.timeout(3600)]
 
 STREAM, PUBLISH, CONSUME, CORRECT = "stream_live", "publish_live", "consume_live", "correct_live"
 TOLD_S = limit_s(60)

@@ -22,7 +22,7 @@ from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from time_limits import HANG_S, limit_s
 
-pytestmark = [pytest.mark.spark, pytest.mark.timed, pytest.mark.xdist_group("live"), pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.needs("spark"), pytest.mark.timed, pytest.mark.xdist_group("live"), pytest.mark.timeout(3600)]
 
 DAG, ASSET, CORRECTED_S = "correct_sums", "sums.uncorrected", limit_s(60)
 START_MS = 1_767_225_600_000

@@ -12,7 +12,7 @@ import pytest
 
 from tailrace.bench.kafka.broker import LocalBroker
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.needs("spark")
 
 MEASURE = """
 import json, sys
@@ -21,7 +21,6 @@ print(json.dumps(measure(sys.argv[1], 100_000, 1, [2], lambda line: print(line, 
 """
 
 
-@pytest.mark.timeout(1200)
 def test_ours_and_the_connector_answer_alike_and_both_are_measured(broker):
     command = [sys.executable, "-c", MEASURE, broker.servers]
     measured = subprocess.run(command, capture_output=True, text=True, check=False)

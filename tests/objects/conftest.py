@@ -14,7 +14,6 @@ from tailrace.ground import object_stores
 def pytest_collection_modifyitems(items):
     for item in items:
         if "objects" in item.path.parts:
-            item.add_marker(pytest.mark.timeout(1800))  # the server is built once, from its source
             item.add_marker(pytest.mark.xdist_group("objects"))  # one server, and the other processes have the cores
 
 

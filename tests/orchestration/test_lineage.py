@@ -206,7 +206,6 @@ os.execv(sys.executable, [sys.executable, *sys.argv[first:]])
 """
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.slow
 def test_airflow_sends_the_events_of_a_correction_by_the_provider(streamed, place, layout):
     """A run of the DAG in a process of its own, with the provider's listener and its transport to a file."""

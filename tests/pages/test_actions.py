@@ -11,7 +11,7 @@ import pytest
 
 from console_bed import PAGES, Bed
 
-pytestmark = [pytest.mark.xdist_group("console"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.xdist_group("console")
 
 QUERY, KINDS = "trades", {"deploy", "drain", "correct", "calibrate", "rebuild"}
 

@@ -11,7 +11,7 @@ from console_bed import PAGES
 from console_pages import await_page, parts_of
 from tailrace.storage.tables import Tables
 
-pytestmark = [pytest.mark.xdist_group("console"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.xdist_group("console")
 
 READS = 20
 FAR_MS = 4_000_000_000_000

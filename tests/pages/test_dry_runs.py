@@ -24,7 +24,7 @@ from tailrace.generators.delays import delay_model, epoch_ms
 from tailrace.generators.replay import generate
 from tailrace.storage.tables import Tables
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("console"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("console")]
 
 QUERY = "trades"
 DAGS = f"calibrate_{QUERY}", f"rebuild_{QUERY}"

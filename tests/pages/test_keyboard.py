@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from console_bed import PAGES
 from console_pages import await_page, parts_of
 
-pytestmark = [pytest.mark.xdist_group("console"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.xdist_group("console")
 
 QUERY = "trades"
 MOST_STOPS = 600

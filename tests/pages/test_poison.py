@@ -12,7 +12,7 @@ from console_bed import PAGES
 from console_pages import await_page, parts_of
 from console_poison import MARK
 
-pytestmark = [pytest.mark.xdist_group("console"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.xdist_group("console")
 
 QUERIES = [builder.__name__ for builder in console_poison.BUILDERS]
 MOST_CHARACTERS = 500_000

@@ -11,7 +11,7 @@ from console_addresses import DOCUMENTS, READS, addresses, is_page, records, rou
 from console_bed import PAGES
 from console_rights import ONLY_SPEEDS, WITHOUT_LOGS
 
-pytestmark = [pytest.mark.xdist_group("console"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.xdist_group("console")
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 SPEEDS, TRADES = "speeds", "trades"

@@ -21,7 +21,7 @@ from tailrace.generators.delays import delay_model
 from tailrace.ground.duration import format_time
 from tailrace.storage.tables import Tables
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("console"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("console")]
 
 QUERY = "orders"
 LATE, VALUE = 40, 1000.0

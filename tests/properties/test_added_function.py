@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 import oracle
-from examples import share_of
+from examples import drawn
 from harness import run
 from memory_tables import MemoryTables
 from oracle import Truth, batch, latest, stream
@@ -30,7 +30,7 @@ from tailrace.aggregate.section import AggregateSection
 from tailrace.calibration.measure import measure
 from unit.calibration.test_measure import NO_DELAYS, accuracy, columns, kind_of
 
-SOME = settings(max_examples=share_of(60), deadline=None)
+SOME = drawn(60)
 
 
 def bind_range(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:

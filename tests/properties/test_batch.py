@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from memory_tables import MemoryTables
 from oracle import batch, in_order, missed, stream
 from oracle_assertions import assert_close
 from streams import cuts, disordered
 from tailrace.correction.correction_range import CorrectionRange
 
-SOME = settings(max_examples=share_of(100), deadline=None)
+SOME = drawn(100)
 FAR = 1 << 60
 
 

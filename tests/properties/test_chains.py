@@ -13,10 +13,11 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import yaml
-from hypothesis import Phase, example, given, settings
+from hypothesis import Phase, example, given
 from hypothesis import strategies as st
 
 from chained_queries import DAY, HOUR, KEYS, MINUTE, SCHEMA, START, chain, declarations, write
+from examples import drawn
 from local_driver import Driver, no_spark
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
@@ -81,7 +82,7 @@ def correct_at_random(queries: list[Query], warehouse: Path, draw: random.Random
         open_from[query.name] = end
 
 
-@settings(max_examples=1, deadline=None, phases=[Phase.explicit, Phase.generate])
+@drawn(1, phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 10_000))
 @example(seed=7078)  # the third query runs before the second one has answers
 def test_corrected_in_any_order_the_last_table_equals_one_sql_statement(tmp_path_factory, seed):
@@ -111,7 +112,7 @@ def test_corrected_in_any_order_the_last_table_equals_one_sql_statement(tmp_path
     assert answers(queries[2], warehouse) == truth
 
 
-@settings(max_examples=1, deadline=None, phases=[Phase.explicit, Phase.generate])
+@drawn(1, phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 10_000))
 def test_corrected_by_intervals_of_arrival_alone_it_equals_it_too(tmp_path_factory, seed):
     draw, directory = random.Random(seed), tmp_path_factory.mktemp("chain")
@@ -131,7 +132,7 @@ def test_corrected_by_intervals_of_arrival_alone_it_equals_it_too(tmp_path_facto
     assert answers(queries[2], warehouse) == expected(events)
 
 
-@settings(max_examples=2, deadline=None, phases=[Phase.explicit, Phase.generate])
+@drawn(2, phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 10_000), is_rebuilt=st.booleans())
 def test_after_another_state_of_the_first_query_it_equals_it_too(tmp_path_factory, seed, is_rebuilt):
     draw, directory = random.Random(seed), tmp_path_factory.mktemp("chain")

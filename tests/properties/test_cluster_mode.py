@@ -7,10 +7,10 @@ log under the lease, on machines that share a store, which loses messages too.
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from leased_drivers import LeasedDriver, SharedLog
 from simulated_platform import OUTCOMES, SimulatedApplication, SimulatedPlatform
 from simulated_store import OUTCOMES as STORE_OUTCOMES
@@ -135,14 +135,14 @@ class World(SharedLog):
 
 
 @pytest.mark.parametrize("kind", ["yarn", "k8s"])
-@settings(max_examples=share_of(60), deadline=None)
+@drawn(60)
 @given(st.data())
 def test_no_second_driver_lives_on_an_honest_platform_that_loses_messages(kind, data):
     World(data.draw, kind, lies=False).run()
 
 
 @pytest.mark.parametrize("kind", ["yarn", "k8s"])
-@settings(max_examples=share_of(60), deadline=None)
+@drawn(60)
 @given(st.data())
 def test_no_two_drivers_commit_whatever_the_platform_reports(kind, data):
     World(data.draw, kind, lies=True).run()

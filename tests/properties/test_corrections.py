@@ -6,11 +6,11 @@ from copy import copy
 from dataclasses import replace
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates import fields_of
-from examples import share_of
+from examples import drawn
 from memory_tables import WINDOW, MemoryTables
 from oracle import batch, latest, stream
 from oracle_assertions import assert_close
@@ -18,7 +18,7 @@ from streams import cuts, disordered
 from tailrace.aggregate.kind import Aggregate
 from tailrace.correction.correction_range import CorrectionRange
 
-SOME = settings(max_examples=share_of(100), deadline=None)
+SOME = drawn(100)
 SUMS = ["sum", "count", "avg"]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from harness import run
 from oracle import Settings, Tuple, aggregate, pane_of, stream, ticks_of, windows_of
 from oracle_assertions import assert_close
@@ -51,7 +51,7 @@ def expected(tuples: list[Tuple], query: Settings) -> tuple[dict, dict, int]:
 
 
 @pytest.mark.parametrize("function", ["sum", "count", "max"])
-@settings(max_examples=share_of(40), deadline=None)
+@drawn(40)
 @given(data=st.data(), case=disordered(min_tuples=2))
 def test_repeats_are_dropped_as_far_back_as_tuples_are_kept(function: str, data: st.DataObject, case) -> None:
     tuples, query = case

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from join_queries import CONTENT, query_over
 from json_stream import write_json
 from local_driver import Driver, correct_here
@@ -29,7 +29,7 @@ from tailrace.windows.sliding import Sliding
 from warehouse import make_query, tables_of
 
 GHOST = "\x01"
-FEW = settings(max_examples=share_of(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = drawn(15)
 
 VALUES = {
     "raw * 2": lambda item: item.value * 2,
@@ -105,7 +105,7 @@ def streamed(query: Query, tables: dict[str, pa.Table], at=()) -> dict[str, list
     return rows
 
 
-@settings(max_examples=share_of(150), deadline=None)
+@drawn(150)
 @given(st.data(), disordered(min_tuples=1), SHAPES)
 def test_a_stream_is_answered_as_its_derived_and_filtered_records_are(data, case, shape):
     tuples, query = labelled(case)
@@ -162,7 +162,7 @@ def test_after_a_correction_answers_are_those_of_the_batch(tmp_path_factory, dat
 ITEMS = st.lists(st.tuples(st.integers(0, 900), st.sampled_from("abc"), st.booleans()), max_size=12)
 
 
-@settings(max_examples=share_of(40), deadline=None)
+@drawn(40)
 @given(ITEMS, ITEMS, st.sampled_from(sorted(CONTENT)))
 def test_a_join_of_filtered_streams_gives_the_pairs_of_those_that_are_kept(left, right, kind):
     """The others of the reference have a content that is like none, so that they move its clock and match nothing."""

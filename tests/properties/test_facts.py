@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from harness import policy_json, run
 from oracle import Settings, stream
 from oracle_assertions import assert_streamed
@@ -39,7 +39,7 @@ def with_stamped_ticks(query: Settings, changes: list, facts: list[dict]) -> Set
     return replace(query, changes=dated_policies)
 
 
-@settings(max_examples=share_of(40), deadline=None)
+@drawn(40)
 @given(changing_settings(), st.integers(1, 3), st.booleans())
 def test_answers_are_a_function_of_the_tuples_and_the_facts(case, tasks, flush):
     tuples, query, at, changes = case
@@ -47,7 +47,7 @@ def test_answers_are_a_function_of_the_tuples_and_the_facts(case, tasks, flush):
     assert_streamed(rows, stream(tuples, with_stamped_ticks(query, changes, rows["facts"]), flush=flush))
 
 
-@settings(max_examples=share_of(40), deadline=None)
+@drawn(40)
 @given(changing_settings(), st.booleans())
 def test_a_fact_holds_from_the_tick_after_the_newest_one_before_it(case, flush):
     tuples, query, at, changes = case
@@ -59,7 +59,7 @@ def test_a_fact_holds_from_the_tick_after_the_newest_one_before_it(case, flush):
         assert row["from_tick"] == newest + 1
 
 
-@settings(max_examples=share_of(15), deadline=None)
+@drawn(15)
 @given(changing_settings())
 def test_every_task_has_the_same_clock(case):
     tuples, query, at, changes = case

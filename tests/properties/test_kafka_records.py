@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, KafkaError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.sources import kafka_fetch
@@ -90,7 +90,6 @@ def plain(log, ranges, by_append_time):
     return [row[1:] for row in sorted(rows, key=lambda row: row[:3])]
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from([0, 2, 11]), RECORDS, min_size=1), st.booleans(), st.randoms(use_true_random=False)
 )

@@ -5,10 +5,10 @@ Each request may be preceded by what another driver does meanwhile, as if this o
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from leased_drivers import LeasedDriver, SharedLog
 from simulated_store import OUTCOMES
 
@@ -54,13 +54,13 @@ class World(SharedLog):
         assert sum(driver.lease.is_held for driver in self.drivers) <= 1, "two drivers hold the lease"
 
 
-@settings(max_examples=share_of(100), deadline=None)
+@drawn(100)
 @given(st.data())
 def test_one_driver_at_a_time_holds_the_lease_and_no_entry_is_replaced(data):
     World(data.draw, watches=True).run()
 
 
-@settings(max_examples=share_of(100), deadline=None)
+@drawn(100)
 @given(st.data())
 def test_no_entry_is_replaced_whatever_the_clocks_say(data):
     World(data.draw, watches=False).run()

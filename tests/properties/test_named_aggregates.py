@@ -12,14 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import harness
 import memory_tables
 import oracle
 from aggregates import fields_of
-from examples import share_of
+from examples import drawn
 from harness import run, windows_of
 from memory_tables import MemoryTables
 from named_oracle import CONDITIONS, TYPES, Values, answer
@@ -30,7 +30,7 @@ from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.kind.inputs import ColumnTypes
 
-SOME = settings(max_examples=share_of(100), deadline=None)
+SOME = drawn(100)
 
 NUMBERS = ["sum", "avg", "median", "stddev", "stddev_pop", "var", "var_pop"]
 ANY = ["count", "min", "max", "count_distinct", "first", "last"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from memory_pair_tables import MemoryPairTables
 from pair_oracle import Item, Join, Read, batch_pairs
 from tailrace.correction.correction_range import CorrectionRange
 
-SOME = settings(max_examples=share_of(60), deadline=None)
+SOME = drawn(60)
 BASE = 10_000
 
 

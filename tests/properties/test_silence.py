@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from harness import run
 from oracle import Passed, Settings, Tuple, stream
 from oracle_assertions import assert_streamed
 from streams import cuts, disordered
 from tailrace.engine.tick_buffer import TickBuffer
 
-MANY = settings(max_examples=share_of(150), deadline=None)
+MANY = drawn(150)
 
 
 @st.composite

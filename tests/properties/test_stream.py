@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from harness import run
 from oracle import stream
 from oracle_assertions import assert_streamed
 from streams import cuts, disordered
 
-MANY = settings(max_examples=share_of(300), deadline=None)
+MANY = drawn(300)
 
 
 @MANY

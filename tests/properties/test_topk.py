@@ -8,10 +8,10 @@ from unittest import mock
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import share_of
+from examples import drawn
 from harness import NOTES, run, windows_of
 from oracle import stream
 from oracle_assertions import assert_late
@@ -24,7 +24,7 @@ from tailrace.topk.kind import TopK
 
 ANSWER = ("k_ms", "as_of", "facts_version", "tuples")
 EXACT = ["adaptive", "list", "gstopk"]
-SOME = settings(max_examples=share_of(60), deadline=None)
+SOME = drawn(60)
 CASE = disordered(functions=["median"], placed=True)  # of the oracle's answers only `ANSWER` is used
 
 

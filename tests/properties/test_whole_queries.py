@@ -8,13 +8,13 @@ on the local engine in batches and tasks, dies at a write, goes on from SQL text
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deaths import deaths
 from drawn_queries import cases, write_records
 from drawn_truth import GHOST, answering, by_one_statement, by_window, differences, kept, over_all, settings_of
-from examples import share_of
+from examples import drawn
 from local_driver import Driver, correct_here
 from oracle import stream
 from tailrace.query.loading import load
@@ -22,7 +22,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 
 
-@settings(max_examples=share_of(40), deadline=None)
+@drawn(40)
 @given(st.data(), cases())
 def test_streamed_is_the_oracle_and_corrected_is_one_statement(tmp_path_factory, data, case):
     rows, query = case

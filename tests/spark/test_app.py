@@ -22,8 +22,6 @@ from processes import until
 from tailrace.spark import app
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
-pytestmark = pytest.mark.spark
-
 ROOT = Path(__file__).parents[2]
 FLIGHTS = ROOT / "include" / "queries" / "flights.yaml"
 TUPLES = make_stream(400, seed=21)

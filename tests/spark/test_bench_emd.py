@@ -8,8 +8,6 @@ import pytest
 
 from tailrace.bench.emd import spark_speed, speed
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(autouse=True)
 def _short(spark, monkeypatch):

@@ -10,8 +10,6 @@ import pytest
 from tailrace.bench.spatial import latency, spark_joins, table_on_spark
 from tailrace.bench.spatial.joins import JOINS, METHODS, PARALLELISM
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def joins(spark, monkeypatch):

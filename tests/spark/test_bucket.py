@@ -27,7 +27,6 @@ from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, even, make_query, rows_of, tables_of, write_files
 
 # The server is built once, from its source.
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 
 RANGE = EPOCH, EPOCH + 4000
 

@@ -14,8 +14,6 @@ from tailrace.stream import app
 from tailrace.stream.run import StreamRun
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
-pytestmark = pytest.mark.spark
-
 TUPLES = make_stream(200, seed=26)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))
 PYTHON = """#!/bin/sh

@@ -12,8 +12,6 @@ from pyspark import SparkContext
 from tailrace.spark import make_class_archive
 from tailrace.spark.class_archive import ClassArchive
 
-pytestmark = pytest.mark.spark
-
 
 def test_where_spark_writes_none_the_program_says_so(tmp_path, spark, monkeypatch):
     monkeypatch.setenv("SPARK_CONF_DIR", "")  # the program sets it

@@ -20,7 +20,7 @@ from tailrace.drivers.spark_daemon import page
 from tailrace.spark.cluster_master import SECRET
 from warehouse import rows_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.clusters, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.needs("clusters"), pytest.mark.xdist_group("cluster")]
 ROOT = Path(__file__).parents[2]
 PATHS = os.pathsep.join([str(ROOT / "include"), str(ROOT / "tests")])
 

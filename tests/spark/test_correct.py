@@ -27,8 +27,6 @@ from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
 
-pytestmark = pytest.mark.spark
-
 TUPLES = make_stream(500, seed=3, duplicates=25)
 SETTINGS = Settings(700, 300, 100, "sum", ("k_slack", 200))
 

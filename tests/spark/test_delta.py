@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from local_driver import correct_here
 from oracle import Settings
 from tailrace.delivery.current import CURRENT
@@ -15,8 +13,6 @@ from tailrace.spark.app import run
 from tailrace.storage.results import read_answers
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, tables_of, write_files
-
-pytestmark = pytest.mark.spark
 
 
 def test_spark_with_delta_reads_what_the_stream_wrote(tmp_path, spark):

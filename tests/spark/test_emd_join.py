@@ -30,8 +30,6 @@ from tailrace.stream.local_stream import run as locally
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, TIME
 
-pytestmark = pytest.mark.spark
-
 BINS, SHAPES, THRESHOLD = 12, 15, 0.35
 BATCH_ROWS = 400
 STREAMS = ("left", "right")

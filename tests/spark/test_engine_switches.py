@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from deaths import Died, deaths
+from examples import drawn
 from kind_streams import KINDS, contents, disturbed_rows, query_of, sides_of, write_files
 from local_driver import Driver
 from tailrace.engine.executor import Executor
@@ -26,8 +27,6 @@ from tailrace.engine.task_states import TaskStates
 from tailrace.spark.executor import SparkExecutor
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import STREAM_TABLES
-
-pytestmark = pytest.mark.spark
 
 FILE_ROWS, FILES = 8, 5
 MOST_WRITES = 14
@@ -84,12 +83,7 @@ class WithoutState:
     spark_first=st.booleans(),
     before=st.lists(lives, min_size=2, max_size=2),
 )
-@settings(
-    max_examples=1,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # each example is some jobs on Spark
-    print_blob=True,
-    suppress_health_check=list(HealthCheck),
-)
+@drawn(1, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "spatial window"])
 def test_every_table_is_that_of_one_engine_without_a_death(spark, name, seed, delays, batch_rows, spark_first, before):
     with tempfile.TemporaryDirectory() as scratch, pytest.MonkeyPatch.context() as patch:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from deaths import deaths
 from drawn_queries import richest, write_records
 from drawn_truth import by_one_statement, by_window, differences, over_all
@@ -18,8 +16,6 @@ from tailrace.storage.layout import Layout
 from tailrace.stream.local_stream import run as locally
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, rows_of, write_files
-
-pytestmark = pytest.mark.spark
 
 BOUNDS = even(len(TUPLES), 12)
 

@@ -14,8 +14,6 @@ from spark_expressions import EXPRESSIONS, TABLES
 from tailrace.expressions.projection import Projection
 from tailrace.expressions.types import column_type, spark_name
 
-pytestmark = pytest.mark.spark
-
 _WITHIN_AN_ULP = ("exp(", "ln(", "log10(", "log2(", "pow(", "power(")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from live_stream import live
 from oracle import Settings, stream
 from oracle_assertions import assert_streamed
@@ -12,8 +10,6 @@ from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.storage.status import Status
 from warehouse import even, make_query, make_stream, rows_of, silences_of, write_files
-
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 
 TUPLES = make_stream(400, seed=41)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))

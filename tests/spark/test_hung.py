@@ -19,8 +19,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from warehouse import even, write_files
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
-
 WAIT_S = 400
 
 # A run in the foreground, which gives the batch under way a second once it is asked to drain.

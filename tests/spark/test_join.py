@@ -26,8 +26,6 @@ from tailrace.stream.run_options import RunOptions
 from toy_join import ToyJoin
 from warehouse import EPOCH, TIME
 
-pytestmark = pytest.mark.spark
-
 JOIN = Join(reach=300, tick=100, k=150)
 STREAMS = ("left", "right")
 

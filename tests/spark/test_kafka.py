@@ -21,8 +21,6 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions
 
-pytestmark = pytest.mark.spark
-
 
 def sending_to(query, broker, topic: str):
     """The query, with a topic for its answers."""

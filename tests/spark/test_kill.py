@@ -29,8 +29,6 @@ from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, make_query, rows_of, tables_of
 
-pytestmark = pytest.mark.spark
-
 POINTS = [*((point, 3) for point in OF_A_BATCH), ("before note", 0)]
 RANGE = EPOCH, EPOCH + 4000
 

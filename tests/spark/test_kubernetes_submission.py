@@ -18,7 +18,6 @@ from processes import until
 from tailrace.drivers.applications import platform_of, tag_of
 from tailrace.spark.local_master import spark_home
 
-pytestmark = pytest.mark.spark
 APP = Path(__file__).parents[2] / "spark_apps" / "stream.py"
 PODS = "/api/v1/namespaces/streams/pods"
 WAIT_S = 240

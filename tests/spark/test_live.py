@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import kill_points
@@ -27,8 +26,6 @@ from tailrace.stream.run_options import RunOptions
 from tailrace.stream.sink import Sink
 from tailrace.windows.sliding import Sliding
 from warehouse import TIME, even, make_query, make_stream, rows_of, silences_of, tables_of, write_files
-
-pytestmark = pytest.mark.spark
 
 TUPLES = make_stream(400, seed=23)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-import pytest
-
 import mortal_pipeline
 from kill_points import BATCH_ROWS, SETTINGS, TUPLES, write_input
 from oracle import stream
@@ -14,8 +12,6 @@ from tailrace.spark.app import run
 from tailrace.stream import app
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, rows_of
-
-pytestmark = pytest.mark.spark
 
 
 def test_a_batch_whose_worker_was_killed_runs_again(tmp_path, spark, monkeypatch, capsys):

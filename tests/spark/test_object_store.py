@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 import yaml
 
 from local_driver import Driver
@@ -15,8 +14,6 @@ from tailrace.ground.object_stores import store_of
 from tailrace.query.declared import declared_query
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
-
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]  # the server is built once, from its source
 
 
 def test_a_bounded_run_answers_as_in_process_and_corrects(tmp_path, monkeypatch):

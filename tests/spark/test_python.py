@@ -8,8 +8,6 @@ import tailrace
 from tailrace import testing
 from tailrace.spark import data_frame
 
-pytestmark = pytest.mark.spark
-
 
 def test_rows_in_memory_run_on_spark_and_answers_come_as_a_data_frame(spark, monkeypatch):
     clock = testing.Clock("2024-05-01")

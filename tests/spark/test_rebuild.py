@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from json_stream import POISON, records_of, write_json
 from oracle import Settings, batch, stream
 from oracle_assertions import assert_close, assert_streamed
@@ -17,8 +15,6 @@ from tailrace.spark.distributed_correction import correct
 from tailrace.storage.results import AnswerTables
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, make_stream, rows_of, tables_of
-
-pytestmark = pytest.mark.spark
 
 TUPLES = make_stream(150, seed=31)
 SETTINGS = Settings(500, 100, 100, "sum", ("k_slack", 300))

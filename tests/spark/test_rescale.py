@@ -24,8 +24,6 @@ from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, rows_of, write_files
 
-pytestmark = pytest.mark.spark
-
 
 def test_two_four_and_two_tasks_under_a_ten_fold_burst(tmp_path, spark):
     assert_two_four_and_two_tasks(tmp_path, run)

@@ -8,12 +8,9 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-import pytest
-
 from processes import beyond_loopback
 from tailrace.spark import local_master
 
-pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
 
 FAILS = """

@@ -25,8 +25,6 @@ from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, TIME
 
-pytestmark = pytest.mark.spark
-
 GEOD = Geod(ellps="WGS84")
 NEAR_M, BATCH_ROWS, STREAMS = 700.0, 400, ("left", "right")
 PLACES = np.random.default_rng(5).normal((116.4, 39.9), 0.01, (60, 2))

@@ -16,8 +16,6 @@ from tailrace.spark.group_keys import spark_hash
 from tailrace.stream.run_options import RunOptions
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
-pytestmark = pytest.mark.spark
-
 TUPLES = make_stream(600, seed=11)
 QUERIES = {
     "tick 100, k_slack": Settings(500, 100, 100, "sum", ("k_slack", 400)),

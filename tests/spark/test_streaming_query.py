@@ -18,8 +18,6 @@ from tailrace.storage.status import Status
 from tailrace.stream.run_options import RunOptions
 from warehouse import make_query, rows_of, silences_of
 
-pytestmark = pytest.mark.spark
-
 LIVE = RunOptions(BATCH_ROWS, pace_ms=100, live=True)
 
 

@@ -21,8 +21,6 @@ from tailrace.storage.results import read_answers
 from tailrace.storage.tables import Tables
 from tailrace.stream.run_options import RunOptions
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory, _spark) -> Path:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 
-import pytest
-
 import rankings
 from oracle import Settings, stream
 from rankings import rankings_of, streamed
@@ -19,8 +17,6 @@ from tailrace.storage.results import AnswerTables
 from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, even, make_query, make_stream, rows_of, tables_of, write_files
-
-pytestmark = pytest.mark.spark
 
 TUPLES = make_stream(500, seed=5, duplicates=25)
 SETTINGS = Settings(700, 300, 100, "median", ("k_slack", 200))

@@ -87,7 +87,7 @@ def test_where(number):
 
 
 def test_processes_begin_with_the_longest_and_durations_are_recorded(tmp_path):
-    for name in ("balance.py", "conftest.py", "group_fixtures.py"):
+    for name in ("balance.py", "conftest.py", "examples.py", "group_fixtures.py", "parts.py"):
         shutil.copy(TESTS / name, tmp_path)
     for name, text in {"test_a": QUICK, "test_b": QUICK, "test_c": GROUPED, "test_d": QUICK}.items():
         (tmp_path / f"{name}.py").write_text(text)
@@ -105,7 +105,7 @@ def test_processes_begin_with_the_longest_and_durations_are_recorded(tmp_path):
 
 
 def test_a_file_stays_in_one_process_unless_it_takes_long(tmp_path):
-    for name in ("balance.py", "conftest.py", "group_fixtures.py"):
+    for name in ("balance.py", "conftest.py", "examples.py", "group_fixtures.py", "parts.py"):
         shutil.copy(TESTS / name, tmp_path)
     for name in ("test_quick", "test_long"):
         (tmp_path / f"{name}.py").write_text(WHERE)

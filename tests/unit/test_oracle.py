@@ -9,9 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from oracle import (
     Answer,
     Corrected,
@@ -762,7 +763,7 @@ def test_tick_zero_what_comes_after_a_quiet_arrives_later_than_what_it_closed() 
 # ---------------------------------------------------------------- the strategies, and laws that need no engine
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(disordered(changes=True, duplicates=True))
 def test_drawn_streams_are_valid(case: tuple[list[Tuple], Settings]) -> None:
     tuples, query = case
@@ -771,7 +772,7 @@ def test_drawn_streams_are_valid(case: tuple[list[Tuple], Settings]) -> None:
         assert EARLIEST <= item.event_time < item.arrival_time + DAY
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(disordered(changes=True))
 def test_corrected_wholly_the_answers_are_the_batch_answers(case: tuple[list[Tuple], Settings]) -> None:
     tuples, query = case
@@ -786,7 +787,7 @@ def test_corrected_wholly_the_answers_are_the_batch_answers(case: tuple[list[Tup
     assert {w: (x.value, x.tuples) for w, x in final.items()} == {w: (x.value, x.tuples) for w, x in truth.items()}
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(st.data())
 def test_a_longer_input_only_adds_to_what_was_answered(data: st.DataObject) -> None:
     tuples, query = data.draw(disordered(changes=True, duplicates=True))
@@ -812,7 +813,7 @@ def silences(draw: st.DrawFn, tuples: list[Tuple], at_end: bool = True) -> list[
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(st.data())
 def test_with_silences_too_corrected_wholly_the_answers_are_the_batch_answers(data: st.DataObject) -> None:
     tuples, query = data.draw(disordered(changes=True))
@@ -827,7 +828,7 @@ def test_with_silences_too_corrected_wholly_the_answers_are_the_batch_answers(da
     assert {w: (x.value, x.tuples) for w, x in final.items()} == {w: (x.value, x.tuples) for w, x in truth.items()}
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(st.data())
 def test_with_silences_too_a_longer_input_only_adds(data: st.DataObject) -> None:
     tuples, query = data.draw(disordered(changes=True, duplicates=True))
@@ -848,7 +849,7 @@ def test_with_silences_too_a_longer_input_only_adds(data: st.DataObject) -> None
             assert all(before is not None and x.end > before for x in whole.trace[len(part.trace) :])
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(disordered(changes=True, duplicates=True), st.integers(0, 100_000))
 def test_a_quiet_at_the_end_answers_what_a_flush_does(case: tuple[list[Tuple], Settings], wait: int) -> None:
     tuples, query = case
@@ -865,7 +866,7 @@ def test_a_quiet_at_the_end_answers_what_a_flush_does(case: tuple[list[Tuple], S
     assert quiet.as_of <= quiet.committed
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(st.data())
 def test_a_heartbeat_that_no_tuple_comes_behind_changes_no_answer(data: st.DataObject) -> None:
     tuples, query = data.draw(disordered(changes=True, duplicates=True))

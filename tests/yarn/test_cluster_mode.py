@@ -31,7 +31,7 @@ from tailrace.windows.sliding import Sliding
 from warehouse import even, tables_of, write_files
 from yarn_cluster import conf, running_yarn
 
-pytestmark = [pytest.mark.clusters, pytest.mark.xdist_group("yarn"), pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.xdist_group("yarn")
 assert airflow_home.HOME
 ROOT = Path(__file__).parents[2]
 WAIT_S = 600

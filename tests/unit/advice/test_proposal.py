@@ -12,9 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.advice.proposal import AmbiguousDates, Choices, propose
 from tailrace.advice.table_sample import sample_of
 from tailrace.ground.errors import Refused
@@ -70,7 +71,7 @@ def dirty_csv(draw) -> tuple[bytes, int, str]:
     return bom + out.getvalue().encode(), count - len(faults), form
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(dirty_csv(), st.sampled_from(["aggregate", "topk"]))
 def test_the_file_for_a_dirty_csv_validates_and_takes_every_sound_record(tmp_path_factory, made, kind):
     content, sound, form = made

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.aggregate.distinct_sketch import DistinctSketch
 from tailrace.aggregate.value_column import ValueColumn
 from tailrace.ground.grouped_rows import GroupedRows
@@ -23,7 +24,7 @@ def merged(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     return SKETCH.merge(rows, columns)
 
 
-@settings(deadline=None, max_examples=30)
+@drawn(30)
 @given(
     sizes=st.lists(st.sampled_from([0, 1, 3, 3000, 9000]), min_size=1, max_size=4),
     repeats=st.integers(1, 2),

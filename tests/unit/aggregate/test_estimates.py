@@ -7,9 +7,10 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
@@ -109,7 +110,7 @@ def test_an_answer_of_complete_tuples_has_no_interval() -> None:
     assert row == {"total": 3, "total_low": None, "total_high": None, "total_raw": 3}
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(st.data())
 def test_a_promise_judges_the_answer_that_each_age_gives(data: st.DataObject) -> None:
     """Against plain Python: the answer of a window that closes at an age, and the answer over all its tuples."""

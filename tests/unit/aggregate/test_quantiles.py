@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.aggregate.quantiles import quantiles
 
 windows = st.lists(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=9).map(sorted), min_size=1, max_size=4)
@@ -20,7 +21,7 @@ def quantiles_of(values_by_window: list[list[float]], q: float) -> list[float]:
     return quantiles(np.array([len(values) for values in values_by_window]), flat, q).tolist()
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(windows, st.floats(0, 1))
 def test_quantiles_are_numpy_s(values_by_window: list[list[float]], q: float) -> None:
     for values, answer in zip(values_by_window, quantiles_of(values_by_window, q), strict=True):
@@ -41,7 +42,7 @@ def test_quantiles_between_values_whose_difference_overflows() -> None:
     assert math.isclose(low, -far / 2)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(windows, st.floats(0, 1), st.floats(0, 1))
 def test_quantiles_are_monotone_in_q(values_by_window: list[list[float]], one: float, other: float) -> None:
     low, high = sorted([one, other])

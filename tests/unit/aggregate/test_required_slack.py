@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
@@ -109,7 +110,7 @@ def by_window(rows: list[tuple]) -> list[list[Row]]:
 
 @pytest.mark.parametrize("where", [False, True], ids=["", "where"])
 @pytest.mark.parametrize("function", FUNCTIONS)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@drawn(30)
 @given(rows=ROWS, error=ERRORS, dtype=st.sampled_from([*TYPES]))
 def test_the_required_slack_is_the_least_k_from_which_on_the_answer_is_near(function, where, rows, error, dtype):
     model = AggregateErrorModel((aggregate("it", function, TYPES[dtype], where=where),))
@@ -120,7 +121,7 @@ def test_the_required_slack_is_the_least_k_from_which_on_the_answer_is_near(func
     assert required(model, error, rows, dtype=TYPES[dtype]) == [expected]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@drawn(30)
 @given(rows=ROWS, error=ERRORS, where=st.booleans())
 def test_tuples_are_counted_without_a_column(rows, error, where):
     model = AggregateErrorModel((aggregate("it", "count", TYPES["double"], column=False, where=where),))
@@ -131,7 +132,7 @@ def test_tuples_are_counted_without_a_column(rows, error, where):
     assert required(model, error, rows) == [expected]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@drawn(30)
 @given(rows=ROWS, error=ERRORS)
 def test_each_of_several_answers_and_expressions_has_its_own(rows, error):
     whole = TYPES["whole"]

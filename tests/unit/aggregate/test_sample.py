@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates import kind_of
+from examples import drawn
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
@@ -65,7 +66,7 @@ def merge(parts: list[dict[int, dict]], groups: dict[int, dict]) -> dict[int, di
     return sums_by_group
 
 
-@settings(max_examples=80, deadline=None)
+@drawn(80)
 @given(TUPLES.map(lambda rows: sorted(rows, key=lambda row: row[2])), st.lists(st.integers(0, 80), max_size=3))
 def test_the_keys_with_the_smallest_hashes_are_complete_however_the_log_is_cut(rows, cuts):
     bounds = [0, *sorted(cuts), len(rows)]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from oracle import windows_of
 from tailrace.answers.by_window import ByWindow
 from tailrace.windows.sliding import Sliding
 
-SOME = settings(max_examples=100, deadline=None)
+SOME = drawn(100)
 KEYS = st.sampled_from([None, "a", "a\0", "a\0b"])
 SLIDING = st.sampled_from([Sliding(10, 10), Sliding(10, 5), Sliding(9, 6), Sliding(12, 1)])
 TEXT_KEY = ("key", pa.string())

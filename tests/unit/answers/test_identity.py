@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.answers.identity import WINDOW
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
 
-SOME = settings(max_examples=100, deadline=None)
+SOME = drawn(100)
 TIMES = ("window_start", "window_end", "rank", "as_of")
 MARKS = {"corrected": pa.bool_(), "interval": pa.string(), "retracted": pa.bool_()}
 SCHEMA = pa.schema({"key": pa.string()} | dict.fromkeys(TIMES, pa.int64()) | MARKS)

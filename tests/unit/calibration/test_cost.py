@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from examples import drawn
 from local_driver import Driver
 from oracle import Settings, windows_of
 from tailrace.calibration.cost import WaitCosts
@@ -32,7 +33,7 @@ def total(need: list[int], windows: int, prices: CostSection, wait: int) -> floa
     return prices.waiting * wait / 1000 + prices.correcting * sum(each > wait for each in need) / windows
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(
     need=st.lists(st.integers(-20, 60), max_size=30),
     windows=st.integers(1, 9),

@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import aggregates
+from examples import drawn
 from harness import windows_of
 from oracle import Settings, Tuple, batch, stream, ticks_of
 from streams import disordered
@@ -59,7 +60,7 @@ def accuracy(tuples: list[Tuple], query: Settings, duration: int, ends: list[int
     return accuracies
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(disordered(min_tuples=2, placed=True), st.data())
 def test_the_accuracy_is_that_of_the_stream_with_each_duration_as_slack(case, data):
     tuples, query = case

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import aggregates
+from examples import drawn
 from harness import windows_of
 from oracle import Settings, Tuple, batch, stream, ticks_of
 from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_pairs, joined
@@ -47,7 +48,7 @@ def quality(tuples: list[Tuple], query: Settings, wait: int, ends: set[int]) -> 
     return 1 - float(np.mean([np.mean(of_keys) for of_keys in errors.values()]))
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(disordered(min_tuples=2, placed=True), st.data())
 def test_the_loss_of_aggregates_with_any_wait_is_that_of_the_stream(case, data):
     tuples, query = case
@@ -90,7 +91,7 @@ def history_of(items: list[Item]) -> MemoryHistory:
     return MemoryHistory(pa.RecordBatch.from_pydict(columns))
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(left=side(LEFT), right=side(RIGHT), wait=st.integers(0, 200))
 def test_the_loss_of_pairs_with_any_wait_is_that_of_the_stream(left, right, wait):
     log = [Read(LEFT, item) for item in left] + [Read(RIGHT, item) for item in right]

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_in_windows, batch_pairs, in_windows, joined
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_pairs import RecentPairs
@@ -70,7 +71,7 @@ def stream(draw: st.DrawFn, side: int) -> list[Item]:
     return items
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(
     left=stream(LEFT),
     right=stream(RIGHT),
@@ -107,7 +108,7 @@ SIZE, SLIDE = 60, 20
 OF_WINDOWS: list[bool] = []
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(
     left=stream(LEFT),
     right=stream(RIGHT),

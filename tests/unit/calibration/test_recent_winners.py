@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from examples import drawn
 from harness import windows_of
 from oracle import Settings, Tuple, stream, ticks_of
 from rankings import contents, ranked, streamed
@@ -64,7 +65,7 @@ def hit_rate(tuples: list[Tuple], query: Settings, wait: int, ends: set[int]) ->
     return float(np.mean([np.mean(of_keys) for of_keys in rates.values()]))
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(disordered(min_tuples=2, placed=True), st.data())
 def test_winners_are_lost_by_a_wait_as_the_stream_loses_them(case, data):
     tuples, query = case

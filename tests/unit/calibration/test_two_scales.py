@@ -8,9 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.calibration.two_scales.blocks import block_length, error_of_mean, exceeds, means, t_quantile
 from tailrace.calibration.two_scales.contemporaries import cumulative_hazards
 from tailrace.calibration.two_scales.expected_loss import Ages, losses, shortest_wait
@@ -30,7 +31,7 @@ def level_of(delays: list[int], weights: list[int] | None = None) -> DelayLevel:
     return DelayLevel.of(np.array(delays), weight, np.arange(len(delays)) % 3)
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 6), st.integers(1, 4)), min_size=1, max_size=14),
     st.integers(1, 5),
@@ -56,7 +57,7 @@ def test_a_cumulative_hazard_sums_the_shares_of_those_that_came_no_later_among_t
         assert np.average(result[mine], weights=weight[mine]) == pytest.approx(1.0), "of all tuples together it is 1"
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(DELAYS, AGES, st.sampled_from([1.0, 0.5, 0.8, 1.3]), st.integers(0, 45))
 def test_the_loss_is_the_mean_survival_of_wait_plus_age(delays, ages, ratio, wait):
     level = level_of(delays)
@@ -67,7 +68,7 @@ def test_the_loss_is_the_mean_survival_of_wait_plus_age(delays, ages, ratio, wai
     assert level.survival(np.array(ages) + wait) ** ratio == pytest.approx(expected)
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(DELAYS, AGES, st.sampled_from([0.0, 0.05, 0.3, 0.9]))
 def test_the_inversion_finds_the_shortest_wait(delays, ages, allowed):
     level, of_ages = level_of(delays), Ages.of(np.array(ages), np.ones(len(ages)))
@@ -80,7 +81,7 @@ def test_the_inversion_finds_the_shortest_wait(delays, ages, allowed):
     assert found == next(wait for wait in candidates if loss(wait) <= allowed + 1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9), st.integers(1, 3)), min_size=1), st.floats(0, 0.99))
 def test_winners_alone_give_the_shortest_wait_that_loses_no_more_of_them(winners, allowed):
     winners = sorted(winners)
@@ -100,7 +101,7 @@ def test_winners_alone_give_the_shortest_wait_that_loses_no_more_of_them(winners
     assert fit.wait(allowed) == next(wait for wait in range(12) if loss(wait) <= allowed + 1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(5, 7)), max_size=20))
 def test_the_keys_of_a_block_weigh_alike_and_so_do_blocks(rows):
     key, block = (np.array([row[side] for row in rows], np.int64) for side in (0, 1))

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from late_tables import LateTables
 from oracle import Settings
 from tailrace.correction.correction_range import CorrectionRange
@@ -74,7 +75,7 @@ def test_with_tick_0_a_range_begins_a_millisecond_before_the_first_end_of_a_tick
 runs = st.one_of(intervals, points.map(lambda point: (None, point)), st.just((None, None)))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@drawn(25)
 @given(st.lists(rows.filter(len), max_size=3), st.lists(runs, max_size=4), points.filter(bool))
 def test_from_the_tables(tmp_path_factory, files, ledger, until):
     there = LateTables(Layout(tmp_path_factory.mktemp("warehouse") / "query"))

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from policy_ticks import Arrival, model_of, slacks, statistics_of, steady
 from tailrace.disorder.aq_k_slack import AQKSlack
 from tailrace.disorder.hybrid import Hybrid
@@ -92,7 +93,7 @@ def make_stream(delays: list[int]) -> list[Arrival]:
 @pytest.mark.parametrize(
     ("policy", "base", "gains"), [(HYBRID, largest_of_all, (0.2, 4.0)), (AQ, largest_of_late, (0.5, 0.8))]
 )
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(late=DELAYS)
 def test_slack_is_alpha_times_k(policy: PDPolicy, base, gains, late):
     tuples = make_stream(late)

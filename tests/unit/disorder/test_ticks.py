@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.disorder.ticks import Ticks, concatenate, follow, number, summarise
 
 
@@ -90,7 +91,7 @@ def test_ticks_survive_arrow() -> None:
     assert rows(Ticks.from_arrow(ticks.to_arrow())) == rows(ticks)
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(
     st.lists(st.tuples(st.integers(0, 60), st.integers(-50, 50)), min_size=1, max_size=20),
     st.sampled_from([0, 1, 7, 100]),

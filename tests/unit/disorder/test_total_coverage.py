@@ -7,9 +7,10 @@ import tracemalloc
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from harness import policy_json, stamp_settings
 from oracle import stream, windows_of
 from streams import cuts, disordered, pieces
@@ -95,7 +96,7 @@ def clock_of(query) -> StreamClock:
     return clock
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(st.data(), disordered(min_tuples=1, ticks=[0, 30, 100]), st.booleans())
 def test_coverage_is_that_of_the_oracle_however_the_stream_is_cut(data, case, ends) -> None:
     tuples, query = case

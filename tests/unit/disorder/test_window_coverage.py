@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from policy_ticks import Arrival, statistics_of
 from tailrace.disorder.window_coverage import WindowCoverage
 from tailrace.windows.sliding import Sliding
@@ -31,7 +32,7 @@ def evaluate(tuples: list[Arrival], frontier: list[int], restart_at: int = -1) -
     return shares
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(TUPLES, st.data())
 def test_coverage_is_the_share_that_arrived_in_time_of_all_until_a_window_size_after_the_close(tuples, data):
     tuples.sort(key=lambda item: item.tick)
@@ -65,7 +66,7 @@ def test_windows_that_began_before_the_state_do_not_count():
     assert coverage.ends.tolist() == [140, 150, 160, 310, 320, 330]  # windows that begin by 100 would lack its tuple
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(TUPLES, st.integers(0, 12))
 def test_coverage_survives_a_checkpoint(tuples, at):
     frontier = [15 * i - 20 for i in range(len({each.tick for each in tuples}))]

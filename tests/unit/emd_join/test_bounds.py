@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emd_oracle import case, emd, emd_by_pot, histograms
+from examples import drawn
 from tailrace.emd_join import ground_distance, line_distance, normal_bound, ordered_flow, reference_bound
 from tailrace.emd_join.dual_solution import DualSolution
 from tailrace.emd_join.exact import solve
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.slow
 TOLERANCE = 1e-9
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(case(count=3))
 def test_the_solver_gives_the_distance_and_a_dual_solution_that_attains_it_and_bounds_all_others(drawn):
     costs, (p, q, other) = drawn
@@ -30,7 +31,7 @@ def test_the_solver_gives_the_distance_and_a_dual_solution_that_attains_it_and_b
     assert solved.dual.lower_bound(other, q) <= emd(other, q, costs) + TOLERANCE
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(case(), st.data())
 def test_bounds_hold(drawn, data):
     costs, (p, q) = drawn
@@ -45,7 +46,7 @@ def test_bounds_hold(drawn, data):
     assert left.lower_bound(right)[0] <= exact + TOLERANCE
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(case(), st.data())
 def test_a_pair_within_the_threshold_has_its_key_in_the_range(drawn, data):
     costs, (p, q) = drawn
@@ -57,7 +58,7 @@ def test_a_pair_within_the_threshold_has_its_key_in_the_range(drawn, data):
         assert low[0] <= dual.key(p[None])[0] <= high[0]
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(case(count=4), st.data())
 def test_what_a_query_tells_of_the_next_holds(drawn, data):
     costs, (query, following, *others) = drawn
@@ -69,7 +70,7 @@ def test_what_a_query_tells_of_the_next_holds(drawn, data):
         assert lower - TOLERANCE <= emd(following, one, costs) <= upper + TOLERANCE
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(st.integers(1, 40), st.sampled_from([1.0, 255.0]), st.data())
 def test_on_a_line_the_distance_has_a_closed_form_and_the_coarse_one_is_a_lower_bound(n, scale, data):
     p, q = data.draw(histograms(n, 2))
@@ -123,7 +124,7 @@ def test_faults_of_a_metric_are_told_with_the_bins():
     assert not ground_distance.is_line(good)
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(case(count=6), st.floats(0, 3))
 def test_independent_minimisation_sends_each_bin_to_the_nearest_with_room(drawn, enough):
     costs, rows = drawn

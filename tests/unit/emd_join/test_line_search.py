@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
 from emd_oracle import TIMES, agree, case, distances, edge, generated, joined, pairs
+from examples import drawn
 from tailrace.emd_join import line_search
 from tailrace.emd_join.line_search import LineSearch
 
@@ -33,7 +34,7 @@ def test_the_search_on_a_line_finds_the_pairs_of_the_wasserstein_distance(monkey
         agree(answers, pairs(true, times, reach_ms, threshold), exact=True)
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(case(count=9), st.data())
 def test_on_a_line_of_any_steps_the_pairs_are_those_of_brute_force(drawn, data):
     rows = drawn[1]

@@ -7,9 +7,10 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.emd_join.columns import with_derived
 from tailrace.emd_join.hough_cells import POINT, cells_of, codes_of
 from tailrace.emd_join.methods import LOADS, EmdDdsj, Head, Plan, ShuffleMethod
@@ -69,7 +70,7 @@ def test_half_of_a_hot_span_counts_for_the_task_before() -> None:
     assert same is plan  # 30 for either
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 10)), min_size=1, max_size=30), st.integers(2, 6))
 def test_no_plan_over_cost_is_worse_than_its_heaviest_span_allows(costs: list[tuple[float, float]], tasks: int) -> None:
     """Over the measured cost, no task has more than the mean and the heaviest span."""
@@ -107,7 +108,7 @@ def test_a_plan_of_cells_for_another_number_of_tasks_is_refused() -> None:
         tasks_of(cells_of(np.arange(4), np.ones(4), 4), [(0.0, 0.0)], 5)
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(
     st.lists(st.tuples(st.floats(0, 20), st.floats(0, 20)), min_size=1, max_size=200, unique=True), st.integers(1, 17)
 )

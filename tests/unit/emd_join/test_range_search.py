@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emd_oracle import case, distances
+from examples import drawn
 from sampled_forest import forest_of_samples
 from tailrace.emd_join.forest import Forest, far_bins
 from tailrace.emd_join.range_search import RangeSearch
@@ -16,7 +17,7 @@ from tailrace.emd_join.search import HistogramColumns, margin_of, pairs_within_r
 pytestmark = pytest.mark.slow
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(case(count=9), st.integers(1, 4), st.integers(0, 12), st.booleans(), st.data())
 def test_no_pair_is_lost_and_no_other_is_left(drawn, trees, reach_ms, sampled, data):
     costs, rows = drawn

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emd_oracle import TIMES, agree, case, distances, drifting, edge, generated, grid_costs, joined, metric_costs, pairs
+from examples import drawn
 from tailrace.emd_join import chain, head_search
 from tailrace.emd_join.chain import ChainSearch
 from tailrace.emd_join.forest import Forest
@@ -29,7 +30,7 @@ ALL = sorted(chain.FILTERS | head_search.FILTERS)
 
 
 @pytest.mark.parametrize("name", ["chain", "head"])
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(case(count=11), st.sets(st.sampled_from(ALL)) | st.just(set(ALL)), st.booleans(), st.integers(1, 3), st.data())
 def test_the_pairs_are_those_of_brute_force(name, drawn, filters, exact, trees, data):
     costs, rows = drawn

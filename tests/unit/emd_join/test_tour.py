@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from emd_oracle import case, grid_costs, joined
+from examples import drawn
 from tailrace.emd_join import chain, tour
 from tailrace.emd_join.chain import ChainSearch
 from tailrace.emd_join.forest import Forest
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(case(count=7))
 def test_a_tour_visits_all_once(drawn):
     costs, rows = drawn

@@ -11,8 +11,9 @@ import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import given, settings
+from hypothesis import given
 
+from examples import drawn
 from tailrace.engine.local_engine import MemoryFormat, pipeline_in_memory
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.times import in_ms
@@ -88,7 +89,7 @@ def stored(records: pa.RecordBatch, home: Path) -> pa.RecordBatch:
 def test_stored_records_give_with_each_version_what_the_source_gives_with_it(tmp_path):
     versions = write_versions(tmp_path)
 
-    @settings(max_examples=15, deadline=None)
+    @drawn(15)
     @given(st.lists(RECORD, min_size=1, max_size=40), st.sampled_from(["null", "drop", "quarantine"]), st.uuids())
     def agree(drawn: list[dict[str, object]], on_no_match: str, name: object) -> None:
         raw = source_of(drawn)

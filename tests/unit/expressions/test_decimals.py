@@ -7,14 +7,15 @@ from fractions import Fraction
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.projection import Projection
 
 EXACT = Context(prec=100)
-FEW = settings(max_examples=150, deadline=None)
+FEW = drawn(150)
 
 
 def sparks_type(sign: str, p1: int, s1: int, p2: int, s2: int) -> tuple[int, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.ground.columns import How, group, group_sums, unify
 
 FAR = 10**15  # a code so large that a dense table of all codes would not fit into memory
@@ -20,7 +21,7 @@ def sums_by_loop(code: list[int], weight: list[int]) -> dict[int, int]:
     return dict(sorted(sums.items()))
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(st.lists(st.tuples(st.integers(-50, 50), st.integers(-1000, 1000)), min_size=1), st.booleans())
 def test_sums_by_code_ascending_on_either_path(rows: list[tuple[int, int]], far: bool) -> None:
     code, weight = map(list, zip(*([*rows, (FAR, 7)] if far else rows), strict=True))
@@ -31,7 +32,7 @@ def test_sums_by_code_ascending_on_either_path(rows: list[tuple[int, int]], far:
 
 
 @pytest.mark.parametrize(("how", "of"), [("min", min), ("max", max)])
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(rows=st.lists(st.tuples(st.integers(-50, 50), st.floats(allow_nan=False)), min_size=1), far=st.booleans())
 def test_minima_and_maxima_by_code_on_either_path(how: How, of, rows: list[tuple[int, float]], far: bool) -> None:
     code, value = map(list, zip(*([*rows, (FAR, 7.0)] if far else rows), strict=True))

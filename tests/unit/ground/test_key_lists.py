@@ -7,12 +7,13 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.ground.key_lists import canonical_key, key_columns, key_texts
 
-SOME = settings(max_examples=100, deadline=None)
+SOME = drawn(100)
 ODD = [
     "",
     '"',

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.ground.matching import find, first_places, last_places, number_rows, select
 
-SOME = settings(max_examples=100, deadline=None)
+SOME = drawn(100)
 KEYS = [None, "", "a", "a\0", "a\0b", "\0", "b", "ä"]
 FAR = 10**15  # numbers so far apart that no table of all pairs would fit
 ROWS = st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from([0, 1, -FAR, FAR, None])), max_size=30)

@@ -7,16 +7,17 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.ground.facts import Fact
 from tailrace.partition import by_cell
 from tailrace.partition.by_cell import ByCell, fraction, next_plan
 from tailrace.partition.grid import Grid
 from tailrace.partition.routes import Routes, TaskSlot
 
-MANY = settings(deadline=None)
+MANY = drawn(100)
 EXTENT = (-10.0, 0.0, 30.0, 20.0)
 COORDINATES = st.floats(-15, 35) | st.sampled_from([-1e300, 1e300, -10.0, 30.0, 0.0, 10.0, 20.0, 5.0])
 

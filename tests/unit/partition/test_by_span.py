@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tailrace.ground.facts import Facts, stamp
@@ -56,7 +56,6 @@ def owners(span: int, facts: Facts, tasks: int) -> set[int]:
     return {span % tasks}
 
 
-@settings(deadline=None)
 @given(some_keys, plans())
 @example([1e300, -1e300, 1.7e308, -1.7e308, 5e-324, -0.0, 0.0, -5e-324], (plan([-2, 0, 3], [0]), 2))
 def test_each_left_row_has_one_task_of_its_span(keys, drawn):
@@ -70,7 +69,6 @@ def test_each_left_row_has_one_task_of_its_span(keys, drawn):
         assert task in owners(span, facts, tasks)
 
 
-@settings(deadline=None)
 @given(some_keys, plans(), st.data())
 def test_no_replay_and_no_cut_into_batches_changes_the_task_of_a_row(keys, drawn, data):
     facts, tasks = drawn
@@ -85,7 +83,6 @@ def test_no_replay_and_no_cut_into_batches_changes_the_task_of_a_row(keys, drawn
 
 
 @pytest.mark.parametrize("partition", [BySpan(WIDTH), ByHash()], ids=["by span", "by hash"])
-@settings(deadline=None)
 @given(keys=some_keys, drawn=plans())
 def test_each_task_has_every_right_row_and_one_of_them_is_its_home(partition: Partition, keys, drawn):
     facts, tasks = drawn
@@ -135,7 +132,6 @@ def test_a_plan_for_another_number_of_tasks_is_an_error(tasks):
         BySpan(WIDTH).assign(LEFT, rows([1.0]), plan([0, 1, 2, 3], []), tasks)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)), st.sampled_from([1e-300, 0.25, 15.0, 1e300]))
 @example([1e300, -1e300], 1e-10)
 def test_spans_ascend_with_keys_and_are_exact_as_doubles(keys, width):

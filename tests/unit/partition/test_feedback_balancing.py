@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.partition.feedback_balancing import estimated_load, load_imbalance, next_plan
 
 EXACT = 1e-5  # the level is bisected to less than that share of the load
@@ -81,7 +82,6 @@ def measured(draw, most_spans: int = 20, most_tasks: int = 9) -> tuple[list[int]
     return spans, load, estimated
 
 
-@settings(deadline=None)
 @given(measured())
 def test_bounds_ascend_and_every_load_has_a_task(drawn):
     spans, load, estimated = drawn
@@ -92,7 +92,6 @@ def test_bounds_ascend_and_every_load_has_a_task(drawn):
     assert loads_of_tasks(plan, *drawn).sum() == pytest.approx(sum(load) + sum(estimated))
 
 
-@settings(deadline=None)
 @given(measured())
 def test_a_hot_span_goes_to_two_neighbouring_tasks_and_is_a_bound(drawn):
     spans, load, estimated = drawn
@@ -102,7 +101,7 @@ def test_a_hot_span_goes_to_two_neighbouring_tasks_and_is_a_bound(drawn):
     assert set(plan["hot"]) <= set(plan["bounds"][1:-1])
 
 
-@settings(deadline=None, max_examples=100)
+@drawn(100)
 @given(measured(most_spans=6, most_tasks=4))
 @example(([0, 1, 2], [0, 0, 5], [0, 0, 0]))
 @example(([0, 1, 2, 3], [10, 1, 10, 1], [0, 0, 0]))
@@ -114,7 +113,6 @@ def test_no_plan_has_a_lower_maximum(drawn):
     assert loads_of_tasks(planned(*drawn), *drawn).max() == pytest.approx(lowest, rel=EXACT)
 
 
-@settings(deadline=None)
 @given(measured())
 def test_without_a_hot_span_no_task_exceeds_the_mean_by_more_than_a_span_nor_the_algorithm_as_printed(drawn):
     spans, load, estimated = drawn
@@ -129,7 +127,6 @@ def test_without_a_hot_span_no_task_exceeds_the_mean_by_more_than_a_span_nor_the
         assert tasks.max() <= (tasks.mean() + max(load)) * (1 + EXACT)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=6), min_size=1, max_size=8))
 def test_it_is_the_algorithm_as_printed_where_spans_fill_the_budgets(groups):
     load = [float(each) for group in groups for each in group]

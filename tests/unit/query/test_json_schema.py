@@ -15,11 +15,12 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 import yaml
-from hypothesis import event, example, given, settings
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter
 
+from examples import drawn
 from kind_samples import SAMPLES
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.cli.commands import main
@@ -378,7 +379,7 @@ def to_yaml(tree: Tree, indent: str = "") -> str:
     return "".join(lines)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(right_trees())
 def test_generated_right_files_are_valid_under_both(path: Path, tree: Tree) -> None:
     assert refusals(path, to_yaml(tree)) == []
@@ -386,7 +387,7 @@ def test_generated_right_files_are_valid_under_both(path: Path, tree: Tree) -> N
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@drawn(500)
 @given(trees())
 @example(tree=with_empty("id"))
 @example(tree=with_empty("timezone"))
@@ -410,7 +411,7 @@ class DurationBounds(Section):
     free: Duration = Field(description="to either side: -15 min")
 
 
-@settings(max_examples=500, deadline=None)
+@drawn(500)
 @given(
     st.sampled_from(["", " ", "-", "+", "--"]),
     st.from_regex(r"[0-9]{1,3}(\.[0-9]{0,3})?", fullmatch=True),
@@ -434,7 +435,7 @@ def test_the_pattern_of_a_duration_matches_what_is_parsed(sign: str, number: str
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@drawn(500)
 @given(
     st.from_regex(r"[12][0-9]{3}(-?[01][0-9]-?[0-3][0-9]|-?W[0-5][0-9](-?[0-9])?)", fullmatch=True),
     st.from_regex(

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from pydantic import ValidationError
 
+from examples import drawn
 from tailrace.ground.errors import Problem, Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
@@ -165,7 +166,7 @@ def test_what_with_names_has_both_forms(tmp_path):
     assert written.beside["streams"]["departures"]["columns"] == stream["columns"]
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(declarations())
 def test_generated_queries_are_equal_by_sql_text_and_by_sections(declaration: dict[str, Any]) -> None:
     stream = declaration["streams"]["events"]

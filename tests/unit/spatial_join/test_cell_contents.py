@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.spatial_join.cell_contents import ContentsBuilder
 
 CELLS = 5
@@ -19,7 +20,7 @@ def walked(contents, entry):
     return rows[::-1]
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(st.integers(1, 40), st.data())
 def test_lists_are_those_of_python(rows, data):
     builder = ContentsBuilder(rows)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.spatial_join.crossed_cells import CellBoxes, UnitEdges, boxes_of, crossed_cells, expand
 
 WIDTH, SIDE = 16, 12
@@ -29,7 +30,7 @@ def cells_of(ends, boxes=None):
     return set(zip(index.tolist(), column.tolist(), line.tolist(), strict=True)), len(index)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(st.lists(st.tuples(PLACE, PLACE, PLACE, PLACE), min_size=1, max_size=6))
 def test_all_cells_that_an_edge_meets_are_found_once_and_none_farther_than_the_margins(drawn):
     found, count = cells_of(drawn)

@@ -8,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from table_shapes import AREAS, areas, grid_polygons, hard_points
 from tailrace.spatial_join import edge_index
 from tailrace.spatial_join.edge_index import BOUNDARY, EXTERIOR, INTERIOR, EdgeIndex
@@ -61,7 +62,7 @@ def test_locations_are_those_of_geos(kind, scale, shift, monkeypatch):
     assert got.tolist() == edge_index.located_by_geos(pairs, shapes[row]).tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(grid_polygons(), st.data())
 def test_locations_are_those_of_rational_arithmetic(shapes, data):
     place = st.one_of(st.integers(-1, 10).map(float), st.integers(-2, 20).map(lambda n: n / 2), st.floats(-2, 11))

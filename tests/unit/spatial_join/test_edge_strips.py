@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.spatial_join import edge_strips as strips
 from tailrace.spatial_join.edge_strips import EdgeStrips
 
 ENDS = st.one_of(st.integers(-5, 5).map(float), st.floats(-1e300, 1e300))
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(st.lists(st.tuples(st.integers(0, 4), ENDS, ENDS), max_size=30), st.lists(ENDS, max_size=6))
 def test_a_strip_holds_all_intervals_with_its_y(drawn, places):
     drawn.sort()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from spatial_oracle import POSITIONS, degrees_geometries
 from tailrace.spatial_join.edges import Edges
 from tailrace.spatial_join.ellipsoid import places_of
@@ -40,7 +41,7 @@ def test_geometries_are_taken_apart():
     assert points.first.tolist() == [0, 1, 2]
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(POSITIONS, POSITIONS, st.floats(0, 1), st.sampled_from([1.0, 0.5, 1e-2, 1e-4]))
 def test_pieces_stray_no_farther_than_their_sagitta(start, end, low, width):
     edges = Edges.of(Shaped(np.array([shapely.LineString([start, end])], object)))
@@ -55,7 +56,7 @@ def test_pieces_stray_no_farther_than_their_sagitta(start, end, low, width):
         assert sagitta <= 40 * stray + 1e-6, "a bound so loose would cut pieces too small"
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(st.lists(degrees_geometries(), min_size=1, max_size=5))
 def test_boxes_hold_the_curves_of_their_runs(shapes):
     edges = Edges.of(Shaped(np.array([None, *shapes], object)[1:]))

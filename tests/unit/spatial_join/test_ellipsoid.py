@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from spatial_oracle import GEOD, LATITUDES, LONGITUDES
 from tailrace.spatial_join.ellipsoid import longest_chord, longest_geodesic, places_of, shortest_chord, widened
 
@@ -62,7 +63,7 @@ def holds(boxes, row: int, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return ((west <= x) & (x <= east) & (south <= y) & (y <= north)).sum(axis=0)
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(LONGITUDES, LATITUDES, LIMITS, st.sampled_from([0.0, 1e-9, 0.01, 5.0, 200.0]), st.integers(0, 2**32))
 def test_no_point_within_the_distance_lies_outside(x, y, limit, size, seed):
     bounds = np.array([[np.nan] * 4, [x, y, min(x + size, 180), min(y + size / 3, 90)]])

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from geometry_pairs import lattice_geometries
 from spatial_oracle import degrees_geometries, geodesic, pairs, planar
 from table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
@@ -69,7 +70,7 @@ def test_geometries_that_meet_in_every_way(relation):
         assert got == [(0, right) for left, right in expected if left == row]
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(grid_polygons(), st.data())
 def test_points_on_a_grid(shapes, data):
     place = st.one_of(st.integers(-1, 10).map(float), st.integers(-2, 20).map(lambda n: n / 2))
@@ -81,7 +82,7 @@ def test_points_on_a_grid(shapes, data):
         assert listed(of_relation(shapes, relation).matches(Shaped(points.shapes))) == expected
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(
     st.lists(degrees_geometries(), max_size=5),
     st.lists(degrees_geometries(), max_size=5),

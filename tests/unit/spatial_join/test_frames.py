@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.spatial_join.cells import BITS
 from tailrace.spatial_join.frames import frames_of
 
@@ -17,7 +18,7 @@ def box(x, y, size=1.0):
     return [x, y, x + size, y + size]
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(st.lists(st.tuples(PLACE, PLACE, st.floats(1e-3, 1e12)), min_size=1, max_size=12))
 def test_each_polygon_is_in_one_frame_and_out_of_the_others(drawn):
     bounds = np.array([box(x, y, max(size, abs(x) * 1e-9, abs(y) * 1e-9)) for x, y, size in drawn])

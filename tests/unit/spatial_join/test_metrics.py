@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from geometry_pairs import lattice_geometries
 from spatial_oracle import GEOD, POSITIONS, planar
 from tailrace.spatial_join.geometries import Points, Shaped
@@ -23,7 +24,7 @@ def points(*positions: tuple[float, float]) -> Points:
     return Points(*np.array(positions, float).reshape(-1, 2).T)
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(POSITIONS, POSITIONS)
 def test_a_limit_between_points_is_kept_to_the_last_bit_of_their_geodesic(one, two):
     left, right = points(one), points(two)
@@ -55,7 +56,7 @@ def test_few_points_near_the_limit_are_measured(monkeypatch):
     assert sum(measured) < 10
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(PLACES, PLACES, st.one_of(st.sampled_from([0.0, 5.0, 1e-165, 1e200, 1e308]), st.floats(0, 1e9)))
 def test_planar_distances_of_points(one, two, limit):
     with np.errstate(over="ignore"):

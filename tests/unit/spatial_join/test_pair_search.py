@@ -7,10 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import spatial_oracle as oracle
+from examples import drawn
 from geometry_pairs import drawn_geometry, lattice_geometries
 from tailrace.spatial_join import pair_search, strips
 from tailrace.spatial_join.condition import RELATIONS, Condition
@@ -47,7 +48,7 @@ def check(
     assert once(LocalIndex.of(left, condition).matches(right, swapped=True, times=times)) == wanted
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(
     st.lists(PLANE, max_size=12),
     st.lists(PLANE, max_size=12),
@@ -65,7 +66,7 @@ def test_points_in_the_plane(left, right, limit, relation):
     check(points_of(left), points_of(right), Condition(relation, limit, Planar()), wanted)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(
     st.lists(oracle.POSITIONS, max_size=12),
     st.lists(oracle.POSITIONS, max_size=12),
@@ -80,7 +81,7 @@ def test_points_on_the_ellipsoid(left, right, limit, data):
     check(points_of(left), points_of(right), Condition("dwithin", limit, Geodesic()), wanted)
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(RELATIONS),
@@ -121,7 +122,7 @@ def length_around(one: int, two: int) -> float:
     return oracle.geodesic(AROUND[one], AROUND[two]) if one <= two else length_around(two, one)
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(
     st.lists(st.integers(0, len(AROUND) - 1), max_size=5),
     st.lists(st.integers(0, len(AROUND) - 1), max_size=5),

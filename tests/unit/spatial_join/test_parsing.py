@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.spatial_join import parsing
 from tailrace.spatial_join.parsing import CURVES, DEEP, MOST_LEVELS, UNREAD, parse, parse_geojson
 
@@ -113,7 +114,7 @@ def levels_of(tree: list | None) -> int:
     return 0 if tree is None else 1 + max(map(levels_of, tree), default=0)
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(st.recursive(st.none(), lambda tree: st.lists(tree, max_size=3), max_leaves=12), st.sampled_from([0, 1]))
 def test_the_levels_are_those_of_the_geometry(tree, order):
     shape, levels = build(tree), levels_of(tree)

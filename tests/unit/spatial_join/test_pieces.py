@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.spatial_join.pieces import Piece, halve, nearest_shares
 
 CORNER = st.tuples(*[st.integers(-2, 2)] * 3)
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(CORNER, CORNER, CORNER, CORNER)
 def test_the_nearest_points_are_the_nearest(a, b, c, d):
     ends = [np.array([end], float).T for end in (a, b, c, d)]

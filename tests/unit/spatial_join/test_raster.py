@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from examples import drawn
 from table_shapes import AREAS, areas, grid_polygons, hard_points
 from tailrace.spatial_join import raster
 from tailrace.spatial_join.cells import BITS, RasterFrame
@@ -61,7 +62,7 @@ def test_cells_agree_with_geos(kind, scale, shift, monkeypatch):
     check(shapes, on_borders(built))
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(grid_polygons(), st.sampled_from([1.0, 1 / 3, 1024.0]), st.data())
 def test_cells_agree_with_geos_where_edges_lie_on_borders(shapes, scale, data):
     place = st.one_of(st.integers(-1, 10).map(float), st.floats(-2, 11))
@@ -135,7 +136,7 @@ def test_no_points_have_no_candidates():
     assert not len(covered.left) + len(others.left) + len(is_certain)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20))
 def test_numbers_of_cells_never_fall_where_coordinates_rise(coordinates):
     assume(max(coordinates) - min(coordinates) > 1e-200)

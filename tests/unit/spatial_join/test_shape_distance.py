@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from spatial_oracle import GEOD, degrees_geometries, geodesic
 from tailrace.spatial_join import shape_distance
 from tailrace.spatial_join.ellipsoid import widened
@@ -24,7 +25,7 @@ def distance(one: shapely.Geometry | str, two: shapely.Geometry | str) -> float:
     return float(shape_distances(shaped(one), shaped(two))[0])
 
 
-@settings(max_examples=80, deadline=None)
+@drawn(80)
 @given(degrees_geometries(), degrees_geometries(), st.floats(0, 2))
 def test_the_distance_is_the_least_over_all_points(one, two, share):
     wanted = geodesic(one, two)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import spatial_oracle as oracle
+from examples import drawn
 from geometry_pairs import drawn_geometry, lattice_geometries
 from table_shapes import areas, by_geos, listed
 from tailrace.spatial_join import pair_search, shape_search
@@ -70,7 +71,7 @@ def test_short_lines_and_small_polygons(kind):
         assert listed(found) == by_geos(relation, left, rows), relation
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(st.integers(0, 2**32), st.sampled_from([*RELATIONS, "dwithin"]), st.sampled_from(LIMITS))
 def test_drawn_geometries(seed, relation, limit):
     random = np.random.default_rng(seed)
@@ -82,7 +83,7 @@ def test_drawn_geometries(seed, relation, limit):
     assert listed(ShapeSearch(rows, condition).matches(Shaped(left))) == sorted(wanted)
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(
     st.lists(oracle.degrees_geometries(), min_size=1, max_size=6),
     st.lists(oracle.degrees_geometries(), min_size=1, max_size=6),
@@ -100,7 +101,7 @@ def test_distances_on_the_ellipsoid(left, rows, limit):
             assert (pair in found) == (length <= limit)
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(st.integers(0, 2**32), st.sampled_from(LIMITS))
 def test_the_bounds_on_distances_enclose_them(seed, limit):
     """A pair of close vertices is within the limit; one that is neither inside nor near an edge is not."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.spatial_join import strips
 from tailrace.spatial_join.geometries import Points
 from tailrace.spatial_join.strips import PointStrips
@@ -18,7 +19,7 @@ def points_of(places: list[tuple[float, float]]) -> Points:
     return Points(*np.array(places, float).reshape(-1, 2).T)
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(PLACES, PLACES, PLACES, st.sampled_from([0.0, 1e-308, 0.5, 1.0, 1e300]), st.sampled_from([1, 3, 1 << 18]))
 def test_each_point_in_a_box_is_a_candidate_once(places, corners, others, height, block):
     points = points_of(places)

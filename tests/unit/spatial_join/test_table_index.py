@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from table_shapes import AREAS, areas, by_geos, grid_polygons, hard_points, listed, mixed_rows
 from tailrace.spatial_join import area_searches, pair_search, raster, table_index
 from tailrace.spatial_join.area_searches import POINT_IN_AREA, EdgeSearch, RasterSearch, area_search
@@ -62,7 +63,7 @@ def test_all_types_in_a_table_of_all_types(relation, how):
     assert listed(TableIndex.of(shapes, relation, how).matches(left)) == by_geos(relation, left, shapes)
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(grid_polygons(), st.data())
 def test_points_on_a_grid(shapes, data):
     place = st.one_of(st.integers(-1, 10).map(float), st.integers(-2, 20).map(lambda n: n / 2))

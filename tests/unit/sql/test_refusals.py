@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.expressions.errors import ExpressionError
 from tailrace.sql.beside import BesideError
 from tailrace.sql.translate import translate
@@ -374,7 +375,7 @@ STRAYS = [
 ]
 
 
-@settings(max_examples=500, deadline=None)
+@drawn(500)
 @given(st.data())
 def test_a_text_with_a_slip_is_taken_or_refused_in_it_and_never_fails(data: st.DataObject) -> None:
     tokens = [*data.draw(st.sampled_from(TOKENS))]

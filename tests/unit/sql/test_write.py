@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.sql.derived import generated_name
 from tailrace.sql.translate import translate
 from tailrace.sql.write import plain, quoted, write
@@ -92,7 +93,7 @@ def calls(draw: st.DrawFn, values: st.SearchStrategy[str], functions: list[str],
     return {"function": function, "column": draw(values)} | share | condition
 
 
-@settings(max_examples=400, deadline=None)
+@drawn(400)
 @given(declarations())
 def test_sections_to_text_and_back_is_the_identity(declaration: dict[str, Any]) -> None:
     written = write(declaration)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.topk import best
 from tailrace.topk.best import Best, contenders, order_of
 
@@ -32,7 +33,7 @@ def ranked(rows, k: int, descending: bool) -> list[tuple[int, float, str]]:
     return result
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(ROWS, st.integers(1, 6), st.booleans())
 def test_the_k_best_of_each_group_by_score_and_then_by_id(rows, k, descending):
     code, best_rows = Best(k, descending, pa.string()).merge(*columns(rows))
@@ -46,7 +47,7 @@ def test_the_k_best_of_each_group_by_score_and_then_by_id(rows, k, descending):
         )
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(ROWS, st.integers(1, 6), st.data())
 def test_merging_is_associative_over_parts(rows, k, data):
     summary = Best(k, True, pa.string())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.topk.candidates import CandidateList, Waiting
 from tailrace.topk.skyband import Skyband
 
@@ -15,7 +16,7 @@ ARRIVALS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(
 
 
 @LISTS
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(arrivals=ARRIVALS, k=st.integers(1, 4))
 def test_every_window_has_its_k_best_when_it_closes(kind, arrivals, k):
     """Window w has the panes w … w+3, and closes after the arrivals of slide w+3 and of the next slide."""

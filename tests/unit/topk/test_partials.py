@@ -7,9 +7,10 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.topk import best, partials
 from tailrace.topk.best import Best
 from tailrace.topk.kind import TopK
@@ -64,7 +65,7 @@ def eager(monkeypatch):
 def test_the_partials_hold_the_k_best_of_each_pane_up_to_each_tick(monkeypatch, across, table):
     monkeypatch.setattr(partials, "_TABLE", table)
 
-    @settings(max_examples=150, deadline=None)
+    @drawn(150)
     @given(TUPLES, st.integers(1, 3))
     def check(rows, k):
         partial_rows = combined(rows, k, across)

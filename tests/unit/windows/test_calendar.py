@@ -7,13 +7,14 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.windows import calendar
 from tailrace.windows.calendar import Calendar, Unit
 
-SOME = settings(max_examples=60, deadline=None)
+SOME = drawn(60)
 ODD = [
     "America/Sao_Paulo",  # its clocks went forward at midnight
     "America/St_Johns",  # and here back at a minute past midnight

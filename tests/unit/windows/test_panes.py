@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates import NUMBERS, accumulated, answered, summary_of
+from examples import drawn
 from tailrace.aggregate.aggregates import Aggregates
 from tailrace.windows import panes as panes_module
 from tailrace.windows.panes import Columns, KeyedRows, evaluate_windows
@@ -115,7 +116,7 @@ bounds = st.tuples(st.none() | st.integers(-60, 100), st.none() | st.integers(-6
 
 
 @each_function
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(
     pane_rows=st.lists(pane, max_size=20), strays=st.lists(stray, max_size=5), ends=bounds, at_once=st.integers(0, 12)
 )

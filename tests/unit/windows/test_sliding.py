@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.windows.sliding import Sliding
 
-SOME = settings(max_examples=50, deadline=None)
+SOME = drawn(50)
 
 lengths = st.tuples(st.integers(1, 40), st.integers(1, 40)).map(lambda size_slide: (max(size_slide), min(size_slide)))
 panes = st.lists(st.integers(-30, 30), max_size=6)
@@ -70,7 +71,7 @@ def test_first_and_last_end(size_slide: tuple[int, int], numbers: list[int]) -> 
 
 @pytest.mark.parametrize("until", ["none", "int", "array"])
 @pytest.mark.parametrize("after", ["none", "int", "array"])
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(data=st.data(), size_slide=lengths, numbers=panes)
 def test_ends_between_bounds(after: str, until: str, data, size_slide: tuple[int, int], numbers: list[int]) -> None:
     windows = Sliding(*size_slide)

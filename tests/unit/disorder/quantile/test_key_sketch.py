@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from policy_ticks import Arrival, statistics_of
 from tailrace.disorder.quantile.key_sketch import GROUPS, STRETCH, KeySketch
 from tailrace.windows.sliding import Sliding
@@ -27,7 +28,7 @@ def expected_hashes(tuples: list[Arrival], stretch: int, tick: int) -> list[int]
     ]
 
 
-@settings(max_examples=80, deadline=None)
+@drawn(80)
 @given(TUPLES, st.data())
 def test_keys_with_the_smallest_hashes_count_however_the_stream_is_cut(tuples, data):
     stream = statistics_of(tuples, WINDOWS)

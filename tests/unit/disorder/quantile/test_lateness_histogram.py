@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.disorder.quantile.lateness_histogram import GRID, MEMORIES, LatenessHistogram, cells
 
 LEVELS = np.array([1.0, 0.5, 0.1, 0.02, 0.004, 0.0001])
@@ -43,7 +44,7 @@ TICKS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(TICKS)
 def test_a_level_is_the_share_of_tuples_later_than_its_k(ticks):
     weighted_tuples: list[list[tuple[int, float]]] = [[], [], []]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from tailrace.disorder.quantile.what_if import LEVELS, WhatIf
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.windows.sliding import Sliding
@@ -22,7 +23,7 @@ def test_levels_fall_from_one_to_nearly_zero():
     assert LEVELS[-1] < 1e-4
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(TICKS, st.integers(-1000, 1000))
 def test_a_window_closes_when_the_frontier_of_its_level_reaches_its_end(ticks, start):
     what_if, t_max = WhatIf.restore(WINDOWS, {}), start

@@ -6,9 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import drawn
 from policy_ticks import Arrival, model_of, statistics_of
 from tailrace.disorder.quantile.key_sketch import GROUPS
 from tailrace.disorder.quantile.window_sample import WindowSample
@@ -72,14 +73,14 @@ def required_slacks(window_sample: WindowSample, ends: list[int], error: float, 
     return [window_sample.required_slack(end, tick, error)[0].tolist() for end in ends]
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(TUPLES, st.sampled_from([0.1, 0.5, 0.9]), st.lists(st.integers(-2, 42).map(lambda i: 10 * i), unique=True))
 def test_the_required_slack_of_each_answer(tuples, error, ends):
     ends = sorted(ends)
     assert required_slacks(sample_of(tuples), ends, error) == expected_slacks(tuples, ends, error)
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(TUPLES, st.data())
 def test_the_required_slack_does_not_depend_on_how_ticks_are_cut_into_calls(tuples, data):
     stream = statistics_of(tuples, WINDOWS)

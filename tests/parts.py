@@ -1,0 +1,97 @@
+"""The parts that tests need beside Python in their own process; `make test`, the gate, leaves these tests out.
+
+A test names its part by `pytest.mark.needs("kafka")`, or by its directory. The gate has every test that needs nothing, and
+those few marked `gate`. A test that starts a process and does not say so fails.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PARTS = {
+    "airflow": "an Airflow, or the processes of a driver host",
+    "clusters": "several servers: Spark's own cluster, YARN, the services of docker-compose.yaml",
+    "kafka": "a broker",
+    "objects": "an S3-compatible server",
+    "pages": "Debian's Chromium, before an Airflow with the console",
+    "postgres": "a PostgreSQL server",
+    "process": "a second process, which the test waits for",
+    "quiet": "a machine with nothing else to do: seconds, calls or memory are judged, or a limit is made tiny",
+    "spark": "a JVM with Spark",
+}
+
+DIRECTORIES = {
+    "answers_postgres": "postgres",
+    "dags": "airflow",
+    "e2e": "airflow",
+    "kafka": "kafka",
+    "objects": "objects",
+    "pages": "pages",
+    "spark": "spark",
+    "yarn": "clusters",
+}
+"""The part that all tests of a directory below tests/ need."""
+
+_STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
+"""Python's audit events of starting a process."""
+
+
+class Parts:
+    """A plugin that marks tests by their directories, chooses the gate, and fails a process that a test hides."""
+
+    def __init__(self, tests: Path, is_gate: bool) -> None:
+        self._tests, self._is_gate = tests, is_gate
+        self._running: pytest.Item | None = None
+        self._started: list[str] = []
+        sys.addaudithook(self._observe)
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Spare the gate the import of directories that it leaves out."""
+        return True if self._is_gate and self._part_of(collection_path) else None
+
+    @pytest.hookimpl(tryfirst=True)  # before others look at the marks
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        for item in items:
+            part = self._part_of(item.path)
+            if part:
+                item.add_marker(pytest.mark.needs(part))
+            unknown = needs_of(item) - PARTS.keys()
+            if unknown:
+                raise pytest.UsageError(f"{item.nodeid} needs {sorted(unknown)}; right would be one of {sorted(PARTS)}")
+        if self._is_gate:
+            left = [item for item in items if needs_of(item) and not item.get_closest_marker("gate")]
+            config.hook.pytest_deselected(items=left)
+            items[:] = [item for item in items if item not in set(left)]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        self._running, self._started = item, []
+        try:
+            return (yield)
+        finally:
+            self._running = None
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Any:
+        result = yield
+        if self._started:
+            pytest.fail(f'it starts {self._started[0]}: mark it pytest.mark.needs("process")', pytrace=False)
+        return result
+
+    def _part_of(self, path: Path) -> str | None:
+        """Return what the tests below a path need by their directory."""
+        is_below = path.is_relative_to(self._tests) and path != self._tests
+        return DIRECTORIES.get(path.relative_to(self._tests).parts[0]) if is_below else None
+
+    def _observe(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _STARTS and self._running is not None and not needs_of(self._running):
+            self._started.append(f"a process ({event} {str(arguments[:2])[:200]})")
+
+
+def needs_of(item: pytest.Item) -> set[str]:
+    """Return the names of all that a test needs."""
+    return {mark.args[0] for mark in item.iter_markers("needs")}
