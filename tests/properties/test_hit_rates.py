@@ -15,7 +15,7 @@ import pytest
 
 from tailrace.bench.simulate import RecordedStream
 from tailrace.bench.topk import drift, paper_query, promise
-from tailrace.bench.topk.calibrated import calibrations
+from tailrace.bench.topk.calibrated import calibrations, search_of
 from tailrace.calibration.measure import EventTimeCourse, measure
 from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
@@ -93,25 +93,65 @@ def test_calibrations_over_thirty_windows_keep_the_promise_within_the_noise(tau_
     assert np.mean([hit_rate(k_ms, tau_ms) for k_ms in found]) >= ACCURACY - 0.02, "the mean is closer to the promise"
 
 
-def test_k_follows_a_jump_of_the_delays_within_five_calibrations(monkeypatch):
-    monkeypatch.setattr(drift, "RATE", 20)
-    monkeypatch.setattr(drift, "SECONDS", 7_200)
-    ours, printed = drift.drift(lambda line: None)
-    before = [one.next_interval.k_ms for one in ours.steps if one.at_ms <= ours.jump_ms]
-    assert before[-1] <= TICK
-    after = [one.next_interval.k_ms for one in ours.steps if one.at_ms > ours.jump_ms]
-    assert all(hit_rate(k_ms, drift.AFTER_MS) >= ACCURACY - 0.06 for k_ms in after[4:])
-    assert max(one.next_interval.k_ms for one in printed.steps) < 3_000, "the paper's rule has not converged yet"
-    assert max(after) <= 4 * smallest_k(drift.AFTER_MS)
-    closed = ours.windows["closed"]
-    found = 1 - ours.windows["error"]
-    recovered = found[closed > [one.at_ms for one in ours.steps if one.at_ms > ours.jump_ms][4]]
-    affected = found[(closed > ours.jump_ms) & (closed <= ours.jump_ms + 300_000)]
-    assert affected.mean() < 0.9
-    assert recovered.mean() >= ACCURACY - 0.02
+@pytest.fixture(scope="module")
+def followed() -> dict[str, drift.Followed]:
+    """Run every rule on one stream of two hours whose delays jump after the first."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drift, "RATE", 20)
+        patch.setattr(drift, "SECONDS", 7_200)
+        return {one.rule: one for one in drift.drift(lambda line: None)}
+
+
+def around_the_jump(one: drift.Followed) -> tuple[list[drift.Proposed], list[drift.Proposed]]:
+    """Return the calibrations before the jump and after it."""
+    before = [step for step in one.steps if step.at_ms <= one.jump_ms]
+    return before, one.steps[len(before) :]
+
+
+def accuracy_between(one: drift.Followed, low_ms: int, high_ms: float = math.inf) -> float:
+    """Return the mean accuracy of the windows that closed after `low_ms`, and at `high_ms` at the latest."""
+    closed = one.windows["closed"]
+    return float(1 - one.windows["error"][(closed > low_ms) & (closed <= high_ms)].mean())
+
+
+def test_all_rules_follow_the_same_jump(followed):
+    assert list(followed) == [*drift.RULES, "two_scales"]
+    for one in followed.values():
+        before, after = around_the_jump(one)
+        assert len(before) == len(after) == 12
+        assert before[-1].k_ms <= TICK
+        assert accuracy_between(one, one.jump_ms, one.jump_ms + drift.EVERY_MS) < 0.9
+
+
+def test_k_follows_a_jump_of_the_delays_within_five_calibrations(followed):
+    after = around_the_jump(followed["ours"])[1]
+    assert all(hit_rate(step.k_ms, drift.AFTER_MS) >= ACCURACY - 0.06 for step in after[4:])
+    printed = followed["the paper's"].steps
+    assert max(step.k_ms for step in printed) < 3_000, "the paper's rule has not converged yet"
+    assert max(step.k_ms for step in after) <= 4 * smallest_k(drift.AFTER_MS)
+    assert accuracy_between(followed["ours"], after[4].at_ms) >= ACCURACY - 0.02
+
+
+def test_by_two_scales_k_follows_a_jump_of_the_delays_at_once(followed):
+    # Its newest 30 windows span 205 s, and the first calibration is 300 s after the jump.
+    after = around_the_jump(followed["two_scales"])[1]
+    for step in after:
+        assert hit_rate(step.k_ms, drift.AFTER_MS) >= ACCURACY - 0.01
+        assert step.k_ms <= 1.25 * smallest_k(drift.AFTER_MS)
+    assert accuracy_between(followed["two_scales"], after[0].at_ms) >= ACCURACY
 
 
 def test_without_noise_our_rule_needs_three_calibrations_and_the_papers_over_a_hundred():
-    needed = {row["rule"]: row["calibrations"] for row in drift.needed()}
-    assert needed["ours"] == 3
-    assert needed["the paper's"] > 100
+    rows = drift.needed()
+    needed = {(row["rule"], round(1000 * row["floor s"])): row["calibrations"] for row in rows}
+    assert len(needed) == len(rows), "a row for each rule and floor"
+    ours, middle, papers_part = drift.FLOORS_MS
+    assert ours == search_of(paper_query.query(paper_query.ADAPTIVE)).step_ms
+    assert needed["ours", ours] == 3
+    assert needed["the paper's", ours] > 100
+    # Longer steps need fewer calibrations: with those of the paper's Table 1 both rules need one.
+    assert needed["ours", middle] == 1
+    assert 10 < needed["the paper's", middle] < 20
+    assert needed["ours", papers_part] == needed["the paper's", papers_part] == 1
+    for row in rows:
+        assert hit_rate(1000 * row["K s"], drift.AFTER_MS) >= ACCURACY
