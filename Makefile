@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-fast timed clusters mutations chaos outages steady screenshots console-load docs lint format bench audit wheel clean
+.PHONY: help setup demo test test-all test-fast timed clusters mutations chaos outages steady screenshots console-load docs lint tree format bench audit wheel clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -63,6 +63,9 @@ lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+
+tree: setup ## Say what is to mend in the form of the tree: lengths, guards, records, language, tables of pages; MEND=1 writes what follows from code
+	@PYTHONPATH=include:tests:tools $(BIN)/python -m tree $(if $(MEND),--mend)
 
 format: setup ## Put the code in order
 	$(BIN)/ruff check --fix .

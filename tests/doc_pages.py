@@ -97,15 +97,21 @@ def words(command: str) -> list[str]:
 
 def site_module(name: str) -> ModuleType:
     """Import a module of what builds the site."""
-    if "docs_site" not in sys.modules:
-        place = SITE / "__init__.py"
-        spec = importlib.util.spec_from_file_location("docs_site", place, submodule_search_locations=[str(SITE)])
+    return tool_module(f"docs_site.{name}")
+
+
+def tool_module(name: str) -> ModuleType:
+    """Import a package in tools/, or a module of one."""
+    package = name.partition(".")[0]
+    if package not in sys.modules:
+        home = ROOT / "tools" / package
+        place = home / "__init__.py"
+        spec = importlib.util.spec_from_file_location(package, place, submodule_search_locations=[str(home)])
         assert spec is not None
         assert spec.loader is not None
-        package = importlib.util.module_from_spec(spec)
-        sys.modules["docs_site"] = package
-        spec.loader.exec_module(package)
-    return importlib.import_module(f"docs_site.{name}")
+        sys.modules[package] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[package])
+    return importlib.import_module(name)
 
 
 def _files() -> Iterator[tuple[str, str]]:

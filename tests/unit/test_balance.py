@@ -53,15 +53,6 @@ def test_what_was_not_run_keeps_its_duration(tmp_path):
     assert read_durations(file) == {"one": 12, "two": 4}
 
 
-def test_each_unit_on_record_is_a_file_of_tests_or_a_group():
-    units = read_durations()
-    assert units, "no process begins with the longest"
-    files = [unit for unit in units if unit.endswith(".py")]
-    assert [file for file in files if not (TESTS.parent / file).is_file()] == []
-    sources = "".join(file.read_text() for file in TESTS.rglob("*.py"))
-    assert [unit for unit in units if unit not in files and f'"{unit}"' not in sources] == []
-
-
 def several(processes: int) -> list[str]:
     return ["-n", str(processes), "--dist", "loadgroup", "--no-loadscope-reorder", "-v"]
 

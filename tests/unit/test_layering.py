@@ -1,4 +1,4 @@
-"""Layering rules beyond the contracts of import-linter (pyproject.toml): DAG files, imports at run time, file sizes."""
+"""Layering rules beyond the contracts of import-linter (pyproject.toml): DAG files, imports at run time."""
 
 from __future__ import annotations
 
@@ -50,8 +50,3 @@ def test_neither_spark_nor_airflow_is_imported(module):
     script = f"import tailrace.{module}, sys; print(sorted({{'pyspark', 'airflow'}} & set(sys.modules)))"
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert process.stdout.strip() == "[]"
-
-
-def test_files_have_at_most_250_lines():
-    for file in PACKAGE.rglob("*.py"):
-        assert len(file.read_text().splitlines()) <= 250, f"{file}: more than one idea?"

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import tailrace
-
 PAGE = Path(__file__).parents[3] / "docs" / "python.md"
 
 MODULES = (
@@ -39,14 +37,3 @@ def test_the_page_says_what_its_examples_print(tmp_path, monkeypatch, capsys):
         assert said
         assert capsys.readouterr().out.splitlines() == said
     assert not list(tmp_path.iterdir()), "rows in memory leave nothing behind"
-
-
-def test_the_page_names_what_there_is():
-    text = PAGE.read_text()
-    assert len(text.splitlines()) <= 80
-    for name in re.findall(r"`\.(\w+)\(", text):
-        assert any(hasattr(each, name) for each in (tailrace.Query, tailrace.Run, tailrace.Answers)), name
-    for name in re.findall(r"tailrace\.([A-Z]\w+)", text):
-        assert hasattr(tailrace, name)
-    for name in re.findall(r"testing\.(\w+)", text):
-        assert hasattr(tailrace.testing, name)

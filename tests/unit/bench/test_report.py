@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -81,21 +80,3 @@ def test_an_unknown_part_is_refused_before_anything_is_measured(report, tmp_path
     with pytest.raises(Refused, match=r"--only fsat: it is no part of topk\n.*fast, slow"):
         report.write(tmp_path / "out", EFFORT, quiet, ["slow", "fsat"])
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_page_follows_from_its_json(system):
-    report = import_module(f"tailrace.bench.{system}.report").REPORT
-    tables = json.loads((RESULTS / f"{report.number}.json").read_text())
-    assert (RESULTS / f"{report.number}.md").read_text() == report.text(tables)
-    assert [row["part"] for row in tables["measured"]] == list(report.parts)
-    assert "(not measured)" not in report.text(tables)
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_every_plot_of_a_page_is_drawn_from_tables_that_it_has(system):
-    report = import_module(f"tailrace.bench.{system}.report").REPORT
-    tables = json.loads((RESULTS / f"{report.number}.json").read_text())
-    for plot in report.plots:
-        assert all(name in tables for name in plot.tables), plot
-        assert (RESULTS / f"{report.number}-{plot.name}.png").exists()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from tailrace.bench.page import markdown
-from tailrace.bench.verdicts import NOT_MEASURED, Claim, Outcome, Verdict, outcome_of, unmeasured, verdicts
+from tailrace.bench.verdicts import Claim, Outcome, Verdict, outcome_of, unmeasured, verdicts
 
 ROOT = Path(__file__).parents[3]
 PAGES = {"000": "emd", "001": "topk", "002": "aggregate", "003": "spatial"}
@@ -27,15 +25,6 @@ def tables_of(page):
 
 def outcomes(page, tables):
     return {row["its claim"]: row["verdict"].split("**")[1] for row in verdicts(claims_of(page), tables)}
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_begins_with_the_verdicts_that_follow_from_its_tables(page):
-    text = (ROOT / "docs/results" / f"{page}.md").read_text()
-    first = text.index("\n## ")
-    assert text[first:].startswith("\n## The paper's claims\n")
-    assert markdown(verdicts(claims_of(page), tables_of(page))) in text[first : text.index("\n## ", first + 1)]
-    assert NOT_MEASURED not in text
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -68,29 +57,6 @@ def test_other_figures_change_the_verdict(page, table, column, value, claim):
     (name,) = [each for each in before if each.startswith(claim)]
     assert before[name] in (Outcome.CONFIRMED, Outcome.PARTLY)
     assert after[name] == Outcome.CONTRADICTED
-
-
-def summary():
-    """A row for each page: how many of its claims have which verdict."""
-    counts = {page: Counter(outcomes(page, tables_of(page)).values()) for page in PAGES}
-    return [
-        f"| [{page}](results/{page}.md) | {' | '.join(str(counts[page][outcome]) for outcome in Outcome)} |"
-        for page in PAGES
-    ]
-
-
-def test_the_page_of_measurements_counts_the_verdicts_and_names_what_is_contradicted():
-    every = Counter(outcome for page in PAGES for outcome in outcomes(page, tables_of(page)).values())
-    confirmed, partly, contradicted, unmeasured_ = (every[outcome] for outcome in Outcome)
-    sentence = f"Of the papers' {every.total()} claims, {confirmed} are confirmed here on two cores, {partly} in part, "
-    assert f"{sentence}{contradicted} are contradicted and {unmeasured_} can't" in (ROOT / "README.md").read_text()
-    text = (ROOT / "docs/measured.md").read_text()
-    assert f"| page | {' | '.join(Outcome)} |" in text
-    assert [row for row in summary() if row not in text] == []
-    for page in PAGES:
-        for claim in claims_of(page):
-            if outcomes(page, tables_of(page))[claim.text] == Outcome.CONTRADICTED:
-                assert f"{page}, {claim.figure.lower()}" in text.lower()
 
 
 def test_a_verdict_says_why_where_a_claim_is_not_confirmed():

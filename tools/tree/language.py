@@ -11,11 +11,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tailrace.ground.errors import Problem
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "include" / "tailrace"
-PRODUCT = ["include", "dags", "plugins", "spark_apps", "README.md", "docs"]
+PRODUCT = ("include", "dags", "plugins", "spark_apps", "README.md", "docs")
+WORDS = (("told, tells", r"\b(told|tells?)\b", 40), ("that of, those of", r"\b(that|those)\s+of\b", 30))
+"""Words that make riddles, their pattern, and how often they may stand."""
+OTHERS = 0.1
+"""The share of docstrings that may begin with another word."""
+_SHOWN = 20
 
 #: Imperatives with which the first line of a docstring may begin.
 VERBS = frozenset(
@@ -53,36 +56,46 @@ def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
 
 
 def first_word(docstring: str) -> str:
+    """Return the word with which a docstring begins."""
     return docstring.split(maxsplit=1)[0].rstrip(",.:;")
 
 
-def product_texts() -> Iterator[tuple[Path, str]]:
+def product_texts(root: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files of code and text that a user may read, each with its text."""
     for part in PRODUCT:
-        place = ROOT / part
+        place = root / part
         files = [place] if place.is_file() else sorted(place.rglob("*"))
         yield from ((file, file.read_text()) for file in files if file.suffix in {".py", ".md"})
 
 
-def test_docstrings_of_functions_begin_with_a_verb():
+def docstrings(root: Path) -> Iterator[Problem]:
+    """Yield the package where too many docstrings of functions begin with another word."""
     found, others = 0, []
-    for file in sorted(PACKAGE.rglob("*.py")):
+    for file in sorted((root / "include" / "tailrace").rglob("*.py")):
         for node in functions(ast.parse(file.read_text())):
             found += 1
             if first_word(ast.get_docstring(node) or "") not in VERBS:
-                others.append(f"{file.relative_to(PACKAGE)}:{node.lineno} {node.name}")
-    assert found > 2000
-    assert len(others) <= 0.1 * found, "\n".join(others)
+                others.append(f"{file.relative_to(root)}:{node.lineno} {node.name}")
+    if len(others) > OTHERS * found:
+        fault = f"of {found} docstrings of functions {len(others)} begin with no verb{_listed(others)}"
+        yield Problem("include/tailrace", fault, f"at most a share of {OTHERS}; VERBS of {__name__} has the verbs")
 
 
-@pytest.mark.parametrize(
-    ("words", "most"),
-    [(r"\b(told|tells?)\b", 40), (r"\b(that|those)\s+of\b", 30)],
-    ids=["told", "that of"],
-)
-def test_a_word_that_makes_riddles_stays_an_exception(words, most):
-    places = [
-        f"{file.relative_to(ROOT)}: {text[max(0, match.start() - 40) : match.end() + 40]!r}"
-        for file, text in product_texts()
-        for match in re.finditer(words, text, re.IGNORECASE)
-    ]
-    assert len(places) <= most, "\n".join(places)
+def exceptions(root: Path) -> Iterator[Problem]:
+    """Yield the words that stand more often than an exception does."""
+    texts = [*product_texts(root)]
+    for name, pattern, most in WORDS:
+        places = [
+            f"{file.relative_to(root)}:{text.count(chr(10), 0, match.start()) + 1}"
+            for file, text in texts
+            for match in re.finditer(pattern, text, re.IGNORECASE)
+        ]
+        if len(places) > most:
+            fault = f"{name}: {len(places)} times, more than {most}{_listed(places)}"
+            yield Problem(", ".join(PRODUCT), fault, "who says what, or the thing itself")
+
+
+def _listed(places: list[str]) -> str:
+    """Return the first places, each on a line."""
+    left = [f"… and {len(places) - _SHOWN} more"] if len(places) > _SHOWN else []
+    return "".join(f"\n        {place}" for place in places[:_SHOWN] + left)

@@ -1,0 +1,68 @@
+"""The texts of this tree that follow from code."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from tailrace.expressions.documentation import function_table
+from tailrace.ground.errors import Problem
+from tree.derived import Derived
+from tree.measurements import REPORTS, tables_of, verdict_sentence, verdict_table
+
+DURATIONS = "tests/durations.json"
+GAUGES = "include/tailrace/orchestration/driver_metrics.py"
+
+
+def derived(root: Path) -> list[Derived]:
+    """Return every text that follows from code."""
+    return [
+        Derived("docs/expressions.md", lambda _: function_table(), "functions"),
+        Derived("docs/metrics.md", lambda _: gauge_table((root / GAUGES).read_text()), "gauges"),
+        Derived("docs/measured.md", lambda _: verdict_table(root), "verdicts"),
+        Derived("README.md", lambda _: verdict_sentence(root), "verdicts"),
+        *(
+            Derived(f"docs/results/{each.number}.md", lambda _, each=each: each.text(tables_of(each, root)))
+            for each in REPORTS
+        ),
+        Derived(DURATIONS, lambda text: living_durations(text, root)),
+    ]
+
+
+def stale(root: Path) -> Iterator[Problem]:
+    """Yield the texts that are not what the code gives."""
+    for each in derived(root):
+        yield from each.problems(root)
+
+
+def mend(root: Path) -> list[str]:
+    """Write the texts anew; return the files that have changed."""
+    return [each.file for each in derived(root) if each.mend(root)]
+
+
+def gauge_table(source: str) -> str:
+    """Return the table of the gauges; they are read from their source, since Airflow takes seconds to import."""
+    (gauges,) = [
+        node.value
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "GAUGES"
+    ]
+    rows = ["| gauge | what | unit |", "| --- | --- | --- |"]
+    for name, gauge in zip(gauges.keys, gauges.values, strict=True):
+        what, unit, _ = gauge.args
+        rows.append(f"| `{name.value}` | {what.value} | {unit.value} |")
+    return "\n".join(rows)
+
+
+def living_durations(text: str, root: Path) -> str:
+    """Return the durations on record without those of files and groups that are no more."""
+    seconds = json.loads(text)
+    sources = "".join(file.read_text() for file in (root / "tests").rglob("*.py"))
+    living = {
+        unit: s
+        for unit, s in seconds.items()
+        if ((root / unit).is_file() if unit.endswith(".py") else f'"{unit}"' in sources)
+    }
+    return text if living == seconds else json.dumps(living, indent=1) + "\n"
