@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tailrace.spark import app, distributed_correction, session
 
@@ -16,6 +17,9 @@ _open = session.session
 
 @pytest.fixture(scope="session")
 def _spark():
+    if opened := SparkSession.getActiveSession():  # of another directory's tests in this process, which end it later
+        yield opened
+        return
     with _open("tests", 2, environment={"PYTHONPATH": str(TESTS)}) as spark:  # workers import parts of tests
         yield spark
 
