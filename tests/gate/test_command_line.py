@@ -14,8 +14,7 @@ import pytest
 pytestmark = [pytest.mark.gate, pytest.mark.needs("process")]
 
 INCLUDE = Path(__file__).parents[2] / "include"
-# Of one minute 1 and 3 are a's, 3 being out of order; 6, 7 and 8 are late: their minutes closed at 00:02:31, when
-# nothing before 00:02:10 was waited for any more. 9 comes out of order, and is the first tuple still waited for.
+# 3 comes out of order. At 00:02:31, by 5, the windows that end up to 00:02:10 close: 6, 7 and 8 are late. 9 is not.
 READINGS = """id,at,came,sensor,value
 1,2024-01-01T00:00:10Z,2024-01-01T00:00:11Z,a,1
 2,2024-01-01T00:00:40Z,2024-01-01T00:00:41Z,b,10
