@@ -1,19 +1,15 @@
-"""One Spark for all tests of a process, in two processes: a JVM's start takes long, and is tested apart."""
+"""One Spark for all tests of a process, in two processes."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tailrace.spark import app, distributed_correction, session
+from spark_session import _spark, spark  # noqa: F401  (fixtures)
 
-TESTS = Path(__file__).parents[1]
 SESSIONS = ("spark one", "spark two")
 """The groups of tests that share a session each."""
-
-_open = session.session
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
@@ -22,26 +18,3 @@ def pytest_collection_modifyitems(items):
     files = sorted({item.path for item in shared})
     for item in shared:
         item.add_marker(pytest.mark.xdist_group(SESSIONS[files.index(item.path) % len(SESSIONS)]))
-
-
-@pytest.fixture(scope="session")
-def _spark():
-    with _open("tests", 2, environment={"PYTHONPATH": str(TESTS)}) as spark:  # workers import parts of tests
-        yield spark
-
-
-@pytest.fixture
-def spark(_spark, monkeypatch):
-    """The shared session, in the place of one for each job."""
-
-    @contextmanager
-    def shared(name, shuffle_partitions, settings=None, environment=None):
-        _spark.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
-        with pytest.MonkeyPatch.context() as patch:
-            for variable, value in (environment or {}).items():
-                patch.setitem(_spark.sparkContext.environment, variable, value)
-            yield _spark
-
-    monkeypatch.setattr(app, "session", shared)
-    monkeypatch.setattr(distributed_correction, "session", shared)
-    return _spark
