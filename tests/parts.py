@@ -1,7 +1,7 @@
 """The parts that tests need beside Python in their own process; `make test`, the gate, leaves these tests out.
 
-A test names its part by `pytest.mark.needs("kafka")`, or by its directory. The gate has every test that needs nothing, and
-those few marked `gate`. A test that starts a process and does not say so fails.
+A test names its part by `pytest.mark.needs("kafka")`, or by its directory. The gate has every test that needs nothing,
+and those few marked `gate`. A test that starts a process and does not say so fails.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from current_cost import QUERY, Answers
 
+from current_cost import QUERY, Answers
 from tailrace.delivery.postgres import deliver
 from tailrace.query.declared import declared_query
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from guards import FILES
 from guards.mutation import Mutation
-
 from tailrace.ground.errors import Problem
 
 _OTHERS = {"__init__", "mutation", "shared_tests"}

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pydantic import BaseModel
+
 import docs_site.commands
 import docs_site.query_fields
 import docs_site.tables
-import pyarrow as pa
 from docs_site.reference import pages
-from pydantic import BaseModel
-
 from kind_samples import SAMPLES, kind_of
 from tailrace.ground.errors import Problem
 from tailrace.ground.fields import Section
