@@ -24,6 +24,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             # One process imports Airflow, which takes long, and they wait for processes more than they compute.
             item.add_marker(pytest.mark.xdist_group("airflow"))
+            if "called" in item.fixturenames:
+                item.add_marker(pytest.mark.needs("process"))
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from tailrace.ground.files import write_atomically
 from tailrace.orchestration.airflow_parts import EVENTS, KEPT_HOST, PARTS
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 
+pytestmark = pytest.mark.needs("process")
+
 # Stand-in for `airflow`: writes down its arguments, and exits once a file `<part>.ends` has its exit code; with a file
 # `<part>.ends_once`, which it takes away, too.
 STAND_IN = """

@@ -19,6 +19,8 @@ from tailrace.drivers.ports import free_port
 from tailrace.ground.passed_variables import NAME, VARIABLE, restore
 from tailrace.spark import package_archive
 
+pytestmark = pytest.mark.needs("process")
+
 APP = Path(__file__).parents[2] / "spark_apps" / "stream.py"
 SECRET = '{"password": "a \\"b\\" $HOME `c`"}'
 WAIT_S = 60

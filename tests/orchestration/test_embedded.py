@@ -27,6 +27,8 @@ from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.ground.errors import Refused
 
+pytestmark = pytest.mark.needs("process")
+
 # A driver that ignores SIGTERM: one child in its process group and one, as PySpark's daemon, in another group.
 DRIVER_WITH_CHILDREN = """
 import os, signal, sys, time

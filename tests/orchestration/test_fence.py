@@ -15,6 +15,8 @@ import pytest
 from processes import is_dead
 from tailrace.drivers.fence import MARK, dead, fence, kill, mark, marked
 
+pytestmark = pytest.mark.needs("process")
+
 IGNORES_SIGTERM = """
 import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -11,7 +11,7 @@ import pytest
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from tailrace.orchestration.forget_dags import forget_dags
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("airflow")]
 
 # A killed demonstration's: a run, and a task that Airflow takes for running; and runs of a stream of somebody's own.
 ADD = """

@@ -18,6 +18,8 @@ from tailrace.drivers import fence, launch
 from tailrace.drivers.launch import pause, starts_file
 from tailrace.storage.deployment import DEPLOYMENT, deployment_file
 
+pytestmark = pytest.mark.needs("process")
+
 RECORD_CALL = (
     "import json, os, sys\n"
     "print(json.dumps([os.getpid(), sys.argv[2:], dict(os.environ)]), file=open(sys.argv[1], 'a'))\n"

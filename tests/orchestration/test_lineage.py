@@ -206,6 +206,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[first:]])
 """
 
 
+@pytest.mark.needs("process")
 @pytest.mark.slow
 def test_airflow_sends_the_events_of_a_correction_by_the_provider(streamed, place, layout):
     """A run of the DAG in a process of its own, with the provider's listener and its transport to a file."""
@@ -240,6 +241,7 @@ def test_airflow_sends_the_events_of_a_correction_by_the_provider(streamed, plac
     assert (fields["value"], fields["retracted"]) == ("double", "boolean")
 
 
+@pytest.mark.needs("process")
 def test_a_dag_is_parsed_without_what_lineage_takes():
     script = "import sys, tailrace.orchestration.stream_dags, tailrace.orchestration.calibration_dags\n"
     script += "import tailrace.orchestration.correction_dags\nprint('tailrace.orchestration.lineage' in sys.modules)"

@@ -29,6 +29,7 @@ def small(monkeypatch):
     monkeypatch.setattr(log_rotation, "MAX_BYTES", 1000)
 
 
+@pytest.mark.needs("process")
 def test_a_log_that_a_process_appends_to_is_rotated_and_goes_on(tmp_path):
     file = tmp_path / "standalone.log"
     with open(file, "ab") as output:
@@ -92,6 +93,7 @@ def test_it_looks_once_a_minute_and_survives_what_it_can_not_rotate(tmp_path):
         rotate(file)
 
 
+@pytest.mark.needs("process")
 def test_the_parts_of_airflow_rotate_their_logs_while_they_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "standalone.log").write_text("x" * 2000)

@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tailrace.orchestration.platform_environment import write_environment
+
+pytestmark = pytest.mark.needs("process")
 
 
 def test_in_a_shell_of_the_platform_a_backfill_is_tried_again_and_other_commands_are_airflows(

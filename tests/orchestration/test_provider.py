@@ -82,6 +82,7 @@ def airflow(tmp_path):
     return run
 
 
+@pytest.mark.needs("process")
 def test_airflow_lists_the_provider_and_its_hook(airflow):
     providers = json.loads(airflow("providers", "list", "-o", "json").stdout)
     assert [each["version"] for each in providers if each["package_name"] == "tailrace"] == [__version__]
@@ -103,6 +104,7 @@ def test_the_provider_info_fits_airflows_schema_and_names_what_exists():
             import_module(module)
 
 
+@pytest.mark.needs("process")
 def test_airflow_tests_the_connection_on_a_running_driver_host(airflow, connect):
     connect()
     run = airflow("connections", "test", "tailrace_driver_host")
@@ -134,6 +136,7 @@ def test_a_wrong_connection_fails_its_test_and_says_why(connect, fields, message
     assert message in text
 
 
+@pytest.mark.needs("process")
 def test_a_supervisord_with_pages_fails_its_test_and_says_what_is_missing(tmp_path, connect, monkeypatch):
     part = CONFIGURATION[CONFIGURATION.index("[rpcinterface:tailrace]") : CONFIGURATION.index("[include]")]
     monkeypatch.setattr(embedded_module, "CONFIGURATION", CONFIGURATION.replace(part, ""))
@@ -151,6 +154,7 @@ def test_a_missing_connection_is_refused_with_the_command_of_its_own_type(place)
         settings.driver_host()
 
 
+@pytest.mark.needs("process")
 def test_airflow_loads_the_plugin_that_has_the_page_of_the_link(airflow, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CORE__PLUGINS_FOLDER", str(Path(__file__).parents[2] / "plugins"))
     plugins = json.loads(airflow("plugins", "-o", "json").stdout)

@@ -394,6 +394,7 @@ def test_the_driver_that_replaces_a_hung_one_takes_up_no_edit(make_operator, hos
     assert [command_of for command_of, _ in host.deployed] == [command, command]
 
 
+@pytest.mark.needs("process")
 @pytest.mark.parametrize("is_read", [True, False])
 def test_the_events_of_a_stream_that_has_ended_have_its_promise_as_far_as_it_can_be_read(
     host, context, layout, place, is_read, monkeypatch

@@ -30,6 +30,8 @@ from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.supervisor import SupervisorHost, _driver
 from tailrace.ground.errors import Refused
 
+pytestmark = pytest.mark.needs("process")
+
 NUMBERS = itertools.count()
 # Scripts of the drivers' stand-ins: each records its start in a file, then sleeps, ignores SIGTERM or obeys it.
 RECORD_START = """

@@ -29,6 +29,8 @@ from tailrace.orchestration.stream_operators import CheckOperator, DeployOperato
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
+pytestmark = pytest.mark.needs("process")
+
 # Stand-in for spark-submit: a driver that reports its status and drains, or fails as the warehouse's `mode` says.
 STAND_IN = f"""#!{sys.executable}
 import os, signal, sys, time

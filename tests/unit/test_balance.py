@@ -77,6 +77,7 @@ def test_where(number):
 """
 
 
+@pytest.mark.needs("process")
 def test_processes_begin_with_the_longest_and_durations_are_recorded(tmp_path):
     for name in ("balance.py", "conftest.py", "examples.py", "group_fixtures.py", "parts.py"):
         shutil.copy(TESTS / name, tmp_path)
@@ -95,6 +96,7 @@ def test_processes_begin_with_the_longest_and_durations_are_recorded(tmp_path):
     assert recorded["long"] < 50
 
 
+@pytest.mark.needs("process")
 def test_a_file_stays_in_one_process_unless_it_takes_long(tmp_path):
     for name in ("balance.py", "conftest.py", "examples.py", "group_fixtures.py", "parts.py"):
         shutil.copy(TESTS / name, tmp_path)

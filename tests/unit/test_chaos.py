@@ -135,6 +135,7 @@ def test_a_slope_counts_what_came_after_the_first_third(chaos):
     assert chaos("steady")._slope(at_h, np.where(at_h < 0.3, 100 * at_h, 30 + 2 * at_h)) == pytest.approx(2)
 
 
+@pytest.mark.needs("process")
 @pytest.mark.parametrize(("code", "is_refused"), [(InUse.exit_code, True), (Busy.exit_code, False), (0, False)])
 def test_a_second_driver_is_refused_as_a_command_that_finds_the_query_in_use(chaos, code, is_refused):
     class Driver:
@@ -153,6 +154,7 @@ def test_a_second_driver_is_refused_as_a_command_that_finds_the_query_in_use(cha
     assert (chaos("faults").stop_and_continue(Driver(), None).wrong is None) == is_refused
 
 
+@pytest.mark.needs("process")
 def test_a_correction_that_takes_too_long_is_killed_and_reported(chaos):
     begun = []
 
@@ -167,6 +169,7 @@ def test_a_correction_that_takes_too_long_is_killed_and_reported(chaos):
     assert begun[0].returncode == -signal.SIGKILL
 
 
+@pytest.mark.needs("process")
 def test_what_a_driver_forks_is_no_second_driver(chaos):
     drivers_among = chaos("platform_watch").drivers_among
     command = [

@@ -20,6 +20,7 @@ def test_where(number):
 """
 
 
+@pytest.mark.needs("process")
 def test_the_tests_of_a_group_run_in_one_process(tmp_path):
     """Pytest 9.2 with xdist 3.8 passes over the groups, without a word."""
     (tmp_path / "test_grouped.py").write_text(GROUPED)
@@ -69,6 +70,7 @@ def test_two(server): note("two")
 """
 
 
+@pytest.mark.needs("process")
 def test_the_servers_of_a_group_end_with_it_and_begin_anew_for_another(tmp_path):
     directory = tmp_path / "in_a_directory"
     directory.mkdir()

@@ -34,6 +34,7 @@ def test_dags_and_apps_import_nothing_but_the_package(file):
     assert len(file.read_text().splitlines()) <= 20
 
 
+@pytest.mark.needs("process")
 @pytest.mark.parametrize(
     "module",
     [

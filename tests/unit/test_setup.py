@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.needs("process")
+
 SCRIPT = Path(__file__).parents[2] / "tools" / "setup.sh"
 
 

@@ -19,6 +19,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.needs("process")
 @pytest.mark.parametrize("name", DAMAGED)
 def test_the_command_of_a_refusal_mends_the_file(tmp_path, name):
     content, fault = DAMAGED[name]

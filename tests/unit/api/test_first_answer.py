@@ -7,6 +7,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.needs("process")
+
 SCRIPT = """
 import json, sys
 from datetime import UTC, datetime, timedelta

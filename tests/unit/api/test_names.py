@@ -22,6 +22,7 @@ def modules_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.needs("process")
 def test_the_import_loads_nothing_that_takes_long():
     loaded = modules_after("import tailrace; dir(tailrace)")
     assert not loaded & set(HEAVY)
@@ -32,6 +33,7 @@ def test_the_import_loads_nothing_that_takes_long():
     }
 
 
+@pytest.mark.needs("process")
 def test_rooms_with_the_names_of_functions_are_called_as_these_and_no_name_loads_spark_or_airflow():
     """The rooms are imported first, as their modules are by each other."""
     loaded = modules_after(

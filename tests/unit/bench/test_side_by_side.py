@@ -109,16 +109,19 @@ def measure_mib(meter: Meter) -> tuple[int, int, int]:
     return meter.cost.driver_mib, meter.cost.jvm_mib, meter.cost.workers_mib
 
 
+@pytest.mark.needs("process")
 def test_a_meter_measures_this_process_and_its_children(child):
     assert measure_mib(Meter())[2] > CHILD_MIB
 
 
+@pytest.mark.needs("process")
 def test_a_meter_of_another_process_measures_that_one_alone(child):
     driver, _, workers = measure_mib(Meter(of=child.pid))
     assert CHILD_MIB < driver < 2 * CHILD_MIB
     assert workers == 0
 
 
+@pytest.mark.needs("process")
 def test_a_meter_without_another_process_leaves_it_out(child):
     driver, _, workers = measure_mib(Meter(without=[child.pid]))
     assert driver
@@ -133,6 +136,7 @@ end = 0.5; burn(); print("burnt", flush=True); input(); end = 1.0; burn(); print
 """
 
 
+@pytest.mark.needs("process")
 def test_the_cpu_time_of_a_process_counts_after_it_has_ended():
     """CPU time from before the meter started is neither counted nor subtracted."""
     own = time.process_time()

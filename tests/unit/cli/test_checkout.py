@@ -50,6 +50,7 @@ def tailrace(site: Path, home: Path, *options: str) -> subprocess.CompletedProce
     return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.needs("process")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "missing"),
@@ -72,6 +73,7 @@ def test_a_command_that_is_not_installed_says_what_to_do(installed, tmp_path, op
     assert not [*tmp_path.iterdir()], "nothing is written"
 
 
+@pytest.mark.needs("process")
 @pytest.mark.slow
 def test_the_other_commands_work_where_the_package_is_installed(installed, tmp_path) -> None:
     query = (ROOT / "include" / "queries").glob("*.yaml")

@@ -47,6 +47,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.needs("process")
 @pytest.mark.slow
 def test_the_entry_point_runs_in_a_process_of_its_own():
     process = subprocess.run(
@@ -97,6 +98,7 @@ def test_a_signal_interrupts_a_command_and_its_message_says_what_remains(
     assert events == ["cleaned up"]
 
 
+@pytest.mark.needs("process")
 def test_an_interruption_is_reported_without_the_tracebacks_that_py4j_logs():
     code = """
 import logging, os, signal, time
@@ -119,6 +121,7 @@ commands.main()
     assert (result.returncode, result.stderr) == (130, RESUMABLE)
 
 
+@pytest.mark.needs("process")
 def test_an_interruption_that_a_finalizer_swallows_comes_again():
     """Python reports an error of a finalizer, and goes on."""
     code = """
@@ -190,6 +193,7 @@ DONE = READING_SCRIPT.replace(
 )
 
 
+@pytest.mark.needs("process")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "expected"),
@@ -209,6 +213,7 @@ def test_reads_in_progress_do_not_abort_a_command(script, expected):
         assert (process.returncode, process.stdout, process.stderr) == expected
 
 
+@pytest.mark.needs("process")
 def test_a_command_that_is_done_leaves_as_a_normal_exit_does():
     """Its threads are joined, pools included, and the functions of `atexit` called."""
     code = """

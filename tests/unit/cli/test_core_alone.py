@@ -134,6 +134,7 @@ def done(tmp_path_factory):
     return {command: Done(*ended) for command, ended in json.loads(process.stdout).items()}
 
 
+@pytest.mark.needs("process")
 def test_the_local_path_needs_no_extra(done):
     assert {command: done[command].err for command in OF_LOCAL_PATH if done[command].code} == {}
     streamed, corrected = (done[command].out.splitlines() for command in OF_LOCAL_PATH if "csv" in command)

@@ -50,6 +50,7 @@ def tailrace(directory: Path, *words: str, **variables: str) -> str:
     return done.stdout
 
 
+@pytest.mark.needs("process")
 def test_run_correct_and_rebuild_need_no_spark(tmp_path):
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 4))
     (tmp_path / "query.yaml").write_text(QUERY % 2)

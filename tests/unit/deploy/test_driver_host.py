@@ -58,6 +58,7 @@ def host(tmp_path):
         process.wait()
 
 
+@pytest.mark.needs("process")
 def test_it_runs_a_driver_that_does_not_know_the_hosts_password(host, tmp_path):
     code = "import os, time; open('env', 'w').write(repr(dict(os.environ))); os.rename('env', 'told'); time.sleep(600)"
     launch = [sys.executable, "-m", "tailrace.drivers.launch", "--home", str(tmp_path / "flights"), "--"]
@@ -72,16 +73,19 @@ def test_it_runs_a_driver_that_does_not_know_the_hosts_password(host, tmp_path):
     assert not beyond_loopback(listening(running))
 
 
+@pytest.mark.needs("process")
 def test_it_asks_for_the_password(host):
     with pytest.raises(DriverHostDown, match="401"):
         SupervisorHost(host.rpc.url, host.programs, "tailrace", "another").inspect("flights")
 
 
+@pytest.mark.needs("process")
 def test_it_has_no_page(host):
     answers = answers_to_browsers(host.rpc.url, "tailrace", PASSWORD)
     assert answers == {page: {404} for page in answers}, "nothing that asks for a password, shows a log or acts"
 
 
+@pytest.mark.needs("process")
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
 def test_systemd_reads_the_unit(tmp_path):
     text = UNIT.read_text().replace("/opt/tailrace/.venv/bin/supervisord", "/bin/true")  # it must be installed

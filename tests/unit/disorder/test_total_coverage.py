@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,6 +119,7 @@ def test_coverage_is_that_of_the_oracle_however_the_stream_is_cut(data, case, en
     assert (coverage.received, coverage.missed) == expected_counts(tuples, query, stream(tuples, query, flush=ends))
 
 
+@pytest.mark.needs("quiet")
 def test_rows_are_not_written_out_for_each_of_their_windows() -> None:
     """2,000 panes in 20,000 windows each, half of them after the first windows have closed."""
     windows, n = Sliding(20_000, 1), 2_000

@@ -38,6 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.needs("process")
 def test_it_has_every_page(site):
     names = {"index.html", "contributing.html", "changelog.html", "404.html"}
     names |= {name.removeprefix("docs/").replace(".md", ".html") for name in WRITTEN if name.startswith("docs/")}

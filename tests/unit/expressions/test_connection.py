@@ -36,6 +36,7 @@ def test_a_statement_that_leaves_the_process_is_refused(tmp_path, statement):
     assert os.listdir(tmp_path) == ["secret.csv"]
 
 
+@pytest.mark.needs("process")
 def test_a_forked_process_has_a_connection_of_its_own():
     before = lent()
     pid = os.fork()
@@ -96,6 +97,7 @@ os.path.exists("/the-trace-ends-here")
 """  # noqa: E501
 
 
+@pytest.mark.needs("process")
 def test_the_kernel_sees_no_file_and_no_socket_opened_by_expressions(tmp_path):
     trace = tmp_path / "trace"
     command = ["strace", "-f", "-qq", "-e", "trace=%file,%network", "-o", str(trace), sys.executable, "-c", _TRACED]

@@ -146,6 +146,7 @@ def test_an_expression_binds_to_a_type_of_spark():
     assert parse("d * 2").bind({"d": pa.decimal128(18, 2)}).type_name == "decimal(20,2)"
 
 
+@pytest.mark.needs("process")
 def test_it_is_sent_to_workers_and_runs_in_any_thread_and_process():
     sent = pickle.loads(pickle.dumps(projection({"net": "amount / 1.19", "name": "upper('ß' || status)"})))
     expected = sent.run(ORDERS).table

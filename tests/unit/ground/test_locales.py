@@ -38,6 +38,7 @@ def test_a_name_beyond_ascii_is_a_fault_where_the_locale_has_another_encoding(mo
     assert name_fault("wh-ü") == "its name is not ASCII, and the locale's encoding is iso8859-1"
 
 
+@pytest.mark.needs("process")
 def test_python_itself_takes_names_for_utf_8_in_the_locale_c() -> None:
     code = "import sys; print(sys.getfilesystemencoding())"
     environment = {"LC_ALL": "C", "PATH": os.environ["PATH"]}

@@ -116,6 +116,7 @@ def test_the_program_compiles_into_the_cache_or_says_why_not(tmp_path: Path) -> 
     assert "can be written" in str(compile_module.main(CodeCache((file,))))
 
 
+@pytest.mark.needs("process")
 def test_a_process_that_loads_kernels_imports_no_numba() -> None:
     code = """if True:
         import sys

@@ -33,6 +33,7 @@ def test_rows_are_taken_in_the_order_of_the_index_whatever_chunks_hold_them(wide
     assert taken.to_pylist() == [{"number": number, "text": str(number)} for number in index]
 
 
+@pytest.mark.needs("quiet")
 def test_a_few_rows_are_taken_without_a_copy_of_all():
     wide = pa.Table.from_batches([pa.record_batch({"text": ["x" * 1000] * 1000}) for _ in range(20)])
     before = pa.default_memory_pool().total_bytes_allocated()

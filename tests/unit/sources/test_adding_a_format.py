@@ -15,6 +15,8 @@ import pytest
 
 import tailrace
 
+pytestmark = pytest.mark.needs("process")
+
 TESTS = Path(__file__).parents[2]
 RUN = """
 import json, sys

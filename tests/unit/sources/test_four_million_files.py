@@ -99,6 +99,7 @@ def test_a_source_of_four_million_files_is_begun_without_listing_all_of_them(sim
     assert (len({segment.path for segment in segments}), simulated.listed) == (6000, 0)
 
 
+@pytest.mark.needs("quiet")
 def test_a_poll_of_four_million_files_that_were_read_lists_two_days_in_memory_of_two_days(simulated):
     days = range(DAYS - 2, DAYS)
     tracemalloc.start()

@@ -277,6 +277,7 @@ def test_two_records_on_a_line_are_malformed_beside_an_empty_or_split_line_too(p
     assert [fault.row for fault in read(path, lines).malformed] == [0, 1]
 
 
+@pytest.mark.needs("process")
 def test_a_file_of_one_line_null_has_no_record(path: Path) -> None:
     path.write_bytes(b"null\n")
     script = (

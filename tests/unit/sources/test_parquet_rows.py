@@ -58,6 +58,7 @@ def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.needs("process")
 def test_memory_follows_the_rows_asked_for_and_not_their_row_group(bomb: Path) -> None:
     assert most_memory(bomb, "few") < 40 << 20
 
@@ -69,6 +70,7 @@ def test_rows_and_records_are_those_asked_for(bomb: Path, first: int) -> None:
     assert [json.loads(text)["t"] for text in texts] == [first + 999, first + 3]
 
 
+@pytest.mark.needs("process")
 def test_a_row_group_that_decodes_to_too_much_is_cut_into_segments(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (whole,) = ParquetFiles().split(bomb)[:1]
     assert whole.rows * WIDE <= parquet_rows.SEGMENT_BYTES < whole.of_rows * WIDE

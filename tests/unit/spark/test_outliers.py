@@ -36,7 +36,7 @@ from tailrace.topk.kind import TopK
 from tailrace.windows.sliding import Sliding
 from warehouse import EPOCH, make_query, make_stream
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("quiet")]
 
 SETTINGS = Settings(500, 100, 100, "sum", "none")
 BOUNDS = {"ahead": "1 d", "skew": "1 d"}

@@ -82,6 +82,7 @@ def test_a_batch_takes_no_more_than_ten_thousand_segments_however_small(tmp_path
     assert driver.plan() is None
 
 
+@pytest.mark.needs("quiet")
 @pytest.mark.slow
 def test_planning_takes_time_in_proportion_to_the_segments(tmp_path, monkeypatch):
     monkeypatch.setattr(batch_segments, "_SEGMENTS", 10**9)

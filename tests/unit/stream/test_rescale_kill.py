@@ -25,6 +25,8 @@ from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 from warehouse import query_fields, rows_of, write_files
 
+pytestmark = pytest.mark.needs("process")
+
 INCLUDE = Path(__file__).parents[3] / "include"
 
 

@@ -66,6 +66,7 @@ def driver(tmp_path):
         process.kill()
 
 
+@pytest.mark.needs("process")
 def test_a_driver_that_is_stopped_and_goes_on_is_the_only_one_all_the_while(tmp_path, driver, monkeypatch):
     monkeypatch.setattr(app, "_run_batches", lambda *arguments: 0)
     query = make_query(tmp_path / "in", Settings(500, 100, 100, "sum", "none"))
@@ -80,6 +81,7 @@ def test_a_driver_that_is_stopped_and_goes_on_is_the_only_one_all_the_while(tmp_
     assert local_stream.run(query, tmp_path / "wh", RunOptions()) == 0
 
 
+@pytest.mark.needs("process")
 def test_a_driver_that_is_killed_while_it_is_stopped_gives_way(tmp_path, driver, monkeypatch):
     monkeypatch.setattr(app, "_run_batches", lambda *arguments: 0)
     driver.send_signal(signal.SIGSTOP)

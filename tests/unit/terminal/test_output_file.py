@@ -77,6 +77,7 @@ def test_a_device_is_written_through(tmp_path):
     assert Path(os.ttyname(slave)).is_char_device()
 
 
+@pytest.mark.needs("process")
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 def test_standard_output_by_its_path_goes_on_where_it_is(tmp_path, name):
     """Through links below the test's own directory: nothing on this machine is at risk."""
@@ -133,6 +134,7 @@ commands.main()
 """
 
 
+@pytest.mark.needs("process")
 @pytest.mark.parametrize("how", ["print", "console", "help"])
 def test_a_reader_that_goes_away_ends_the_command_quietly(how):
     environment = os.environ | {"PYTHONPATH": str(INCLUDE)}
@@ -149,6 +151,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(how):
         assert (process.stderr.read(), process.wait(60)) == (b"", 141)
 
 
+@pytest.mark.needs("process")
 def test_a_full_disk_below_standard_output_is_a_failure():
     code = "from tailrace.cli import commands\ncommands.app = lambda **_: print('x')\ncommands.main()"
     with Path("/dev/full").open("w") as full:  # it is opened for writing, which changes nothing of it
