@@ -19,6 +19,7 @@ PARTS = {
     "objects": "an S3-compatible server",
     "pages": "Debian's Chromium, before an Airflow with the console",
     "postgres": "a PostgreSQL server",
+    "long": "more seconds than the gate has: a death before every write, an experiment of a paper, many seeds",
     "process": "a second process, which the test waits for",
     "quiet": "a machine with nothing else to do: seconds, calls or memory are judged, or a limit is made tiny",
     "spark": "a JVM with Spark",

@@ -143,6 +143,7 @@ def write_streams(directory: Path, form: str = "parquet") -> None:
             pq.write_table(pa.Table.from_pylist(rows, schema), directory / side / "0.parquet")
 
 
+@pytest.mark.needs("long")
 @JOINS
 @pytest.mark.parametrize("form", ["parquet", "json"])
 def test_a_condition_holds_in_streamed_corrected_and_rebuilt_answers(tmp_path: Path, join: str, form: str) -> None:
@@ -375,6 +376,7 @@ def test_a_condition_reads_the_table_and_its_id(tmp_path: Path) -> None:
     assert 0 < len(expected) < 2 * 60
 
 
+@pytest.mark.needs("long")
 @JOINS
 @pytest.mark.parametrize("in_buckets", [False, True])
 def test_a_condition_that_fails_for_all_pairs_is_counted_by_a_correction(

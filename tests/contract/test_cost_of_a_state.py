@@ -106,6 +106,7 @@ def _pairs(found: dict[str, pa.Table]) -> int:
     return found["results"].num_rows if "results" in found else 0
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_over_a_large_state_costs_what_one_over_a_small_state_does(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(chunked_rows, "_FULL", FULL)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -162,6 +163,7 @@ def drawn_batches(name: str, data: st.DataObject, case: tuple[list[Tuple], Setti
     return [starts[index] for index in data.draw(cuts(len(starts)), label="cuts")]
 
 
+@pytest.mark.needs("long")
 @every
 @SOME
 @given(data=st.data(), case=disordered(min_tuples=2))

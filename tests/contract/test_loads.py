@@ -62,6 +62,7 @@ def life(request, tmp_path, monkeypatch) -> Life:
     return Life(request.param, tmp_path)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("life", KINDS, indirect=True)
 def test_a_burst_makes_no_larger_batch_and_leaves_no_state(life):
     before = life.phase()
@@ -73,6 +74,7 @@ def test_a_burst_makes_no_larger_batch_and_leaves_no_state(life):
     assert after <= 1.25 * before + SLACK_BYTES
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("life", KINDS, indirect=True)
 def test_the_state_of_a_hot_key_is_what_windows_hold(life):
     life.phase(hot=HOT)

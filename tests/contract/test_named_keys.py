@@ -86,6 +86,7 @@ def given(query: Query, warehouse: Path, part: AnswerRange | None = None) -> dic
     return found
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize(
     ("form", "kind"), [("parquet", "sum"), ("dictionary", "sum"), ("json", "sum"), ("json", "topk")]
 )
@@ -151,6 +152,7 @@ def test_records_with_a_null_in_a_key_go_to_quarantine(tmp_path: Path) -> None:
     assert given(driver.query, driver.warehouse) == truth(sound, "sum")
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", ["country", "answered", "time", "pane", "tick", "error"])
 def test_a_list_of_one_names_its_column_whatever_it_is_called(tmp_path: Path, name: str) -> None:
     records = [record | {name: record["country"]} for record in records_of(100)]

@@ -204,6 +204,7 @@ def of_ticks(contents: TickContents, ticks: Ticks) -> TickContents:
     return replace(contents, counts=counts, sample=sample)
 
 
+@pytest.mark.needs("long")
 @every_policy
 @pytest.mark.parametrize("function", ["sum", "count", "median", "several"])
 def test_k_does_not_depend_on_where_segments_end_while_keys_drift(name: str, function: str) -> None:
@@ -275,6 +276,7 @@ def test_mp_k_slack_has_the_largest_delay_so_far(rows: list) -> None:
     assert slack("mp_k_slack", ticks, []) == expected == sorted(expected)
 
 
+@pytest.mark.needs("long")
 @every_policy
 @pytest.mark.parametrize(
     ("windows", "moved", "by", "scale"),

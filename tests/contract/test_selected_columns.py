@@ -184,6 +184,7 @@ def app(request, join, tmp_path) -> Driver:
     return app
 
 
+@pytest.mark.needs("long")
 def test_answers_have_the_columns_of_their_tuples_in_every_version(app, join):
     of_json = "json" in str(app.query.streams["left"].source.format)
     true, warehouse = true_answers(join, of_json), app.layout.home.parent

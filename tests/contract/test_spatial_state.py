@@ -78,6 +78,7 @@ def test_the_example_of_an_interval_join(tasks):
     assert bins[clock("12:35")] == {"left": {12}, "right": {12}}
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("k_ms", [0, 7_000])
 @pytest.mark.parametrize(("lower", "upper"), [(-15, 30), (0, 0), (5, 30), (-40, -3)])
 @pytest.mark.parametrize("bin_s", [None, 4, 60])
@@ -109,6 +110,7 @@ def test_the_state_of_an_interval_join_stays_level(lower, upper, bin_s, k_ms):
     assert sizes[-2:] == [1, 1], "after a jump nothing old is left"
 
 
+@pytest.mark.needs("long")
 def test_an_interval_to_one_side_stores_half_of_what_one_to_both_sides_does():
     """Eq. 5: of [0, U] right tuples wait for nothing that is to come."""
     reach, seconds = 30, 120
@@ -128,6 +130,7 @@ def test_an_interval_to_one_side_stores_half_of_what_one_to_both_sides_does():
     assert steady[1] == pytest.approx(steady[0] / 2, rel=0.05)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("restarts", ["files", "memory", "none"])
 @pytest.mark.parametrize("join", ["interval", "window"])
 @pytest.mark.parametrize("shapes", [False, True])
@@ -161,6 +164,7 @@ def test_a_batch_indexes_what_it_brings_and_not_what_is_stored(monkeypatch, tmp_
     assert full <= new * (2 + np.log2(reach)), "a row is indexed as it comes, and when its chunk is merged"
 
 
+@pytest.mark.needs("long")
 def test_a_window_that_closes_looks_at_the_pairs_that_are_due(monkeypatch):
     """All pairs wait for K, which is as long as many windows."""
     looked: list[int] = []

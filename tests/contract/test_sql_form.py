@@ -125,6 +125,7 @@ def answers(query: Query, warehouse: Path, streamed: bool = False) -> list[dict[
     return rows.select(columns).sort_by([(name, "ascending") for name in order if name in columns]).to_pylist()
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("form", FORMS)
 def test_a_stream_goes_on_from_sections_to_sql_text_and_gives_the_same_answers(tmp_path: Path, form: str) -> None:
     by_sections, by_sql = (

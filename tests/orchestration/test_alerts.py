@@ -90,6 +90,7 @@ def measure(layout, off, *others):
     tables.add("quality", with_times(rows, SCHEMA["quality"]))
 
 
+@pytest.mark.needs("long")
 def test_a_broken_promise_is_told_once_with_its_runbook_and_when_it_is_kept_again(watch, layout, webhook):
     measure(layout, off=90)
     for _ in range(3):

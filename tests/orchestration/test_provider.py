@@ -26,6 +26,8 @@ from tailrace.orchestration.links import PAGES
 from tailrace.orchestration.provider import get_provider_info
 from tailrace.orchestration.stream_dags import stream_dags
 
+pytestmark = pytest.mark.needs("process")
+
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
 
@@ -82,7 +84,6 @@ def airflow(tmp_path):
     return run
 
 
-@pytest.mark.needs("process")
 def test_airflow_lists_the_provider_and_its_hook(airflow):
     providers = json.loads(airflow("providers", "list", "-o", "json").stdout)
     assert [each["version"] for each in providers if each["package_name"] == "tailrace"] == [__version__]
@@ -104,7 +105,6 @@ def test_the_provider_info_fits_airflows_schema_and_names_what_exists():
             import_module(module)
 
 
-@pytest.mark.needs("process")
 def test_airflow_tests_the_connection_on_a_running_driver_host(airflow, connect):
     connect()
     run = airflow("connections", "test", "tailrace_driver_host")
@@ -136,7 +136,6 @@ def test_a_wrong_connection_fails_its_test_and_says_why(connect, fields, message
     assert message in text
 
 
-@pytest.mark.needs("process")
 def test_a_supervisord_with_pages_fails_its_test_and_says_what_is_missing(tmp_path, connect, monkeypatch):
     part = CONFIGURATION[CONFIGURATION.index("[rpcinterface:tailrace]") : CONFIGURATION.index("[include]")]
     monkeypatch.setattr(embedded_module, "CONFIGURATION", CONFIGURATION.replace(part, ""))
@@ -154,7 +153,6 @@ def test_a_missing_connection_is_refused_with_the_command_of_its_own_type(place)
         settings.driver_host()
 
 
-@pytest.mark.needs("process")
 def test_airflow_loads_the_plugin_that_has_the_page_of_the_link(airflow, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CORE__PLUGINS_FOLDER", str(Path(__file__).parents[2] / "plugins"))
     plugins = json.loads(airflow("plugins", "-o", "json").stdout)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pytest
 import yaml
 from hypothesis import Phase, example, given
 from hypothesis import strategies as st
@@ -82,6 +83,7 @@ def correct_at_random(queries: list[Query], warehouse: Path, draw: random.Random
         open_from[query.name] = end
 
 
+@pytest.mark.needs("long")
 @drawn(1, phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 10_000))
 @example(seed=7078)  # the third query runs before the second one has answers
@@ -112,6 +114,7 @@ def test_corrected_in_any_order_the_last_table_equals_one_sql_statement(tmp_path
     assert answers(queries[2], warehouse) == truth
 
 
+@pytest.mark.needs("long")
 @drawn(1, phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 10_000))
 def test_corrected_by_intervals_of_arrival_alone_it_equals_it_too(tmp_path_factory, seed):
@@ -132,6 +135,7 @@ def test_corrected_by_intervals_of_arrival_alone_it_equals_it_too(tmp_path_facto
     assert answers(queries[2], warehouse) == expected(events)
 
 
+@pytest.mark.needs("long")
 @drawn(2, phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 10_000), is_rebuilt=st.booleans())
 def test_after_another_state_of_the_first_query_it_equals_it_too(tmp_path_factory, seed, is_rebuilt):

@@ -115,6 +115,7 @@ def test_corrected_answers_are_those_of_the_batch_and_have_no_interval(tmp_path:
     assert all(row["value"] == row["value_raw"] for row in final)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("aggregate", [SUM, COUNT, {"function": "sum", "column": "v", "estimate": True}])
 def test_a_correction_of_arrivals_replaces_estimates_where_nothing_came_late(
     tmp_path: Any, aggregate: dict[str, Any]

@@ -29,6 +29,7 @@ def hit_rate(k_ms: float, tau_ms: float) -> float:
     return 1 - tau_ms / SIZE * (1 - math.exp(-SIZE / tau_ms)) * math.exp(-k_ms / tau_ms)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("tau_ms", [1_000, 3_000, 6_000, 10_000])
 def test_measured_hit_rates_follow_the_formula(tau_ms):
     rng, n = np.random.default_rng(tau_ms), RATE * SECONDS
@@ -60,6 +61,7 @@ def smallest_k(tau_ms: float) -> float:
     return max(tau_ms * math.log(miss_rate / (1 - ACCURACY)), 0.0)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("tau_ms", [1_000, 3_000, 6_000, 10_000])
 def test_over_thousands_of_windows_k_is_within_a_step_of_the_smallest_sufficient_one(tau_ms, seed):
@@ -71,6 +73,7 @@ def test_over_thousands_of_windows_k_is_within_a_step_of_the_smallest_sufficient
         assert k_ms in (0, step)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("tau_ms", [1_000, 3_000, 6_000, 10_000])
 def test_calibrations_over_thirty_windows_keep_the_promise_within_the_noise(tau_ms):
     stream = RecordedStream.of(
@@ -114,6 +117,7 @@ def accuracy_between(one: drift.Followed, low_ms: int, high_ms: float = math.inf
     return float(1 - one.windows["error"][(closed > low_ms) & (closed <= high_ms)].mean())
 
 
+@pytest.mark.needs("long")
 def test_all_rules_follow_the_same_jump(followed):
     assert list(followed) == [*drift.RULES, "two_scales"]
     for one in followed.values():

@@ -44,6 +44,7 @@ def steps(monkeypatch) -> Deaths:
     return deaths(monkeypatch)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", KINDS)
 def test_a_driver_that_dies_before_each_of_its_writes_leaves_what_an_undisturbed_one_does(tmp_path, steps, name):
     query = disturbed_query(name, tmp_path)
@@ -70,6 +71,7 @@ def rows_taken_in(warehouse: Path) -> int:
     return sum(tables_of(warehouse).read("metrics")["rows"].to_pylist())
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", CORRECTED)
 def test_a_correction_that_dies_before_each_of_its_writes_leaves_what_an_undisturbed_one_does(tmp_path, steps, name):
     query = disturbed_query(name, tmp_path)

@@ -34,6 +34,7 @@ def noise(risk: float, windows: int) -> float:
     return float(np.sqrt(risk * (1 - risk) / windows))
 
 
+@pytest.mark.needs("long")
 def test_the_table_has_every_combination(table):
     assert len(table) == len(DISTRIBUTIONS) * len(TUPLES) * len(ANSWERS) * len(PROMISES)
     assert {row["windows"] for row in table} == {WINDOWS}

@@ -20,6 +20,7 @@ from tailrace.ground.facts import stamp
 TICK = 100
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("huge", [False, True], ids=["", "huge"])
 @pytest.mark.parametrize("bursts", [False, True], ids=["", "bursts"])
 @pytest.mark.parametrize("game", games.GAMES)
@@ -30,6 +31,7 @@ def test_the_promise_is_kept(game, bursts, huge, monkeypatch):
     assert ours.off(ERROR) <= RISK
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("game", games.GAMES)
 def test_the_mean_k_is_near_the_smallest_constant_k(game, monkeypatch):
     monkeypatch.setattr(games, "SECONDS", 220)
@@ -38,6 +40,7 @@ def test_the_mean_k_is_near_the_smallest_constant_k(game, monkeypatch):
     assert games.run(table, "quantile", PROMISE).mean_k_ms <= games.smallest_fixed(table).mean_k_ms + TICK / 2
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("game", games.GAMES)
 def test_the_promise_is_kept_from_the_start_with_at_most_half_more_than_the_smallest_k(game, monkeypatch):
     # The first 90 s of streams so sparse that K = 0 keeps the promise on neither game. K is the mean over three seeds,
@@ -56,6 +59,7 @@ def test_the_promise_is_kept_from_the_start_with_at_most_half_more_than_the_smal
     assert 0 < ours <= 1.5 * least
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("function", ["avg", "max", "median", "quantile"])
 def test_the_promise_is_kept_for_other_functions(function, monkeypatch):
     monkeypatch.setattr(games, "SECONDS", 220)
@@ -90,6 +94,7 @@ def off_by_answer(of: list[str] | None) -> tuple[dict[str, float], float]:
     return {name: float((error >= ERROR).mean()) for name, error in off.items()}, float(np.mean(engine.frontier.k_ms))
 
 
+@pytest.mark.needs("long")
 def test_the_promise_is_kept_by_each_of_several_answers(monkeypatch):
     monkeypatch.setattr(games, "SECONDS", 150)
     off, mean_k_ms = off_by_answer(None)

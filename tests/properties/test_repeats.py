@@ -63,6 +63,7 @@ def _rounded(value: object) -> object:
     return round(value, 9) if isinstance(value, float) else value
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", CORRECTED)
 def test_corrections_of_all_intervals_in_any_order_give_the_batch_over_first_occurrences(tmp_path, name):
     draw = random.Random(name)

@@ -109,6 +109,7 @@ def test_baselines_drop_late_tuples_or_move_them_to_a_later_pane(case, k, data):
         assert rankings == expected
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("method", [*EXACT, "sma", "mintopk"])
 @SOME
 @given(case=disordered(functions=["median"], duplicates=True, min_tuples=2), k=st.integers(1, 4), data=st.data())

@@ -14,7 +14,7 @@ import pytest
 from tailrace import __version__
 from wheel_files import ROOT, build_wheel, files_of_wheel
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("process")]
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 METADATA = f"tailrace-{__version__}.dist-info"
@@ -25,7 +25,6 @@ def wheel(tmp_path_factory):
     return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
-@pytest.mark.needs("process")
 def test_the_wheel_has_the_files_that_the_package_needs_and_no_others(wheel):
     assert wheel.name == f"tailrace-{__version__}-py3-none-any.whl"
     files = {name for name in ZipFile(wheel).namelist() if not name.startswith(METADATA)}
@@ -55,7 +54,6 @@ def test_the_command_and_the_provider_of_airflow_are_entry_points(wheel):
     assert found == declared
 
 
-@pytest.mark.needs("process")
 def test_a_registry_would_take_the_wheel_and_show_the_readme(wheel):
     done = subprocess.run(
         [sys.executable, "-m", "twine", "--no-color", "check", "--strict", str(wheel)],

@@ -43,6 +43,7 @@ def test_an_unknown_error_shows_its_type_alone():
     assert known == fault("b", "connection lake: there is no variable", "the variable")
 
 
+@pytest.mark.needs("process")
 @pytest.mark.parametrize(
     ("version", "status"),
     [('openjdk version "17.0.15"', "ok"), ('openjdk version "21" 2023', "ok"), ('java version "1.8.0_292"', "warning")],

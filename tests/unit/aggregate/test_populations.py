@@ -152,6 +152,7 @@ def test_a_promise_over_some_tuples_is_kept_at_the_threshold_and_broken_well_bel
     assert off(3 * missing) > RISK
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("null_share", [0.01, 0.5, 0.95])
 @pytest.mark.parametrize("function", ["avg", "median", "quantile"])
 def test_a_promise_of_values_beside_nulls_is_kept_at_the_threshold(function, null_share):

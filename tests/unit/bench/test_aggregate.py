@@ -13,6 +13,7 @@ from tailrace.bench.report import Effort
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.needs("long")
 def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):
     """Over ten seconds of each game; stand-ins give the results of the long experiments."""
     monkeypatch.setattr(games, "SECONDS", 10)

@@ -64,6 +64,7 @@ def test_a_search_takes_steps_until_its_interval_stays():
     assert 1 < near < far < calibration_costs.STEPS
 
 
+@pytest.mark.needs("long")
 def test_each_way_of_calibrating_is_timed_beside_the_same_one_twice():
     lines: list[str] = []
     rows = calibration_costs.costs(lines.append, rounds=1, windows=300)

@@ -104,6 +104,7 @@ def test_the_next_plan_gives_less_to_a_task_that_is_behind() -> None:
     assert first_task(200) < first_task(125) < 7
 
 
+@pytest.mark.needs("long")
 def test_tasks_that_fall_behind_have_latency_with_either_kind_of_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(balance, "CUT_RATE", 40)
     rows = balance.queues(4, lambda line: None)
@@ -128,6 +129,7 @@ def test_all_keys_jump_where_the_film_is_cut() -> None:
     assert not film[10:, :128].any()
 
 
+@pytest.mark.needs("long")
 def test_the_balance_is_back_within_four_periods_of_a_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """By numbers of exact distances, which are the same in every run; the page has it by measured cost."""
     monkeypatch.setattr(balance, "CUT_RATE", 60)
@@ -139,6 +141,7 @@ def test_the_balance_is_back_within_four_periods_of_a_cut(monkeypatch: pytest.Mo
     assert ours.row()["period 0"] == ours.imbalances[ours.at]
 
 
+@pytest.mark.needs("long")
 def test_at_eight_tasks_the_imbalance_is_at_most_half_of_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(balance, "PARALLELISM", (8,))
     monkeypatch.setattr(balance, "METHODS", ("emd_ddsj", "head"))

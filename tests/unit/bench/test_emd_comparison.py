@@ -38,6 +38,7 @@ def short(part: str, **changes: Any) -> RegimeCase:
     return replace(join, **shortened | changes)
 
 
+@pytest.mark.needs("long")
 def test_with_locality_fewer_distances_are_exact_in_every_ground_distance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contestants, "TERMS", ("tuples",))  # plans by measured time are other ones in every run
     for part in ("line", "grid"):
@@ -127,6 +128,7 @@ def test_a_gain_counts_beyond_the_spread_of_chance_alone() -> None:
     assert nothing["beyond A/A"] is None
 
 
+@pytest.mark.needs("long")
 def test_the_report_has_all_experiments_of_the_paper(tmp_path, monkeypatch):
     parts = {part: ALL if part == "head" else NEAR for part in report.COMPARED}
     monkeypatch.setattr(report, "_CUT_PERIODS", 4)

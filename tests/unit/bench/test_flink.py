@@ -90,6 +90,7 @@ def environment(tmp_path, monkeypatch):
     return program
 
 
+@pytest.mark.needs("process")
 def test_a_pass_is_requested_and_its_time_returned(tmp_path, environment):
     echo_program = """
 import json, sys
@@ -105,6 +106,7 @@ for line in sys.stdin:
     assert flink.exit_code == 0  # it exits when its input ends
 
 
+@pytest.mark.needs("process")
 def test_a_failure_of_flink_is_raised_with_its_last_output(tmp_path, environment):
     failing_program = "import sys; sys.stdin.readline(); sys.exit('no such table')"
     case_workload = workload(tmp_path)
@@ -136,6 +138,7 @@ def test_a_failed_installation_is_repeated_and_a_complete_one_is_not(tmp_path, m
     assert any(f"apache-flink=={flink_environment.VERSION}" in command for command in commands)
 
 
+@pytest.mark.needs("process")
 def test_a_failed_step_is_raised_with_its_command():
     with pytest.raises(RuntimeError, match=r"ended with exit code 3: .*bad luck"):
         maven.run(sys.executable, "-c", "print('bad luck'); raise SystemExit(3)")

@@ -54,6 +54,7 @@ def stand_in(tmp_path, monkeypatch):
     return program
 
 
+@pytest.mark.needs("process")
 def test_sedona_is_measured_apart_from_its_start(stand_in):
     told: list[str] = []
     (row,), twice = table_on_spark.beside_sedona(300, 2, stand_in(STAND_IN.replace("[SLICE]", "")), told.append)
@@ -68,6 +69,7 @@ def test_sedona_is_measured_apart_from_its_start(stand_in):
     assert sum("cold" in line for line in told) == 1
 
 
+@pytest.mark.needs("process")
 def test_pairs_that_are_not_ours_are_refused(stand_in):
     home = stand_in(STAND_IN.replace("[SLICE]", "[1:]"))
     with pytest.raises(RuntimeError, match=r"sedona has .* pairs that are not the"):
@@ -81,6 +83,7 @@ def test_as_many_other_pairs_are_refused():
         table_on_spark._check("sedona", theirs, ours)
 
 
+@pytest.mark.needs("process")
 def test_a_failure_of_sedona_is_raised_with_its_last_output(stand_in):
     home = stand_in("import sys; sys.stdin.readline(); sys.exit('no such class')")
     with pytest.raises(RuntimeError, match="Apache Sedona ended; its last words:\nno such class"):

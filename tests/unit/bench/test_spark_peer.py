@@ -36,6 +36,7 @@ def test_their_jvm_is_started_as_sparks_is_by_default(monkeypatch):
     assert not [value for value in (*settings.values(), *variables.values()) if "SerialGC" in value]
 
 
+@pytest.mark.needs("process")
 def test_a_peer_is_given_its_settings_and_then_calls(tmp_path, monkeypatch):
     echo = """
 import json, sys

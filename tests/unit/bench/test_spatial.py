@@ -199,6 +199,7 @@ def test_without_a_peer_and_methods_nobody_takes_part(monkeypatch):
     assert markdown([]) == "Nobody took part."
 
 
+@pytest.mark.needs("long")
 def test_the_report_has_all_experiments_of_the_paper(tmp_path, monkeypatch):
     monkeypatch.setattr(joins, "MINUTES", 0.5)
     monkeypatch.setattr(joins, "BATCH_MS", 10_000)

@@ -13,6 +13,7 @@ from tailrace.spatial_join.pairs import NO_PAIRS
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.needs("long")
 def test_shapes_find_the_same_districts_by_both_methods(monkeypatch):
     rows, twice = shapes.by_condition(120, 1, lambda line: None)
     conditions = len(shapes.TOPOLOGY) + 1

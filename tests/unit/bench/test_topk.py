@@ -114,6 +114,7 @@ def test_every_method_answers_over_the_same_batches():
         assert speed._pass(method, stream)["tuples/s"] > 0
 
 
+@pytest.mark.needs("long")
 def test_the_page_holds_every_table_and_plot(tmp_path, monkeypatch):
     """All experiments on small inputs; a stand-in gives the measurements of Spark."""
     monkeypatch.setattr(methods, "RATE", 20)

@@ -54,6 +54,7 @@ def calibrated_stream(tmp_path_factory):
     return query, directory / "wh", reports
 
 
+@pytest.mark.needs("long")
 def test_each_calibration_starts_from_the_interval_of_the_previous_one(calibrated_stream):
     _, _, reports = calibrated_stream
     assert reports[0].interval == Bracket(0, 6000, 3000)
@@ -199,6 +200,7 @@ def test_there_is_one_calibration_at_a_time(calibrated_stream):
         calibrate(query, warehouse)
 
 
+@pytest.mark.needs("long")
 def test_history_that_the_stream_writes_is_read_though_the_source_is_gone(tmp_path):
     """The source has no arrival times: history alone records them, compacted or not."""
     query = make_query(tmp_path / "in", SETTINGS, source="json", arrival_time=None)

@@ -7,6 +7,7 @@ import math
 import random
 
 import numpy as np
+import pytest
 
 from live_stream import live
 from oracle import Settings, Tuple
@@ -36,6 +37,7 @@ def stretches() -> list[list[Tuple]]:
     return [tuples[STRETCH * n : STRETCH * (n + 1)] for n in range(ROUNDS + 1)]
 
 
+@pytest.mark.needs("long")
 def test_the_promise_is_kept_again_within_five_calibrations_without_a_restart(tmp_path):
     parts, reports = stretches(), []
     query = make_query(tmp_path / "in", SETTINGS, 1, calibrated=True, topk={"k": K, "score": "value"})

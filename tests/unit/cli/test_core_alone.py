@@ -143,6 +143,7 @@ def test_the_local_path_needs_no_extra(done):
     assert "sqlglot is not installed" in done["explain query.yaml"].out
 
 
+@pytest.mark.needs("process")
 @pytest.mark.parametrize("command", REFUSED)
 def test_what_needs_an_extra_names_it(done, command):
     ended, (place, extra) = done[command], REFUSED[command]

@@ -81,6 +81,7 @@ def test_a_file_that_is_no_query_is_refused(tailrace, tmp_path):
     assert "kind" in tailrace("doctor", tmp_path / "query.yaml", code=2).stderr
 
 
+@pytest.mark.needs("process")
 def test_warnings_end_with_0_and_faults_with_1(tailrace, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(machine_checks, "check_memory", lambda _: machine_checks.warning("memory", "little", "more"))

@@ -45,6 +45,7 @@ def example(tmp_path, monkeypatch, request):
     return home
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("example", EXAMPLES, indirect=True)
 def test_an_example_runs_as_its_page_says_and_answers_as_its_sql_does(example, tailrace):
     page = (example / "README.md").read_text()

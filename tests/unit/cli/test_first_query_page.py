@@ -11,6 +11,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
+import pytest
 
 PAGE = (Path(__file__).parents[3] / "docs" / "first-query.md").read_text()
 (SAMPLE,) = re.findall(r"^```csv\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -43,6 +44,7 @@ def test_the_commands_of_the_page_lead_from_the_file_to_its_answers(tmp_path, mo
     assert sum(found.values()) == 7
 
 
+@pytest.mark.needs("process")
 def test_validate_and_doctor_of_the_page_say_what_it_promises(tmp_path, monkeypatch, tailrace):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "readings.csv").write_text(SAMPLE)

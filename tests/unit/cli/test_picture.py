@@ -95,6 +95,7 @@ def line(ax, name: str):
     return found
 
 
+@pytest.mark.needs("long")
 def test_the_progress_and_the_late_tuples_of_every_kind_are_those_of_its_batches(sample):
     rows = Tables(sample.layout).read("metrics", ["committed", "frontier", "late"]).to_pylist()
     progress, _, _, late = sample.charts

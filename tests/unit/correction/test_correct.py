@@ -61,6 +61,7 @@ def test_all_of_it_is_the_batch_answer(tmp_path, function, q):
     assert_answers(read(tmp_path / "wh", settings), batch(TUPLES, settings))
 
 
+@pytest.mark.needs("long")
 def test_intervals_in_any_order_and_twice(tmp_path):
     settings = Settings(500, 200, 100, "sum", "none")
     query, outcome = stream_into_tables(tmp_path, settings, TUPLES, BOUNDS), stream(TUPLES, settings)

@@ -70,6 +70,7 @@ def test_a_correction_keeps_the_files_that_it_reads_from_the_streams_vacuum(stre
         pass
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("dies", range(len(WRITES)), ids=lambda n: f"{n}-{WRITES[n]}")
 def test_a_correction_that_died_is_run_again(streamed, tmp_path, monkeypatch, dies):
     home, query = streamed

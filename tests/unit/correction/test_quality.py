@@ -118,6 +118,7 @@ def test_a_correction_of_all_measures_what_the_oracle_does(tmp_path, query):
         assert (row.share, row.mean_error) == pytest.approx((off / (answers + missing), total / (answers + missing)))
 
 
+@pytest.mark.needs("long")
 def test_intervals_come_to_the_same_table_and_measure_only_what_they_changed_or_is_new(tmp_path, monkeypatch):
     tuples = make_stream(1500, seed=5)  # without repeats, which intervals leave where nothing is late
     query = stream_into_tables(tmp_path, SETTINGS, tuples, even(1500, 6), flush=False)
@@ -177,6 +178,7 @@ aggregate: {{function: avg, column: value}}
 """
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("form", ["jsonl", "table"])
 def test_the_command_shows_it(tmp_path, query, capsys, monkeypatch, form):
     correct(query, tmp_path / "wh")

@@ -9,6 +9,8 @@ from tailrace.correction.query_facts import facts, facts_by_child
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 
+pytestmark = pytest.mark.needs("process")
+
 
 def test_a_child_reads_what_this_process_would(tmp_path):
     layout = Layout.of(tmp_path, "readings")

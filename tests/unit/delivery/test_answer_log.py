@@ -76,6 +76,7 @@ def end_equals(queries, warehouse) -> None:
     assert (row["revenue"], row["minutes"]) == (sum(each["revenue"] for each in truth), len(truth))
 
 
+@pytest.mark.needs("long")
 def test_an_answer_that_upstream_gives_no_more_is_taken_back(tmp_path):
     first, second, third = queries = chain(tmp_path / "in")
     warehouse = tmp_path / "wh"

@@ -23,6 +23,7 @@ from tailrace.storage.restore import restore
 from tailrace.storage.results import AnswerTables
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", KINDS)
 def test_equals_what_readers_get(tmp_path, monkeypatch, name):
     desk = Desk(name, tmp_path, seed=1)

@@ -78,6 +78,7 @@ def topic(monkeypatch):
     return fake_topic(monkeypatch)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", KINDS)
 def test_a_consumer_ends_with_what_readers_get(tmp_path, topic, name):
     desk = TopicDesk(name, tmp_path, 0, topic)
@@ -112,6 +113,7 @@ def corrected(tmp_path, topic, monkeypatch):
     return desk
 
 
+@pytest.mark.needs("long")
 def test_a_delivery_that_dies_at_any_record_is_repeated(corrected):
     before = len(corrected.topic.records)
     corrected.send()
@@ -169,6 +171,7 @@ def test_another_topic_gets_everything(corrected):
     corrected.assert_shown()
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize(("section", "field", "value"), [("topk", "k", 1), ("window", "size", "750 ms")])
 def test_a_rebuild_takes_back_what_there_is_no_more(corrected, monkeypatch, section, field, value):
     corrected.send()
@@ -194,6 +197,7 @@ def test_a_rebuild_of_a_stream_without_corrections_is_sent(tmp_path, topic, monk
     desk.assert_shown()
 
 
+@pytest.mark.needs("long")
 def test_a_restored_backup_ends_with_what_readers_get(tmp_path, topic):
     desk = TopicDesk("topk", tmp_path, 1, topic)
     desk.live(2)

@@ -96,6 +96,7 @@ def test_the_stream_begins_with_the_newest_interval_of_corrections_that_is_over(
     assert first_payment_ms() == 9 * INTERVAL_MS
 
 
+@pytest.mark.needs("long")
 def test_the_pages_have_a_measured_promise_late_payments_and_no_gap(streamed):
     view, _ = streamed
     assert PromiseState.read(view.layout).state in ("kept", "broken")

@@ -13,7 +13,7 @@ import pytest
 
 from doc_pages import SITE, WRITTEN, site_module
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("process")]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.needs("process")
 def test_it_has_every_page(site):
     names = {"index.html", "contributing.html", "changelog.html", "404.html"}
     names |= {name.removeprefix("docs/").replace(".md", ".html") for name in WRITTEN if name.startswith("docs/")}
@@ -46,6 +45,7 @@ def test_it_has_every_page(site):
     assert {str(file.relative_to(site)) for file in site.rglob("*.html")} == names
 
 
+@pytest.mark.needs("long")
 def test_a_browser_loads_nothing_from_elsewhere(site):
     for file in site.rglob("*.html"):
         text = file.read_text()

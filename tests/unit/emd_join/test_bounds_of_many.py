@@ -62,6 +62,7 @@ def is_upper(bound, sample):
     assert (bound[apart] / sample.exact[apart]).min() < 1.01, "somewhere it is tight, or a wrong one would pass"
 
 
+@pytest.mark.needs("long")
 def test_the_pairs_are_ten_thousand_and_their_distances_those_of_the_linear_program(sample):
     assert sum(count for _, count in COSTS.values()) > 10_000
     for index in np.linspace(0, len(sample.p) - 1, 8 if len(sample.costs) == 64 else 80).astype(int):

@@ -58,6 +58,7 @@ def streams(request):
     return costs, queries, targets, times, distances(queries, targets, costs)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("name", ["chain", "head"])
 def test_each_filter_alone_and_each_left_out_give_the_same_pairs(streams, name, exact):

@@ -46,6 +46,7 @@ def rows_of(executor: LocalExecutor, driver: Driver, batch: int) -> dict[str, li
     }
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", KINDS)
 def test_threads_states_in_memory_and_runs_again_change_no_row(tmp_path, name):
     driver = begun(name, tmp_path)

@@ -60,6 +60,7 @@ def test_routes_are_the_fastest_and_a_taxi_follows_them(origin: int) -> None:
         assert place[0] == pytest.approx(expected, abs=1e-7)
 
 
+@pytest.mark.needs("long")
 def test_routes_start_and_end_where_they_should() -> None:
     roads = beijing()
     origin, destination = (ends.ravel() for ends in np.indices(roads.seconds.shape))

@@ -109,6 +109,7 @@ def test_compiled_code_takes_columns_of_its_types_alone(tmp_path: Path) -> None:
         kernels["number_ticks"](2, 100, np.array([5, 0, 205, 0])[::2], tick, end)
 
 
+@pytest.mark.needs("long")
 def test_the_program_compiles_into_the_cache_or_says_why_not(tmp_path: Path) -> None:
     assert compile_module.main(CodeCache((tmp_path / "cache",))) is None
     (file,) = (tmp_path / "cache").iterdir()

@@ -73,6 +73,7 @@ def source_tuples(view: QueryView) -> dict[tuple[str, int], Row]:
     return found
 
 
+@pytest.mark.needs("long")
 def test_an_answer_has_its_versions_in_order(view):
     for answer, versions in some(view):
         shown = ask(view, a_row(versions))
@@ -92,6 +93,7 @@ def test_an_answer_has_its_versions_in_order(view):
             )
 
 
+@pytest.mark.needs("long")
 def test_the_summary_says_what_each_correction_made_of_it(view):
     texts = set()
     for _, versions in some(view):
@@ -106,6 +108,7 @@ def test_the_summary_says_what_each_correction_made_of_it(view):
         assert any("The correction of arrival [" in text for text in texts)
 
 
+@pytest.mark.needs("long")
 def test_the_late_tuples_of_a_window_are_those_of_its_key_and_time_that_came_after_it_closed(view):
     if "key" not in view.kind.answers.identity.columns:
         return  # the next test is of pairs
@@ -136,6 +139,7 @@ def test_the_late_tuples_of_a_window_are_those_of_its_key_and_time_that_came_aft
     assert seen > 3
 
 
+@pytest.mark.needs("long")
 def test_a_pair_that_the_stream_missed_names_its_late_tuple(view):
     if "left_id" not in view.kind.answers.identity.columns or view.query.table is not None:
         return  # no tuple of a pair is late

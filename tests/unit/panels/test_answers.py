@@ -121,6 +121,7 @@ def as_shown(rows: list[AnswerRow]) -> list[tuple]:
     return [(row.streamed, row.latest, row.is_changed, row.as_of, row.tuples, row.coverage) for row in rows]
 
 
+@pytest.mark.needs("long")
 def test_answers_come_newest_first_page_by_page_and_each_once(view, expected):
     shown = [page.rows for page in pages(view, limit=137)]
     assert all(len(rows) <= 137 for rows in shown)
@@ -131,6 +132,7 @@ def test_answers_come_newest_first_page_by_page_and_each_once(view, expected):
         assert any(not row.is_changed for row in rows)
 
 
+@pytest.mark.needs("long")
 def test_a_page_of_one_has_an_answer_whole(view, expected):
     first = ask(view, limit=1).rows
     rows = [row for page in itertools.islice(pages(view, limit=1), 6) for row in page.rows]
@@ -138,6 +140,7 @@ def test_a_page_of_one_has_an_answer_whole(view, expected):
     assert len({row.id for row in first}) == 1
 
 
+@pytest.mark.needs("long")
 def test_each_answer_has_one_id_of_its_own(view, expected):
     rows = [row for page in pages(view, limit=500) for row in page.rows]
     versions = all_versions(view.tables)
@@ -147,6 +150,7 @@ def test_each_answer_has_one_id_of_its_own(view, expected):
     assert {row.id for row in rows} == {row.id for page in pages(view, limit=190) for row in page.rows}
 
 
+@pytest.mark.needs("long")
 def test_a_range_of_event_time_and_a_key_have_the_answers_in_them(view, expected):
     times = sorted(-row["order"][0] for row in expected)
     low, high = times[len(times) // 3], times[2 * len(times) // 3]
@@ -213,6 +217,7 @@ def expected_right(view: QueryView) -> list[tuple[int, float]]:
     return points
 
 
+@pytest.mark.needs("long")
 def test_the_share_that_was_right_is_that_of_the_answers_in_force_that_no_correction_changes(view):
     shown = ask(view).right
     expected = expected_right(view)

@@ -74,6 +74,7 @@ def copy(stream, tmp_path) -> QueryView:
     return view
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("halve", [halve_log, halve_files])
 @pytest.mark.parametrize("name", TABLES)
 def test_what_a_damaged_table_does_not_touch_is_shown_as_it_was_and_the_rest_names_it(copy, whole, name, halve):

@@ -41,6 +41,7 @@ def corrected(view: QueryView) -> list[str]:
     return [str(AnswerId.of(row)) for row in oldest.to_pylist()]
 
 
+@pytest.mark.needs("long")
 def test_late_tuples_without_their_stream_are_of_the_one_that_the_query_has(stream, tmp_path):
     view = without(stream, tmp_path, "stream")
     ids = corrected(stream.view)

@@ -36,6 +36,7 @@ def impostor():
         yield impostor
 
 
+@pytest.mark.needs("long")
 def test_a_password_goes_to_the_brokers_of_its_connection(declare, impostor):
     """What the other tests rest on: the impostor does get a password that is sent to it."""
     declare({"bootstrap.servers": impostor.address})

@@ -70,6 +70,7 @@ def test_event_times_at_the_end_of_the_calendar(tmp_path, source, policy):
     assert_accepted_are_answered(tmp_path, tuples, source, policy)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("source", ["parquet", "json"])
 @pytest.mark.parametrize("policy", [{"policy": "none"}, {"policy": "k_slack", "k": "36525 d"}])
 def test_event_times_at_the_start_of_the_calendar(tmp_path, source, policy):

@@ -55,6 +55,7 @@ def corrected_query(request, tmp_path_factory):
     return query, settings, directory / "wh"
 
 
+@pytest.mark.needs("long")
 def test_each_window_is_answered_once_with_the_tuples_of_its_own_key(corrected_query):
     query, settings, warehouse = corrected_query
     answers, _ = read_answers(query, warehouse, streamed=False)

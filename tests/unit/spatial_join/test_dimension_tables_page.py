@@ -129,6 +129,7 @@ def query_of(home: Path, table: dict[str, str], **more: object) -> Query:
     return declared_query({"name": "where", "kind": "spatial_join", "streams": {"left": left}, "spatial_join": section})
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("form", sorted(WRITERS))
 def test_ten_versions_are_replayed_alike_when_their_source_is_gone(tmp_path, form):
     write_stream(tmp_path / "in")

@@ -122,6 +122,7 @@ def length_around(one: int, two: int) -> float:
     return oracle.geodesic(AROUND[one], AROUND[two]) if one <= two else length_around(two, one)
 
 
+@pytest.mark.needs("long")
 @drawn(100)
 @given(
     st.lists(st.integers(0, len(AROUND) - 1), max_size=5),

@@ -25,6 +25,7 @@ def distance(one: shapely.Geometry | str, two: shapely.Geometry | str) -> float:
     return float(shape_distances(shaped(one), shaped(two))[0])
 
 
+@pytest.mark.needs("long")
 @drawn(80)
 @given(degrees_geometries(), degrees_geometries(), st.floats(0, 2))
 def test_the_distance_is_the_least_over_all_points(one, two, share):

@@ -42,6 +42,7 @@ def killed(left, tmp_path):
     return make
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize(("point", "batch"), POINTS)
 def test_the_next_run_goes_on_with_the_versions_of_the_journal(left, killed, tmp_path, point, batch):
     """While nobody watched, the table has changed: what was planned before sees what it saw."""

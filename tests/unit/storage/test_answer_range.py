@@ -62,6 +62,7 @@ def parts(answers: Iterable[dict]) -> list[AnswerRange]:
     return found
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_range_has_the_answers_in_it_with_their_newest_commit_and_coverage(query, tmp_path, streamed):
     whole = rows(query, tmp_path, streamed)
@@ -71,6 +72,7 @@ def test_a_range_has_the_answers_in_it_with_their_newest_commit_and_coverage(que
     assert any(0 < sum(is_in(row, part) for row in whole) < len(whole) for part in tried)
 
 
+@pytest.mark.needs("long")
 def test_no_file_of_other_answers_is_opened(query, tmp_path):
     """The others are gone: reading one would fail. So it is for `results`, `corrections` and `late`."""
     whole = rows(query, tmp_path, streamed=False)

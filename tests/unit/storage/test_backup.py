@@ -100,6 +100,7 @@ def at_each_step(monkeypatch: pytest.MonkeyPatch, take: Callable[[int, str], Non
     return steps
 
 
+@pytest.mark.needs("long")
 @pytest.mark.slow
 def test_a_backup_between_any_two_writes_is_whole_and_can_be_gone_on_with(tmp_path, monkeypatch):
     driver = begin(tmp_path)
@@ -149,6 +150,7 @@ def at_each_copy(monkeypatch: pytest.MonkeyPatch, act: Callable[[int, Path], Non
         yield copies
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("how", ["at rest", "starts", "runs"])
 def test_a_stream_may_write_between_any_two_copies(tmp_path, monkeypatch, how):
     """`runs`: its state is not copied. `starts`: it does once the state was copied, which is too old then."""

@@ -83,6 +83,7 @@ def test_a_journal_that_lacks_its_newest_entries_is_refused(layout, entry_count,
     assert f"mv {layout.home} {layout.home}.damaged" in message
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", STREAM_TABLES)
 @pytest.mark.parametrize("without_checkpoint", [False, True])
 def test_a_table_that_is_ahead_of_the_journal_is_refused(layout, name, without_checkpoint):

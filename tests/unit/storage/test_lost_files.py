@@ -180,6 +180,7 @@ def follow(advice: str) -> None:
         shutil.move(before, after)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", HAS_ROWS)
 def test_the_repair_gives_everything_again(whole, layout, name):
     query = query_over(whole)

@@ -56,6 +56,7 @@ DAMAGES = [("tables.json", _remove), ("tables.json", _spoil), ("tasks", _remove)
 DAMAGES += [(STATE, _remove), (STATE, _spoil), (STATE, _empty), (STATE, _cut)]
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize(("part", "damage"), DAMAGES, ids=lambda value: getattr(value, "__name__", value))
 def test_a_damaged_checkpoint_tells_its_repair_and_is_made_again(tmp_path, begun, part, damage):
     warehouse, query = tmp_path / "wh", make_query(begun / "in", SETTINGS)

@@ -362,6 +362,7 @@ def test_planning_is_deterministic_whenever_the_driver_is_killed(tmp_path, stamp
     assert [name for name, _ in rows_read(tmp_path / "always")] == ALL
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("restart_at", [ALWAYS, OFTEN], ids=["always", "often"])
 @pytest.mark.parametrize("stamps", [False, True])
 def test_a_restart_polls_before_the_pace_and_records_the_same_silences(tmp_path, stamps, restart_at):

@@ -189,6 +189,7 @@ def run_through_versions(home: Path, form: str, query: Query, warehouse: Path, m
     run(query, warehouse, RunOptions(COUNT // TEN), on_batch)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("form", sorted(WRITERS))
 def test_ten_versions_are_seen_alike_by_corrections_and_rebuilds_when_their_source_is_gone(tmp_path, form):
     write_stream(tmp_path / "in")
@@ -231,6 +232,7 @@ def test_a_rebuild_that_names_a_further_column_is_refused_where_versions_have_it
     assert answers(query, tmp_path / "wh"), "the old answers stand"
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("on_no_match", ["drop", "quarantine"])
 def test_a_record_without_a_row_is_left_out_or_rejected_with_the_reason(tmp_path, on_no_match):
     write_stream(tmp_path / "in")

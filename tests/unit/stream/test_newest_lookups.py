@@ -112,6 +112,7 @@ def answers(query: Query, warehouse: Path) -> Answers:
     return sorted((row["key"], row["window_start"], row["paid"]) for row in rows)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 @pytest.mark.parametrize("on_no_match", ON_NO_MATCH)
 def test_a_correction_of_everything_gives_the_join_with_the_newest_version(tmp_path, form, on_no_match):
@@ -133,6 +134,7 @@ def rows_of(tables: Tables, interval: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(row[name] for name in names) for row in rows)
 
 
+@pytest.mark.needs("long")
 def test_an_interval_recomputes_all_keys_of_its_windows_with_the_version_that_its_end_knows(tmp_path):
     write_stream(tmp_path, "parquet")
     query = query_of(tmp_path, size="200 ms")
@@ -182,6 +184,7 @@ def by_arrival(values: np.ndarray) -> np.ndarray:
     return found
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("source", ["there", "gone"])
 def test_a_rebuild_answers_all_with_the_newest_version(tmp_path, source):
     write_stream(tmp_path, "parquet")

@@ -124,6 +124,7 @@ class Stream:
             self.layout.request_drain()
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize(
     ("batch_ms", "drip_ms", "batches"),
     [(0, 1, 100), (70, 10, 100), (300, 1, 45), (2_000, 10, 10), (70, 5_000, 5)],

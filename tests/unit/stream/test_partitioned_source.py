@@ -11,6 +11,7 @@ from tailrace.storage.log import Log
 PATHS = ["2026-11-25/b", "2026-11-26/a", "2026-11-26/c"]
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("format_name", ["parquet", "json", "csv"])
 def test_answers_and_history_are_those_of_files_in_one_directory(tmp_path, format_name):
     apps: list[Driver] = []

@@ -107,6 +107,7 @@ def test_a_batch_that_only_some_tables_have_is_not_lost_by_two_rebuilds(life, mo
     life.assert_streamed(SETTINGS)
 
 
+@pytest.mark.needs("long")
 def test_another_parallelism_keeps_all_answers_and_goes_on(life):
     life.read(4)
     life.correct()
@@ -124,6 +125,7 @@ def test_another_parallelism_keeps_all_answers_and_goes_on(life):
     life.assert_corrected(SETTINGS)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("settings", [WIDER, OTHER_TICK], ids=["window", "tick"])
 def test_another_structure_answers_everything_anew_and_goes_on(life, settings):
     life.read(4)
@@ -154,6 +156,7 @@ def test_a_lost_checkpoint_is_made_again_from_history(life):
     life.assert_streamed(SETTINGS)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", ["results", "late", "metrics", "facts"])
 def test_a_lost_table_is_made_again_from_history(life, name):
     life.read(5)
@@ -178,6 +181,7 @@ def test_what_was_planned_but_not_written_is_read_from_the_source(life, monkeypa
     life.assert_streamed(SETTINGS)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize(("changed", "every"), [((SETTINGS, 3), 3), ((WIDER, 2), 4)], ids=["parallelism", "window"])
 def test_a_rebuild_that_dies_at_any_write_leaves_the_old_stream_or_is_done(life, monkeypatch, changed, every):
     """Die before each third or fourth write; which ones, changes from run to run."""

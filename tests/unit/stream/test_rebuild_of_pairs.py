@@ -81,6 +81,7 @@ class Life:
         assert found == sorted(batch_pairs(self.log(), join))
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("widens", [False, True])
 @pytest.mark.parametrize("kind", list(CONTENT))
 def test_pairs_are_those_of_the_oracle_for_any_number_of_tasks_in_turn(tmp_path, monkeypatch, kind, widens):

@@ -51,6 +51,7 @@ def run_stream(directory: Path, tuples: list[Tuple], source: str, **stream: obje
     return app
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("source", ["parquet", "json"])
 @pytest.mark.parametrize(
     ("event_ahead", "arrival_ahead", "reason"),
@@ -118,6 +119,7 @@ def results_in(tables: Tables) -> list[dict[str, object]]:
     return tables.read("results").to_pylist() if tables.has("results") else []
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("name", KINDS)
 def test_records_from_the_future_change_no_answer_of_any_kind(tmp_path, name):
     later = [EPOCH + 23 * HOUR, EPOCH + 80 * YEAR]

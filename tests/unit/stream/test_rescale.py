@@ -32,6 +32,7 @@ def rescaled(tmp_path, request) -> Rescaled:
     return Rescaled(tmp_path, None if request.param == "aggregate" else TOPK)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("steps", [*range(0, 24, 3), *range(25, 60, 10)])
 def test_a_driver_that_dies_at_any_write_while_the_number_changes_gives_the_oracles_answers(
     rescaled, monkeypatch, steps

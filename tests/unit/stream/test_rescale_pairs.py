@@ -77,6 +77,7 @@ def jobs_of_spark(pipeline: Pipeline, states: TaskStates) -> Iterator[WorkerJobs
     yield WorkerJobs(pipeline, states)
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize(
     ("name", "executor"),
     [*((name, None) for name in JOINS), ("emd_ddsj", jobs_of_spark), ("window", jobs_of_spark)],
@@ -94,6 +95,7 @@ def test_another_number_at_any_batch_changes_no_row(tmp_path, ask, name, executo
     assert len(contents(tmp_path / "whole", TABLES)["results"]) > FILE_ROWS
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("steps", [0, 11, 22, 40])
 @pytest.mark.parametrize("name", ["emd_ddsj", "window"])
 def test_a_driver_that_dies_at_any_write_while_the_number_changes_changes_no_row(tmp_path, monkeypatch, name, steps):

@@ -52,6 +52,7 @@ def test_a_link_stays_and_the_file_that_it_names_is_written(tmp_path, exists):
     assert target.read_bytes() == BIG
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("form", ["csv", "jsonl", "table", "parquet"])
 def test_a_pipe_is_written_through_in_every_form(tmp_path, form):
     pipe, answers = tmp_path / "pipe", pa.table({"value": pa.array(range(30_000), pa.float64())})

@@ -76,6 +76,7 @@ def test_an_answer_ranks_the_rows_of_a_window_and_counts_all_its_tuples():
     }
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("groups", [1, 3, 40])
 @pytest.mark.parametrize("k", [1, 5])
 @pytest.mark.parametrize("local", [False, True], ids=["groups side by side", "groups one after another"])

@@ -38,6 +38,7 @@ def latest(warehouse) -> dict:
     return rankings_of(AnswerTables(tables_of(warehouse), model).latest().to_pylist())
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize(("rows_in_batch", "parallelism"), [(10**6, 1), (96, 2), (96, 3)])
 def test_the_stream_and_then_all_of_it_corrected_twice(tmp_path, rows_in_batch, parallelism):
     query = asked(tmp_path, parallelism=parallelism)
@@ -69,6 +70,7 @@ def test_intervals_of_arrival_in_any_order_and_twice(tmp_path):
     assert latest(tmp_path / "wh") == expected
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("method", ["list", "sma", "mintopk", "gstopk"])
 def test_baselines_run_and_a_correction_over_event_time_makes_them_exact(tmp_path, method):
     at_once = replace(SETTINGS, policy="none")

@@ -146,6 +146,7 @@ def of_tuple(item) -> dict[str, object]:
     }
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("method", ["adaptive", "list", "sma", "mintopk", "gstopk"])
 def test_selected_columns_are_those_of_the_tuples_streamed_and_corrected(tmp_path: Path, method: str) -> None:
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 3))

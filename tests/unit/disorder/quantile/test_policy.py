@@ -48,6 +48,7 @@ def test_k_is_what_answers_need_for_the_error():
     assert k_ms <= 100
 
 
+@pytest.mark.needs("long")
 def test_a_larger_error_or_risk_lowers_k():
     tuples = mixed(60, lambda event: 100 + event % 400, 0.3)
     strict, plain, lax = (
@@ -66,6 +67,7 @@ def test_k_rises_in_a_burst_and_falls_after_it():
     assert after <= 1.5 * calm
 
 
+@pytest.mark.needs("long")
 @pytest.mark.parametrize("at", [100, 3000, 30_000])
 def test_one_tuple_that_is_ten_minutes_late_hardly_changes_k(at):
     tuples = mixed(50, lambda event: 200)

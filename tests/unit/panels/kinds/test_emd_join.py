@@ -47,6 +47,7 @@ def metrics_of(view):
     return view.tables.read("metrics").to_pylist()
 
 
+@pytest.mark.needs("long")
 def test_the_load_of_each_task_is_the_exact_distances_of_its_batches(joined):
     view, _ = joined
     loads = shown(PANEL, view)["loads"]
