@@ -16,10 +16,10 @@ PARTS = {
     "airflow": "an Airflow, or the processes of a driver host",
     "clusters": "several servers: Spark's own cluster, YARN, the services of docker-compose.yaml",
     "kafka": "a broker",
+    "long": "more seconds than the gate has: a death before every write, an experiment of a paper, many seeds",
     "objects": "an S3-compatible server",
     "pages": "Debian's Chromium, before an Airflow with the console",
     "postgres": "a PostgreSQL server",
-    "long": "more seconds than the gate has: a death before every write, an experiment of a paper, many seeds",
     "process": "a second process, which the test waits for",
     "quiet": "a machine with nothing else to do: seconds, calls or memory are judged, or a limit is made tiny",
     "spark": "a JVM with Spark",
@@ -30,6 +30,7 @@ DIRECTORIES = {
     "dags": "airflow",
     "e2e": "airflow",
     "kafka": "kafka",
+    "long": "more seconds than the gate has: a death before every write, an experiment of a paper, many seeds",
     "objects": "objects",
     "pages": "pages",
     "spark": "spark",
@@ -64,9 +65,9 @@ class Parts:
             if unknown:
                 raise pytest.UsageError(f"{item.nodeid} needs {sorted(unknown)}; right would be one of {sorted(PARTS)}")
         if self._is_gate:
-            left = [item for item in items if needs_of(item) and not item.get_closest_marker("gate")]
-            config.hook.pytest_deselected(items=left)
-            items[:] = [item for item in items if item not in set(left)]
+            chosen = [item for item in items if not needs_of(item) or item.get_closest_marker("gate")]
+            config.hook.pytest_deselected(items=sorted({*items} - {*chosen}, key=lambda item: item.nodeid))
+            items[:] = chosen
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:

@@ -1,0 +1,110 @@
+"""The gate runs the tests that need nothing but Python, with a tenth of the examples; no test hides a process."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.needs("process")
+
+TESTS = Path(__file__).parents[1]
+SMALL = """
+import subprocess, sys
+import pytest
+from hypothesis import given, strategies
+from examples import drawn
+
+NUMBERS = []
+
+def test_of_python(): pass
+
+@pytest.mark.needs("kafka")
+def test_of_a_broker(): pass
+
+@pytest.mark.gate
+@pytest.mark.needs("process")
+def test_of_the_gate(): subprocess.run([sys.executable, "-c", ""])
+
+@drawn(50)
+@given(strategies.integers())
+def test_of_numbers(number): NUMBERS.append(number)
+
+def test_numbers(): print("NUMBERS", len(NUMBERS), NUMBERS)
+"""
+HIDDEN = """
+import subprocess, sys
+
+def test_hidden():
+    try:
+        subprocess.run([sys.executable, "-c", ""])
+    except Exception:
+        pass
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs pytest over a small tree with the plugins of this one; returns its exit code and what it printed."""
+    for name in ("balance.py", "conftest.py", "examples.py", "group_fixtures.py", "parts.py"):
+        shutil.copy(TESTS / name, tmp_path)
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "kafka" / "test_broker.py").write_text("import no_such_module")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    needs(part): x\n    gate: x\n")
+
+    def run(*options: str, **files: str) -> tuple[int, str]:
+        for name, text in files.items():
+            (tmp_path / f"test_{name}.py").write_text(text)
+        ended = subprocess.run(
+            [sys.executable, "-m", "pytest", "-v", "-s", "-p", "no:cacheprovider", "--rootdir", ".", *options],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{TESTS.parent / 'include'}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return ended.returncode, ended.stdout + ended.stderr
+
+    return run
+
+
+def numbers_of(printed: str) -> str:
+    return re.search(r"NUMBERS (.*)", printed)[1]
+
+
+def test_the_gate_has_what_needs_nothing_and_what_is_marked(run):
+    code, printed = run("--gate", small=SMALL)
+    assert code == 0, printed
+    assert set(re.findall(r"::(\w+)", printed)) == {
+        "test_of_python",
+        "test_of_the_gate",
+        "test_of_numbers",
+        "test_numbers",
+    }
+    assert "1 deselected" in printed
+
+
+def test_the_gate_draws_a_tenth_the_same_at_each_run_and_a_seed_draws_others(run):
+    gate = numbers_of(run("--gate", small=SMALL)[1])
+    assert gate.startswith("5 ")
+    assert numbers_of(run("--gate")[1]) == gate
+    assert numbers_of(run("--gate", "--hypothesis-seed=7")[1]) != gate
+    assert numbers_of(run("test_small.py")[1]).startswith("50 ")
+
+
+def test_a_process_that_a_test_does_not_name_fails_it(run):
+    code, printed = run("--gate", hidden=HIDDEN)
+    assert code == 1
+    assert "it starts a process (subprocess.Popen" in printed
+    assert 'mark it pytest.mark.needs("process")' in printed
+
+
+def test_a_part_that_there_is_not_is_refused(run):
+    code, printed = run("--gate", small=SMALL.replace('needs("kafka")', 'needs("kafak")'))
+    assert code == 4
+    assert "needs ['kafak']; right would be one of ['airflow'" in printed
