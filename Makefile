@@ -23,8 +23,8 @@ PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup --no-loadscope
 test: setup lint ## The gate, some ten minutes: lint, types, and each test that needs Python alone, with a tenth of the drawn examples; one of each kind on Spark, the DAG files and the command line
 	$(PYTEST) --gate
 
-test-all: setup lint ## Every test, with all drawn examples and the real parts, for two hours: Spark, Airflow, Kafka, PostgreSQL, an object store, Chromium, clusters; SEED=7 draws other examples, PROCESSES=3 run at once
-	$(PYTEST) $(if $(SEED),--hypothesis-seed=$(SEED))
+test-all: setup lint parts ## Every test, with all drawn examples and the real parts, for two hours, and a table of its units; ONLY=kafka,tests/dags: parts, units or directories; AGAIN=1: what is not green yet on this tree; SEED=7 draws other examples, PROCESSES=3 run at once, DURATIONS=1 writes tests/durations.json
+	@PYTHONPATH=include:tests $(BIN)/python tools/suite.py --processes $(PROCESSES) $(if $(ONLY),--only $(ONLY)) $(if $(AGAIN),--again) $(if $(SEED),--seed $(SEED)) $(if $(DURATIONS),--durations)
 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not needs and not slow" tests/unit

@@ -3,9 +3,7 @@
 A unit is an `xdist_group`, or else a file: its tests then share costly fixtures, and the imports that they need. A file
 known to take long is handed out by single tests. No process begins what takes minutes when the others are done.
 
-    python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --record-durations
-
-writes the seconds of what it ran into the file.
+`make test-all DURATIONS=1` writes the seconds of what it ran into the file.
 """
 
 from __future__ import annotations
@@ -23,15 +21,17 @@ LONG_S = 60.0
 """From here on a file is no unit: its tests may go to all processes."""
 
 
-def hand_out(items: list[pytest.Item], root: Path, seconds: Mapping[str, float]) -> None:
-    """Make a group of each file's tests that name none, and bring the longest units first."""
+def hand_out(items: list[pytest.Item], root: Path, seconds: Mapping[str, float]) -> list[str]:
+    """Make a group of each file's tests that name none, and bring the longest units first; return each test's unit."""
     units = []
     for item in items:
         groups = sorted({mark.args[0] for mark in item.iter_markers("xdist_group")})
         units.append("_".join(groups) or item.path.relative_to(root).as_posix())  # as xdist joins the names of several
         if not groups and seconds.get(units[-1], 0.0) < LONG_S:
             item.add_marker(pytest.mark.xdist_group(units[-1]))
-    items[:] = [items[place] for place in longest_first(units, seconds)]
+    places = longest_first(units, seconds)
+    items[:] = [items[place] for place in places]
+    return [units[place] for place in places]
 
 
 def longest_first(units: Sequence[str], seconds: Mapping[str, float]) -> list[int]:

@@ -6,18 +6,18 @@ Several processes are given the longest tests first (`balance.py`).
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from balance import hand_out, read_durations, record_durations, unit_of
+from balance import hand_out, read_durations
 from examples import load_profile
 from group_fixtures import GroupFixtures
 from parts import Parts
 from tailrace.cli import leaving
 from tailrace.ground.interruptions import forget_interruptions
+from units import UnitChoice, UnitRecorder
 
 
 @pytest.fixture(autouse=True)
@@ -34,33 +34,26 @@ def interruption_ends_with_its_test() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--gate", action="store_true", help="run what needs Python alone, with a tenth of the examples")
-    parser.addoption("--record-durations", action="store_true", help="write how long tests took to durations.json")
+    parser.addoption("--units", metavar="FILE", help="record how each unit of the tests ends (tests/units.py)")
+    parser.addoption("--only", metavar="NAMES", help="run the units of these names, parts or directories")
+    parser.addoption("--again", action="store_true", help="run the units that are not green in the record")
+    parser.addoption("--alone", metavar="UNIT", help="run one unit, which was red beside others")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     is_gate = config.getoption("--gate")
     load_profile(0.1 if is_gate else 1.0, config.getoption("--hypothesis-seed", None))
     config.pluginmanager.register(Parts(Path(__file__).parent, is_gate))
+    units = config.getoption("--units")
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(GroupFixtures())
-    if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(DurationRecorder())
+        config.pluginmanager.register(UnitChoice(config), "units")
+    elif units:
+        config.pluginmanager.register(UnitRecorder(Path(units), bool(config.getoption("--alone"))))
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, and after the hooks of directories, which are later
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):  # in one process, tests run in the order of their files, as some need it
-        hand_out(items, config.rootpath, read_durations())
-
-
-class DurationRecorder:
-    """Adds up how long the tests of a run take, and records it."""
-
-    def __init__(self) -> None:
-        self.spent: Counter[str] = Counter()
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.spent[unit_of(report.nodeid)] += report.duration
-
-    def pytest_sessionfinish(self) -> None:
-        record_durations(self.spent)
+        units = hand_out(items, config.rootpath, read_durations())
+        config.pluginmanager.get_plugin("units").choose(items, units)

@@ -30,7 +30,6 @@ DIRECTORIES = {
     "dags": "airflow",
     "e2e": "airflow",
     "kafka": "kafka",
-    "long": "more seconds than the gate has: a death before every write, an experiment of a paper, many seeds",
     "objects": "objects",
     "pages": "pages",
     "spark": "spark",

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from balance import longest_first, read_durations, record_durations, unit_of
+from small_tree import SmallTree, several
 
-TESTS = Path(__file__).parents[1]
 SECONDS = {"long": 60.0, "a/test_short.py": 0.1, "a/test_some.py": 5.0}
 QUICK = "def test_first(): pass\ndef test_second(): pass\n"
 GROUPED = "import pytest\npytestmark = pytest.mark.xdist_group('long')\n" + QUICK
@@ -53,20 +48,6 @@ def test_what_was_not_run_keeps_its_duration(tmp_path):
     assert read_durations(file) == {"one": 12, "two": 4}
 
 
-def several(processes: int) -> list[str]:
-    return ["-n", str(processes), "--dist", "loadgroup", "--no-loadscope-reorder", "-v"]
-
-
-def pytest_run(directory: Path, *options: str) -> str:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
-    environment = os.environ | {"PYTHONPATH": f"{directory}{os.pathsep}{TESTS.parent / 'include'}"}
-    run = subprocess.run(
-        [*command, *options], cwd=directory, env=environment, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stdout
-    return run.stdout
-
-
 WHERE = """
 import os, pytest
 
@@ -78,32 +59,24 @@ def test_where(number):
 
 
 @pytest.mark.needs("process")
-def test_processes_begin_with_the_longest_and_durations_are_recorded(tmp_path):
-    for name in ("balance.py", "conftest.py", "examples.py", "group_fixtures.py", "parts.py"):
-        shutil.copy(TESTS / name, tmp_path)
-    for name, text in {"test_a": QUICK, "test_b": QUICK, "test_c": GROUPED, "test_d": QUICK}.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    durations = tmp_path / "durations.json"
-    durations.write_text(json.dumps({"test_a.py": 0.1, "test_b.py": 1, "long": 50, "test_d.py": 0.2, "gone.py": 7}))
-    lines = [line for line in pytest_run(tmp_path, *several(1)).splitlines() if "PASSED" in line]
+def test_processes_begin_with_the_longest(tmp_path):
+    tree = SmallTree(tmp_path, a=QUICK, b=QUICK, c=GROUPED, d=QUICK)
+    (tmp_path / "durations.json").write_text(
+        json.dumps({"test_a.py": 0.1, "test_b.py": 1, "long": 50, "test_d.py": 0.2, "gone.py": 7})
+    )
+    code, printed = tree.run(*several(1))
+    assert code == 0, printed
+    lines = [line for line in printed.splitlines() if "PASSED" in line]
     order = [line.split()[-1].partition("::")[0].removesuffix(".py") for line in lines]
     assert list(dict.fromkeys(order)) == ["test_c", "test_b", "test_d", "test_a"]
-    assert json.loads(durations.read_text())["test_b.py"] == 1
-    pytest_run(tmp_path, *several(1), "--record-durations")
-    recorded = json.loads(durations.read_text())
-    assert recorded.pop("gone.py") == 7
-    assert recorded.keys() == {"test_a.py", "test_b.py", "long", "test_d.py"}
-    assert recorded["long"] < 50
 
 
 @pytest.mark.needs("process")
 def test_a_file_stays_in_one_process_unless_it_takes_long(tmp_path):
-    for name in ("balance.py", "conftest.py", "examples.py", "group_fixtures.py", "parts.py"):
-        shutil.copy(TESTS / name, tmp_path)
-    for name in ("test_quick", "test_long"):
-        (tmp_path / f"{name}.py").write_text(WHERE)
+    tree = SmallTree(tmp_path, quick=WHERE, long=WHERE)
     (tmp_path / "durations.json").write_text(json.dumps({"test_quick.py": 5, "test_long.py": 100}))
-    pytest_run(tmp_path, *several(2))
+    code, printed = tree.run(*several(2))
+    assert code == 0, printed
     workers = {file.stem: set(file.read_text().split()) for file in tmp_path.glob("*.where")}
     assert len(workers["test_quick"]) == 1
     assert len(workers["test_long"]) == 2

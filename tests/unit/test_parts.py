@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from small_tree import SmallTree
+
 pytestmark = pytest.mark.needs("process")
 
-TESTS = Path(__file__).parents[1]
 SMALL = """
 import subprocess, sys
 import pytest
@@ -50,25 +46,14 @@ def test_hidden():
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs pytest over a small tree with the plugins of this one; returns its exit code and what it printed."""
-    for name in ("balance.py", "conftest.py", "examples.py", "group_fixtures.py", "parts.py"):
-        shutil.copy(TESTS / name, tmp_path)
+    """Runs pytest over a small tree; returns its exit code and what it printed."""
+    tree = SmallTree(tmp_path)
     (tmp_path / "kafka").mkdir()
     (tmp_path / "kafka" / "test_broker.py").write_text("import no_such_module")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    needs(part): x\n    gate: x\n")
 
     def run(*options: str, **files: str) -> tuple[int, str]:
-        for name, text in files.items():
-            (tmp_path / f"test_{name}.py").write_text(text)
-        ended = subprocess.run(
-            [sys.executable, "-m", "pytest", "-v", "-s", "-p", "no:cacheprovider", "--rootdir", ".", *options],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{TESTS.parent / 'include'}"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return ended.returncode, ended.stdout + ended.stderr
+        tree.write(**files)
+        return tree.run(*options)
 
     return run
 
