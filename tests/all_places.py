@@ -40,6 +40,7 @@ from tailrace.storage.results import read_answers
 from tailrace.stream import delivery as delivery_module
 from tailrace.stream.delivery import EVERY_S, Delivery
 from tailrace.stream.status_reporter import StatusReporter
+from waiting import PATIENCE_S
 from warehouse import EPOCH
 
 OUTAGE_S = 120.0
@@ -208,7 +209,7 @@ class AllPlaces(PostgresDesk):
             for delivery in deliveries:
                 delivery.advance(1)
                 if delivery._running is not None:
-                    assert delivery._running.wait(60)
+                    assert delivery._running.wait(PATIENCE_S)
                     delivery.advance(1)
             self.look()
             self.now_s += EVERY_S

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import httpx
 
+from waiting import PATIENCE_S
+
 PAGES = (
     "",
     "index.html",
@@ -20,7 +22,8 @@ _STOP = "<methodCall><methodName>supervisor.stopAllProcesses</methodName></metho
 
 def answers_to_browsers(url: str, user: str, password: str) -> dict[str, set[int]]:
     """The status of each page, with the password and without it, and of a form that another page sends."""
-    with httpx.Client(base_url=url, auth=(user, password), timeout=60) as known, httpx.Client(base_url=url) as unknown:
+    patient = {"base_url": url, "timeout": PATIENCE_S}
+    with httpx.Client(**patient, auth=(user, password)) as known, httpx.Client(**patient) as unknown:
         answers = {page: {client.get(f"/{page}").status_code for client in (known, unknown)} for page in PAGES}
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"):
             answers[kind] = {known.post("/RPC2", content=_STOP, headers={"content-type": kind}).status_code}

@@ -19,8 +19,10 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
+from waiting import PATIENCE_S
+
 INSTALL = "apt-get update && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core"
-WAIT_MS = 60_000
+WAIT_MS = 1000 * PATIENCE_S
 """Longest wait for what a page must show: on a busy machine a page takes many times as long."""
 
 expect.set_options(timeout=WAIT_MS)

@@ -12,17 +12,15 @@ from pathlib import Path
 import pytest
 
 from kill_points import BATCH_ROWS, SETTINGS, arm
-from processes import until
 from tailrace.spark.app import run
 from tailrace.stream.run_options import RunOptions
+from waiting import PATIENCE_S, until
 from warehouse import make_query
-
-_WAIT_S = 1000
 
 
 def wait_at(gate: Path) -> None:
     (gate / "begun").touch()
-    until((gate / "go").exists, _WAIT_S)
+    until((gate / "go").exists, patience_s=4 * PATIENCE_S)
 
 
 if __name__ == "__main__":

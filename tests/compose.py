@@ -16,6 +16,7 @@ import yaml
 
 from tailrace.drivers import fence
 from tailrace.drivers.ports import free_port
+from waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docker-compose.yaml"
@@ -108,6 +109,6 @@ class Here:
         kind, *words = services()[service]["healthcheck"]["test"]
         assert kind == "CMD"
         check = subprocess.run(
-            self.command(words), env=self.environment(service), capture_output=True, timeout=120, check=False
+            self.command(words), env=self.environment(service), capture_output=True, timeout=PATIENCE_S, check=False
         )
         return check.returncode == 0

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import secrets
-import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 from confluent_kafka import admin
 
+import waiting
 from compose import Here, required_variables, services
 from postgres import Server, server
 from tailrace.bench.kafka.broker import kafka_jars
 from tailrace.drivers import fence
 from tailrace.drivers.spark_daemon import page
+from waiting import PATIENCE_S
 
 AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
 CLUSTER = ("spark-master", "spark-worker-1", "spark-worker-2")
 PASSWORD = "chosen-by-a-person"
-_PATIENCE_S = 1500
+_PATIENCE_S = 5 * PATIENCE_S
 
-
-def until(condition: Callable[[], Any], what: str, seconds: float = _PATIENCE_S) -> Any:
-    """Wait until a condition holds; return its value."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if value := condition():
-            return value
-        time.sleep(1)
-    pytest.fail(f"in vain: {what}")
+until = partial(waiting.until, every_s=1.0, patience_s=_PATIENCE_S)
+"""Waits as long as all services together may take."""
 
 
 @contextmanager
@@ -52,10 +46,14 @@ def all_services(home: Path) -> Iterator[tuple[Here, Server]]:
             for service in (*CLUSTER[1:], *AIRFLOW, "driver-host"):
                 here.start(service)
             for service in ("kafka", *CLUSTER, *AIRFLOW, "driver-host"):
-                until(lambda service=service: here.is_healthy(service), f"{service} becomes healthy: {logs(here)}")
+                until(
+                    lambda service=service: here.is_healthy(service),
+                    f"{service} becomes healthy",
+                    seen=lambda: logs(here),
+                )
             yield here, postgres
         finally:
-            fence.kill(here.processes, 60)
+            fence.kill(here.processes, PATIENCE_S)
 
 
 def servers(here: Here) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,12 +25,12 @@ from tailrace.orchestration.embedded_airflow import USER, EmbeddedAirflow
 from tailrace.orchestration.platform_environment import environment_variables
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.status import Status
+from waiting import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[1]
 ROLES = {USER: "admin", "op": "op", "user": "user", "viewer": "viewer", WITHOUT_LOGS: "user", ONLY_SPEEDS: "user"}
 PAGES = "/tailrace/"
 LOCAL = {"TAILRACE_ENGINE": "local"}
-_WAIT_S = 240.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Bed:
     def client(self, user: str | None = None) -> httpx.Client:
         """A client with a user's cookie, as browsers send it; None is nobody. It follows no redirects."""
         jar = {} if user is None else {"_token": self.api(user).token}
-        return httpx.Client(base_url=self.url, cookies=jar, timeout=60)
+        return httpx.Client(base_url=self.url, cookies=jar, timeout=PATIENCE_S)
 
     def await_dags(self, *dags: str) -> None:
         """Wait until Airflow has found some DAGs."""
@@ -88,12 +87,7 @@ class Bed:
 
     def until(self, condition: Callable[[], Any]) -> Any:
         """Wait for a condition, and return its first true value."""
-        end_s = time.monotonic() + _WAIT_S
-        while time.monotonic() < end_s:
-            if answer := condition():
-                return answer
-            time.sleep(0.2)
-        raise TimeoutError(f"{condition} within {_WAIT_S:.0f} s")
+        return until(condition, every_s=0.2)
 
 
 def environment(warehouse: Warehouse, hosting: EmbeddedHost) -> dict[str, str]:

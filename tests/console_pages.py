@@ -7,8 +7,9 @@ import re
 from playwright.sync_api import Page, expect
 
 from console_bed import PAGES, Bed
+from waiting import PATIENCE_S
 
-LONG_MS = 600_000
+LONG_MS = 2000 * PATIENCE_S
 """Longest wait for what a run of a DAG brings about."""
 
 

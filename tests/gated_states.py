@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from tailrace.engine.task_states import CLOCK, TaskStates
-
-_WAIT_S = 300
+from waiting import until
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,4 @@ class GatedStates(TaskStates):
             (self.gate / "written").touch()
 
     def _await(self, name: str) -> None:
-        end_s = time.monotonic() + _WAIT_S
-        while not (self.gate / name).exists():
-            assert time.monotonic() < end_s, f"nobody made {self.gate / name}"
-            time.sleep(0.02)
+        until((self.gate / name).exists, f"somebody makes {self.gate / name}")

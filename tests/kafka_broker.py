@@ -12,10 +12,10 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition, admin
 from cryptography.x509 import DNSName
 
-from processes import until
 from tailrace.bench.kafka.broker import LocalBroker
 from tailrace.drivers.ports import free_port
 from tls import ELSEWHERE, Authority, loopback_names
+from waiting import PATIENCE_S, until
 
 _PROPERTIES = """
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SSL:SSL,LOGIN:SASL_SSL,MUTUAL:SSL,MISNAMED:SSL
@@ -65,11 +65,11 @@ class Broker(LocalBroker):
     def remake_topic(self, name: str, partitions: int, **config: str) -> None:
         settings = {"message.timestamp.type": "LogAppendTime"} | {k.replace("_", "."): v for k, v in config.items()}
         self.admin.create_topics([admin.NewTopic(name, partitions, 1, config=settings)])[name].result()
-        until(lambda: name in self.admin.list_topics(timeout=5).topics)
+        until(lambda: name in self.admin.list_topics(timeout=PATIENCE_S).topics)
 
     def delete_topic(self, name: str) -> None:
         self.admin.delete_topics([name])[name].result()
-        until(lambda: name not in self.admin.list_topics(timeout=5).topics)
+        until(lambda: name not in self.admin.list_topics(timeout=PATIENCE_S).topics)
 
     def send(self, topic: str, partition: int, *values: Mapping[str, Any] | bytes | None) -> None:
         """Send records, and wait until the broker has them."""
@@ -77,7 +77,7 @@ class Broker(LocalBroker):
         for value in values:
             text = json.dumps(value).encode() if isinstance(value, Mapping) else value
             producer.produce(topic, text, partition=partition)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE_S) == 0
 
     def records(self, topic: str) -> list[tuple[int, Any, Any]]:
         """Partition, key and value of all records of a topic; keys and values are read as JSON, or else as text."""
@@ -88,10 +88,10 @@ class Broker(LocalBroker):
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "test", "log_level": 0})
         found = list[tuple[int, Any, Any, dict[str, bytes]]]()
         try:
-            for part in self.admin.list_topics(timeout=5).topics[topic].partitions:
-                low, high = consumer.get_watermark_offsets(TopicPartition(topic, part), 5)
+            for part in self.admin.list_topics(timeout=PATIENCE_S).topics[topic].partitions:
+                low, high = consumer.get_watermark_offsets(TopicPartition(topic, part), PATIENCE_S)
                 consumer.assign([TopicPartition(topic, part, low)])
-                messages = consumer.consume(high - low, 30) if high > low else []
+                messages = consumer.consume(high - low, PATIENCE_S) if high > low else []
                 assert len(messages) == high - low
                 found += [
                     (part, message.key(), _read(message.value()), dict(message.headers() or ())) for message in messages

@@ -54,6 +54,7 @@ from tailrace.storage import tables
 from tailrace.stream import sink, status_reporter
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.sink import Sink
+from waiting import PATIENCE_S
 from warehouse import even, make_query, make_stream, propose, write_files
 
 TUPLES = make_stream(600, seed=5)
@@ -79,7 +80,7 @@ def kill(directory: Path, point: str, batch: int, **more: object) -> None:
         env=os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent / 'include'}"},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=2 * PATIENCE_S,
         check=False,
     )
     assert victim.returncode == -signal.SIGKILL, victim.stderr[-3000:]
@@ -128,7 +129,7 @@ def _between_states(patch, point, batch, reached):
                 waits.start()
                 try:
                     rows = execute(self, header, *more)
-                    waits.join(60)
+                    waits.join(PATIENCE_S)
                     return rows
                 finally:
                     self.states = states

@@ -6,16 +6,14 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
-
 from tailrace.spark.app import run as on_spark
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.stream.run_options import RunOptions
+from waiting import PATIENCE_S, until
 
 LIVE = RunOptions(100, pace_ms=100, live=True)
-WAIT_S = 240
 
 
 class ConcurrentAction(threading.Thread):
@@ -41,13 +39,12 @@ class ConcurrentAction(threading.Thread):
 
     def until(self, what) -> None:
         """Wait for what the stream's status, or its newest entry, must say."""
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end:
+
+        def is_said() -> bool:
             status, entry = Status.read(self.layout), Journal(self.layout.journal).last()
-            if status is not None and entry is not None and what(status, entry):
-                return
-            time.sleep(0.05)
-        pytest.fail(f"waited in vain: {Status.read(self.layout)}")
+            return status is not None and entry is not None and what(status, entry)
+
+        until(is_said, every_s=0.05, seen=lambda: Status.read(self.layout))
 
 
 def live(query, warehouse: Path, act, plan: RunOptions = LIVE, run=on_spark) -> None:
@@ -55,7 +52,7 @@ def live(query, warehouse: Path, act, plan: RunOptions = LIVE, run=on_spark) -> 
     beside.layout.status.unlink(missing_ok=True)
     beside.start()
     run(query, warehouse, plan)
-    beside.join(240)
+    beside.join(PATIENCE_S)
     if beside.failed:
         raise beside.failed
 

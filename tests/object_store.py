@@ -16,8 +16,8 @@ import pytest
 from filelock import FileLock
 from obstore.store import S3Store
 
-from processes import until
 from tailrace.drivers.ports import free_port
+from waiting import until
 
 _MODULE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 BUCKET, LOGIN, PASSWORD = "lake", "tailrace", "a secret of the tests"
@@ -38,7 +38,7 @@ class Gateway:
         command = [self._program, "--port", f"127.0.0.1:{self.port}", "--quiet", "posix", self._directory / "data"]
         with (self._directory / "gateway.log").open("a") as log:
             self.process = subprocess.Popen(command, env=os.environ | credentials, stdout=log, stderr=log)
-        until(self._answers, 60)
+        until(self._answers, "the object store answers", seen=(self._directory / "gateway.log").read_text)
 
     def stop(self) -> None:
         self.process.kill()

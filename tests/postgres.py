@@ -9,13 +9,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from waiting import PATIENCE_S, until
 
 INSTALL = "apt-get update && apt-get install --yes postgresql"
 
@@ -71,17 +72,19 @@ class Server:
                 start_new_session=True,
                 **self._options,
             )
-        check = [str(programs() / "pg_isready"), "--host=127.0.0.1", f"--port={self.port}", "--timeout=60"]
-        for _ in range(100):
-            if subprocess.run(check, check=False, capture_output=True).returncode == 0:
-                break
-            time.sleep(0.2)
+        check = [str(programs() / "pg_isready"), "--host=127.0.0.1", f"--port={self.port}"]
+        until(
+            lambda: subprocess.run(check, check=False, capture_output=True).returncode == 0,
+            "PostgreSQL answers",
+            every_s=0.2,
+            seen=(self.home / "log").read_text,
+        )
         return self.process
 
     def stop(self) -> None:
         """Stop the server at once, as a crash does; its files stay."""
         self.process.send_signal(signal.SIGQUIT)
-        self.process.wait(60)
+        self.process.wait(PATIENCE_S)
 
     def use_tls(self, key: str, certificate: str) -> None:
         """Take sessions by TLS, too, from the next start on."""

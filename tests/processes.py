@@ -1,23 +1,13 @@
-"""Helpers of tests that start processes: polling, liveness, command lines, listening sockets."""
+"""Helpers of tests that start processes: liveness, command lines, listening sockets."""
 
 from __future__ import annotations
 
 import ipaddress
-import time
 from collections.abc import Iterable
 
 import psutil
 
 from tailrace.drivers.fence import dead
-
-
-def until(condition, seconds=240.0):
-    """Poll a condition until it holds; return its value."""
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.02)
-    return value
 
 
 def is_dead(pid: int) -> bool:

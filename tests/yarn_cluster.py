@@ -13,9 +13,9 @@ from urllib.request import urlopen
 
 from filelock import FileLock
 
-from processes import until
 from tailrace.bench.maven import Artifact, fetch, find_pyspark_jars, java
 from tailrace.drivers.ports import free_port
+from waiting import PATIENCE_S, until
 
 _PARTS = {  # Hadoop's version is that of PySpark's client; the others are what its shaded jars leave out
     "org.apache.hadoop": ("hadoop-client-minicluster", "3.5.0"),
@@ -24,7 +24,6 @@ _PARTS = {  # Hadoop's version is that of PySpark's client; the others are what 
 }
 _SERVER = "org.apache.hadoop.yarn.server"
 _DAEMONS = ("resourcemanager.ResourceManager", "nodemanager.NodeManager")
-_START_S = 180
 LOOPBACK = "127.0.0.1"
 
 
@@ -43,7 +42,7 @@ class YarnCluster:
         for file in ("yarn-site.xml", "core-site.xml"):
             (self.configuration / file).write_text(f"<configuration>{properties}</configuration>")
         self.processes = [self._start(daemon) for daemon in _DAEMONS]
-        until(lambda: self.ask("/nodes").get("nodes", {}).get("node"), _START_S)
+        until(lambda: self.ask("/nodes").get("nodes", {}).get("node"), "YARN has its node")
 
     def _settings(self) -> dict[str, str]:
         manager, node = "yarn.resourcemanager", "yarn.nodemanager"
@@ -84,7 +83,7 @@ class YarnCluster:
     def ask(self, path: str) -> dict:
         """What the ResourceManager says; nothing where it does not answer."""
         try:
-            with urlopen(f"{self.url}/ws/v1/cluster{path}", timeout=20) as answer:
+            with urlopen(f"{self.url}/ws/v1/cluster{path}", timeout=PATIENCE_S) as answer:
                 return json.load(answer)
         except (OSError, ValueError):
             return {}

@@ -20,6 +20,7 @@ from pendulum import datetime
 from airflow_home import HOME
 from fake_host import QUERY, declare
 from tailrace.orchestration.gap_trigger import GapTrigger
+from waiting import PATIENCE_S
 
 DAGS = Path(__file__).parents[2] / "dags"
 FILES = ("calibrations.py", "corrections.py", "publications.py", "rebuilds.py", "refused_queries.py", "streams.py")
@@ -97,7 +98,7 @@ def parse(is_counting=False, **environment):
         capture_output=True,
         text=True,
         check=True,
-        timeout=600,
+        timeout=2 * PATIENCE_S,
     )
     lines = [json.loads(line[6:]) for line in run.stdout.splitlines() if line.startswith("FOUND ")]
     return {name: fields for name, *fields in lines}

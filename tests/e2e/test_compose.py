@@ -31,6 +31,7 @@ from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.storage.status import Status
+from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.needs("clusters"), pytest.mark.xdist_group("compose")]
 
@@ -79,7 +80,12 @@ def test_a_topic_streamed_on_the_cluster_is_corrected_to_the_batch_answers(healt
     replay = ["tailrace", "replay", "--kafka", place, "--connection", "tailrace_kafka", "--rate", "20000"]
     replay += ["--source", str(SAMPLE), "--event-time", "actual", "--model", "none"]
     sent = subprocess.run(
-        replay, env=here.environment("airflow-scheduler"), capture_output=True, text=True, check=False, timeout=300
+        replay,
+        env=here.environment("airflow-scheduler"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert sent.returncode == 0, sent.stderr
     layout = Layout.of(warehouse, "flights")
@@ -145,20 +151,19 @@ def test_the_broker_has_no_listener_without_a_password(here):
 def test_airflow_asks_for_the_password(here):
     url = f"http://127.0.0.1:{here.ports['8080']}"
     for path in ("api/v2/dags", "api/v2/connections", "api/v2/dags/stream_flights/dagRuns"):
-        assert httpx.get(f"{url}/{path}", timeout=60).status_code == 401
+        assert httpx.get(f"{url}/{path}", timeout=PATIENCE_S).status_code == 401
     wrong = {"username": "admin", "password": "another"}
-    assert httpx.post(f"{url}/auth/token", json=wrong, timeout=60).status_code == 401
-    task = httpx.patch(f"{url}/execution/task-instances/{uuid4()}/run", json={}, timeout=60)
+    assert httpx.post(f"{url}/auth/token", json=wrong, timeout=PATIENCE_S).status_code == 401
+    task = httpx.patch(f"{url}/execution/task-instances/{uuid4()}/run", json={}, timeout=PATIENCE_S)
     assert task.status_code in (401, 403), "a task's own interface asks for the token that the scheduler gave it"
 
 
 def test_the_driver_host_asks_for_the_password(here):
     url = f"http://127.0.0.1:{here.ports['9001']}"
     for login in (None, ("tailrace", "another")):
-        assert (
-            httpx.post(f"{url}/RPC2", auth=login, headers={"content-type": "text/xml"}, timeout=60).status_code == 401
-        )
-        assert httpx.get(url, auth=login, timeout=60).status_code == 404, "it has no page"
+        client = httpx.Client(auth=login, timeout=PATIENCE_S)
+        assert client.post(f"{url}/RPC2", headers={"content-type": "text/xml"}).status_code == 401
+        assert client.get(url).status_code == 404, "it has no page"
 
 
 def test_the_cluster_asks_for_the_secret(here):

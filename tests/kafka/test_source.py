@@ -10,13 +10,13 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from local_driver import Driver
-from processes import until
 from tailrace.ground.errors import Refused, SourceChanged
 from tailrace.query.declared import declared_query
 from tailrace.sources.kafka_cuts import TopicCut
 from tailrace.storage.journal import Journal
 from tailrace.stream import source_opening
 from tailrace.stream.source_opening import open_feeds
+from waiting import PATIENCE_S, until
 
 START = 1_700_000_000_000
 
@@ -121,7 +121,7 @@ def test_a_restart_amid_a_cut_and_new_partitions_lose_and_double_nothing(broker,
     from confluent_kafka.admin import NewPartitions
 
     broker.admin.create_partitions([NewPartitions(topic, 2)])[topic].result()
-    until(lambda: len(broker.admin.list_topics(timeout=5).topics[topic].partitions) == 2)
+    until(lambda: len(broker.admin.list_topics(timeout=PATIENCE_S).topics[topic].partitions) == 2)
     broker.send(topic, 1, *readings(70, seed=3))
     feed = open_feeds(app.query, app.layout, app.layout.manifest(), live=False)["readings"]
     segments = feed.fresh()
@@ -235,5 +235,5 @@ def test_a_broker_that_is_away_is_an_error_that_passes(broker, tmp_path, monkeyp
             feed.fresh()
     finally:
         broker.start()
-    assert sum(segment.rows for segment in until(lambda: again(feed), 300)) == 20
+    assert sum(segment.rows for segment in until(lambda: again(feed))) == 20
     assert source_opening.problem_of({"readings": feed}) is None

@@ -14,12 +14,12 @@ from functools import partial
 
 import pytest
 
-from processes import until
 from tailrace.ground.errors import Busy
 from tailrace.ground.object_path import ObjectPath
 from tailrace.storage.layout import Layout
 from tailrace.storage.locks import bucket_lock
 from tailrace.storage.writer import LOST
+from waiting import PATIENCE_S, until
 
 TERM_S = 3.0
 # A driver of a machine: it says that it drives, and ends when it is told to.
@@ -75,18 +75,18 @@ def start(request, tmp_path):
 
 def end(driver):
     """The rest of what a driver says, and its exit code, once it is asked to end."""
-    out, _ = driver.communicate("\n", timeout=240)
+    out, _ = driver.communicate("\n", timeout=PATIENCE_S)
     return out, driver.returncode
 
 
 def test_a_driver_that_lives_is_not_replaced(start):
     first = start("a")
     assert first.stdout.readline() == "drives\n"
-    assert start.refusal in start("b").communicate(timeout=240)[0]
+    assert start.refusal in start("b").communicate(timeout=PATIENCE_S)[0]
     assert end(first) == ("ended\n", 0)
     later = start("b")  # at once: the lease was released
     assert later.stdout.readline() == "drives\n"
-    out, told = later.communicate("\n", timeout=240)
+    out, told = later.communicate("\n", timeout=PATIENCE_S)
     assert (out, later.returncode) == ("ended\n", 0)
     assert "waiting" not in told
 
@@ -122,7 +122,7 @@ def test_a_stopped_driver_that_goes_on_after_another_machine_has_its_query_ends_
 def test_a_second_driver_is_refused_on_its_own_machine_too(start):
     first = start("a")
     assert first.stdout.readline() == "drives\n"
-    assert start.refusal in start("a").communicate(timeout=240)[0]
+    assert start.refusal in start("a").communicate(timeout=PATIENCE_S)[0]
     assert end(first) == ("ended\n", 0)
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from processes import is_dead, until
+from processes import is_dead
 from tailrace.drivers.embedded import AIRFLOW_MARK, EmbeddedHost
 from tailrace.ground.files import write_atomically
 from tailrace.orchestration.airflow_parts import EVENTS, KEPT_HOST, PARTS
 from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
+from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 
@@ -61,9 +62,6 @@ def start(tmp_path):
         let_end(tmp_path, words[0], 0)
 
 
-WAIT_S = 300  # a busy machine starts five Pythons in a minute
-
-
 def pids(place: Path) -> list[int]:
     return [int(file.read_text().split()[0]) for words in PARTS if (file := place / words[0]).exists()]
 
@@ -76,7 +74,7 @@ def let_end(place: Path, part: str, code: int) -> None:
 def test_all_parts_start_and_none_serves_logs(start, tmp_path):
     """The servers of logs would listen on all addresses."""
     process = start()
-    until(lambda: len(pids(tmp_path)) == len(PARTS), WAIT_S)
+    until(lambda: len(pids(tmp_path)) == len(PARTS))
     command_lines = {(tmp_path / words[0]).read_text().partition(" ")[2] for words in PARTS}
     assert command_lines == {
         "scheduler --skip-serve-logs",
@@ -85,37 +83,37 @@ def test_all_parts_start_and_none_serves_logs(start, tmp_path):
         "api-server",
     }
     process.send_signal(signal.SIGINT)
-    assert process.wait(WAIT_S) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert all(map(is_dead, pids(tmp_path)))
 
 
 @pytest.mark.parametrize(("code", "whole"), [(3, 3), (0, 1)])
 def test_a_part_that_ends_again_and_again_ends_all_parts(start, tmp_path, code, whole):
     process = start()
-    until(lambda: len(pids(tmp_path)) == len(PARTS), WAIT_S)
+    until(lambda: len(pids(tmp_path)) == len(PARTS))
     let_end(tmp_path, "triggerer", code)
-    assert process.wait(WAIT_S) == whole
+    assert process.wait(PATIENCE_S) == whole
     assert all(map(is_dead, pids(tmp_path)))
 
 
 def test_a_part_that_ends_is_started_again_and_the_others_go_on(start, tmp_path):
     process = start()
-    until(lambda: len(pids(tmp_path)) == len(PARTS), WAIT_S)
+    until(lambda: len(pids(tmp_path)) == len(PARTS))
     before = {words[0]: (tmp_path / words[0]).read_text() for words in PARTS}
     (tmp_path / "scheduler.ends_once").touch()
-    until(lambda: (tmp_path / "scheduler").read_text() != before["scheduler"], WAIT_S)
+    until(lambda: (tmp_path / "scheduler").read_text() != before["scheduler"])
     assert is_dead(int(before.pop("scheduler").split()[0]))
     assert {name: (tmp_path / name).read_text() for name in before} == before
     assert process.poll() is None
     assert (tmp_path / EVENTS).read_text() == "Airflow's scheduler ended with exit code 1: it is started again\n"
     process.send_signal(signal.SIGINT)
-    assert process.wait(WAIT_S) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert all(map(is_dead, pids(tmp_path)))
 
 
 def test_no_part_starts_where_the_database_migration_fails(start, tmp_path):
     let_end(tmp_path, "db", 1)
-    assert start().wait(WAIT_S) != 0
+    assert start().wait(PATIENCE_S) != 0
     assert not pids(tmp_path)
 
 
@@ -123,23 +121,23 @@ def test_a_driver_host_that_was_killed_is_started_again_and_one_that_was_stopped
     with EmbeddedHost(tmp_path / "host") as embedded:
         monkeypatch.setenv(KEPT_HOST, str(embedded.directory))
         process = start()
-        until(lambda: len(pids(tmp_path)) == len(PARTS), WAIT_S)
+        until(lambda: len(pids(tmp_path)) == len(PARTS))
         pid_file = embedded.directory / "supervisord.pid"
         first = int(pid_file.read_text())
         os.kill(first, signal.SIGKILL)
-        until(lambda: pid_file.exists() and int(pid_file.read_text() or first) != first, WAIT_S)
-        until(lambda: embedded.start().rpc.call("getState")["statename"] == "RUNNING", WAIT_S)
+        until(lambda: pid_file.exists() and int(pid_file.read_text() or first) != first)
+        until(lambda: embedded.start().rpc.call("getState")["statename"] == "RUNNING")
         embedded.stop()
         assert not embedded.keep()
         assert not embedded._ours()
         process.send_signal(signal.SIGINT)
-        assert process.wait(WAIT_S) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 def test_the_end_of_airflow_leaves_the_driver_host_that_it_has_started_again(tmp_path, monkeypatch):
     monkeypatch.setenv(AIRFLOW_MARK, str(tmp_path / "airflow"))
     with EmbeddedHost(tmp_path / "host") as embedded:
         os.kill(embedded.host.rpc.call("getPID"), signal.SIGKILL)
-        until(embedded.keep, WAIT_S)
+        until(embedded.keep)
         EmbeddedAirflow(tmp_path / "airflow", tmp_path, {}).kill()
         assert embedded.host.rpc.call("getState")["statename"] == "RUNNING"

@@ -28,6 +28,7 @@ from tailrace.query.alerts import Alerts
 from tailrace.query.loading import load
 from tailrace.storage.status import Status, wall_ms
 from tailrace.storage.tables import Tables
+from waiting import PATIENCE_S
 from webhook import listening_webhook
 
 ALERTS = """\
@@ -124,7 +125,7 @@ def test_a_trigger_tells_of_a_broken_promise_while_it_watches(place, file, host,
     host.is_now("running")
     for _ in range(2):
         trigger = DriverTrigger("readings", str(place / "warehouse"), "", 0.01, 60, 60, str(file))
-        event = asyncio.run(asyncio.wait_for(end_after_alert(trigger, host, webhook), 60))
+        event = asyncio.run(asyncio.wait_for(end_after_alert(trigger, host, webhook), PATIENCE_S))
         assert event["kind"] == "failed"
         host.is_now("running")
     assert told(webhook) == [("promise_broken", "firing")]

@@ -12,6 +12,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tailrace.orchestration.calibration_operators import CalibrateOperator
+from waiting import PATIENCE_S
 
 
 class Task:
@@ -119,7 +120,7 @@ def test_a_new_calibration_kills_the_processes_of_a_killed_worker_and_no_correct
     orphans = {mark: subprocess.Popen(["sleep", "600"], env=os.environ | {mark: home}) for mark in marks}
     try:
         calibrate_task.execute(context())
-        assert orphans["TAILRACE_CALIBRATION"].wait(240) == -signal.SIGKILL
+        assert orphans["TAILRACE_CALIBRATION"].wait(PATIENCE_S) == -signal.SIGKILL
         assert orphans["TAILRACE_CORRECTION"].poll() is None
     finally:
         for process in orphans.values():

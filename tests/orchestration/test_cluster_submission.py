@@ -12,18 +12,17 @@ from pathlib import Path
 import pytest
 
 from platform_server import serving, write_stand_in
-from processes import until
 from simulated_platform import SimulatedPlatform
 from tailrace.drivers.applications import platform_file, tag_of
 from tailrace.drivers.ports import free_port
 from tailrace.ground.passed_variables import NAME, VARIABLE, restore
 from tailrace.spark import package_archive
+from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 
 APP = Path(__file__).parents[2] / "spark_apps" / "stream.py"
 SECRET = '{"password": "a \\"b\\" $HOME `c`"}'
-WAIT_S = 60
 BOTH = pytest.mark.parametrize("platform", ["yarn", "kubernetes"], indirect=True)
 
 
@@ -93,58 +92,58 @@ def host(home, tmp_path, platform, server) -> Host:
 @BOTH
 def test_its_exit_code_is_the_drivers(host, platform, home):
     with host.launched() as process:
-        until(lambda: platform.applications, WAIT_S)
+        until(lambda: platform.applications)
         platform.end(platform.applications[0], 75)
-        assert process.wait(WAIT_S) == 75
+        assert process.wait(PATIENCE_S) == 75
     assert (home / "_stream" / "submitted" / "stream.py").read_text() == APP.read_text()
     assert (home / "_stream" / "submitted" / package_archive.NAME).stat().st_size > 100_000
 
 
 def test_a_driver_that_somebody_else_has_ended_failed(host, platform):
     with host.launched() as process:
-        until(lambda: platform.applications, WAIT_S)
+        until(lambda: platform.applications)
         platform.end(platform.applications[0])
-        assert process.wait(WAIT_S) == 1
+        assert process.wait(PATIENCE_S) == 1
 
 
 @BOTH
 def test_a_signal_ends_the_driver_first(host, platform):
     with host.launched() as process:
-        until(lambda: len(platform.requests) > 2, WAIT_S)
+        until(lambda: len(platform.requests) > 2)
         process.terminate()
-        until(lambda: platform.applications[0].ending, WAIT_S)
+        until(lambda: platform.applications[0].ending)
         assert process.poll() is None, "it waits for the end"
         platform.end(platform.applications[0])
-        assert process.wait(WAIT_S) == 130
+        assert process.wait(PATIENCE_S) == 130
 
 
 @BOTH
 def test_the_driver_of_a_killed_submission_is_ended_before_the_next_one_is_submitted(host, platform):
     with host.launched() as process:
-        until(lambda: platform.applications, WAIT_S)
+        until(lambda: platform.applications)
         process.kill()
         process.wait()
     assert platform.applications[0].alive
     with host.launched() as process:
-        until(lambda: platform.applications[0].ending, WAIT_S)
+        until(lambda: platform.applications[0].ending)
         asked = len(platform.requests)
-        until(lambda: len(platform.requests) > asked + 4, WAIT_S)  # it asks again and again while the driver lives
+        until(lambda: len(platform.requests) > asked + 4)  # it asks again and again while the driver lives
         assert len(platform.applications) == 1
         platform.end(platform.applications[0])
-        until(lambda: len(platform.applications) == 2, WAIT_S)
+        until(lambda: len(platform.applications) == 2)
         platform.end(platform.applications[1], 0)
-        assert process.wait(WAIT_S) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 def test_a_submission_that_hangs_is_killed_and_its_driver_ended_too(host, platform, server):
     server.submitted = {"code": 0, "hangs": True}
     with host.launched() as process:
-        until(lambda: platform.applications, WAIT_S)
+        until(lambda: platform.applications)
         process.kill()
         process.wait()
         server.submitted = {"code": 0}
         with host.launched():
-            until(lambda: platform.applications[0].ending, WAIT_S)
+            until(lambda: platform.applications[0].ending)
             assert not Path(f"/proc/{host.calls()[0][0]}/exe").exists(), (
                 "spark-submit is dead before the platform is asked"
             )
@@ -152,15 +151,15 @@ def test_a_submission_that_hangs_is_killed_and_its_driver_ended_too(host, platfo
 
 def test_the_fence_as_a_command_ends_the_driver_after_a_crash(host, platform, home):
     with host.launched() as process:
-        until(lambda: platform.applications, WAIT_S)
+        until(lambda: platform.applications)
         process.kill()
         process.wait()
     fence = subprocess.Popen([sys.executable, "-m", "tailrace.drivers.fence", str(home)], env=host.environment)
     try:
-        until(lambda: platform.applications[0].ending, WAIT_S)
+        until(lambda: platform.applications[0].ending)
         assert fence.poll() is None
         platform.end(platform.applications[0])
-        assert fence.wait(WAIT_S) == 0
+        assert fence.wait(PATIENCE_S) == 0
     finally:
         fence.kill()
         fence.wait()
@@ -168,14 +167,14 @@ def test_the_fence_as_a_command_ends_the_driver_after_a_crash(host, platform, ho
 
 def test_a_late_submission_of_an_earlier_start_is_ended(host, platform):
     with host.launched() as process:
-        until(lambda: platform.applications, WAIT_S)
+        until(lambda: platform.applications)
         settings = dict(platform.applications[0].settings)
         names = ("spark.yarn.tags", "spark.kubernetes.driver.label.tailrace-start")
         name = next(name for name in names if name in settings)
         settings[name] = settings[name][:-4] + "late"
         platform.unique = False  # as if it had been created first
         platform.submit(settings)
-        until(lambda: platform.applications[1].ending, WAIT_S)
+        until(lambda: platform.applications[1].ending)
         assert process.poll() is None
         assert not platform.applications[0].ending
 
@@ -188,17 +187,17 @@ def test_it_waits_for_a_platform_that_is_away(host, platform, server, home):
         assert "gives no answer" in process.stderr.readline()
         assert host.calls() == [], "nothing is submitted where nothing can be ended"
         with serving(platform, other):
-            until(lambda: platform.applications, WAIT_S)
+            until(lambda: platform.applications)
             platform.end(platform.applications[0], 0)
-            assert process.wait(WAIT_S) == 0
+            assert process.wait(PATIENCE_S) == 0
 
 
 @BOTH
 def test_no_command_line_holds_a_secret_and_the_driver_gets_it(host, platform, home, monkeypatch):
     with host.launched() as process:
-        until(lambda: platform.applications, WAIT_S)
+        until(lambda: platform.applications)
         platform.end(platform.applications[0], 0)
-        output = "".join(process.communicate(timeout=WAIT_S))
+        output = "".join(process.communicate(timeout=PATIENCE_S))
     [(_, words, content)] = host.calls()
     assert "password" not in " ".join(words) + output + platform_file(home).read_text()
     if host.kind == "yarn":
@@ -217,10 +216,10 @@ def test_no_command_line_holds_a_secret_and_the_driver_gets_it(host, platform, h
 def test_the_tag_is_the_warehouses_own_and_stays(host, platform, home, tmp_path):
     assert tag_of(home) != tag_of(tmp_path / "another" / "flights"), "two warehouses may share a platform"
     with host.launched() as process:
-        until(lambda: platform.applications, WAIT_S)
+        until(lambda: platform.applications)
         tag = tag_of(home)
         platform.end(platform.applications[0], 0)
-        process.wait(WAIT_S)
+        process.wait(PATIENCE_S)
     assert tag_of(home) == tag
     assert any(tag in value for value in platform.applications[0].settings.values())
 
@@ -229,6 +228,6 @@ def test_a_damaged_note_of_the_platform_starts_nothing(host, platform, home):
     platform_file(home).parent.mkdir(parents=True)
     platform_file(home).write_text('{"platform"')
     with host.launched() as process:
-        assert process.wait(WAIT_S) == 1
+        assert process.wait(PATIENCE_S) == 1
         assert "right would be: to make sure that no driver of the query runs on a cluster" in process.stderr.read()
     assert platform.applications == []

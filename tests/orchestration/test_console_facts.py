@@ -9,14 +9,12 @@ import pyarrow as pa
 import pytest
 
 from late_tables import SCHEMA, LateTables
-from processes import until
 from tailrace.console import table_facts
 from tailrace.console.table_facts import KeptFacts, TableFacts
 from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
-
-LONG_S = 60.0
+from waiting import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -26,7 +24,7 @@ def reads(monkeypatch):
     may.set()
 
     def read(layout):
-        may.wait(LONG_S)
+        may.wait(PATIENCE_S)
         reads.append(layout.home.name)
         return TableFacts(late_hour=len(reads))
 
@@ -41,13 +39,13 @@ def reads(monkeypatch):
         pool.shutdown()  # what one test has begun to read, the next one would count
 
 
-def late(kept, layout, wait_s=LONG_S):
+def late(kept, layout, wait_s=PATIENCE_S):
     (facts,) = kept.get([layout], wait_s)
     return None if facts is None else facts.late_hour
 
 
 def test_facts_are_kept(reads, layout):
-    kept = KeptFacts(fresh_s=LONG_S)
+    kept = KeptFacts(fresh_s=PATIENCE_S)
     assert [late(kept, layout) for _ in range(3)] == [1, 1, 1]
     assert len(reads["reads"]) == 1
 
@@ -58,7 +56,7 @@ def test_old_facts_are_given_at_once_and_read_again_beside(reads, layout):
     reads["may"].clear()
     assert [late(kept, layout), late(kept, layout)] == [1, 1], "nobody waits for the new ones"
     reads["may"].set()
-    kept._kept[layout.home].reading.result(LONG_S)
+    kept._kept[layout.home].reading.result(PATIENCE_S)
     assert len(reads["reads"]) == 2, "one reading at a time"
     assert late(kept, layout) == 2
 
@@ -84,11 +82,11 @@ def test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_beh
     reads["may"].clear()
     kept.read_behind(many)
     kept.read_behind(many)
-    until(lambda: kept._kept, seconds=LONG_S)
+    until(lambda: kept._kept)
     assert list(kept._kept) == [many[0].home], "the others are no work of the readers yet"
     assert kept.get([layout], 0.0) == [None]
     reads["may"].set()
-    until(lambda: all(kept.known(each) is not None for each in (layout, *many)), seconds=LONG_S)
+    until(lambda: all(kept.known(each) is not None for each in (layout, *many)))
     assert sorted(reads["reads"]) == sorted([layout.home.name, *(each.home.name for each in many)]), "each once"
     kept.read_behind(many)
     assert len(reads["reads"]) == 10, "for a minute"

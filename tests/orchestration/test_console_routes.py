@@ -13,7 +13,6 @@ from starlette.testclient import TestClient
 
 from fake_host import declare, write_status
 from late_tables import LateTables
-from processes import until
 from tailrace.console import actions_route, dry_runs, pages, rights, streams_route, table_facts
 from tailrace.console.app import app
 from tailrace.console.table_facts import KeptFacts, LastCorrection, ShownPromise, TableFacts
@@ -21,6 +20,7 @@ from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.launch import CRASH_LOOP
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
+from waiting import PATIENCE_S, until
 
 STREAMS, QUERY = "/api/streams", "/api/queries/readings"
 
@@ -82,7 +82,7 @@ def get(client, path, **query):
 
 def settled(client, **query):
     """The page Streams once the tables of all queries are read."""
-    until(lambda: get(client, STREAMS)["unread"] == 0, seconds=60)
+    until(lambda: get(client, STREAMS)["unread"] == 0)
     return get(client, STREAMS, **query)
 
 
@@ -97,7 +97,7 @@ def tables(monkeypatch):
 
     def read(layout):
         if layout.home.name not in facts:
-            over.wait(60)
+            over.wait(PATIENCE_S)
         return facts.get(layout.home.name, TableFacts())
 
     monkeypatch.setattr(TableFacts, "read", staticmethod(read))
@@ -135,7 +135,7 @@ def test_a_broken_promise_needs_attention_on_every_page_and_those_not_looked_at_
 
     def read(layout):
         names_read.append(layout.home.name)
-        reading.wait(60)
+        reading.wait(PATIENCE_S)
         state = "broken" if layout.home.name == "z" else "kept"
         return TableFacts(promise=ShownPromise(state=state, detail="9 % measured"))
 
@@ -145,7 +145,7 @@ def test_a_broken_promise_needs_attention_on_every_page_and_those_not_looked_at_
     found = get(client, STREAMS, limit=1)
     assert (found["total"], found["ill"], found["unread"]) == (2, 0, 2)
     reading.set()
-    until(lambda: get(client, STREAMS, limit=1)["unread"] == 0, seconds=60)
+    until(lambda: get(client, STREAMS, limit=1)["unread"] == 0)
     found = get(client, STREAMS, limit=1)
     assert (found["ill"], [row["name"] for row in found["queries"]]) == (1, ["z"]), "before the well"
     assert names(client, only_ill=True) == ["z"]
@@ -184,7 +184,7 @@ def four(client, place, tables):
     for name in ("a", "b", "c"):
         declare(place / "queries", name)
     tables.update(said)
-    until(lambda: get(client, STREAMS)["unread"] == 0, seconds=60)
+    until(lambda: get(client, STREAMS)["unread"] == 0)
     declare(place / "queries", "aa_unread")
     return said
 

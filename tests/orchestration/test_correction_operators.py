@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import threading
-import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 from types import SimpleNamespace
@@ -31,6 +31,7 @@ from tailrace.orchestration.correction_operators import CorrectOperator, WaitOpe
 from tailrace.query.correction_section import Correction
 from tailrace.storage import progress
 from tailrace.storage.status import Status
+from waiting import PATIENCE_S, until
 
 
 def context(run_type="scheduled", start="2013-01-01T00:00:00", end="2013-01-02T00:00:00", conf=None, **params):
@@ -285,13 +286,12 @@ def test_a_failed_correction_is_retried(correct_task, called, place):
 
 def running_processes(called):
     """Wait until spark-submit runs; return its process and its child's."""
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        try:
+
+    def running():
+        with suppress(FileNotFoundError):
             return [psutil.Process(pid) for pid in called()[:2]]
-        except FileNotFoundError:
-            time.sleep(0.02)
-    raise TimeoutError
+
+    return until(running, "spark-submit runs")
 
 
 def test_on_kill_leaves_no_process(correct_task, called, place):
@@ -310,7 +310,7 @@ def test_on_kill_leaves_no_process(correct_task, called, place):
     parent, child = running_processes(called)
     parent.kill()
     correct_task.on_kill()
-    thread.join(30)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert dead(parent)
     assert dead(child)
@@ -325,7 +325,7 @@ def test_a_new_correction_kills_the_processes_of_a_killed_worker(correct_task, c
     try:
         set_behaviour(place)
         correct_task.execute(context())
-        assert orphan.wait(240) == -signal.SIGKILL
+        assert orphan.wait(PATIENCE_S) == -signal.SIGKILL
         assert dead(child)
     finally:
         orphan.kill()

@@ -17,6 +17,7 @@ from tailrace.orchestration import driver_metrics
 from tailrace.orchestration.driver_metrics import GAUGES, HOST_ANSWERS, DriverMetrics
 from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.storage.status import Status
+from waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 NOW = 1_800_000_000_000
@@ -149,7 +150,7 @@ def test_the_watch_of_a_driver_sends_them(server, place, host, layout):
         async for event in trigger.run():
             return event.payload
 
-    asyncio.run(asyncio.wait_for(first(), 30))
+    asyncio.run(asyncio.wait_for(first(), PATIENCE_S))
     found = received(server)
     assert (found["airflow.tailrace.readings.alive"], found["airflow.tailrace.readings.lag_rows"]) == (0, 7)
 

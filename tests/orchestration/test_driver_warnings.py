@@ -24,6 +24,7 @@ from tailrace.orchestration.triggers import DriverTrigger
 from tailrace.storage.rejects import newest_rejects
 from tailrace.storage.status import Status
 from tailrace.storage.tables import Tables
+from waiting import PATIENCE_S
 
 TIMES = count(1)
 SCHEMA = pa.schema(
@@ -286,7 +287,7 @@ def test_a_watch_logs_warnings_as_such(host, place, layout, monkeypatch, end):
         async for event in trigger.run():
             return event.payload
 
-    assert asyncio.run(asyncio.wait_for(watch(), 30))["kind"] == end
+    assert asyncio.run(asyncio.wait_for(watch(), PATIENCE_S))["kind"] == end
     assert lines == [
         "readings: its driver died, pid 1: ended by a signal",
         "readings: its driver was started again, pid 2",

@@ -19,13 +19,14 @@ import psutil
 import pytest
 
 from browser import answers_to_browsers
-from processes import is_dead, until
+from processes import is_dead
 from tailrace.drivers import embedded as module
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.supervisor import SupervisorHost
 from tailrace.ground.errors import Refused
+from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 
@@ -191,7 +192,7 @@ def test_concurrent_starts_start_one_host(tmp_path, embedded):
         subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "host")], stdout=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    assert len({process.communicate(timeout=240)[0] for process in starters}) == 1
+    assert len({process.communicate(timeout=PATIENCE_S)[0] for process in starters}) == 1
     assert [process.returncode for process in starters] == [0] * 4
 
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 
 import psutil
@@ -14,6 +13,7 @@ import pytest
 
 from processes import is_dead
 from tailrace.drivers.fence import MARK, dead, fence, kill, mark, marked
+from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 
@@ -140,7 +140,7 @@ def test_children_forked_during_the_fence_are_killed_too(tmp_path, start):
         return processes
 
     parent, _ = start(IGNORES_SIGTERM, mark(tmp_path, "old"))
-    assert kill(find_and_fork, 30) == sorted(process.pid for process in (parent, *children))
+    assert kill(find_and_fork, PATIENCE_S) == sorted(process.pid for process in (parent, *children))
     assert marked(tmp_path) == []
 
 
@@ -168,14 +168,11 @@ def test_a_zombie_with_living_threads_is_not_dead(start):
         "ctypes.CDLL(None).pthread_exit(None)"
     )
     process, _ = start(script)
-    handle, deadline = psutil.Process(process.pid), time.monotonic() + 240
-    while handle.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
-        time.sleep(0.01)
+    handle = psutil.Process(process.pid)
+    until(lambda: handle.status() == psutil.STATUS_ZOMBIE)
     assert not dead(handle)
     process.kill()
-    while not dead(handle) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert dead(handle), "a zombie that nobody has waited for"
+    until(lambda: dead(handle), "a zombie that nobody has waited for is dead")
     process.wait()
     assert dead(handle)
 

@@ -19,6 +19,7 @@ from tailrace.ground.duration import ms
 from tailrace.orchestration import gap_trigger
 from tailrace.orchestration.gap_trigger import GapTrigger
 from tailrace.query.loading import load
+from waiting import PATIENCE_S
 
 EXPECTED_RANGE = {"arrived_from": "1970-01-01T00:01:40.000Z", "arrived_to": "1970-01-01T00:02:10.000Z"}
 
@@ -82,7 +83,7 @@ async def events_during(trigger, *steps):
 
     task = asyncio.create_task(listen())
     for step in steps:
-        await asyncio.wait_for(step, 60)
+        await asyncio.wait_for(step, PATIENCE_S)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     return events
@@ -129,14 +130,14 @@ def test_a_request_written_during_a_cancellation_is_fired_by_the_next_trigger(
 
     def read_slowly(layout):
         has_begun.set()
-        assert may_continue.wait(60)
+        assert may_continue.wait(PATIENCE_S)
         return read(layout)
 
     monkeypatch.setattr(Uncorrected, "read", read_slowly)
 
     async def cancel_during_a_look():
         task = asyncio.create_task(anext(make_trigger().run()))
-        await asyncio.to_thread(has_begun.wait, 60)
+        await asyncio.to_thread(has_begun.wait, PATIENCE_S)
         task.cancel()
         await asyncio.sleep(0.05)
         may_continue.set()
@@ -227,12 +228,12 @@ def test_a_trigger_does_not_block_the_event_loop(late_tables, make_trigger, wait
 
     def read_slowly(layout):
         has_begun.set()
-        waits.append(may_continue.wait(30))
+        waits.append(may_continue.wait(PATIENCE_S))
 
     monkeypatch.setattr(Uncorrected, "read", staticmethod(read_slowly))
 
     async def continue_the_look():
-        await asyncio.to_thread(has_begun.wait, 30)
+        await asyncio.to_thread(has_begun.wait, PATIENCE_S)
         may_continue.set()
 
     assert run(make_trigger(), continue_the_look(), wait_for_looks(1)) == []

@@ -17,6 +17,7 @@ import pytest
 from tailrace.drivers import fence, launch
 from tailrace.drivers.launch import pause, starts_file
 from tailrace.storage.deployment import DEPLOYMENT, deployment_file
+from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.needs("process")
 
@@ -52,7 +53,7 @@ def launcher(home: Path, *command: str, budget: tuple[str, ...] = (), **options)
 def run(home: Path, *command: str, budget: tuple[str, ...] = (), **options) -> tuple[int, str, int]:
     """Run the launcher to its end; return its exit code, its stderr and its pid."""
     with launcher(home, *command, budget=budget, **options) as process:
-        _, message = process.communicate(timeout=240)
+        _, message = process.communicate(timeout=PATIENCE_S)
         return process.returncode, message, process.pid
 
 
@@ -158,7 +159,7 @@ def test_a_driver_waits_for_a_warehouse_without_its_deployment(home, tmp_path):
         assert not home.exists(), "nothing is written there"
         deployment_file(home).parent.mkdir(parents=True)
         deployment_file(home).write_text("abc")
-        assert process.wait(240) == 0
+        assert process.wait(PATIENCE_S) == 0
     assert len(calls(tmp_path / "notes")) == 1
 
 
@@ -167,7 +168,7 @@ def test_a_driver_drained_during_the_wait_for_its_restart_is_not_started(home, t
     with launcher(home, sys.executable, "-c", RECORD_CALL, str(tmp_path / "notes")) as process:
         assert process.stderr.readline() == "launch: a restart: waiting 2 s\n"
         (home / "_stream" / "drain").touch()
-        assert process.wait(240) == 0
+        assert process.wait(PATIENCE_S) == 0
     assert not (tmp_path / "notes").exists()
 
 
@@ -250,7 +251,7 @@ def test_an_earlier_start_is_killed_before_the_next_one(home, tmp_path):
         starts_file(home).unlink()
         script = f"{RECORD_CALL}print(open('/proc/{old.pid}/stat').read().split()[2])"  # Z: a zombie, not reaped yet
         with launcher(home, sys.executable, "-c", script, str(tmp_path / "notes")) as new:
-            state, message = new.communicate(timeout=240)
+            state, message = new.communicate(timeout=PATIENCE_S)
         assert state == "Z\n"
         assert message == f"launch: killed what an earlier start has left: {old.pid}\n"
         assert old.wait() == -signal.SIGKILL

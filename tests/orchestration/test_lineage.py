@@ -23,6 +23,7 @@ from tailrace.orchestration.calibration_operators import CalibrateOperator
 from tailrace.orchestration.rebuild_operator import RebuildOperator
 from tailrace.orchestration.stream_operators import SuperviseOperator
 from tailrace.query.loading import load
+from waiting import PATIENCE_S
 from warehouse import even, make_stream, write_files
 
 ROOT = Path(__file__).parents[2]
@@ -223,7 +224,9 @@ def test_airflow_sends_the_events_of_a_correction_by_the_provider(streamed, plac
     }
     for words in (("db", "migrate"), ("dags", "test", "correct_readings")):
         command = [sys.executable, "-m", "airflow", *words]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=800)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=3 * PATIENCE_S
+        )
         assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
     told = [json.loads(line) for line in events.read_text().splitlines()]
     own = {event["eventType"]: event for event in told if event["job"]["name"] == "correct_readings.correct"}

@@ -25,6 +25,7 @@ from tailrace.orchestration.driver_host_hook import DriverHostHook
 from tailrace.orchestration.links import PAGES
 from tailrace.orchestration.provider import get_provider_info
 from tailrace.orchestration.stream_dags import stream_dags
+from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.needs("process")
 
@@ -77,7 +78,7 @@ def airflow(tmp_path):
             env=os.environ | environment,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=PATIENCE_S,
             check=False,
         )
 

@@ -20,6 +20,7 @@ from tailrace.orchestration.publish_operator import PublishOperator
 from tailrace.orchestration.settings import find
 from tailrace.storage.status import Status
 from tailrace.storage.tables import Tables
+from waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -161,7 +162,7 @@ def fired(trigger, looks, steps):
         await asyncio.gather(task, return_exceptions=True)
         return payloads
 
-    return asyncio.run(asyncio.wait_for(listen(), 60))
+    return asyncio.run(asyncio.wait_for(listen(), PATIENCE_S))
 
 
 def test_a_trigger_fires_once_for_each_change(answer, layout):

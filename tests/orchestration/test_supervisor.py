@@ -24,11 +24,12 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from processes import command, is_dead, until
+from processes import command, is_dead
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.supervisor import SupervisorHost, _driver
 from tailrace.ground.errors import Refused
+from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 
@@ -168,7 +169,7 @@ def test_concurrent_deployments_get_one_driver(embedded, host, name, stand_in, s
     for process in deployers:
         process.stdin.write("go\n")
         process.stdin.flush()
-    pids = {process.communicate(timeout=240)[0] for process in deployers}
+    pids = {process.communicate(timeout=PATIENCE_S)[0] for process in deployers}
     [(pid, [variant], _)] = until(starts)
     assert pids == {f"{pid}\n"}
     assert f"'{variant}'\n" in host._file(name).read_text(), "the configuration is another one than what runs"
@@ -277,7 +278,7 @@ def test_between_a_crash_and_its_restart_a_driver_is_starting(host, name, stand_
 def test_a_missing_command_fails(host, name):
     driver = host.deploy(name, ["/no/such/program"], {})
     assert (driver.state, driver.detail) == ("starting", "can't find command '/no/such/program'")
-    driver = until(lambda: (current := host.inspect(name)).state == "failed" and current, 30)
+    driver = until(lambda: (current := host.inspect(name)).state == "failed" and current)
     assert driver.exit_code is None
     assert "can't find command '/no/such/program'" in driver.detail
 

@@ -18,6 +18,7 @@ from tailrace.orchestration import driver_lifecycle, health_log, triggers
 from tailrace.orchestration.triggers import DriverTrigger, FrontierTrigger
 from tailrace.storage import progress
 from tailrace.storage.status import Status
+from waiting import PATIENCE_S
 
 TASK = SimpleNamespace(dag_id="stream_readings", task_id="supervise", run_id="r", map_index=-1)
 
@@ -53,7 +54,7 @@ async def first_event(trigger):
 
 
 def fire(trigger):
-    return asyncio.run(asyncio.wait_for(first_event(trigger), 30))
+    return asyncio.run(asyncio.wait_for(first_event(trigger), PATIENCE_S))
 
 
 @pytest.mark.parametrize("cls", [DriverTrigger, FrontierTrigger])
@@ -110,7 +111,7 @@ def test_a_watch_is_resumed_by_another_triggerer(trigger, host, layout, ends_mea
 
     async def die_amid_the_watch():
         watch = asyncio.create_task(first_event(trigger))
-        await asyncio.to_thread(seen.wait, 30)
+        await asyncio.to_thread(seen.wait, PATIENCE_S)
         watch.cancel()
         with pytest.raises(asyncio.CancelledError):
             await watch
@@ -178,14 +179,14 @@ def test_on_kill_goes_on_when_airflow_cancels_it(trigger, host, layout, monkeypa
 
     def answer_after_the_cancel(**_):
         requested.set()
-        assert cancelled.wait(30)
+        assert cancelled.wait(PATIENCE_S)
         return {"r": {"supervise": "failed"}}
 
     monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", staticmethod(answer_after_the_cancel))
 
     async def cancel_on_kill():
         task = asyncio.create_task(trigger.on_kill())
-        await asyncio.to_thread(requested.wait, 30)
+        await asyncio.to_thread(requested.wait, PATIENCE_S)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -203,7 +204,7 @@ def test_on_kill_answers_though_the_driver_takes_long_to_drain(trigger, host, la
     drain = driver_lifecycle.drain
 
     def drain_slowly(*arguments):
-        assert answered.wait(30)
+        assert answered.wait(PATIENCE_S)
         return drain(*arguments)
 
     monkeypatch.setattr(driver_lifecycle, "drain", drain_slowly)

@@ -28,6 +28,7 @@ from tailrace.orchestration.drain_operator import DrainOperator
 from tailrace.orchestration.stream_operators import CheckOperator, DeployOperator, SuperviseOperator
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
+from waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.needs("process")
 
@@ -160,15 +161,7 @@ async def first_event(trigger):
 
 
 def fire(trigger):
-    return asyncio.run(asyncio.wait_for(first_event(trigger), 60))
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not (value := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return value
+    return asyncio.run(asyncio.wait_for(first_event(trigger), PATIENCE_S))
 
 
 def reporting_pid(layout):
@@ -215,7 +208,7 @@ def test_a_killed_driver_is_restarted_and_still_watched(make_operator, context, 
         await asyncio.to_thread(until, lambda: reporting_pid(layout) == new_pids[0])
         assert not watch_task.done()
         layout.request_drain()
-        return await asyncio.wait_for(watch_task, 60)
+        return await asyncio.wait_for(watch_task, PATIENCE_S)
 
     assert asyncio.run(kill_and_drain())["kind"] == "ended"
 
@@ -253,7 +246,7 @@ def test_a_driver_that_hangs_is_killed_and_replaced(make_operator, context, layo
         watch_task = asyncio.create_task(first_event(trigger))
         await asyncio.to_thread(until, lambda: len(report_times) > 2)
         process.suspend()
-        return await asyncio.wait_for(watch_task, 60)
+        return await asyncio.wait_for(watch_task, PATIENCE_S)
 
     event = asyncio.run(suspend_it_after_a_report())
     assert (event["kind"], event["pid"]) == ("hung", process.pid)
@@ -378,7 +371,7 @@ def test_a_watch_outlives_a_restart_of_the_driver_host(make_operator, context, e
             assert not watch_task.done()
         await asyncio.to_thread(embedded.start)
         await asyncio.to_thread(make_operator(DeployOperator).execute, context)
-        return await asyncio.wait_for(watch_task, 60)
+        return await asyncio.wait_for(watch_task, PATIENCE_S)
 
     event = asyncio.run(restart_the_host())
     assert event["kind"] == "replaced"  # a stop of this host removes its programs

@@ -19,10 +19,10 @@ import chromium
 from console_bed import PAGES, Bed
 from console_pages import LONG_MS, act, await_page
 from console_warehouse import MINUTE_MS, Warehouse, write_files
-from processes import until
 from tailrace.generators.delays import delay_model, epoch_ms
 from tailrace.generators.replay import generate
 from tailrace.storage.tables import Tables
+from waiting import until
 
 pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("console")]
 
@@ -39,7 +39,7 @@ def page(bed, browser) -> Iterator[Page]:
     api = bed.api()
     for dag in DAGS:
         api.call("PATCH", f"dags/{dag}", {"is_paused": False})
-    until(lambda: _is_quiet(bed), QUIET_S + LONG_MS / 1000)
+    until(lambda: _is_quiet(bed), patience_s=QUIET_S + LONG_MS / 1000)
     _go_on(bed.warehouse)
     window = chromium.open_window(browser, bed.url)
     window.context.add_cookies(chromium.cookies(bed.url, bed.api("user").token))

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -18,8 +17,8 @@ import pytest
 
 from oracle import Settings, stream
 from oracle_assertions import assert_streamed
-from processes import until
 from tailrace.spark import app
+from waiting import PATIENCE_S, until
 from warehouse import even, make_query, make_stream, rows_of, write_files
 
 ROOT = Path(__file__).parents[2]
@@ -80,14 +79,11 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark,
         if (first.isdigit() and int(first) >= batches) or (not batches and "WARNING" in line):
             break
     os.killpg(running.pid, signal.SIGINT)
-    _, stderr = running.communicate(timeout=240)
+    _, stderr = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert "Exception" not in stderr
-    deadline = time.monotonic() + 240
-    while group(running.pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not group(running.pid)
+    until(lambda: not group(running.pid), "nothing of the group runs", every_s=0.1, seen=lambda: group(running.pid))
     app.run(make_query(tmp_path / "in", SETTINGS), tmp_path / "wh")
     assert_streamed(rows_of(tmp_path / "wh"), stream(TUPLES, SETTINGS))
 
@@ -95,33 +91,33 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(tmp_path, spark,
 def test_ctrl_c_while_correcting_and_the_same_command_goes_on(tmp_path):
     line = over_sample(tmp_path, files=1)
     running = command(*line)
-    until((tmp_path / "wh" / "flights" / ".correction.lock").exists, 120)
+    until((tmp_path / "wh" / "flights" / ".correction.lock").exists)
     os.killpg(running.pid, signal.SIGINT)
-    _, stderr = running.communicate(timeout=240)
+    _, stderr = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130, stderr
     assert "interrupted" in stderr
     again = command(*line)
-    _, stderr = again.communicate(timeout=120)
+    _, stderr = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0, stderr
     assert "corrected all event times" in stderr
 
 
 def test_the_commands_end_to_end(tmp_path):
     run = command(*over_sample(tmp_path, files=4))
-    _, stderr = run.communicate(timeout=120)
+    _, stderr = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 0, stderr
     assert "coverage" in stderr
     assert "corrected all event times" in stderr
     given = command("results", FLIGHTS, "--warehouse", tmp_path / "wh", "--format", "csv")
-    rows = list(csv.DictReader(given.communicate(timeout=240)[0].splitlines()))
+    rows = list(csv.DictReader(given.communicate(timeout=PATIENCE_S)[0].splitlines()))
     assert rows
     assert all(float(row["coverage"]) == 1 for row in rows)
     assert rows[0]["window_start"] == "2013-01-01T05:00:00.000Z"
     for form, read in (("parquet", pq.read_table), ("jsonl", lambda path: [*map(json.loads, path.open())])):
         out = tmp_path / f"answers.{form}"
         done = command("results", FLIGHTS, "--warehouse", tmp_path / "wh", "--format", form, "--output", out)
-        assert done.wait(240) == 0
+        assert done.wait(PATIENCE_S) == 0
         assert len(read(out)) == len(rows)
     streamed = command("results", FLIGHTS, "--warehouse", tmp_path / "wh", "--as-of", "stream", "--format", "csv")
-    text = streamed.communicate(timeout=240)[0]
+    text = streamed.communicate(timeout=PATIENCE_S)[0]
     assert any(float(row["coverage"]) < 1 for row in csv.DictReader(text.splitlines()))

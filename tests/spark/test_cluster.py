@@ -13,11 +13,12 @@ import pytest
 from kill_points import SETTINGS, TUPLES, write_input
 from oracle import stream
 from oracle_assertions import assert_streamed
-from processes import beyond_loopback, command, is_dead, listening, until
+from processes import beyond_loopback, command, is_dead, listening
 from tailrace.drivers.embedded_cluster import EmbeddedCluster
 from tailrace.drivers.fence import dead, kill
 from tailrace.drivers.spark_daemon import page
 from tailrace.spark.cluster_master import SECRET
+from waiting import PATIENCE_S, until
 from warehouse import rows_of
 
 pytestmark = [pytest.mark.needs("clusters"), pytest.mark.xdist_group("cluster")]
@@ -57,7 +58,7 @@ def cluster(tmp_path_factory):
 def python(cluster: EmbeddedCluster, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": PATHS} | cluster.environment | variables
     return subprocess.run(
-        [sys.executable, *words], env=environment, capture_output=True, text=True, timeout=500, check=False
+        [sys.executable, *words], env=environment, capture_output=True, text=True, timeout=2 * PATIENCE_S, check=False
     )
 
 
@@ -90,16 +91,19 @@ def test_a_master_that_is_started_again_and_an_executor_that_is_lost_change_no_a
         stderr=(tmp_path / "stderr").open("w"),
     )
     try:
-        until(lambda: (tmp_path / "begun").exists() or job.poll() is not None, 1000)
+        until(lambda: (tmp_path / "begun").exists() or job.poll() is not None, patience_s=4 * PATIENCE_S)
         (master,) = [process for process in cluster.processes() if MASTER in command(process)]
         master.kill()
         until(lambda: is_dead(master.pid))
         cluster.start_master()
-        until(lambda: page(cluster.ui_port).get("aliveworkers") == cluster.workers, 400)
-        until(lambda: [app["state"] for app in page(cluster.ui_port)["activeapps"]] == ["RUNNING"], 400)
-        until(lambda: executors(cluster, cluster.workers), 400)[0].kill()
+        until(lambda: page(cluster.ui_port).get("aliveworkers") == cluster.workers, patience_s=2 * PATIENCE_S)
+        until(
+            lambda: [app["state"] for app in page(cluster.ui_port)["activeapps"]] == ["RUNNING"],
+            patience_s=2 * PATIENCE_S,
+        )
+        until(lambda: executors(cluster, cluster.workers), patience_s=2 * PATIENCE_S)[0].kill()
         (tmp_path / "go").touch()
-        assert job.wait(1000) == 0, (tmp_path / "stderr").read_text()[-3000:]
+        assert job.wait(4 * PATIENCE_S) == 0, (tmp_path / "stderr").read_text()[-3000:]
     finally:
         job.kill()
         job.wait()
@@ -133,7 +137,7 @@ def test_a_worker_with_another_secret_is_refused(cluster):
     stranger = cluster.start_worker("stranger", **{SECRET: "f" * 64})
     log = cluster.directory / "stranger.log"
     try:
-        until(lambda: "Failed to connect to master" in log.read_text(errors="replace"), 120)
+        until(lambda: "Failed to connect to master" in log.read_text(errors="replace"))
         assert page(cluster.ui_port)["aliveworkers"] == cluster.workers
     finally:
         psutil.Process(stranger.pid).kill()
@@ -147,7 +151,7 @@ def test_a_driver_with_another_secret_is_refused(cluster, tmp_path):
     with log.open("wb") as errors, answer.open("wb") as output:
         driver = subprocess.Popen([sys.executable, "-c", WHERE], env=environment, stdout=output, stderr=errors)
     try:
-        until(lambda: REFUSED in log.read_text(errors="replace") or driver.poll() is not None, 240)
+        until(lambda: REFUSED in log.read_text(errors="replace") or driver.poll() is not None)
         assert REFUSED in log.read_text(errors="replace")
         assert page(cluster.ui_port)["activeapps"] == []
         assert not answer.read_text()

@@ -12,6 +12,7 @@ from tailrace.delivery.current import CURRENT
 from tailrace.spark.app import run
 from tailrace.storage.results import read_answers
 from tailrace.stream.run_options import RunOptions
+from waiting import PATIENCE_S
 from warehouse import even, make_query, make_stream, tables_of, write_files
 
 
@@ -30,7 +31,7 @@ def test_spark_with_delta_reads_what_the_stream_wrote(tmp_path, spark):
         ],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=PATIENCE_S,
         check=False,
     )
     streamed, current = tables.read("results"), read_answers(query, tmp_path / "wh", streamed=False)[0]

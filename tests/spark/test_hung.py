@@ -12,14 +12,15 @@ import psutil
 import pytest
 
 from kill_points import SETTINGS, TESTS, TUPLES
-from processes import command, is_dead, until
+from processes import command, is_dead
 from tailrace.drivers.driver_host import Driver
 from tailrace.drivers.liveness import START_S, LivenessJudge
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
+from waiting import PATIENCE_S, until
 from warehouse import even, write_files
 
-WAIT_S = 400
+WAIT_S = 2 * PATIENCE_S
 
 # A run in the foreground, which gives the batch under way a second once it is asked to drain.
 RUN = """
@@ -48,9 +49,11 @@ def streaming(tmp_path):
     )
     family = [process]
     try:
-        until(lambda: process.poll() is not None or says(tmp_path, lambda said: said.committed_at_ms), WAIT_S)
+        until(
+            lambda: process.poll() is not None or says(tmp_path, lambda said: said.committed_at_ms), patience_s=WAIT_S
+        )
         assert process.poll() is None, (tmp_path / "stderr").read_text()
-        until(lambda: says(tmp_path, lambda said: said.state == "waiting" and said.rows_left == 0), WAIT_S)
+        until(lambda: says(tmp_path, lambda said: said.state == "waiting" and said.rows_left == 0), patience_s=WAIT_S)
         family += process.children(recursive=True)
         yield process, family
     finally:
@@ -74,9 +77,9 @@ def test_a_driver_whose_workers_hang_is_found_and_obeys_a_drain_request(tmp_path
     write_files(TUPLES, tmp_path / "new", BOUNDS[3:5], first=3)
     (tmp_path / "new" / "part-00003.parquet").rename(tmp_path / "in" / "part-00003.parquet")
 
-    seen = [until(lambda: says(tmp_path, lambda said: said.busy_ms is not None), WAIT_S)]
+    seen = [until(lambda: says(tmp_path, lambda said: said.busy_ms is not None), patience_s=WAIT_S)]
     for _ in range(2):
-        seen.append(until(lambda: says(tmp_path, lambda said: said.at_ms != seen[-1].at_ms), WAIT_S))
+        seen.append(until(lambda: says(tmp_path, lambda said: said.at_ms != seen[-1].at_ms), patience_s=WAIT_S))
     assert [said.batches for said in seen] == [seen[0].batches] * 3, "it speaks on, and no batch ends"
     assert seen[-1].busy_ms > seen[0].busy_ms
     assert seen[-1].busy_rows == BOUNDS[4] - BOUNDS[3]
@@ -91,4 +94,4 @@ def test_a_driver_whose_workers_hang_is_found_and_obeys_a_drain_request(tmp_path
     Layout.of(tmp_path / "wh", "readings").request_drain()
     assert process.wait(WAIT_S) == 0, (tmp_path / "stderr").read_text()
     assert says(tmp_path, lambda said: said.state == "drained")
-    until(lambda: all(is_dead(one.pid) for one in family), WAIT_S)
+    until(lambda: all(is_dead(one.pid) for one in family), patience_s=WAIT_S)

@@ -14,13 +14,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from processes import until
 from tailrace.drivers.applications import platform_of, tag_of
 from tailrace.spark.local_master import spark_home
+from waiting import PATIENCE_S, until
 
 APP = Path(__file__).parents[2] / "spark_apps" / "stream.py"
 PODS = "/api/v1/namespaces/streams/pods"
-WAIT_S = 240
 
 
 class ApiServer:
@@ -96,7 +95,7 @@ def test_the_pod_has_the_name_the_labels_and_the_app_and_its_end_is_the_programs
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen([*module, "--", *submit], env=environment, stdout=log, stderr=log)
     try:
-        until(lambda: api.pods or process.poll() is not None, WAIT_S)
+        until(lambda: api.pods or process.poll() is not None)
         assert api.pods, (tmp_path / "log").read_text()
         [pod] = api.pods.values()
         tag = tag_of(home)
@@ -112,7 +111,7 @@ def test_the_pod_has_the_name_the_labels_and_the_app_and_its_end_is_the_programs
         assert (application.start, application.over) == ("start7", False)
         terminated = {"state": {"terminated": {"exitCode": 75, "reason": "Error"}}}
         pod["status"] = {"phase": "Failed", "containerStatuses": [terminated]}
-        assert process.wait(WAIT_S) == 75
+        assert process.wait(PATIENCE_S) == 75
     finally:
         process.kill()
         process.wait()

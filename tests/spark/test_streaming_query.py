@@ -10,12 +10,12 @@ from kill_points import BATCH_ROWS, SETTINGS, TUPLES, write_input
 from live_stream import live
 from oracle import stream
 from oracle_assertions import assert_streamed
-from processes import until
 from tailrace.spark.app import run
 from tailrace.spark.executor import SparkExecutor
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.stream.run_options import RunOptions
+from waiting import until
 from warehouse import make_query, rows_of, silences_of
 
 LIVE = RunOptions(BATCH_ROWS, pace_ms=100, live=True)
@@ -58,7 +58,7 @@ def test_a_live_stream_is_a_streaming_query_of_its_name_and_ends_with_it(tmp_pat
     def look(beside):
         beside.until(lambda status, _: status.rows == len(TUPLES))
         names.extend(one.name for one in spark.streams.active)
-        progress.append(until(lambda: spark.streams.active[0].lastProgress, 60))
+        progress.append(until(lambda: spark.streams.active[0].lastProgress))
 
     live(query, tmp_path / "wh", look, LIVE)
     assert names == ["seen"]

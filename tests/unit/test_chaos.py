@@ -16,8 +16,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from place_readers import PlaceReader
 from planner_driver import LIVE, Driver, Log, segments
-from processes import until
 from tailrace.ground.errors import Busy, InUse
+from waiting import until
 
 CHAOS = Path(__file__).parents[2] / "tools" / "chaos"
 WINDOW = ("a", 0, 2000)

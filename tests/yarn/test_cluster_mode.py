@@ -16,7 +16,6 @@ import pytest
 from kill_points import SETTINGS, TUPLES
 from oracle import batch
 from oracle_assertions import assert_close
-from processes import until
 from tailrace.answers.by_window import ByWindow
 from tailrace.drivers.embedded import EmbeddedHost
 from tailrace.drivers.fence import carrying
@@ -28,13 +27,14 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.results import AnswerTables
 from tailrace.storage.status import Status
 from tailrace.windows.sliding import Sliding
+from waiting import PATIENCE_S, until
 from warehouse import even, tables_of, write_files
 from yarn_cluster import conf, running_yarn
 
 pytestmark = pytest.mark.xdist_group("yarn")
 assert airflow_home.HOME
 ROOT = Path(__file__).parents[2]
-WAIT_S = 600
+WAIT_S = 2 * PATIENCE_S
 BOUNDS = even(len(TUPLES), 12)
 QUERY = f"""\
 name: readings
@@ -99,7 +99,7 @@ def test_a_driver_on_yarn_is_killed_and_started_again_and_stopped(place, yarn):
 
         def wait(what):
             try:
-                return until(what, WAIT_S)
+                return until(what, patience_s=WAIT_S)
             except AssertionError:
                 lines = [driver_lifecycle.last_lines(host, layout), str(Status.read(layout)), str(yarn.applications())]
                 pytest.fail("\n".join(lines))
@@ -142,7 +142,7 @@ def test_a_refusal_on_yarn_is_the_drivers_exit_code_and_it_gets_the_hosts_variab
     refused_copy = replace(deployed_query(query, Options()), text="name: readings\n")
     with EmbeddedHost(place / "host") as embedded:
         driver_lifecycle.deploy(embedded.host, layout, command, environment(query.query), refused_copy)
-        until(lambda: not driver_lifecycle.inspect(embedded.host, layout).alive, WAIT_S)
+        until(lambda: not driver_lifecycle.inspect(embedded.host, layout).alive, patience_s=WAIT_S)
         driver = driver_lifecycle.inspect(embedded.host, layout)
         assert (driver.state, driver.exit_code) == ("failed", 2), driver_lifecycle.last_lines(embedded.host, layout)
     newest = max(yarn.logs.iterdir(), key=lambda directory: directory.name)

@@ -14,6 +14,7 @@ from deltalake import write_deltalake
 
 from tailrace.bench.meter import Meter
 from tailrace.bench.side_by_side import _compare, summary, tables, unlike
+from waiting import until
 
 
 def answers(*rows: tuple[str, int, float, int]) -> pd.DataFrame:
@@ -103,9 +104,7 @@ def child():
 
 def measure_mib(meter: Meter) -> tuple[int, int, int]:
     with meter:
-        end = time.monotonic() + 30
-        while not meter._peak[0] and time.monotonic() < end:
-            time.sleep(0.01)
+        until(lambda: meter._peak[0], "a measurement")
     return meter.cost.driver_mib, meter.cost.jvm_mib, meter.cost.workers_mib
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from types import SimpleNamespace
 
 import yaml
 
 from chained_queries import MINUTE, START, chain, declarations, write
-from live_stream import LIVE, WAIT_S, ConcurrentAction, live, written
+from live_stream import LIVE, ConcurrentAction, live, written
 from local_driver import Driver
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
 from tailrace.stream import local_stream, opening
 from tailrace.stream.status_reporter import AWAITED
+from waiting import until
 
 EVENTS = [(START + n * MINUTE, START + n * MINUTE + 10, n, "a", n) for n in range(8)]
 
@@ -23,10 +23,7 @@ def test_a_live_run_says_that_it_waits_and_reads_on_once_its_upstream_has_begun(
     write(EVENTS, tmp_path / "in" / "0.parquet")
 
     def begin_upstream(beside: ConcurrentAction) -> None:
-        end = time.monotonic() + WAIT_S
-        while (status := Status.read(beside.layout)) is None or status.problem is None:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        status = until(lambda: (said := Status.read(beside.layout)) and said.problem and said)
         assert status.state == "waiting"
         assert status.is_awaiting
         assert status.problem.startswith(f"{AWAITED}: query revenue has no answers yet")

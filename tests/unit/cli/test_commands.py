@@ -18,6 +18,7 @@ from tailrace.cli import commands
 from tailrace.query.loading import load
 from tailrace.spark import session
 from tailrace.storage.layout import Layout
+from waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "include"), "PYTHONUNBUFFERED": ""}
@@ -117,7 +118,9 @@ def interrupted_app(**_):
 commands.app = interrupted_app
 commands.main()
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert (result.returncode, result.stderr) == (130, RESUMABLE)
 
 
@@ -140,7 +143,9 @@ def app(**_):
 commands.app = app
 commands.main()
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert (result.returncode, result.stderr) == (130, RESUMABLE)
 
 
@@ -207,7 +212,7 @@ def test_reads_in_progress_do_not_abort_a_command(script, expected):
             env=ENVIRONMENT,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=PATIENCE_S,
             check=False,
         )
         assert (process.returncode, process.stdout, process.stderr) == expected
@@ -232,7 +237,7 @@ commands.app = app
 commands.main()
 """
     result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False, env=ENVIRONMENT
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=ENVIRONMENT
     )
     assert (result.returncode, result.stderr) == (3, "")
     assert sorted(result.stdout.splitlines()) == ["at exit", "in a pool", "joined", "to the end"]

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from browser import answers_to_browsers
-from processes import beyond_loopback, listening, until
+from processes import beyond_loopback, listening
 from tailrace.drivers import fence
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.ports import free_port
 from tailrace.drivers.supervisor import SupervisorHost
+from waiting import PATIENCE_S, until
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 UNIT = DEPLOY / "tailrace-driver-host.service"
@@ -51,10 +52,10 @@ def host(tmp_path):
             return False
 
     try:
-        until(answers, 60)
+        until(answers)
         yield host
     finally:
-        fence.kill(lambda: fence.carrying(MARK, lambda value: value == str(tmp_path)), 30)
+        fence.kill(lambda: fence.carrying(MARK, lambda value: value == str(tmp_path)), PATIENCE_S)
         process.wait()
 
 

@@ -22,6 +22,7 @@ from tailrace.engine.chunk_stores import (
 )
 from tailrace.ground.object_path import ObjectPath
 from tailrace.operators.chunk import Chunk
+from waiting import PATIENCE_S
 
 ROWS = pa.record_batch({"key": [1.0, 2.0], "of_rows": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2))})
 
@@ -138,7 +139,7 @@ def test_missing_objects_are_read_at_once(monkeypatch):
     read_bytes, all_read = ObjectPath.read_bytes, Barrier(3)
 
     def read_beside_the_others(file: ObjectPath) -> bytes:
-        all_read.wait(30)
+        all_read.wait(PATIENCE_S)
         return read_bytes(file)
 
     monkeypatch.setattr(ObjectPath, "read_bytes", read_beside_the_others)

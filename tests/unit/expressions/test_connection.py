@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.expressions.connection import connection
+from waiting import PATIENCE_S
 
 STATEMENTS = [
     *("SELECT * FROM '{path}'", "SELECT * FROM read_csv('{path}')", "SELECT * FROM read_text('{path}')"),
@@ -80,7 +81,7 @@ def test_nobody_opens_a_file_that_a_statement_names(tmp_path):
 
         sql = statement.format(path=fifo, directory=tmp_path)
         threading.Thread(target=attempt, args=(sql, failed), daemon=True).start()
-        assert failed.wait(60)  # it has ended, without a reader that waits for a writer
+        assert failed.wait(PATIENCE_S)  # it has ended, without a reader that waits for a writer
         with pytest.raises(OSError, match="No such device or address"):  # nobody reads it
             os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
 
@@ -102,7 +103,7 @@ def test_the_kernel_sees_no_file_and_no_socket_opened_by_expressions(tmp_path):
     trace = tmp_path / "trace"
     command = ["strace", "-f", "-qq", "-e", "trace=%file,%network", "-o", str(trace), sys.executable, "-c", _TRACED]
     try:
-        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
     except FileNotFoundError:
         pytest.skip("strace is not installed")
     except subprocess.CalledProcessError as error:

@@ -7,14 +7,15 @@ from threading import Event
 import pytest
 
 from tailrace.ground.background import Background
+from waiting import PATIENCE_S
 
 
 def test_a_call_gives_its_result_or_its_error_once_it_has_ended():
     call = Background(lambda: 7, "seven")
-    assert call.wait(60)
+    assert call.wait(PATIENCE_S)
     assert [call.result(), call.result()] == [7, 7]
     failed = Background(lambda: 1 // 0, "fails")
-    assert failed.wait(60)
+    assert failed.wait(PATIENCE_S)
     with pytest.raises(ZeroDivisionError):
         failed.result()
 
@@ -24,15 +25,15 @@ def test_an_error_that_no_handler_sees_is_passed_on():
         raise KeyboardInterrupt
 
     call = Background(interrupted, "interrupted")
-    assert call.wait(60)
+    assert call.wait(PATIENCE_S)
     with pytest.raises(KeyboardInterrupt):
         call.result()
 
 
 def test_a_call_that_hangs_is_not_waited_for():
     goes_on = Event()
-    call = Background(lambda: goes_on.wait(60), "hangs")
+    call = Background(lambda: goes_on.wait(PATIENCE_S), "hangs")
     assert not call.wait(0.01)
     goes_on.set()
-    assert call.wait(60)
+    assert call.wait(PATIENCE_S)
     assert call.result() is True

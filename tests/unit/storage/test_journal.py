@@ -19,6 +19,7 @@ from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.sources.segments import Segment
 from tailrace.storage import journal as journals
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition, StreamPosition
+from waiting import PATIENCE_S
 
 BLOCK = 3
 
@@ -208,7 +209,7 @@ def test_the_entries_of_a_block_are_read_at_once_and_deleted_at_once(monkeypatch
     delete = journals.unlink_all
 
     def read_beside_the_others(file: ObjectPath) -> bytes:
-        all_read.wait(30)
+        all_read.wait(PATIENCE_S)
         return read(file)
 
     with monkeypatch.context() as patch:

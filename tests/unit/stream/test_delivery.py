@@ -16,6 +16,7 @@ from tailrace.ground.errors import Busy, Damaged, Problem, Refused
 from tailrace.ground.retries import Retries
 from tailrace.stream import delivery as module
 from tailrace.stream.delivery import EVERY_S, IDLE_S, Delivery, complete
+from waiting import PATIENCE_S
 
 BUSY = Busy([Problem("wh", "another process brings the table current up to date", "to wait for it")])
 AWAY = OSError(errno.EIO, "Input/output error")
@@ -66,7 +67,7 @@ class Desk:
 
     def deliver(self, wait_s: float) -> None:
         self.calls.append(wait_s)
-        assert self.gate.wait(60)
+        assert self.gate.wait(PATIENCE_S)
         if self.failures:
             raise self.failures.pop(0)
 
@@ -74,7 +75,7 @@ class Desk:
         """Advance, and again once the delivery that this began has ended."""
         self.delivery.advance(batches)
         if (running := self.delivery._running) is not None:
-            assert running.wait(60)
+            assert running.wait(PATIENCE_S)
             self.delivery.advance(batches)
 
 
@@ -132,7 +133,7 @@ def test_one_that_takes_long_leaves_more_time_for_the_batches(desk, clock, took_
     desk.delivery.advance(1)
     clock.now_s += took_s
     desk.gate.set()
-    assert desk.delivery._running.wait(60)
+    assert desk.delivery._running.wait(PATIENCE_S)
     clock.now_s += 1  # a batch may run meanwhile
     desk.delivery.advance(1)
     clock.now_s -= 1
@@ -191,7 +192,7 @@ def test_a_delivery_that_runs_for_long_is_reported_until_it_ends(desk, clock):
     desk.delivery.advance(1)
     assert desk.reporter.problems == ["behind: a delivery has run for more than 2 min"]
     desk.gate.set()
-    assert desk.delivery._running.wait(60)
+    assert desk.delivery._running.wait(PATIENCE_S)
     desk.delivery.advance(1)
     assert desk.reporter.problems[-1] is None
 
@@ -224,7 +225,7 @@ def test_the_time_that_a_place_lacks_answers_begins_with_the_oldest_of_them(desk
     began_s = clock.now_s
     clock.now_s += desk.delivery.buffer_s
     desk.gate.set()
-    assert desk.delivery._running.wait(60)
+    assert desk.delivery._running.wait(PATIENCE_S)
     desk.delivery.advance(3)
     assert not desk.delivery.holds(3)
     clock.now_s = began_s + desk.delivery.buffer_s + 1  # batch 3 may be as old as the delivery of batch 2
@@ -242,7 +243,7 @@ def test_a_stream_that_waited_goes_on_once_less_than_half_a_buffer_is_lacking(de
         desk.delivery.advance(desk.delivery._delivered + 2)
         clock.now_s += share * buffer_s
         desk.gate.set()
-        assert desk.delivery._running.wait(60)
+        assert desk.delivery._running.wait(PATIENCE_S)
         desk.delivery.advance(9)
         waiting.append(desk.delivery.holds(9))
         clock.now_s += 60

@@ -15,7 +15,6 @@ from burst_stream import BURST, CALM, TUPLES, tasks_of
 from kill_points import SETTINGS
 from oracle import stream
 from oracle_assertions import assert_streamed
-from processes import until
 from tailrace.engine.task_change import tasks_after
 from tailrace.query.declared import declared_query
 from tailrace.storage.journal import Journal
@@ -23,6 +22,7 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.tasks_in_force import request_tasks
 from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
+from waiting import until
 from warehouse import query_fields, rows_of, write_files
 
 pytestmark = pytest.mark.needs("process")

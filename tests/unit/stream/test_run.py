@@ -27,6 +27,7 @@ from tailrace.stream.delivery import Delivery
 from tailrace.stream.run import StreamRun
 from tailrace.stream.run_options import RunOptions
 from tailrace.stream.status_reporter import StatusReporter
+from waiting import PATIENCE_S
 
 BUFFER_FULL = (
     "buffer of reports: it lacked answers for more than 3 s: the stream takes nothing in until that is less than half "
@@ -139,7 +140,7 @@ def test_a_problem_of_a_live_source_is_reported_and_retried_with_growing_pauses(
 def test_a_stream_goes_on_up_to_its_buffer_and_waits_for_a_place_that_hangs(tmp_path, clock, monkeypatch, comes_back):
     monkeypatch.setattr(delivery_module, "time", clock)
     run, answers_go_out, reports = run_over(tmp_path, clock, Log(*segments())), Event(), []
-    place = Place("reports", lambda wait_s: answers_go_out.wait(60))
+    place = Place("reports", lambda wait_s: answers_go_out.wait(PATIENCE_S))
     run.deliveries = [Delivery(place, run.reporter, buffer_s=3.0)]
     run.on_batch = lambda *batch: clock.sleep(4.0)
     report = run.reporter.report
@@ -150,7 +151,7 @@ def test_a_stream_goes_on_up_to_its_buffer_and_waits_for_a_place_that_hangs(tmp_
         if state == "held" and comes_back:
             answers_go_out.set()
             running = run.deliveries[0]._running
-            assert running is None or running.wait(60)
+            assert running is None or running.wait(PATIENCE_S)
 
     run.reporter.report = report_and_let_go
     run.run_batches()
@@ -355,7 +356,7 @@ def test_a_batch_whose_status_cannot_be_written_is_not_run_twice_at_once(tmp_pat
     execute, report, failed = run.executor.run, run.reporter.report, []
 
     def wait_for_it(*batch):
-        goes_on.wait(60)
+        goes_on.wait(PATIENCE_S)
         return execute(*batch)
 
     def fail_once(state, *more):
@@ -400,7 +401,7 @@ def test_a_run_that_ends_cancels_its_batch_and_waits_for_it(tmp_path, clock, mon
 def test_a_batch_that_hangs_is_left_behind_once_a_drain_is_overdue(tmp_path, clock, monkeypatch):
     run, released = run_over(tmp_path, clock, Log(*segments())), Event()
     monkeypatch.setattr(module, "POLL_S", 0.01)
-    monkeypatch.setattr(run.executor, "run", lambda *batch: released.wait(60))
+    monkeypatch.setattr(run.executor, "run", lambda *batch: released.wait(PATIENCE_S))
     monkeypatch.setattr(type(run.reporter), "is_overdue", True)
     run.run()
     released.set()

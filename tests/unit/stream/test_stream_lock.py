@@ -11,11 +11,11 @@ import psutil
 import pytest
 
 from oracle import Settings
-from processes import until
 from tailrace.ground.errors import Busy
 from tailrace.storage.layout import Layout
 from tailrace.stream import app, local_stream
 from tailrace.stream.run_options import RunOptions
+from waiting import until
 from warehouse import make_query, make_stream, write_files
 
 

@@ -16,6 +16,7 @@ import pytest
 from tailrace.ground.errors import Refused
 from tailrace.terminal.answers import write_answers
 from tailrace.terminal.output_file import open_output
+from waiting import PATIENCE_S
 
 INCLUDE = Path(__file__).parents[3] / "include"
 BIG = b"x" * 300_000  # more than a pipe holds
@@ -61,7 +62,7 @@ def test_a_pipe_is_written_through_in_every_form(tmp_path, form):
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
     reader.start()
     write_answers(answers, ["value"], form, pipe, 0)
-    reader.join(30)
+    reader.join(PATIENCE_S)
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
     write_answers(answers, ["value"], form, tmp_path / "file", 0)
     assert read == [(tmp_path / "file").read_bytes()]
@@ -92,9 +93,11 @@ def test_standard_output_by_its_path_goes_on_where_it_is(tmp_path, name):
     with (tmp_path / "file").open("a") as file:
         file.write("first\n")
         file.flush()
-        subprocess.run([sys.executable, "-c", code], stdout=file, env=environment, check=True, timeout=240)
+        subprocess.run([sys.executable, "-c", code], stdout=file, env=environment, check=True, timeout=PATIENCE_S)
     assert (tmp_path / "file").read_text() == "first\nbefore\ncontent\nafter\n"
-    piped = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True, timeout=240)
+    piped = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, env=environment, check=True, timeout=PATIENCE_S
+    )
     assert piped.stdout == b"before\ncontent\nafter\n"
 
 
@@ -149,7 +152,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(how):
         assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        assert (process.stderr.read(), process.wait(60)) == (b"", 141)
+        assert (process.stderr.read(), process.wait(PATIENCE_S)) == (b"", 141)
 
 
 @pytest.mark.needs("process")
@@ -162,7 +165,7 @@ def test_a_full_disk_below_standard_output_is_a_failure():
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": str(INCLUDE)},
             check=False,
-            timeout=240,
+            timeout=PATIENCE_S,
         )
     assert process.returncode == 1
     assert b"No space left on device" in process.stderr
