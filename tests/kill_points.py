@@ -63,8 +63,6 @@ BATCH_ROWS = 100
 TESTS = Path(__file__).parent
 
 OF_A_BATCH = ("before states", "between states", "K2", "K4", "K12", "before note", "after note")
-IN_ALL_TABLES = ("K12", "before note", "after note")
-"""The points at which all tables have the batch."""
 
 
 def write_input(directory: Path) -> None:

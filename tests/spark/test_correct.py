@@ -1,17 +1,16 @@
-"""After corrections on Spark the answers are the batch answers: run twice, in any order, with repeats in the stream.
+"""After corrections on Spark the answers are the batch answers: run twice, and with repeats in the stream.
 
-The streams before them run on the local engine: tables are the same.
+The streams before them run on the local engine: tables are the same. `properties/test_corrections.py` has intervals in
+any order.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
-import random
 
 import pytest
 
-from oracle import Settings, batch, latest, stream
+from oracle import Settings, batch, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction import history_scan
@@ -80,25 +79,6 @@ def test_all_of_it_twice_is_the_batch_answer(tmp_path, spark):
         correct(query, tmp_path / "wh", CorrectionRange(EPOCH + 10, EPOCH))
     assert len(tables_of(tmp_path / "wh").read("correction_runs")) == 2
     assert all(answer[2] == stream(TUPLES, SETTINGS).as_of for answer in read(tmp_path / "wh").values())
-
-
-@pytest.mark.parametrize(("tick", "function"), [(100, "avg"), (0, "median")])
-def test_intervals_of_arrival_in_any_order_and_twice(tmp_path, spark, tick, function):
-    settings = Settings(500, 200, tick, function, "none")
-    query, outcome = streamed(tmp_path, settings), stream(TUPLES, settings)
-    last = (max(t.arrival_time for t in TUPLES) // 100 + 1) * 100
-    bounds = [EPOCH, *(EPOCH + (last - EPOCH) * i // 300 * 100 for i in (1, 2)), last]
-    intervals = list(itertools.pairwise(bounds))
-    order = [*intervals, intervals[0]]
-    random.Random(tick).shuffle(order)
-    for a, b in order:
-        correct(query, tmp_path / "wh", CorrectionRange(a, b, arrival=True))
-        assert sum(r["tuples"] for r in rows_of(tmp_path / "wh", "late")["late"]) == len(outcome.late_tuples)
-    expected = latest(outcome, TUPLES, settings, intervals)
-    found = read(tmp_path / "wh", settings)
-    assert_answers(found, expected)
-    cut = {window: min(version.as_of, outcome.as_of) for window, version in expected.items()}
-    assert {window: answer[2] for window, answer in found.items()} == cut
 
 
 def test_what_is_read_by_the_process_alone_or_in_part_is_what_spark_reads(tmp_path, spark, monkeypatch):

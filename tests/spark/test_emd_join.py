@@ -37,7 +37,7 @@ HISTOGRAMS = np.random.default_rng(3).multinomial(40, np.ones(BINS) / BINS, SHAP
 """By the number that a tuple has as its value; masses, not shares."""
 CUT = 12_000
 """Event time, ms from the start, at which all histograms become others; batch 3 is the first one behind it."""
-POINTS = [(point, 3) for point in ("between states", "K2", "K4", "before note")]
+POINTS = [(point, 3) for point in ("K2", "K4")]
 
 
 @cache
@@ -169,13 +169,6 @@ def test_the_chunks_are_those_of_the_last_batches(left):
     kept = JOIN.reach + JOIN.k + 4000  # ms that a batch of these rows and the delays may reach back
     per_batch = 24_000 / batches
     assert min(int(file.stem.split("-")[0]) for file in files) >= batches - kept / per_batch - 2
-
-
-@pytest.mark.parametrize(("point", "batch"), POINTS)
-def test_the_next_run_goes_on(left, killed, spark, point, batch):
-    warehouse = killed(f"{point}-{batch}")
-    run(make_query(left / "in"), warehouse, RunOptions(BATCH_ROWS))
-    assert_streamed(warehouse)
 
 
 def test_chunks_whose_state_was_not_committed_are_written_again(left, killed, spark):

@@ -1,9 +1,9 @@
-"""kill -9 of a driver at each kill point: the next run goes on, the same answers, nothing twice.
+"""kill -9 of a driver and of corrections on Spark: the next run goes on, the same answers, nothing twice.
 
-What a kill leaves on the disk is copied at all points of one run on Spark. The local engine resumes each copy: it has
-the same journal, states and tables, and needs a tenth of the time. One driver on Spark is killed for real and resumed
-on Spark; two corrections are killed. `properties/test_kind_deaths.py` has the points of every kind in one process, in
-an early and in a later batch; `test_emd_join.py` those of states with chunks on Spark.
+One driver is killed for real and resumed on Spark; two corrections are killed. What a kill leaves of states and tables
+is copied in one run on Spark, and the local engine resumes it: it has the same journal, states and tables, and needs a
+tenth of the time. `properties/test_kind_deaths.py` has all points of every kind in one process, in an early and in a
+later batch; `test_engine_switches.py` has any of them on both engines.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from deltalake import CommitProperties
 
-from kill_points import BATCH_ROWS, IN_ALL_TABLES, OF_A_BATCH, SETTINGS, TUPLES, arm, kill, leave, write_input
+from kill_points import BATCH_ROWS, SETTINGS, TUPLES, arm, kill, leave, write_input
 from oracle import corrected, stream
 from oracle_assertions import assert_close, assert_streamed
 from tailrace.correction.correction_range import CorrectionRange
@@ -29,7 +29,7 @@ from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 from warehouse import EPOCH, make_query, rows_of, tables_of
 
-POINTS = [*((point, 3) for point in OF_A_BATCH), ("before note", 0)]
+POINTS = ("K2", 3), ("before note", 0)
 RANGE = EPOCH, EPOCH + 4000
 
 
@@ -68,28 +68,6 @@ def states_after(directory: Path, batch: int) -> list[Path]:
     return sorted(Layout.of(directory / "wh", "readings").states.glob(f"[0-9]*/{batch:08d}.state"))
 
 
-def assert_died_at(directory: Path, point: str, batch: int) -> None:
-    layout = Layout.of(directory / "wh", "readings")
-    assert Journal(layout.journal).count == batch + 1
-    assert committed_batches(layout) == batch + (point == "after note")
-    assert len(states_after(directory, batch)) == {"before states": 0, "between states": 1}.get(point, 2)
-    assert (len(rows_of(directory / "wh")["metrics"]) > 2 * batch) == (point in IN_ALL_TABLES)
-
-
-def assert_goes_on(directory: Path, point: str, batch: int, on=local_stream.run) -> None:
-    assert_died_at(directory, point, batch)
-    rows = go_on(directory, on)
-    assert_streamed(rows, stream(TUPLES, SETTINGS))
-    assert len(rows["segments"]) == 12
-    assert sum(row["accepted"] + row["quarantined"] for row in rows["segments"]) == len(TUPLES)
-    assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)
-
-
-@pytest.mark.parametrize(("point", "batch"), POINTS)
-def test_the_next_run_goes_on(killed, point, batch):
-    assert_goes_on(killed(f"{point}-{batch}"), point, batch)
-
-
 @pytest.mark.parametrize("lost", [0, 1])
 def test_states_that_were_written_for_an_uncommitted_batch_are_written_again(killed, lost):
     """All tasks, or all but one, have written their state, of another content at that; no table has the batch."""
@@ -115,7 +93,14 @@ def test_a_damaged_state_that_a_worker_meets_is_a_loud_stop_that_tells_the_repai
 def test_the_next_run_on_spark_goes_on_after_a_real_kill(tmp_path, spark):
     write_input(tmp_path)
     kill(tmp_path, "between states", 1)
-    assert_goes_on(tmp_path, "between states", 1, on=run)
+    layout = Layout.of(tmp_path / "wh", "readings")
+    assert (Journal(layout.journal).count, committed_batches(layout)) == (2, 1)
+    assert len(states_after(tmp_path, 1)) == 1
+    rows = go_on(tmp_path, on=run)
+    assert_streamed(rows, stream(TUPLES, SETTINGS))
+    assert len(rows["segments"]) == 12
+    assert sum(row["accepted"] + row["quarantined"] for row in rows["segments"]) == len(TUPLES)
+    assert sum(row["rows"] for row in rows["metrics"]) == len(TUPLES)
 
 
 def test_without_app_transactions_a_batch_comes_twice(killed, monkeypatch):

@@ -49,13 +49,6 @@ def test_the_answers_of_a_run_are_those_of_the_oracle(left):
     assert columns[:4] == ["left_id", "right_id", "left_time", "right_time"]
 
 
-def test_the_next_run_goes_on_with_the_versions_of_the_journal(left, killed, spark, tmp_path):
-    """While nobody watched, the table has changed: what was planned before sees what it saw."""
-    write_table(tmp_path / "zones.geojson", 2)
-    run(make_query(left, tmp_path / "zones.geojson"), killed, RunOptions(BATCH_ROWS))
-    assert_answered(killed, [0, 1, 2])
-
-
 def test_files_of_readers_whose_batch_was_not_committed_are_no_answers(left, killed, spark):
     """The readers have written their answers and died. The next start removes the files."""
     tables = Tables(Layout.of(killed, "where"))

@@ -71,7 +71,7 @@ def test_a_correction_keeps_the_files_that_it_reads_from_the_streams_vacuum(stre
 
 
 @pytest.mark.needs("long")
-@pytest.mark.parametrize("dies", range(len(WRITES)), ids=lambda n: f"{n}-{WRITES[n]}")
+@pytest.mark.parametrize("dies", range(4), ids=lambda n: f"{n}-{WRITES[n]}")  # test_kind_deaths.py has all of them
 def test_a_correction_that_died_is_run_again(streamed, tmp_path, monkeypatch, dies):
     home, query = streamed
     for name in ("killed", "whole"):
