@@ -35,8 +35,8 @@ timed: setup ## The end-to-end tests with their limits of a minute, for a quiet 
 clusters: setup ## What starts clusters of several servers, for minutes: Spark's own master and workers, the services of docker-compose.yaml as processes, a YARN
 	$(BIN)/python -m pytest tests/spark/test_cluster.py tests/e2e/test_compose.py tests/yarn
 
-mutations: setup ## Take each guard out of a copy of the tree, and see a quick test go red without it
-	$(BIN)/python tools/mutations.py
+mutations: setup ## Take each guard out of a copy of the tree, see a quick test go red without it, and count what the gate holds; WORDS="lease note" of their names, PROCESSES=2 at once
+	@PYTHONPATH=include:tests:tools $(BIN)/python tools/mutations.py --processes $(PROCESSES) $(WORDS)
 
 chaos: setup ## Random kills of a live stream for SECONDS=150, by SEED=1, of KIND=aggregate (topk, emd_join, spatial_join); then an oracle counts what is lost, doubled or wrong
 	@PYTHONPATH=include:tests $(BIN)/python tools/chaos --seconds $(or $(SECONDS),150) --seed $(or $(SEED),1) --kind $(or $(KIND),aggregate)

@@ -1,13 +1,15 @@
 """Mutation checks: take each guard out of a copy of the tree, and see a quick test go red without it.
 
-    python tools/mutations.py [WORD…]
+    python tools/mutations.py [--processes N] [WORD…]
 
 With words, only the guards whose names have one of them; exit code 2 if none has. Exit code 1 if the tests are red with
-all guards in place, if a guard's tests stay green without it, or if its text is gone.
+all guards in place, if a guard's tests stay green without it, or if its text is gone. A guard is held by the gate where
+what the gate has of its tests goes red, or else by the whole suite alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -15,8 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
 
 from guards import MUTATIONS, Mutation
 
@@ -24,32 +30,40 @@ ROOT = Path(__file__).resolve().parents[1]
 _PARTS = ("include", "tests", "samples", "spark_apps", "dags", "plugins", "pyproject.toml", "README.md")
 _TIMEOUT_S = 600  # more than a broker may take to start
 _FAILED = 1  # pytest's exit code for tests that ran and failed; others tell of errors of the call
+GATE, SUITE = "red in the gate", "red in the whole suite alone"
 
 
-def check(mutation: Mutation, tree: Path) -> str | None:
-    """Return what is wrong with a guard's tests; None where they go red without it."""
+def check(mutation: Mutation, tree: Path) -> str:
+    """Return which tests hold a guard, `GATE` or `SUITE`, or else what is wrong with its tests."""
     file = tree / "include" / "tailrace" / mutation.file
     whole = file.read_text()
     if whole.count(mutation.text) != 1:
         return f"{mutation.file} has its text {whole.count(mutation.text)} times, and not once"
     try:
         file.write_text(whole.replace(mutation.text, mutation.replacement))
+        with suppress(subprocess.TimeoutExpired):  # without the guard a property may never end; the suite has more time
+            if _is_red(run_tests(mutation.tests, tree, "--gate", timeout_s=_TIMEOUT_S / 2)):
+                return GATE
         done = run_tests(mutation.tests, tree)
     except subprocess.TimeoutExpired:
         return f"its tests did not end within {_TIMEOUT_S} s"
     finally:
         file.write_text(whole)
-    if done.returncode == _FAILED and re.search(
-        r"^(\d+ \w+, )*\d+ (failed|error)", done.stdout, re.MULTILINE
-    ):  # a missing pytest exits alike
-        return None
-    return f"pytest ended with {done.returncode}: {(done.stdout + done.stderr)[-500:]}"
+    return SUITE if _is_red(done) else f"pytest ended with {done.returncode}: {(done.stdout + done.stderr)[-500:]}"
 
 
-def run_tests(tests: Iterable[str], tree: Path, timeout_s: float = _TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+def _is_red(done: subprocess.CompletedProcess[str]) -> bool:
+    """Return whether a test failed: a missing pytest exits alike."""
+    counts = re.search(r"^(\d+ \w+, )*\d+ (failed|error)", done.stdout, re.MULTILINE)
+    return done.returncode == _FAILED and counts is not None
+
+
+def run_tests(
+    tests: Iterable[str], tree: Path, *options: str, timeout_s: float = _TIMEOUT_S
+) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join(str(tree / name) for name in ("include", "tests"))
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options, *tests],
         cwd=tree,
         env=os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
@@ -59,33 +73,59 @@ def run_tests(tests: Iterable[str], tree: Path, timeout_s: float = _TIMEOUT_S) -
     )
 
 
-def main(words: list[str]) -> int:
+def copy_tree(tree: Path) -> Path:
+    """Copy what the tests need into a new directory, and return it."""
+    tree.mkdir()
+    for name in _PARTS:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tree / name)
+    return tree
+
+
+def check_all(chosen: Sequence[Mutation], trees: Sequence[Path]) -> Counter[str]:
+    """Check guards, as many at once as there are copies of the tree; return how many tests of each kind hold them."""
+    free: SimpleQueue[Path] = SimpleQueue()
+    for tree in trees:
+        free.put(tree)
+
+    def check_one(mutation: Mutation) -> str:
+        tree, started_s = free.get(), time.monotonic()
+        try:
+            verdict = check(mutation, tree)
+        finally:
+            free.put(tree)
+        said = verdict if verdict in (GATE, SUITE) else f"NOT RED: {verdict}"
+        print(f"{mutation.guard}: {said} ({time.monotonic() - started_s:.0f} s)", flush=True)
+        return verdict
+
+    with ThreadPoolExecutor(len(trees)) as threads:
+        return Counter(threads.map(check_one, chosen))
+
+
+def main(words: list[str] | None = None) -> int:
     """Check all guards, or those with one of some words; returns the exit code."""
-    chosen = [one for one in MUTATIONS if not words or any(word in one.guard for word in words)]
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="so many guards at once")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="only guards whose names have one of these")
+    called = parser.parse_args(words)
+    chosen = [one for one in MUTATIONS if not called.words or any(word in one.guard for word in called.words)]
     if not chosen:
-        print(f"no guard has one of these words: {' '.join(words)}")
+        print(f"no guard has one of these words: {' '.join(called.words)}")
         print("    right would be: words of the names in tools/guards")
         return 2
     with tempfile.TemporaryDirectory(prefix="mutations-") as directory:
-        tree = Path(directory)
-        for name in _PARTS:
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-            copy(ROOT / name, tree / name)
+        trees = [copy_tree(Path(directory) / str(number)) for number in range(min(called.processes, len(chosen)))]
         tests = sorted({test for mutation in chosen for test in mutation.tests})
-        whole = run_tests(tests, tree, 5 * _TIMEOUT_S)
+        several = ["-n", str(called.processes), "--dist", "loadgroup", "--no-loadscope-reorder"]
+        whole = run_tests(tests, trees[0], *several, timeout_s=10 * _TIMEOUT_S)
         if whole.returncode:
             print(f"the tests are not green with all guards in place:\n{whole.stdout[-3000:]}")
             return 1
-        wrong = 0
-        for mutation in chosen:
-            started = time.monotonic()
-            problem = check(mutation, tree)
-            wrong += problem is not None
-            verdict = "red" if problem is None else f"NOT RED: {problem}"
-            print(f"{mutation.guard}: {verdict} ({time.monotonic() - started:.0f} s)", flush=True)
-    print(f"{len(chosen)} guards, {wrong} of them without a test that goes red")
+        held = check_all(chosen, trees)
+    wrong = len(chosen) - held[GATE] - held[SUITE]
+    print(f"{len(chosen)} guards: the gate holds {held[GATE]}, the whole suite alone {held[SUITE]}, no test {wrong}")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
