@@ -29,8 +29,8 @@ test-all: setup lint ## Every test, with all drawn examples and the real parts, 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not needs and not slow" tests/unit
 
-timed: setup ## The end-to-end tests with their limits of a minute, for a quiet machine: a driver is back, an alert comes, late tuples are corrected
-	TAILRACE_TIMED=1 $(BIN)/python -m pytest -m timed tests/e2e
+timed: setup ## The tests that promise something within a time, for a quiet machine: a driver is back, an alert comes, late tuples are corrected; what took longer is red
+	TAILRACE_TIMED=1 $(BIN)/python -m pytest --figures tests/e2e tests/orchestration
 
 clusters: setup ## What starts clusters of several servers, for minutes: Spark's own master and workers, the services of docker-compose.yaml as processes, a YARN
 	$(BIN)/python -m pytest tests/spark/test_cluster.py tests/e2e/test_compose.py tests/yarn

@@ -14,6 +14,7 @@ import pytest
 
 from balance import hand_out, read_durations, record_durations, unit_of
 from examples import load_profile
+from figures import Figures
 from group_fixtures import GroupFixtures
 from parts import Parts
 from tailrace.cli import leaving
@@ -34,6 +35,7 @@ def interruption_ends_with_its_test() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--gate", action="store_true", help="run what needs Python alone, with a tenth of the examples")
+    parser.addoption("--figures", action="store_true", help="run the tests that promise something within a time")
     parser.addoption("--record-durations", action="store_true", help="write how long tests took to durations.json")
 
 
@@ -41,6 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     is_gate = config.getoption("--gate")
     load_profile(0.1 if is_gate else 1.0, config.getoption("--hypothesis-seed", None))
     config.pluginmanager.register(Parts(Path(__file__).parent, is_gate))
+    config.pluginmanager.register(Figures(config.getoption("--figures")))
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(GroupFixtures())
     if config.getoption("--record-durations") and not hasattr(config, "workerinput"):

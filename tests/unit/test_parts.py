@@ -51,7 +51,7 @@ def test_hidden():
 @pytest.fixture
 def run(tmp_path):
     """Runs pytest over a small tree with the plugins of this one; returns its exit code and what it printed."""
-    for name in ("balance.py", "conftest.py", "examples.py", "group_fixtures.py", "parts.py"):
+    for name in ("balance.py", "conftest.py", "examples.py", "figures.py", "group_fixtures.py", "parts.py"):
         shutil.copy(TESTS / name, tmp_path)
     (tmp_path / "kafka").mkdir()
     (tmp_path / "kafka" / "test_broker.py").write_text("import no_such_module")
