@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import pytest
 
 import chromium
+import delta_jars
 import object_store
 import postgres
 import yarn_cluster
@@ -53,6 +54,7 @@ PARTS = (
             ("Kafka", broker.JARS),
             ("Spark's Kafka connector", connector.JARS),
             ("YARN", yarn_cluster.JARS),
+            ("Delta Lake's jar", delta_jars.JARS),
         )
     ),
 )
