@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-fast timed clusters mutations chaos outages steady screenshots console-load docs lint tree format bench audit wheel clean
+.PHONY: help setup parts demo test test-all test-fast timed clusters mutations chaos outages steady screenshots console-load docs lint tree format bench audit wheel clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,6 +14,9 @@ help: ## Say what there is
 
 setup: ## Bring what is missing: the locked environment in .venv, and Java
 	@PYTHON=$(PYTHON) sh tools/setup.sh
+
+parts: setup ## Bring what tests need beside Python, before the first of them: Chromium, PostgreSQL, an object store, the jars of Kafka and YARN
+	@PYTHONPATH=include:tests $(BIN)/python tools/fetch_parts.py
 
 demo: setup ## Start Airflow, stream flights, correct them, check every answer; BOUNDED=1 ends then, GAME2=1, TOPK=1, EMD=1, SPATIAL=1 and KAFKA=1 add streams; CLUSTER=1 runs on a Spark cluster; START_S=900: so long may Airflow take to start
 	@$(BIN)/tailrace demo $(if $(BOUNDED),--bounded) $(if $(GAME2),--game2) $(if $(TOPK),--topk) $(if $(EMD),--emd) $(if $(SPATIAL),--spatial) $(if $(KAFKA),--kafka) $(if $(CLUSTER),--cluster) $(if $(START_S),--start-s $(START_S))
@@ -29,8 +32,8 @@ test-all: setup lint parts ## Every test, with all drawn examples and the real p
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not needs and not slow" tests/unit
 
-timed: setup ## The end-to-end tests with their limits of a minute, for a quiet machine: a driver is back, an alert comes, late tuples are corrected
-	TAILRACE_TIMED=1 $(BIN)/python -m pytest -m timed tests/e2e
+timed: setup ## The tests that promise something within a time, for a quiet machine: a driver is back, an alert comes, late tuples are corrected; what took longer is red
+	TAILRACE_TIMED=1 $(BIN)/python -m pytest --figures tests/e2e tests/orchestration
 
 clusters: setup ## What starts clusters of several servers, for minutes: Spark's own master and workers, the services of docker-compose.yaml as processes, a YARN
 	$(BIN)/python -m pytest tests/spark/test_cluster.py tests/e2e/test_compose.py tests/yarn

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
-from filelock import FileLock
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
+import debian
 from waiting import PATIENCE_S
 
-INSTALL = "apt-get update && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core"
 WAIT_MS = 1000 * PATIENCE_S
 """Longest wait for what a page must show: on a busy machine a page takes many times as long."""
 
@@ -34,19 +30,12 @@ _INLINE = ("data:", "blob:", "about:")
 
 
 def program() -> Path:
-    """The browser's program; installed where that is allowed, else the test is skipped."""
-    if found := _installed():
-        return found
-    if os.getuid() == 0 and shutil.which("apt-get"):
-        with FileLock(Path(tempfile.gettempdir()) / "tailrace-chromium.lock"):  # tests run in several processes
-            if not _installed():
-                subprocess.run(["sh", "-c", INSTALL], check=False)
-        if found := _installed():
-            return found
-    pytest.skip(f"needs Chromium; type: sudo sh -c '{INSTALL}'")
+    """Return the browser's program, installing it where that is allowed."""
+    return debian.bring("Chromium", "chromium fonts-dejavu-core", installed)
 
 
-def _installed() -> Path | None:
+def installed() -> Path | None:
+    """Return the browser's program if it is there."""
     found = shutil.which("chromium", path=f"/usr/bin{os.pathsep}{os.environ.get('PATH', '')}")
     return Path(found) if found else None
 

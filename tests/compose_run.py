@@ -15,7 +15,7 @@ from confluent_kafka import admin
 import waiting
 from compose import Here, required_variables, services
 from postgres import Server, server
-from tailrace.bench.kafka.broker import kafka_jars
+from tailrace.bench.kafka.broker import JARS
 from tailrace.drivers import fence
 from tailrace.drivers.spark_daemon import page
 from waiting import PATIENCE_S
@@ -34,7 +34,7 @@ def all_services(home: Path) -> Iterator[tuple[Here, Server]]:
     """Start all services below a directory, wait until each is healthy, and end them; queries lie in `home/queries`."""
     names = {name: secrets.token_hex(32) for name in required_variables()}
     names |= {"AIRFLOW_FERNET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode()}
-    here = Here(home, names | {"AIRFLOW_ADMIN_PASSWORD": PASSWORD}, kafka_jars())
+    here = Here(home, names | {"AIRFLOW_ADMIN_PASSWORD": PASSWORD}, JARS.bring())
     (home / "queries").mkdir()
     declared = services()["postgres"]["environment"]
     with server(here.ports["5432"], names["POSTGRES_PASSWORD"], declared["POSTGRES_INITDB_ARGS"]) as postgres:

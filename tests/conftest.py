@@ -13,6 +13,7 @@ import pytest
 
 from balance import hand_out, read_durations
 from examples import load_profile
+from figures import Figures
 from group_fixtures import GroupFixtures
 from parts import Parts
 from tailrace.cli import leaving
@@ -34,6 +35,7 @@ def interruption_ends_with_its_test() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--gate", action="store_true", help="run what needs Python alone, with a tenth of the examples")
+    parser.addoption("--figures", action="store_true", help="run the tests that promise something within a time")
     parser.addoption("--units", metavar="FILE", help="record how each unit of the tests ends (tests/units.py)")
     parser.addoption("--only", metavar="NAMES", help="run the units of these names, parts or directories")
     parser.addoption("--again", action="store_true", help="run the units that are not green in the record")
@@ -44,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     is_gate = config.getoption("--gate")
     load_profile(0.1 if is_gate else 1.0, config.getoption("--hypothesis-seed", None))
     config.pluginmanager.register(Parts(Path(__file__).parent, is_gate))
+    config.pluginmanager.register(Figures(config.getoption("--figures")))
     units = config.getoption("--units")
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(GroupFixtures())

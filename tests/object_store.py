@@ -69,24 +69,40 @@ class Gateway:
         return json.dumps(declared | changes)
 
 
-def _program() -> Path:
-    """The server's program, built once for all tests."""
-    target = Path.home() / ".cache" / "tailrace" / _MODULE.rpartition("/")[2] / "versitygw"
+def program() -> Path:
+    """Return the server's program, built once for all tests."""
+    target = _target()
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(target.parent / ".lock"):  # tests run in several processes
         if not target.exists():
-            if shutil.which("go") is None:
-                pytest.skip("the S3-compatible server is built by Go, and there is no program go")
-            with tempfile.TemporaryDirectory(dir=target.parent) as built:
-                subprocess.run(["go", "install", _MODULE], env=os.environ | {"GOBIN": built}, check=True)
-                Path(built, target.name).rename(target)
+            _build(target)
     return target
+
+
+def installed() -> Path | None:
+    """Return the server's program if it is there."""
+    return target if (target := _target()).exists() else None
+
+
+def _target() -> Path:
+    return Path.home() / ".cache" / "tailrace" / _MODULE.rpartition("/")[2] / "versitygw"
+
+
+def _build(target: Path) -> None:
+    if shutil.which("go") is None:
+        pytest.fail("the program go is missing, which builds the server; see https://go.dev/doc/install", pytrace=False)
+    with tempfile.TemporaryDirectory(dir=target.parent) as built:
+        command, places = ["go", "install", _MODULE], os.environ | {"GOBIN": built}
+        done = subprocess.run(command, env=places, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            pytest.fail(f"the server is not built; type: {' '.join(command)}\n{done.stderr[-2000:]}", pytrace=False)
+        Path(built, target.name).rename(target)
 
 
 @contextmanager
 def running_gateway(directory: Path) -> Iterator[Gateway]:
     """A server that is killed at the end."""
-    gateway = Gateway(_program(), directory)
+    gateway = Gateway(program(), directory)
     try:
         yield gateway
     finally:

@@ -14,21 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+import debian
 from waiting import PATIENCE_S, until
-
-INSTALL = "apt-get update && apt-get install --yes postgresql"
 
 
 def programs() -> Path:
-    """The directory of the server's programs; installed where that is allowed, else the test is skipped."""
-    for _ in range(2):
-        if found := sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
-            return found[-1].parent
-        if os.getuid() == 0 and shutil.which("apt-get"):
-            subprocess.run(["sh", "-c", INSTALL], check=False)
-    pytest.skip(f"needs PostgreSQL; type: sudo sh -c '{INSTALL}'")
+    """Return the directory of the server's programs, installing them where that is allowed."""
+    return debian.bring("PostgreSQL", "postgresql", installed)
+
+
+def installed() -> Path | None:
+    """Return the directory of the server's programs if it is there."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
 
 
 class Server:

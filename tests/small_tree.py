@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-_PLUGINS = ("balance", "conftest", "examples", "group_fixtures", "parts", "units", "waiting")
+_PLUGINS = ("balance", "conftest", "examples", "figures", "group_fixtures", "parts", "units", "waiting")
 
 
 class SmallTree:

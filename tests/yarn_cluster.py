@@ -11,17 +11,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
-from filelock import FileLock
-
-from tailrace.bench.maven import Artifact, fetch, find_pyspark_jars, java
+from tailrace.bench.cached_jars import CachedJars
+from tailrace.bench.maven import Artifact, find_pyspark_jars, java
 from tailrace.drivers.ports import free_port
 from waiting import PATIENCE_S, until
 
-_PARTS = {  # Hadoop's version is that of PySpark's client; the others are what its shaded jars leave out
-    "org.apache.hadoop": ("hadoop-client-minicluster", "3.5.0"),
-    "org.slf4j": ("slf4j-reload4j", "1.7.36"),
-    "org.bouncycastle": ("bcpkix-jdk18on", "1.82"),
-}
+_HADOOP = "3.5.0"  # as PySpark's client
+JARS = CachedJars(
+    f"yarn-{_HADOOP}",
+    (
+        Artifact("org.apache.hadoop", "hadoop-client-minicluster", _HADOOP),
+        Artifact("org.slf4j", "slf4j-reload4j", "1.7.36"),  # its shaded jars leave this one out, and the next one
+        Artifact("org.bouncycastle", "bcpkix-jdk18on", "1.82"),
+    ),
+)
 _SERVER = "org.apache.hadoop.yarn.server"
 _DAEMONS = ("resourcemanager.ResourceManager", "nodemanager.NodeManager")
 LOOPBACK = "127.0.0.1"
@@ -112,22 +115,10 @@ def conf() -> dict[str, str]:
     }
 
 
-def yarn_jars() -> Path:
-    """The directory of YARN's jars, which are fetched the first time."""
-    jars = Path.home() / ".cache" / "tailrace" / f"yarn-{_PARTS['org.apache.hadoop'][1]}"
-    jars.mkdir(parents=True, exist_ok=True)
-    with FileLock(jars / ".lock"):  # tests run in several processes
-        if not (jars / "complete").exists():
-            for group, (name, version) in _PARTS.items():
-                fetch(Artifact(group, name, version), jars)
-            (jars / "complete").touch()
-    return jars
-
-
 @contextmanager
 def running_yarn(directory: Path) -> Iterator[YarnCluster]:
     """A cluster that is ended with its containers' launchers."""
-    cluster = YarnCluster(directory, f"{yarn_jars()}/*")
+    cluster = YarnCluster(directory, f"{JARS.bring()}/*")
     try:
         yield cluster
     finally:

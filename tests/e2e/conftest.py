@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from tailrace.orchestration.embedded_airflow import EmbeddedAirflow
 from tailrace.orchestration.platform_environment import environment_variables
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status
-from time_limits import HANG_S
+from waiting import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[2]
 QUERY = (ROOT / "include" / "queries" / "flights.yaml").read_text()
@@ -99,16 +98,14 @@ class Platform:
         status = Status.read(self.layout)
         return status.batches if status and status.committed_at_ms else 0
 
-    def until(self, condition: Callable[[], Any], seconds: float = HANG_S) -> Any:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            answer = condition()
-            if answer:
-                return answer
-            time.sleep(0.3)
+    def until(self, condition: Callable[[], Any]) -> Any:
+        """Wait for a condition, and return its first true value."""
+        return until(condition, every_s=0.3, seen=self._seen, patience_s=4 * PATIENCE_S)
+
+    def _seen(self) -> str:
         host = self.hosting.host
         state, lines = driver_lifecycle.inspect(host, self.layout), driver_lifecycle.last_lines(host, self.layout)
-        pytest.fail(f"waited in vain: {state}, {Status.read(self.layout)}: {lines}")
+        return f"{state}, {Status.read(self.layout)}: {lines}"
 
     def streams(self) -> bool:
         """Wait for a driver that lives and commits another batch."""

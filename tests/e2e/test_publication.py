@@ -11,13 +11,11 @@ from deltalake import DeltaTable
 from e2e_queries import PUBLISHED_EVERY_S
 from tailrace.orchestration import driver_lifecycle
 from tailrace.storage.layout import Layout
-from time_limits import limit_s
 from webhook import listening_webhook
 
-pytestmark = [pytest.mark.needs("spark"), pytest.mark.timed, pytest.mark.xdist_group("live"), pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("live"), pytest.mark.timeout(3600)]
 
 STREAM, PUBLISH, CONSUME, CORRECT = "stream_live", "publish_live", "consume_live", "correct_live"
-TOLD_S = limit_s(60)
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +68,9 @@ def test_a_consumer_runs_on_new_results_while_the_stream_lives(platform, run):
     assert (second - first).total_seconds() > PUBLISHED_EVERY_S / 2, "one an interval, but for delays of Airflow"
 
 
-def test_an_alert_comes_within_a_minute_of_the_commit_that_shows_a_broken_promise(platform, run, webhook):
+def test_an_alert_comes_within_a_minute_of_the_commit_that_shows_a_broken_promise(platform, run, webhook, figure):
     assert not webhook.received, "nothing is measured before the first correction"
+    platform.until(lambda: len(events(platform)) > 1)
     platform.api.call("PATCH", f"dags/{CORRECT}", {"is_paused": False})
     correction = platform.trigger(CORRECT)
     platform.until(lambda: platform.states(CORRECT, correction)["correct"] == "success")
@@ -81,6 +80,6 @@ def test_an_alert_comes_within_a_minute_of_the_commit_that_shows_a_broken_promis
     assert "at least 0.999 promised" in body["detail"]
     commits = DeltaTable(platform.home / "tables" / "live" / "quality").history()
     measured_ms = min(commit["timestamp"] for commit in commits if commit["operation"] != "CREATE TABLE")
-    assert webhook.times[0] - measured_ms / 1000 < TOLD_S
+    figure("an alert comes after the commit that shows a broken promise", webhook.times[0] - measured_ms / 1000, 60)
     assert platform.states(STREAM, run)["supervise"] == "deferred"
     assert driver_lifecycle.inspect(platform.hosting.host, layout_of_live(platform)).alive

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from delta_jars import JARS
 from local_driver import correct_here
 from oracle import Settings
 from tailrace.delivery.current import CURRENT
@@ -27,6 +28,7 @@ def test_spark_with_delta_reads_what_the_stream_wrote(tmp_path, spark):
         [
             sys.executable,
             str(Path(__file__).parent / "delta_reader.py"),
+            str(JARS.bring()),
             *(str(tables.layout.table(name)) for name in ("results", CURRENT)),
         ],
         capture_output=True,

@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import KafkaException, admin
-from filelock import FileLock
 
-from tailrace.bench.maven import Artifact, fetch, java, run
+from tailrace.bench.cached_jars import CachedJars
+from tailrace.bench.maven import Artifact, java, run
 from tailrace.drivers import fence
 from tailrace.drivers.ports import free_port
 
 _VERSION, _START_S, _DEATH_S = "4.2.0", 300.0, 30.0
+JARS = CachedJars(f"kafka-{_VERSION}", (Artifact("org.apache.kafka", "kafka_2.13", _VERSION),))
 _MARK = "TAILRACE_BROKER"  # in the environment of a broker; holds its directory
 _PROPERTIES = """
 process.roles=broker,controller
@@ -49,7 +50,7 @@ class LocalBroker:
 
     def __init__(self, directory: Path, listeners: str = "", properties: str = "") -> None:
         """Create the broker with more listeners, each after a comma, and more properties."""
-        self.directory, self._jars = directory, f"{kafka_jars()}/*"
+        self.directory, self._jars = directory, f"{JARS.bring()}/*"
         self.servers, controller = (f"127.0.0.1:{free_port()}" for _ in range(2))
         self._properties = directory / "server.properties"
         values = {"servers": self.servers, "controller": controller, "directory": directory, "listeners": listeners}
@@ -99,14 +100,3 @@ def running_broker(directory: Path) -> Iterator[LocalBroker]:
         yield broker
     finally:
         broker.stop()
-
-
-def kafka_jars() -> Path:
-    """Return the directory of Kafka's jars, which are fetched the first time."""
-    jars = Path.home() / ".cache" / "tailrace" / f"kafka-{_VERSION}"
-    jars.mkdir(parents=True, exist_ok=True)
-    with FileLock(jars / ".lock"):  # several processes may want them
-        if not (jars / "complete").exists():
-            fetch(Artifact("org.apache.kafka", "kafka_2.13", _VERSION), jars)
-            (jars / "complete").touch()
-    return jars

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from filelock import FileLock
-
-from tailrace.bench.maven import Artifact, fetch
+from tailrace.bench.cached_jars import CachedJars
+from tailrace.bench.maven import Artifact
 
 VERSION = "4.2.0"
 _ARTIFACTS = (
@@ -16,15 +15,9 @@ _ARTIFACTS = (
     Artifact("org.apache.kafka", "kafka-clients", "3.9.2"),
     Artifact("org.apache.commons", "commons-pool2", "2.13.1"),
 )
+JARS = CachedJars(f"spark-kafka-{VERSION}", _ARTIFACTS, are_alone=True)
 
 
 def connector_jars() -> list[Path]:
     """Return the connector's jars that PySpark lacks, which are fetched the first time."""
-    directory = Path.home() / ".cache" / "tailrace" / f"spark-kafka-{VERSION}"
-    directory.mkdir(parents=True, exist_ok=True)
-    with FileLock(directory / ".lock"):
-        if not (directory / "complete").exists():
-            for artifact in _ARTIFACTS:
-                fetch(artifact, directory, alone=True)
-            (directory / "complete").touch()
-    return sorted(directory.glob("*.jar"))
+    return sorted(JARS.bring().glob("*.jar"))
