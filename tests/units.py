@@ -127,13 +127,15 @@ class UnitChoice:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Any:
         report = yield
-        if call.excinfo and has_waited(call.excinfo.value) and not hasattr(getattr(item, "obj", None), "hypothesis"):
+        if call.excinfo and has_waited(call.excinfo.value):
             report.user_properties.append(("waited", True))
         return report
 
 
 def has_waited(error: BaseException) -> bool:
     """Return whether a test waited for too long: for a process, a page or a server, or by pytest's limit of a test."""
+    if any("Failing test case" in note for note in getattr(error, "__notes__", ())):
+        return False  # Hypothesis has found it again: it is no matter of the load
     if isinstance(error, WAITED):
         return True
     if isinstance(error, pytest.fail.Exception):

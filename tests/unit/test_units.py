@@ -102,6 +102,11 @@ def timed_out() -> BaseException:
     return told.value
 
 
+def falsified(error: Exception) -> Exception:
+    error.add_note("Failing test case: test_of_numbers(number=0)")
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
@@ -115,6 +120,7 @@ def timed_out() -> BaseException:
         ),
         (AssertionError("assert 1 == 2"), False),
         (ValueError("no timeout"), False),
+        (falsified(WaitedInVain("a driver")), False),
         (KeyError("row lost"), False),
     ],
 )
