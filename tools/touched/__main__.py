@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -45,17 +46,18 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     print(report(choice, Seconds(root, imports.tests), options.processes, with_tests=options.list), flush=True)
     if options.list:
         return 0
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-n",
-        str(options.processes),
-        "--dist",
-        "loadgroup",
-        "--no-loadscope-reorder",
-    ]
-    return subprocess.run([*command, *choice.tests], cwd=root, check=False).returncode
+    return run_tests(choice.tests, root, options.processes)
+
+
+def run_tests(tests: list[str], root: Path, processes: int) -> int:
+    """Run test files as `make test-all` does; return pytest's exit code."""
+    command = [sys.executable, "-m", "pytest", "-n", str(processes), "--dist", "loadgroup", "--no-loadscope-reorder"]
+    with subprocess.Popen([*command, *tests], cwd=root) as run:
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for pytest, which ends its servers first
+        try:
+            return run.wait()
+        finally:
+            signal.signal(signal.SIGINT, handler)
 
 
 def report(choice: Choice, seconds: Seconds, processes: int, *, with_tests: bool) -> str:

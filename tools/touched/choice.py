@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from guards.mutation import Mutation
@@ -15,6 +15,8 @@ from touched.table import ALWAYS, TABLE, Row
 _PACKAGE = PurePosixPath("include/tailrace")
 _ORDER = "tests/durations.json"
 """It decides which tests come first, and turns none red."""
+_A_NAME = re.compile(r"(?!__).*[.A-Z]")
+"""What is no mere word, and not the name of many files."""
 _DATA = ("samples", "examples")
 """Folders whose files tests read without naming each."""
 
@@ -49,7 +51,7 @@ class Choice:
             for name in _names(place):
                 self._add(f"name {name} in their text", self._that_name(name))
         for row in TABLE:
-            if any(fnmatchcase(path, pattern) for pattern in row.files):
+            if any(fnmatch.fnmatchcase(path, pattern) for pattern in row.files):
                 self._take(row)
 
     def _choose_of_room(self, inside: PurePosixPath) -> None:
@@ -77,7 +79,7 @@ class Choice:
         self._add(row.why, set().union(*map(self._matching, row.tests)) | self._imports.tests_of(helpers))
 
     def _matching(self, pattern: str) -> set[str]:
-        return {test for test in self._imports.tests if fnmatchcase(test, pattern)}
+        return {*fnmatch.filter(self._imports.tests, pattern)}
 
     def _that_name(self, name: str) -> set[str]:
         """Return the tests whose text, or whose helper's, has a name in quotes or in a path."""
@@ -97,6 +99,6 @@ class Choice:
 
 
 def _names(place: PurePosixPath) -> set[str]:
-    """Return the names by which tests may know a file: its own, unless that is a mere word, and its folder of data."""
-    own = {place.name} if str(place) != _ORDER and re.search(r"[.A-Z]", place.name) else set()
+    """Return the names by which tests may know a file: its own, if that is one, and its folder of data."""
+    own = {place.name} if str(place) != _ORDER and _A_NAME.match(place.name) else set()
     return own | ({*_DATA} & {*place.parts[:-1]})
