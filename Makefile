@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup parts demo test test-all test-fast timed clusters mutations chaos outages steady screenshots console-load docs lint tree format bench audit wheel clean
+.PHONY: help setup parts demo test test-all test-fast touched timed clusters mutations chaos outages steady screenshots console-load docs lint tree format bench audit wheel clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -31,6 +31,9 @@ test-all: setup lint parts ## Every test, with all drawn examples and the real p
 
 test-fast: setup ## The quick unit tests, in a minute or two
 	$(BIN)/python -m pytest -n 2 -m "not needs and not slow" tests/unit
+
+touched: setup ## The tests that what has changed since SINCE=commit can turn red, and why; by default since the branch has left main; LIST=1 runs none
+	@PYTHONPATH=include:tests:tools $(BIN)/python -m touched --processes $(PROCESSES) $(if $(SINCE),--since $(SINCE)) $(if $(LIST),--list)
 
 timed: setup ## The tests that promise something within a time, for a quiet machine: a driver is back, an alert comes, late tuples are corrected; what took longer is red
 	TAILRACE_TIMED=1 $(BIN)/python -m pytest --figures tests/e2e tests/orchestration
