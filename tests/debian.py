@@ -25,3 +25,14 @@ def bring(what: str, packages: str, find: Callable[[], Path | None]) -> Path:
         if found := find():
             return found
     pytest.fail(f"{what} is missing; type: sudo sh -c '{install}'", pytrace=False)
+
+
+def strace_installed() -> Path | None:
+    """Return the program that traces system calls if it is there."""
+    found = shutil.which("strace")
+    return Path(found) if found else None
+
+
+def strace() -> Path:
+    """Return the program that traces system calls, installing it where that is allowed."""
+    return bring("strace", "strace", strace_installed)

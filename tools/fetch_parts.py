@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import pytest
 
 import chromium
+import debian
 import delta_jars
 import object_store
 import postgres
@@ -47,6 +48,7 @@ class Part:
 PARTS = (
     Part("Chromium", chromium.installed, chromium.program),
     Part("PostgreSQL", postgres.installed, postgres.programs),
+    Part("strace", debian.strace_installed, debian.strace),
     Part("the object store", object_store.installed, object_store.program),
     *(
         Part(name, lambda jars=jars: jars.are_there, jars.bring)

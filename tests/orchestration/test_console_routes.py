@@ -18,6 +18,7 @@ from tailrace.console.app import app
 from tailrace.console.table_facts import KeptFacts, LastCorrection, ShownPromise, TableFacts
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.launch import CRASH_LOOP
+from tailrace.panels.registry import PANELS
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 from waiting import PATIENCE_S, until
@@ -373,6 +374,12 @@ def test_a_query_that_the_user_may_not_read_is_not_there(client, place, auth):
     assert names(client) == ["readings"]
     for path in ("/queries/secret", "/api/queries/secret/summary", "/api/queries/secret/actions"):
         assert client.get(path).status_code == 403
+
+
+def test_raw_records_need_the_right_to_read_task_logs(client, auth):
+    auth.denied = {("GET", "TASK_LOGS")}
+    refused = {panel.name for panel in PANELS if client.get(f"{QUERY}/{panel.name}").status_code == 403}
+    assert refused == {"answer", "quarantine"}
 
 
 def test_what_is_wrong_with_files_is_for_those_who_may_list_dags(client, place, auth):

@@ -23,6 +23,13 @@ MUTATIONS = (
         (f"{CONSOLE_ROUTES}::test_a_query_that_the_user_may_not_read_is_not_there",),
     ),
     Mutation(
+        "console: raw records need the right to read task logs",
+        "console/panel_routes.py",
+        "_right = require_records if _panel.shows_records else require_page",
+        "_right = require_page",
+        (f"{CONSOLE_ROUTES}::test_raw_records_need_the_right_to_read_task_logs",),
+    ),
+    Mutation(
         "console: Streams has the queries that the user may read",
         "console/rights.py",
         'if manager.is_authorized_dag(method="GET", details=DagDetails(id=dag, team_name=teams.get(dag)), user=user)',

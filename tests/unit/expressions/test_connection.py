@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+import debian
 from tailrace.expressions.connection import connection
 from waiting import PATIENCE_S
 
@@ -101,11 +102,20 @@ os.path.exists("/the-trace-ends-here")
 @pytest.mark.needs("process")
 def test_the_kernel_sees_no_file_and_no_socket_opened_by_expressions(tmp_path):
     trace = tmp_path / "trace"
-    command = ["strace", "-f", "-qq", "-e", "trace=%file,%network", "-o", str(trace), sys.executable, "-c", _TRACED]
+    command = [
+        debian.strace(),
+        "-f",
+        "-qq",
+        "-e",
+        "trace=%file,%network",
+        "-o",
+        str(trace),
+        sys.executable,
+        "-c",
+        _TRACED,
+    ]
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
-    except FileNotFoundError:
-        pytest.skip("strace is not installed")
     except subprocess.CalledProcessError as error:
         if b"ptrace" in error.stderr.lower():
             pytest.skip("processes may not be traced here")

@@ -54,8 +54,7 @@ def test_locations_are_those_of_geos(kind, scale, shift, monkeypatch):
     monkeypatch.setattr(edge_index, "_PAIRS", 97)
     shapes = shapely.transform(areas(1, kind), lambda places: places * scale + shift)
     shapes = shapes[shapely.is_valid(shapes) & ~shapely.is_empty(shapes)]
-    if not len(shapes):
-        pytest.skip("nothing is left of the polygons at this scale")
+    assert len(shapes)
     points = hard_points(np.random.default_rng(2), shapes)
     pairs, row = all_pairs(points, shapes)
     got = EdgeIndex.of(shapes).locate(pairs, row)
