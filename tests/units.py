@@ -121,8 +121,12 @@ class UnitChoice:
     def _names(self, item: pytest.Item, unit: str) -> bool:
         if self._alone:
             return unit == self._alone
-        is_below = unit.startswith(tuple(f"{directory.rstrip('/')}/" for directory in self._only))
-        return not self._only or unit in self._only or is_below or bool(needs_of(item) & {*self._only})
+        path = item.path.relative_to(self._config.rootpath)
+        return (
+            not self._only
+            or unit in self._only
+            or any(name in needs_of(item) or path.is_relative_to(name) for name in self._only)
+        )
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Any:

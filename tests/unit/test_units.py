@@ -22,6 +22,7 @@ def test_of_python(): pass
 def test_of_a_broker(): {}
 """
 PLAIN = "def test_first(): pass\ndef test_second(): pass\n"
+GROUPED = "import pytest\n@pytest.mark.xdist_group('topics')\ndef test(): pass\n"
 PROPERTY = """
 from hypothesis import given, strategies
 from waiting import WaitedInVain
@@ -53,15 +54,16 @@ def green(record: Record) -> dict[str, int]:
 def test_units_are_chosen_by_part_by_name_and_by_directory_and_the_record_keeps_the_rest(run, tmp_path):
     (tmp_path / "kafka").mkdir()
     (tmp_path / "kafka" / "test_topic.py").write_text(PLAIN)
+    (tmp_path / "kafka" / "test_of_group.py").write_text(GROUPED)
     files = {"story": STORY.format("pass"), "plain": PLAIN, "other": PLAIN}
-    assert green(run("--only=kafka", **files)) == {"story": 2, "kafka/test_topic.py": 2}
+    assert green(run("--only=kafka", **files)) == {"story": 2, "topics": 1, "kafka/test_topic.py": 2}
     record = run("--only=test_plain.py")
-    assert green(record) == {"story": 2, "kafka/test_topic.py": 2, "test_plain.py": 2}
+    assert green(record) == {"story": 2, "topics": 1, "kafka/test_topic.py": 2, "test_plain.py": 2}
     assert record.all == green(record) | {"test_other.py": 2}
     assert green(run("--again"))["test_other.py"] == 2
     run("--again", code=5)
     (tmp_path / "record.json").unlink()
-    assert green(run("--only=kafka/,story")) == {"story": 2, "kafka/test_topic.py": 2}
+    assert green(run("--only=kafka/,story")) == {"story": 2, "topics": 1, "kafka/test_topic.py": 2}
 
 
 @pytest.mark.needs("process")
