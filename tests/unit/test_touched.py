@@ -34,7 +34,7 @@ SMALL = {
     "tests/kafka/test_topic.py": "from pytest import mark",
     GATE: "",
     "tests/properties/test_far.py": "from far_streams import drawn",
-    "tests/properties/test_words.py": "",
+    "tests/unit/test_words.py": "",
     "tests/unit/windows/test_sizes.py": "PAGE = 'docs/kafka.md'",
     "tests/unit/windows/test_cuts.py": "PANES = 'tailrace.windows.panes.panes'",
     "tests/unit/ground/test_others.py": "from tailrace.ground.words import Word",
@@ -46,7 +46,7 @@ KAFKA, FAR, SIZES, CUTS, WORDS, OTHERS = (
         "properties/test_far",
         "unit/windows/test_sizes",
         "unit/windows/test_cuts",
-        "properties/test_words",
+        "unit/test_words",
         "unit/ground/test_others",
     )
 )
@@ -127,6 +127,7 @@ def test_a_choice_says_why_and_how_long(tree):
         "    2  are of the room windows",
         "    2  import what has changed of windows",
         "    1  are the gate's own: every kind on Spark, DAG files, the command line",
+        "    1  draw whole queries, and hold their corrections and promises",
         "4 test files, some 4 min by tests/durations.json on 2 processes",
     ]
     assert f"room windows\n           {CUTS}\n           {SIZES}\n" in main.report(found, taken, 2, with_tests=True)

@@ -41,7 +41,10 @@ TABLE = (
         "hold what every kind keeps",
     ),
     Row(
-        rooms("disorder/*", "answers/*", "aggregate/*", "correction/*"),
+        rooms(
+            *("kernels/*", "windows/*", "partition/*", "disorder/*", "answers/*", "operators/*", "engine/*"),
+            *("aggregate/*", "topk/*", "correction/*"),
+        ),
         ("tests/properties/*",),
         "draw whole queries, and hold their corrections and promises",
     ),
