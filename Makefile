@@ -36,7 +36,7 @@ touched: setup ## The tests that what has changed since SINCE=commit can turn re
 	@PYTHONPATH=include:tests:tools $(BIN)/python -m touched --processes $(PROCESSES) $(if $(SINCE),--since $(SINCE)) $(if $(LIST),--list)
 
 timed: setup ## The tests that promise something within a time, for a quiet machine: a driver is back, an alert comes, late tuples are corrected; what took longer is red
-	TAILRACE_TIMED=1 $(BIN)/python -m pytest --figures tests/e2e tests/orchestration
+	TAILRACE_TIMED=1 $(BIN)/python -m pytest --figures tests/e2e
 
 clusters: setup ## What starts clusters of several servers, for minutes: Spark's own master and workers, the services of docker-compose.yaml as processes, a YARN
 	$(BIN)/python -m pytest tests/spark/test_cluster.py tests/e2e/test_compose.py tests/yarn

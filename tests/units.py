@@ -44,6 +44,8 @@ class Unit:
         How many tests it has.
     ended : int
         How many of them have ended.
+    skipped : int
+        How many of these were skipped.
     seconds : float
     reasons : list of str
         Why tests failed: the test, and the last line of what it said.

@@ -31,8 +31,8 @@ class Part:
     is_there: Callable[[], object]
     bring: Callable[[], object]
 
-    def state(self) -> tuple[bool, str]:
-        """Bring the part; return whether it is there now, and what is to say of it."""
+    def provide(self) -> tuple[bool, str]:
+        """Bring the part unless it is there; return whether it is there now, and what is to say of it."""
         if self.is_there():
             return True, "there"
         began_s = time.monotonic()
@@ -67,7 +67,7 @@ def main(parts: tuple[Part, ...] = PARTS) -> int:
     """Bring all parts; return 1 if one is missing."""
     are_there = []
     for part in parts:
-        is_there, said = part.state()
+        is_there, said = part.provide()
         print(f"{part.name}: {said}", flush=True)
         are_there.append(is_there)
     return 0 if all(are_there) else 1

@@ -247,7 +247,7 @@ def test_a_stop_that_keeps_programs_leaves_no_process_and_the_next_start_starts_
     assert embedded.access == access
 
 
-def test_a_stop_gives_drivers_time_to_exit(embedded, tmp_path, figure):
+def test_a_stop_gives_drivers_time_to_exit(embedded, tmp_path):
     code = (
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: (open(sys.argv[1], 'a').write(sys.argv[2]), sys.exit(0)))\n"
@@ -261,7 +261,7 @@ def test_a_stop_gives_drivers_time_to_exit(embedded, tmp_path, figure):
     until(lambda: all((tmp_path / f"ready_{name}").exists() for name in "ab"))
     start_s = time.monotonic()
     embedded.stop(600)
-    figure("a host whose drivers exit at once has stopped", time.monotonic() - start_s, 300)
+    assert time.monotonic() - start_s < 300  # and not after the 600 s that drivers may take
     assert sorted((tmp_path / "goodbyes").read_text()) == ["a", "b"]
 
 

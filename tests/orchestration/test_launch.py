@@ -233,16 +233,14 @@ def test_a_crash_loop_starts_nothing(home, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_the_wait_at_once(home, tmp_path, number, figure):
+def test_a_signal_ends_the_wait_at_once(home, tmp_path, number):
     write_restarts(home, 6, 5, 4, 3, 2, 1)
     with launcher(
         home, sys.executable, "-c", RECORD_CALL, str(tmp_path / "notes"), budget=("--restarts", "9")
     ) as process:
         assert process.stderr.readline() == "launch: a restart: waiting 60 s\n"
-        sent_s = time.monotonic()
         process.send_signal(number)
-        assert process.wait(PATIENCE_S) == 130
-        figure(f"signal {number} ends the wait for a restart", time.monotonic() - sent_s, 50)
+        assert process.wait(50) == 130  # before the wait is over by itself
     assert not (tmp_path / "notes").exists()
 
 

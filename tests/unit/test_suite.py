@@ -77,3 +77,12 @@ def test_a_name_that_there_is_not_is_refused(suite):
     code, printed = suite("--only=kafak,kafka", plain=PLAIN)
     assert code == 2
     assert "nothing is named kafak\n    right would be a part (airflow, " in printed
+
+
+@pytest.mark.needs("process")
+def test_without_git_there_is_no_name_for_the_record(suite, tmp_path):
+    shutil.rmtree(tmp_path / ".git")
+    code, printed = suite(plain=PLAIN)
+    assert code == 2
+    assert "is no git checkout\n    right would be: a clone" in printed
+    assert "Traceback" not in printed

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 _SOURCES = {"include": "include/tailrace", "tests": "tests"}
 """What stands on Python's path, and the part of it that is ours."""
 _FOR_ALL = "tests/conftest.py"
+"""Every test imports it; its two fixtures hold nothing of the package."""
 _NAME = re.compile(r"""["'](tailrace\.[\w.]+|[a-z_][\w.]*\.[A-Z]\w*)["']""")
 _HOLDS_STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 
@@ -33,9 +34,7 @@ class Imports:
         self._importers: dict[str, set[str]] = defaultdict(set)
         for file in files:
             for imported in {*_imported(root / file, modules), *_conftests(file)}:
-                if file != _FOR_ALL or imported.startswith(
-                    "tests/"
-                ):  # two fixtures of all tests hold nothing of the package
+                if file != _FOR_ALL or imported.startswith("tests/"):
                     self._importers[imported].add(file)
 
     def tests_of(self, files: Iterable[str]) -> set[str]:
