@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from guards.mutation import Mutation
 
+DECIMALS = "tests/unit/cli/test_decimals_as_doubles.py"
+
 MUTATIONS = (
+    Mutation(
+        "decimals are the nearest doubles: of functions",
+        "aggregate/value_column.py",
+        "numbers = as_doubles(self.column)",
+        "numbers = self.column.cast(pa.float64(), safe=False)",
+        (f"{DECIMALS}::test_functions",),
+    ),
+    Mutation(
+        "a mean of decimals is the nearest double",
+        "aggregate/bindings.py",
+        "if isinstance(total, ExactTotal) and pa.types.is_decimal(total.dtype):",
+        "if False:",
+        ("tests/unit/aggregate/test_decimal_means.py",),
+    ),
     Mutation(
         "estimates: an answer stays raw where its interval holds it",
         "aggregate/estimates.py",

@@ -16,6 +16,7 @@ import pyarrow as pa
 from tailrace.engine.derived_columns import bound
 from tailrace.ground.errors import Problem, Unfit
 from tailrace.ground.facts import Subject
+from tailrace.ground.number_types import cast_values
 from tailrace.ground.object_path import Location
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import CARRIABLE, carried_type
@@ -126,7 +127,7 @@ class StreamRecords:
         for name, dtype in _values(self.tuples).items():
             column = raw.column(name)
             if column.type != dtype:
-                raw = raw.set_column(raw.schema.get_field_index(name), name, column.cast(dtype, safe=False))
+                raw = raw.set_column(raw.schema.get_field_index(name), name, cast_values(column, dtype))
         return raw
 
     def _named(self, records: pa.RecordBatch) -> pa.Table:

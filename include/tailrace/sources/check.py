@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.expressions.projection import Projection
+from tailrace.ground.number_types import cast_values
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import carried_values
@@ -222,7 +223,7 @@ def _value(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType,
     column, is_double = raw.column(name).combine_chunks(), pa.types.is_float64(dtype)
     if not (nullable and is_double):
         verdict.reject(nulls(column), f"{name} is null")
-    value = column.cast(dtype, safe=False)
+    value = cast_values(column, dtype)
     if is_double:
         _reject_infinite(verdict, without_nulls(value, 0.0), name)
     return value
