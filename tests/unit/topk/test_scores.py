@@ -16,9 +16,13 @@ from local_driver import correct_here
 from oracle import Settings, distinct, stream
 from rankings import SCORES, contents, ranked, rankings_of, streamed, with_scores
 from tailrace.answers.by_window import ByWindow
+from tailrace.engine.stream_reader import columns_of
+from tailrace.engine.stream_records import StreamRecords
 from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
+from tailrace.sources.formats import settled_types
+from tailrace.sources.segments import NULL
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import FORMAT, OWN_SCORES, write_manifest
 from tailrace.storage.results import AnswerTables, read_answers
@@ -143,6 +147,22 @@ def test_a_null_score_of_any_type_is_rejected(tmp_path, dtype):
     run(query, tmp_path / "wh")
     assert faults_of(tmp_path) == ["v is null"]
     assert answers_of(query, tmp_path) == [(2, value[0].as_py())]
+
+
+def test_scores_that_are_null_throughout_have_no_type_yet(tmp_path):
+    write(tmp_path, "parquet", [None])
+    columns = columns_of(topk("parquet", tmp_path))["s"]
+    types = dict.fromkeys(("id", "ts", "at"), "int64")
+    assert settled_types(types | {"v": NULL}, columns, lambda: None) == {}
+    assert settled_types(types | {"v": "int64"}, columns, lambda: None)["v"] == "int64"
+
+
+@pytest.mark.parametrize(("source", "dtype"), [("uint64", pa.decimal128(20, 0)), ("float", pa.float64())])
+def test_records_for_later_versions_of_a_lookup_hold_scores_as_tuples_do(tmp_path, source, dtype):
+    columns = columns_of(topk("parquet", tmp_path))["s"]
+    records = StreamRecords.of(columns, dict.fromkeys(("id", "ts", "at"), "int64") | {"v": source})
+    assert records.value_types["source_v"] == dtype
+    assert not records.read.numbers, "it is carried along, and ranks nothing"
 
 
 @pytest.mark.parametrize("name", ["int64", "uint64", "decimal of 38 digits", "text", "timestamp", "date"])
