@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.aggregate.value_column import Floats
 from tailrace.answers.identity import Identity
 from tailrace.ground.columns import single_batch
 from tailrace.ground.number_types import as_doubles, is_number
+from tailrace.ground.value_column import Floats
 
 
 def share_right(error: pa.Array) -> float:

@@ -16,9 +16,9 @@ from tailrace.aggregate.chosen import Choice, Chosen
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.quantiles import quantiles
-from tailrace.aggregate.value_column import ValueColumn, decimals, is_exact, is_of_64_bits, restored
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.number_types import EXACT, is_number
+from tailrace.ground.value_column import ValueColumn, decimals, is_exact, is_of_64_bits, restored
 from tailrace.windows.panes import Columns
 
 if TYPE_CHECKING:

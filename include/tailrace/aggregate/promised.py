@@ -14,10 +14,10 @@ from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.aggregate.estimates import estimated
 from tailrace.aggregate.populations import SampledPopulation
 from tailrace.aggregate.running_answers import Steps
-from tailrace.aggregate.value_column import Floats, Ints
 from tailrace.disorder.error_model import Columns
 from tailrace.expressions.projection import Projection
 from tailrace.ground.number_types import as_doubles
+from tailrace.ground.value_column import Floats, Ints
 
 _NEAR = 1 - 1e-9  # such an error breaks the promise: sums of doubles depend on the order of the partials
 

@@ -143,10 +143,12 @@ def _parts(
         verdict.reject(mask, reason)
     parts |= values
     for part, dtype in types.of_carried(columns.carried).items():
-        name = columns.carried[part]
+        name, is_required = columns.carried[part], part in columns.required
+        if is_required:
+            verdict.reject(nulls(raw.column(name).combine_chunks()), f"{name} is null")
         parts[part], outside = carried_values(raw.column(name).combine_chunks(), dtype)
         verdict.reject(outside, f"{name} out of bounds: a date or a timestamp lies in the years 1 to 9999")
-        if columns.finite and pa.types.is_floating(dtype):
+        if (columns.finite or is_required) and pa.types.is_floating(dtype):
             _reject_infinite(verdict, without_nulls(parts[part], 0.0), name)
     return parts
 
