@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from guards.mutation import Mutation
 
-DECIMALS = "tests/unit/cli/test_decimals_as_doubles.py"
-
 MUTATIONS = (
-    Mutation(
-        "decimals are the nearest doubles: of functions",
-        "aggregate/value_column.py",
-        "numbers = as_doubles(self.column)",
-        "numbers = self.column.cast(pa.float64(), safe=False)",
-        (f"{DECIMALS}::test_functions",),
-    ),
     Mutation(
         "a mean of decimals is the nearest double",
         "aggregate/bindings.py",

@@ -10,6 +10,13 @@ NUMBERS = "tests/unit/ground/test_number_types.py"
 
 MUTATIONS = (
     Mutation(
+        "decimals are the nearest doubles: of functions",
+        "ground/value_column.py",
+        "numbers = as_doubles(self.column)",
+        "numbers = self.column.cast(pa.float64(), safe=False)",
+        ("tests/unit/cli/test_decimals_as_doubles.py::test_functions",),
+    ),
+    Mutation(
         "decimals are the nearest doubles: divided only where both doubles are exact",
         "ground/number_types.py",
         "if ((high == low >> 63) & (low >= -EXACT) & (low <= EXACT)).all():",
