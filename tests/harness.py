@@ -34,14 +34,14 @@ NOTES = {"note": pa.string(), "number": pa.int64(), "time": pa.date32(), "tick":
 NAMES = {"event_time": "event_time", "arrival_time": "arrival_time", "id": "id", "key": "key"}
 
 
-def raw_table(tuples, keys: dict[str, pa.DataType] | None = None) -> pa.Table:
+def raw_table(tuples, keys: dict[str, pa.DataType] | None = None, values: pa.DataType | None = None) -> pa.Table:
     """Tuples as records; with `keys` the parts of their keys, which are JSON arrays, are columns of these types.
 
-    They have the columns `NOTES`, too.
+    They have the columns `NOTES`, too; `values` is the type of their values, else double.
     """
     columns = [("event_time", pa.int64()), ("arrival_time", pa.int64()), ("id", pa.string()), ("key", pa.string())]
     data = {name: pa.array([getattr(t, name) for t in tuples], kind) for name, kind in columns}
-    data |= {"value": pa.array([t.value for t in tuples], pa.float64())}
+    data |= {"value": pa.array([t.value for t in tuples], values or pa.float64())}
     data |= {name: pa.array([rankings.notes_of(t)[name] for t in tuples], dtype) for name, dtype in NOTES.items()}
     for place, (name, dtype) in enumerate((keys or {}).items()):
         data[name] = pa.array([json.loads(t.key)[place] for t in tuples], dtype)
@@ -98,6 +98,7 @@ def make_pipeline(
         ahead_ms=10**15,
         carried=needed.carried,
         nullable=needed.nullable,
+        required=needed.required,
     )
     if needed.derived and tables:
         schema = next(iter(tables.values())).schema
@@ -122,6 +123,7 @@ def run(
     kind=None,
     deduplicates=False,
     keys=None,
+    values=None,
 ):
     """Run the query over segments cut at `cuts`; returns all rows of each table.
 
@@ -130,7 +132,7 @@ def run(
     follows the segments of that batch (-1: what comes before all), each in a batch of its own.
     """
     bounds = [0, *cuts, len(tuples)]
-    tables = {str(i): raw_table(tuples[a:b], keys) for i, (a, b) in enumerate(itertools.pairwise(bounds))}
+    tables = {str(i): raw_table(tuples[a:b], keys, values) for i, (a, b) in enumerate(itertools.pairwise(bounds))}
     keyed = all(t.key is not None for t in tuples)
     pipeline = make_pipeline(settings, tasks, keyed=keyed, kind=kind, tables=tables, keys=keys)
     batches: dict[int, list[Segment]] = {}

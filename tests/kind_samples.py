@@ -70,7 +70,9 @@ def id_type_of(name: str) -> pa.DataType:
 
 
 def kind_of(name: str, size: int = 500, slide: int = 100) -> Kind:
-    types = ColumnTypes(pa.string(), id_type_of(name), dict.fromkeys(("value_value", "selected_value"), pa.float64()))
+    types = ColumnTypes(
+        pa.string(), id_type_of(name), dict.fromkeys(("value_value", "selected_value", "score"), pa.float64())
+    )
     return build(query_of(name, size, slide), [types])
 
 

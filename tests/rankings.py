@@ -3,12 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
 
 from oracle import Outcome, Passed, Settings, Tuple, Window, distinct, newest, recomputed
 
-Ranking = list[tuple[str, float]]
+Ranking = list[tuple[str, Any]]
+
+_NINES = 10**18 - 3, 10**18 - 2, 10**18 - 1
+_LONG = -1, 0, 10**37, 10**37 + 1, 10**38 - 1
+_DAY, _TIME = date(2024, 2, 28), datetime(2024, 2, 28, 23, 59, 59, 999_999, UTC)
+
+SCORES: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
+    "double": (pa.float64(), [-1e300, -1.5, 0.0, 0.1, 0.1 + 2**-56, 5e-324, 1e300]),
+    "float": (pa.float32(), [-1.5, -0.25, 0.0, 0.5, 0.75, 2.0**-100, 2.0**100]),
+    "int64": (pa.int64(), [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3, -(2**53) - 1, -(2**53) - 2]),
+    "least and greatest int64": (pa.int64(), [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1]),
+    "int8": (pa.int8(), [-128, -127, -1, 0, 1, 126, 127]),
+    "uint64": (pa.uint64(), [0, 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]),
+    "decimal of 18 digits": (pa.decimal128(18, 2), [Decimal(f"{n}E-2") for n in (-(10**18) + 1, -1, 0, 1, *_NINES)]),
+    "decimal of 38 digits": (pa.decimal128(38, 4), [Decimal(f"{n}E-4") for n in (-(10**37), -(10**37) + 1, *_LONG)]),
+    "boolean": (pa.bool_(), [False, True] * 4),
+    "date": (pa.date32(), [_DAY + timedelta(days) for days in (-9999, -1, 0, 1, 2, 366, 9999)]),
+    "timestamp": (pa.timestamp("us", "UTC"), [_TIME + timedelta(microseconds=n) for n in (-(10**16), *range(6))]),
+    "text": (pa.string(), ["", "9", "10", "Z", "a", "é", "\uffff", "𝄞"]),
+}
+"""Types of scores, and values of each, among them neighbours that are one double."""
+
+
+def with_scores(tuples: Sequence[Tuple], name: str) -> list[Tuple]:
+    """Tuples with scores of a type; equal values have equal scores."""
+    _, scores = SCORES[name]
+    return [item._replace(value=scores[int(item.value) % len(scores)]) for item in tuples]
 
 
 def notes_of(item: Tuple) -> dict[str, object]:
@@ -32,8 +61,8 @@ def assert_selected(rows: Iterable[dict], tuples: Sequence[Tuple]) -> None:
 
 def ranked(held: dict[Window, list[Tuple]], k: int, descending: bool = True) -> dict[Window, Ranking]:
     """The k best of each window: by score, and then by id."""
-    sign = -1 if descending else 1
-    best = {window: sorted(items, key=lambda one: (sign * one.value, one.id))[:k] for window, items in held.items()}
+    by_id = {window: sorted(items, key=lambda one: one.id) for window, items in held.items()}
+    best = {window: sorted(items, key=lambda one: one.value, reverse=descending)[:k] for window, items in by_id.items()}
     return {window: [(one.id, one.value) for one in items] for window, items in best.items()}
 
 

@@ -38,8 +38,13 @@ def make_stream(n: int, seed: int, duplicates: int = 0, keys: int = 5) -> list[T
     return tuples
 
 
-def write_files(tuples: list[Tuple], directory: Path, bounds: list[int], first: int = 0) -> None:
-    """The tuples between each two neighbouring bounds as a Parquet file, named in order from `first` on."""
+def write_files(
+    tuples: list[Tuple], directory: Path, bounds: list[int], first: int = 0, values: pa.DataType | None = None
+) -> None:
+    """The tuples between each two neighbouring bounds as a Parquet file, named in order from `first` on.
+
+    `values` is the type of their values: doubles if it is not given.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     for number, (start, end) in enumerate(itertools.pairwise(bounds), first):
         part = tuples[start:end]
@@ -49,7 +54,7 @@ def write_files(tuples: list[Tuple], directory: Path, bounds: list[int], first: 
                 "arrival_time": pa.array([t.arrival_time for t in part], TIME),
                 "id": pa.array([t.id for t in part], pa.string()),
                 "key": pa.array([t.key for t in part], pa.string()),
-                "value": pa.array([t.value for t in part], pa.float64()),
+                "value": pa.array([t.value for t in part], values or pa.float64()),
             }
         )
         pq.write_table(table, directory / f"part-{number:05d}.parquet")

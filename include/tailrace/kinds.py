@@ -32,9 +32,11 @@ def _topk(query: Query, types: Sequence[ColumnTypes]) -> Kind:
     section = query.topk
     descending, columns = section.order == "descending", {"score": section.score}
     keys = types[0].key, types[0].id, types[0].of_keys(query.key_names)
+    score_type = types[0].of_carried(columns)["score"]
     selected = {name: types[0].of_carried([PREFIX + name])[PREFIX + name] for name in section.select}
-    windows, k, method = query.window.windows, section.k, section.method
-    return TopK(windows, columns, *keys, k=k, descending=descending, method=method, selected=selected)
+    windows = query.window.windows
+    own: dict[str, Any] = {"method": section.method, "selected": selected, "score_type": score_type}
+    return TopK(windows, columns, *keys, k=section.k, descending=descending, **own)
 
 
 def _emd_join(query: Query, types: Sequence[ColumnTypes]) -> Kind:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import random
 
+import pytest
+
 import rankings
-from oracle import Settings, stream
-from rankings import rankings_of, streamed
+from oracle import Settings, distinct, stream
+from rankings import SCORES, contents, ranked, rankings_of, streamed, with_scores
 from tailrace.answers.by_window import ByWindow
 from tailrace.correction import history_scan
 from tailrace.correction.correction_range import CorrectionRange
@@ -41,3 +43,16 @@ def test_the_stream_and_then_intervals_of_arrival_in_any_order_and_twice(tmp_pat
     model = ByWindow(Sliding(SETTINGS.size, SETTINGS.slide), ("rank",))
     corrected = rankings_of(AnswerTables(tables_of(tmp_path / "wh"), model).latest().to_pylist())
     assert corrected == rankings.latest(outcome, TUPLES, SETTINGS, intervals, K, descending=False)
+
+
+@pytest.mark.parametrize("name", ["int64", "decimal of 38 digits"])
+def test_scores_keep_their_type(tmp_path, spark, name):
+    tuples = with_scores(TUPLES, name)
+    write_files(tuples, tmp_path / "in", even(len(tuples), 7), values=SCORES[name][0])
+    query = make_query(tmp_path / "in", SETTINGS, 3, topk={"k": K, "score": "value"})
+    run(query, tmp_path / "wh", RunOptions(96))
+    assert rankings_of(rows_of(tmp_path / "wh")["results"]) == streamed(stream(TUPLES, SETTINGS), tuples, SETTINGS, K)
+    correct(query, tmp_path / "wh")
+    model = ByWindow(Sliding(SETTINGS.size, SETTINGS.slide), ("rank",))
+    corrected = rankings_of(AnswerTables(tables_of(tmp_path / "wh"), model).latest().to_pylist())
+    assert corrected == ranked(contents(distinct(tuples, SETTINGS.tick), SETTINGS), K)

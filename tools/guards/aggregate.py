@@ -6,6 +6,13 @@ from guards.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "a mean of decimals is the nearest double",
+        "aggregate/bindings.py",
+        "if isinstance(total, ExactTotal) and pa.types.is_decimal(total.dtype):",
+        "if False:",
+        ("tests/unit/aggregate/test_decimal_means.py",),
+    ),
+    Mutation(
         "estimates: an answer stays raw where its interval holds it",
         "aggregate/estimates.py",
         "np.abs(value - total) > reach",

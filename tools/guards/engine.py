@@ -7,6 +7,13 @@ from guards.shared_tests import COST, WAREHOUSE
 
 MUTATIONS = (
     Mutation(
+        "top-k: records for later versions of a lookup hold scores as tuples do",
+        "engine/stream_records.py",
+        "score_type if name in columns.scores else carried_type",
+        "carried_type",
+        ("tests/unit/topk/test_scores.py::test_records_for_later_versions_of_a_lookup_hold_scores_as_tuples_do",),
+    ),
+    Mutation(
         "chains: a retraction counts nothing",
         "engine/repeats.py",
         "is_dropped = is_retraction & (until > before)",

@@ -6,8 +6,30 @@ from guards.mutation import Mutation
 
 KEYS = "tests/unit/ground/test_key_lists.py"
 ROOTS = "tests/unit/ground/test_source_roots.py"
+NUMBERS = "tests/unit/ground/test_number_types.py"
 
 MUTATIONS = (
+    Mutation(
+        "decimals are the nearest doubles: of functions",
+        "ground/value_column.py",
+        "numbers = as_doubles(self.column)",
+        "numbers = self.column.cast(pa.float64(), safe=False)",
+        ("tests/unit/cli/test_decimals_as_doubles.py::test_functions",),
+    ),
+    Mutation(
+        "decimals are the nearest doubles: divided only where both doubles are exact",
+        "ground/number_types.py",
+        "if ((high == low >> 63) & (low >= -EXACT) & (low <= EXACT)).all():",
+        "if True:",
+        (f"{NUMBERS}::test_a_decimal_is_the_nearest_double",),
+    ),
+    Mutation(
+        "decimals are the nearest doubles: in lists, too",
+        "ground/number_types.py",
+        "column = column.cast(pa.list_(pa.string()))",
+        "pass",
+        (f"{NUMBERS}::test_the_numbers_of_lists_are_the_nearest_doubles",),
+    ),
     Mutation(
         "of names that differ in case alone the nearest is named",
         "ground/near_names.py",

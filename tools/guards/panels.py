@@ -9,6 +9,7 @@ EMD_JOIN = "tests/unit/panels/kinds/test_emd_join.py"
 SERIES = "tests/unit/panels/test_series.py"
 FRONTIER, CHANGES = "tests/unit/panels/test_frontier.py", "tests/unit/panels/test_settings_changes.py"
 PROMISE, LATE = (f"tests/unit/panels/test_{name}.py" for name in ("promise", "late"))
+EXTREMES = "tests/unit/cli/test_expressions_over_extremes.py"
 
 MUTATIONS = (
     Mutation(
@@ -17,6 +18,20 @@ MUTATIONS = (
         "OpenedTables(self.layout) if self.is_of_request else Tables(self.layout)",
         "Tables(self.layout)",
         ("tests/unit/panels/test_query_view.py::test_a_request_opens_each_table_once",),
+    ),
+    Mutation(
+        "a view's answers have the types of its stream's columns",
+        "panels/query_view.py",
+        "if manifest is None or binding_changes(manifest, self.query):",
+        "if True:",
+        (f"{EXTREMES}::test_a_view_of_a_stream_has_the_types_of_its_answers",),
+    ),
+    Mutation(
+        "a view of an edited query is not bound to the types of the stream before",
+        "panels/query_view.py",
+        "manifest is None or binding_changes(manifest, self.query)",
+        "manifest is None",
+        (f"{EXTREMES}::test_a_view_of_a_declaration_that_no_stream_runs_has_its_answers_without_types",),
     ),
     Mutation(
         "settings: a file that would be refused is not taken for the deployed one",

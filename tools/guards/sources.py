@@ -6,8 +6,16 @@ from guards.mutation import Mutation
 from guards.shared_tests import NAMED_KEYS
 
 PARTITIONS = "tests/unit/sources/test_partitions.py"
+DECIMALS = "tests/unit/cli/test_decimals_as_doubles.py"
 
 MUTATIONS = (
+    Mutation(
+        "decimals are the nearest doubles: of the short form, and coordinates",
+        "sources/check.py",
+        "value = cast_values(column, dtype)",
+        "value = column.cast(dtype, safe=False)",
+        (f"{DECIMALS}::test_the_short_form", f"{DECIMALS}::test_decimal_coordinates_meet_their_equals"),
+    ),
     Mutation(
         "the place of a record: a file that was replaced ends no stream",
         "sources/record_place.py",

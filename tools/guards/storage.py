@@ -10,6 +10,20 @@ CHECKPOINT = "tests/unit/storage/test_checkpoint.py"
 
 MUTATIONS = (
     Mutation(
+        "top-k: a ranking of rounded scores does not go on",
+        "storage/layout.py",
+        "        require_own_scores(manifest, query, self.home)\n",
+        "",
+        ("tests/unit/topk/test_scores.py::test_a_ranking_of_an_earlier_version_is_refused_by_the_type_of_its_scores",),
+    ),
+    Mutation(
+        "top-k: an earlier version refuses scores of their own type",
+        "storage/manifest.py",
+        'return OWN_SCORES if structure.get("kind") == "topk" else FORMAT',
+        "return FORMAT",
+        ("tests/unit/topk/test_scores.py::test_a_ranking_of_doubles_of_an_earlier_version_goes_on",),
+    ),
+    Mutation(
         "emd_join: a feedback period of an earlier version binds no checkpoint",
         "storage/manifest.py",
         " - {UNBOUND})",

@@ -6,6 +6,7 @@ from guards.mutation import Mutation
 from guards.shared_tests import LOST_FILES, NAMED_KEYS, REBUILD, SINK, WAREHOUSE
 
 RANGE = "tests/unit/storage/test_answer_range.py"
+EXTREMES = "tests/unit/cli/test_expressions_over_extremes.py"
 
 MUTATIONS = (
     Mutation(
@@ -28,6 +29,16 @@ MUTATIONS = (
         "return replace(self, key=key)",
         "return self",
         (f"{NAMED_KEYS}[parquet-sum]",),
+    ),
+    Mutation(
+        "results: expressions over answers are bound to the types of the stream's columns",
+        "storage/results.py",
+        "Pipeline.of(query, manifest.types, layout.histories(query.streams)).kind",
+        '__import__("tailrace.kinds").kinds.build(query)',
+        (
+            f"{EXTREMES}::test_results_in_each_form",
+            f"{EXTREMES}::test_before_the_first_batch_there_are_no_answers_but_their_columns",
+        ),
     ),
     Mutation(
         "results by a list of keys have its columns in place of the text",

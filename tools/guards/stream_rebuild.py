@@ -9,6 +9,13 @@ PAIRS = "tests/unit/stream/test_rebuild_of_pairs.py"
 
 MUTATIONS = (
     Mutation(
+        "top-k: nor is it rebuilt",
+        "stream/rebuild.py",
+        "    require_own_scores(manifest, query, layout.home)\n",
+        "",
+        ("tests/unit/topk/test_scores.py::test_a_ranking_of_an_earlier_version_is_refused_by_the_type_of_its_scores",),
+    ),
+    Mutation(
         "a rebuild answers again where nulls were rejected",
         "stream/rejected_before.py",
         "if manifest.state >= _SKIPS_NULLS or",

@@ -6,7 +6,30 @@ from guards.mutation import Mutation
 
 SELECTED = "tests/unit/topk/test_selected.py"
 
+SCORES = "tests/unit/topk/test_scores.py"
+
 MUTATIONS = (
+    Mutation(
+        "top-k: scores have the type of their column",
+        "topk/kind.py",
+        "SelectedColumns(self.selected), self.score_type)",
+        "SelectedColumns(self.selected))",
+        (f"{SCORES}::test_integers_beyond_2_53_are_ranked_as_duckdb_does",),
+    ),
+    Mutation(
+        "top-k: the least integer is last in descending order",
+        "topk/scores.py",
+        "return -numbers if numbers.dtype == np.float64 else ~numbers",
+        "return -numbers",
+        (f"{SCORES}::test_stored_scores_and_their_sort_keys_give_them_back",),
+    ),
+    Mutation(
+        "top-k: a group without k rows has no bound, whatever its scores are",
+        "topk/best.py",
+        " & (self._holder[group] >= 0)",
+        "",
+        (f"{SCORES}::test_the_greatest_integer_of_a_group_without_a_bound_is_a_contender",),
+    ),
     Mutation(
         "select: what answers have anyway is left out",
         "topk/section.py",

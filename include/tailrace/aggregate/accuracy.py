@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.aggregate.value_column import Floats
 from tailrace.answers.identity import Identity
 from tailrace.ground.columns import single_batch
-from tailrace.ground.number_types import is_number
+from tailrace.ground.number_types import as_doubles, is_number
+from tailrace.ground.value_column import Floats
 
 
 def share_right(error: pa.Array) -> float:
@@ -33,7 +33,7 @@ def errors_by_column(
     for name, dtype in values.items():
         near, true = approximate[name].combine_chunks().take(near_row), exact[name].combine_chunks()
         if is_number(dtype):
-            near, true = (part.cast(pa.float64(), safe=False) for part in (near, true))
+            near, true = (as_doubles(part) for part in (near, true))
             error = relative(*(part.to_numpy(zero_copy_only=False) for part in (near, true)))
             error = np.where(np.asarray(near.is_null()) != np.asarray(true.is_null()), 1.0, error)
         else:

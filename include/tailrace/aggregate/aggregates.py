@@ -13,8 +13,8 @@ import pyarrow as pa
 from tailrace.aggregate.accumulators import Accumulator, Squares
 from tailrace.aggregate.bindings import BINDINGS, BoundFunction, Values
 from tailrace.aggregate.kept import Kept
-from tailrace.aggregate.value_column import Ints
 from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.value_column import Ints
 from tailrace.windows.panes import Columns
 
 

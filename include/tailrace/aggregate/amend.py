@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.aggregate.bindings import MOST_DIGITS, Values
 from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.value_column import Ints
 from tailrace.ground.columns import pair, unify
 from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.value_column import Ints
 from tailrace.windows.panes import Columns
 
 _IDENTITY = ("key", "window_end", "tuples")

@@ -16,9 +16,9 @@ from tailrace.aggregate.chosen import Choice, Chosen
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.quantiles import quantiles
-from tailrace.aggregate.value_column import ValueColumn, decimals, is_exact, is_of_64_bits, restored
 from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.number_types import is_number
+from tailrace.ground.number_types import EXACT, is_number
+from tailrace.ground.value_column import ValueColumn, decimals, is_exact, is_of_64_bits, restored
 from tailrace.windows.panes import Columns
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 MOST_DIGITS, _MORE_DIGITS = 38, 10
 """The digits of the longest decimal, and how many more digits a sum has than its values."""
+
+
+_WORD = (1 << 64) - 1
 
 
 class Values(NamedTuple):
@@ -107,11 +110,11 @@ def bind_sum(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
 
 
 def bind_avg(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
-    """Bind `avg`: the exact sum of integers or decimals as a double, divided by the number of values."""
+    """Bind `avg`: the exact sum divided by the number of values; of decimals it is the nearest double."""
     count = Count(values.column)
     total = ExactTotal(values.column, values.dtype) if is_exact(values.dtype) else Total(values.column)
     scale = values.dtype.scale if pa.types.is_decimal(values.dtype) else 0
-    return BoundFunction(pa.float64(), (count, total), partial(_mean, count.name, total, 10.0**scale))
+    return BoundFunction(pa.float64(), (count, total), partial(_mean, count.name, total, scale))
 
 
 def bind_extreme(values: Values, parameters: Mapping[str, Any], how: Choice) -> BoundFunction:
@@ -188,10 +191,18 @@ def _has_digits(low: np.ndarray, high: np.ndarray, digits: int) -> np.ndarray:
     return within & (magnitude_high >= 0)
 
 
-def _mean(count: str, total: ExactTotal | Total, scale: float, columns: Columns) -> pa.Array:
+def _mean(count: str, total: ExactTotal | Total, scale: int, columns: Columns) -> pa.Array:
     number = columns[count]
+    divisor = np.maximum(number, 1)
     totals = columns[total.name] if isinstance(total, Total) else total.doubles(columns)
-    return pa.array(totals / np.maximum(number, 1) / scale, mask=number == 0)
+    means = totals / (divisor * 10.0**scale)
+    if isinstance(total, ExactTotal) and pa.types.is_decimal(total.dtype):
+        low, high = total.words(columns)
+        is_rounded = (np.abs(totals) > EXACT) | (divisor * 5.0**scale > EXACT)  # a double holds no more of one of them
+        for index in np.flatnonzero(is_rounded & ~total.overflows(columns)).tolist():
+            exact = (int(high[index]) << 64) + (int(low[index]) & _WORD)
+            means[index] = exact / (int(divisor[index]) * 10**scale)  # Python rounds a quotient of integers once
+    return pa.array(means, mask=number == 0)
 
 
 def _spread(moments: Moments, is_root: bool, freedom: int, columns: Columns) -> pa.Array:

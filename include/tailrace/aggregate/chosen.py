@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate.value_column import ValueColumn, ranks, stored_type
 from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.value_column import ValueColumn, ranks, stored_type
 from tailrace.windows.panes import Columns
 
 Choice = Literal["first", "last", "min", "max"]

@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.interval_names import interval_names
-from tailrace.aggregate.value_column import Floats
+from tailrace.ground.number_types import as_doubles
+from tailrace.ground.value_column import Floats
 
 COVERAGE, SPREAD = "=coverage", "=spread"
 """Columns of closed windows: the expected coverage, and its standard deviation between windows."""
@@ -92,7 +93,7 @@ def estimated(
     squares : ndarray, shape (n,), or None
         Σv² of these tuples; None for a count.
     """
-    total = raw.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    total = as_doubles(raw).to_numpy(zero_copy_only=False)
     scaled = scale(total, total if squares is None else squares, coverage, spread)
     is_scaled = scaled.is_scaled & fits(aggregate.result, scaled.value)
     low, high, of_raw = interval_names(aggregate.name)

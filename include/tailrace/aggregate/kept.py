@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.aggregate.value_column import Floats, Ints, ValueColumn, ranks, stored_type
 from tailrace.ground.columns import pair
 from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.value_column import Floats, Ints, ValueColumn, ranks, stored_type
 from tailrace.windows.panes import Columns
 
 

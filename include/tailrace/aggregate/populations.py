@@ -14,7 +14,7 @@ from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.population import Population
 from tailrace.aggregate.promise import threshold
-from tailrace.aggregate.value_column import Floats
+from tailrace.ground.value_column import Floats
 
 _TUPLES = "tuples"
 

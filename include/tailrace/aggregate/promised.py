@@ -14,9 +14,10 @@ from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.aggregate.estimates import estimated
 from tailrace.aggregate.populations import SampledPopulation
 from tailrace.aggregate.running_answers import Steps
-from tailrace.aggregate.value_column import Floats, Ints
 from tailrace.disorder.error_model import Columns
 from tailrace.expressions.projection import Projection
+from tailrace.ground.number_types import as_doubles
+from tailrace.ground.value_column import Floats, Ints
 
 _NEAR = 1 - 1e-9  # such an error breaks the promise: sums of doubles depend on the order of the partials
 
@@ -125,6 +126,6 @@ def _computed(derived: Projection, answers: Mapping[str, pa.Array]) -> dict[str,
 def _is_off(answers: pa.Array, true: Ints, error: float) -> np.ndarray:
     """Test which answers are off by `error` or more, given the index of each one's true answer."""
     is_null = np.asarray(answers.is_null())
-    values: Floats = answers.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    values: Floats = as_doubles(answers).to_numpy(zero_copy_only=False)
     is_near = relative(values, values[true]) < error * _NEAR
     return np.where(is_null | is_null[true], is_null != is_null[true], ~is_near)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.aggregate.value_column import Floats, Ints
+from tailrace.ground.value_column import Floats, Ints
 
 
 def quantiles(tuples: Ints, values: Floats, q: float) -> Floats:

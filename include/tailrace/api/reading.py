@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from tailrace.api.answers import Answers
 from tailrace.api.rows import Rows
 from tailrace.api.times import Time, time_ms
@@ -11,12 +9,11 @@ from tailrace.correction.quality import read_quality
 from tailrace.delivery.reading import read_current
 from tailrace.ground.errors import refuse
 from tailrace.ground.times import in_ms
-from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import ALL, AnswerRange
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
-from tailrace.storage.results import read_answers
+from tailrace.storage.results import kind_of_stream, read_answers
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
@@ -51,7 +48,9 @@ def quality_of(query: Query, warehouse: Warehouse) -> Rows:
 def rows_of(query: Query, warehouse: Warehouse, table: str) -> Rows:
     """Return the rows of one of the stream's tables; none where the stream has not written it yet."""
     layout = Layout.of(warehouse, query.name)
-    require_begun(layout, query)
-    tables = Tables(layout)
-    rows: pa.Table = tables.read(table) if tables.has(table) else in_ms(schemas(build(query))[table].empty_table())
+    manifest, tables = require_begun(layout, query), Tables(layout)
+    if tables.has(table):
+        rows = tables.read(table)
+    else:
+        rows = in_ms(schemas(kind_of_stream(query, layout, manifest))[table].empty_table())
     return Rows(rows, rows.column_names)

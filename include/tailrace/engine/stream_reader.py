@@ -24,7 +24,7 @@ from tailrace.kind.protocol import Enrichment, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.sources.answers_source import RETRACTED, AnswersSource
-from tailrace.sources.carried_columns import carried_type
+from tailrace.sources.carried_columns import carried_type, score_type
 from tailrace.sources.check import check
 from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import SegmentReader
@@ -142,7 +142,7 @@ class StreamReader:
 
     def without_values(self) -> StreamReader:
         """Return the reader of event time, arrival time, id and key alone; it leaves out the same records."""
-        columns = replace(self.columns, values={}, types={}, row_check=None, carried={}).pruned()
+        columns = replace(self.columns, values={}, types={}, row_check=None, carried={}, required=frozenset()).pruned()
         names = set(columns.named().values())
         types = {name: dtype for name, dtype in self.types.items() if name in names}
         return replace(self, columns=columns, types=types)
@@ -167,7 +167,7 @@ def columns_of(query: Query) -> dict[str, Columns]:
         if needed.derived:
             projection = Projection.of({**stream.columns, **needed.derived}, stream.where)
         inputs = () if projection is None else projection.inputs
-        read = replace(read, nullable=needed.nullable, finite=needed.finite)
+        read = replace(read, nullable=needed.nullable, finite=needed.finite, required=needed.required)
         read = replace(read, fields=frozenset(needed.derived), readers=needed.readers)
         if isinstance(stream.source, AnswersSource):
             read = replace(read, carried={**read.carried, RETRACTED: RETRACTED})
@@ -185,7 +185,10 @@ def column_types_of(columns: Columns, types: Types) -> ColumnTypes:
     is_list = isinstance(columns.key, tuple)
     key, keys = (pa.string(), names) if is_list else (next(iter(names.values()), pa.string()), {})
     id_ = pa.int64() if is_integer(types[columns.id]) else pa.string()
-    carried = {part: carried_type(types[name]) for part, name in columns.carried.items()}
+    carried = {
+        part: score_type(types[name]) if part in columns.required else carried_type(types[name])
+        for part, name in columns.carried.items()
+    }
     return ColumnTypes(key, id_, carried, keys)
 
 

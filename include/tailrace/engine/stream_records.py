@@ -16,9 +16,10 @@ import pyarrow as pa
 from tailrace.engine.derived_columns import bound
 from tailrace.ground.errors import Problem, Unfit
 from tailrace.ground.facts import Subject
+from tailrace.ground.number_types import cast_values
 from tailrace.ground.object_path import Location
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.sources.carried_columns import CARRIABLE, carried_type
+from tailrace.sources.carried_columns import CARRIABLE, carried_type, score_type
 from tailrace.sources.check import Checked, check
 from tailrace.sources.columns import Columns
 from tailrace.sources.lookups import Versions, stored_versions
@@ -64,9 +65,8 @@ class StreamRecords:
             projection = replace(projection, where=None).pruned(times_and_id)
         inputs = () if projection is None else projection.inputs
         projection = None if projection is None else bound(projection, types)
-        read = replace(
-            columns, key=None, values={}, types={}, row_check=None, carried=carried, finite=False, lookups=()
-        )
+        read = replace(columns, key=None, values={}, types={}, row_check=None, carried=carried, lookups=())
+        read = replace(read, finite=False, required=frozenset())
         read = replace(read, projection=projection, inputs=inputs, readers={}, column_fields={}, fields=frozenset())
         event_time, arrival_time, id_ = map(_own, _OWN)
         tuples = replace(columns, event_time=event_time, arrival_time=arrival_time, id=id_, timezone=None, zones={})
@@ -126,7 +126,7 @@ class StreamRecords:
         for name, dtype in _values(self.tuples).items():
             column = raw.column(name)
             if column.type != dtype:
-                raw = raw.set_column(raw.schema.get_field_index(name), name, column.cast(dtype, safe=False))
+                raw = raw.set_column(raw.schema.get_field_index(name), name, cast_values(column, dtype))
         return raw
 
     def _named(self, records: pa.RecordBatch) -> pa.Table:
@@ -155,7 +155,8 @@ def _types_of_records(columns: Columns, types: Types) -> dict[str, pa.DataType]:
     needed = {name: part for part, name in columns.named().items() if part not in _OWN}
     needed |= {name: part for part, name in columns.named().items() if name in columns.free.values()}
     for name, part in needed.items():
-        dtype = values.get(name) or carried_type(types[name])
+        type_of = score_type if name in columns.scores else carried_type
+        dtype = values.get(name) or type_of(types[name])
         if columns.is_name(part) and name not in columns.free.values():
             dtype = pa.int64() if is_integer(types[name]) else pa.string()
         if dtype is None:

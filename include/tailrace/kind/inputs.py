@@ -67,6 +67,9 @@ class Input:
         be null, and their types follow from the source.
     finite : bool
         Whether carried doubles must be finite because the kind computes with them.
+    required : frozenset of str
+        The carried columns that rank tuples, by name in the tuple. A record with a null or a double that is not finite
+        there is rejected, and formats that state no types read them as numbers.
     derived : dict
         Further columns that the kind needs: name → expression. The stream's own derived columns come first. A name is
         the field of the query file that has the expression.
@@ -82,6 +85,7 @@ class Input:
     carried: Mapping[str, str] = field(default_factory=dict)
     nullable: bool = False
     finite: bool = False
+    required: frozenset[str] = frozenset()
     derived: Mapping[str, str] = field(default_factory=dict)
     readers: Mapping[str, str] = field(default_factory=dict)
 

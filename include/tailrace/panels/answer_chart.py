@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AnswerModel
+from tailrace.ground.number_types import as_doubles
 from tailrace.ground.times import TIMES
 from tailrace.panels.answer_versions import SideBySide
 from tailrace.panels.cells import is_number
@@ -52,7 +53,7 @@ def chart_of(model: AnswerModel, sides: SideBySide, answers: pa.Table, compared:
 
 
 def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
+    return np.asarray(as_doubles(column).to_numpy(), np.float64)
 
 
 def _cells(values: NDArray[np.float64]) -> list[float | None]:

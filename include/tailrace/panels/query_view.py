@@ -13,8 +13,9 @@ from tailrace.query.loading import load
 from tailrace.query.query import Query
 from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import binding_changes
 from tailrace.storage.opened_tables import OpenedTables
-from tailrace.storage.results import AnswerTables
+from tailrace.storage.results import AnswerTables, kind_of_stream
 from tailrace.storage.tables import Tables
 
 
@@ -71,7 +72,11 @@ class QueryView:
 
     @cached_property
     def kind(self) -> Kind:
-        return build(self.query)
+        """The kind that the stream runs; without the types of columns if no stream has begun with this declaration."""
+        manifest = self.layout.read_manifest()
+        if manifest is None or binding_changes(manifest, self.query):
+            return build(self.query)
+        return kind_of_stream(self.query, self.layout, manifest)
 
     @cached_property
     def answers(self) -> AnswerTables:

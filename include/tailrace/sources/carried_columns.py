@@ -25,6 +25,7 @@ _OTHERS |= dict.fromkeys(("date32[day]", "date64[ms]"), pa.date32())
 _BY_NAME = _INTEGERS | _REALS | _OTHERS
 _DECIMAL = re.compile(r"decimal\d+\((\d+), (-?\d+)\)")
 _MOST_DIGITS = 38
+_UINT64 = pa.decimal128(20, 0)
 
 _DAY_MS = 86_400_000
 _PER_MS = {"us": 1000, "ns": 1_000_000}
@@ -41,6 +42,14 @@ def carried_type(type_name: str) -> pa.DataType | None:
         digits, scale = map(int, match.groups())
         return pa.decimal128(digits, scale) if digits <= _MOST_DIGITS and 0 <= scale <= digits else None
     return _BY_NAME.get(type_name)
+
+
+def score_type(type_name: str) -> pa.DataType | None:
+    """Return the type of a column when it ranks tuples: as `carried_type`, floats as doubles, uint64 as a decimal."""
+    if type_name == "uint64":
+        return _UINT64
+    dtype = carried_type(type_name)
+    return pa.float64() if dtype is not None and pa.types.is_floating(dtype) else dtype
 
 
 def holds_all(dtype: pa.DataType, other: pa.DataType) -> bool:

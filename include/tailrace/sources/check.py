@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.expressions.projection import Projection
+from tailrace.ground.number_types import cast_values
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import carried_values
@@ -142,10 +143,12 @@ def _parts(
         verdict.reject(mask, reason)
     parts |= values
     for part, dtype in types.of_carried(columns.carried).items():
-        name = columns.carried[part]
+        name, is_required = columns.carried[part], part in columns.required
+        if is_required:
+            verdict.reject(nulls(raw.column(name).combine_chunks()), f"{name} is null")
         parts[part], outside = carried_values(raw.column(name).combine_chunks(), dtype)
         verdict.reject(outside, f"{name} out of bounds: a date or a timestamp lies in the years 1 to 9999")
-        if columns.finite and pa.types.is_floating(dtype):
+        if (columns.finite or is_required) and pa.types.is_floating(dtype):
             _reject_infinite(verdict, without_nulls(parts[part], 0.0), name)
     return parts
 
@@ -222,7 +225,7 @@ def _value(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType,
     column, is_double = raw.column(name).combine_chunks(), pa.types.is_float64(dtype)
     if not (nullable and is_double):
         verdict.reject(nulls(column), f"{name} is null")
-    value = column.cast(dtype, safe=False)
+    value = cast_values(column, dtype)
     if is_double:
         _reject_infinite(verdict, without_nulls(value, 0.0), name)
     return value

@@ -9,7 +9,7 @@ import pyarrow as pa
 from tailrace.expressions.types import column_type
 from tailrace.ground.errors import refuse
 from tailrace.ground.number_types import is_number
-from tailrace.sources.carried_columns import CARRIABLE, carried_type
+from tailrace.sources.carried_columns import CARRIABLE, carried_type, score_type
 from tailrace.sources.columns import Columns
 
 
@@ -64,6 +64,10 @@ _VALUE_RULES: dict[pa.DataType, Rule] = {
 
 
 _CARRIED_RULE: Rule = (_is_carried, CARRIABLE)
+_SCORE_RULE: Rule = (
+    lambda dtype: score_type(str(dtype)) is not None,
+    "a boolean, an integer, a float, a decimal up to 38 digits, a string, a date or a timestamp",
+)
 _INPUT_RULE: Rule = (
     lambda dtype: column_type(dtype) is not None,
     f"{CARRIABLE}; or a struct, a list or a map of these",
@@ -88,7 +92,7 @@ def require_fit(where: str, part: str, dtype: pa.DataType, columns: Columns) -> 
     if part in columns.readers:
         index = columns.readers[part]
         role, where = f"{index.partition(':')[0]} reads it", f"{index}: {where}"
-    elif part in columns.free:
+    elif part in columns.free and part not in columns.required:
         role = "answers can't have such a column" if part in columns.carried else "no expression reads such a column"
         role = "it is the key of a lookup" if part in columns.lookup_keys else role
     is_added = columns.parts().get(part) in columns.added  # `where` is the field that gives it then
@@ -98,6 +102,8 @@ def require_fit(where: str, part: str, dtype: pa.DataType, columns: Columns) -> 
 
 
 def _rule(part: str, columns: Columns) -> Rule:
+    if part in columns.required:
+        return _SCORE_RULE
     if part in columns.carried or part in columns.lookup_keys:
         return _CARRIED_RULE
     if part in columns.free:

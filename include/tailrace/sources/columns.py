@@ -63,6 +63,8 @@ class Columns:
         Whether doubles among `values` may be null.
     finite : bool
         Whether carried doubles must be finite.
+    required : frozenset of str
+        The carried parts that rank tuples: each record needs a value there, see `kind.inputs.Input.required`.
     fields : frozenset of str
         The derived columns that are named as the fields of the query file that have their expressions.
     readers : dict
@@ -92,6 +94,7 @@ class Columns:
     column_fields: Mapping[str, str] = field(default_factory=dict)
     nullable: bool = False
     finite: bool = False
+    required: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
     readers: Mapping[str, str] = field(default_factory=dict)
     lookups: tuple[Lookup, ...] = ()
@@ -103,12 +106,19 @@ class Columns:
     @property
     def exact(self) -> frozenset[str]:
         """The source's columns whose numbers have to come as they are: carried ones, and inputs of expressions."""
-        return frozenset(self.free.values())
+        return frozenset(self.free.values()) - self.scores
+
+    @property
+    def scores(self) -> frozenset[str]:
+        """The source's columns that only rank tuples."""
+        others = {name for part, name in self.free.items() if part not in self.required}
+        return frozenset(self.carried[part] for part in self.required) - others - self.added
 
     @property
     def numbers(self) -> frozenset[str]:
-        """The source's columns that hold doubles of the kind's own, and are free: only these values become doubles."""
+        """The free columns of the source that hold doubles of the kind's own, or rank: texts there become numbers."""
         doubles = {self.values[part] for part, dtype in self.value_types().items() if pa.types.is_float64(dtype)}
+        doubles |= {self.carried[part] for part in self.required}
         others = {self.event_time, self.arrival_time, self.id, *self.key_parts.values()}
         return frozenset(self.free.values()) & (doubles - others - self.added)
 
@@ -152,7 +162,13 @@ class Columns:
     @property
     def fixed(self) -> Columns:
         """The columns without the free ones."""
-        return replace(self, carried={}, inputs=(), lookups=tuple(replace(each, keys=()) for each in self.lookups))
+        return replace(
+            self,
+            carried={},
+            required=frozenset(),
+            inputs=(),
+            lookups=tuple(replace(each, keys=()) for each in self.lookups),
+        )
 
     def counted_events(self, event_ms: Ints, arrival_ms: Ints) -> Ints:
         """Return the event times as far as they count for t_max, from event and arrival times of tuples, shape (n,)."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tailrace.sources.columns import Columns
 from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import type_of_text
-from tailrace.sources.type_names import ARROW_TYPES
+from tailrace.sources.type_names import ARROW_TYPES, MOST_EXACT
 
 _INTEGER = r"^(0|-?[1-9]\d{0,17})$"  # 007 is text, as it would equal 7 as an integer
 _NUMBER = r"^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*-?(?i:inf|infinity|nan)\s*$"
@@ -125,10 +125,24 @@ def shown_type(part: str, texts: pa.ChunkedArray, columns: Columns) -> str | Non
         if name not in columns.numbers:
             return _narrowest_type(texts) if len(texts) else NULL
         texts = texts.filter(pc.match_substring_regex(texts, _NUMBER))
-        return None if not len(texts) else "double" if _wrong(texts, "int64", is_exact=True).any() else "int64"
+        return _number_type(texts, name in columns.scores)
     if columns.is_name(part) or not pa.types.is_float64(columns.value_types()[part]):
         return "string" if len(texts) else None
     return "double" if pc.any(pc.match_substring_regex(texts, _NUMBER), min_count=0).as_py() else None
+
+
+def _number_type(texts: pa.ChunkedArray, is_score: bool) -> str | None:
+    """Return the type of numbers; None without any. Scores are integers only if one is beyond 2^53."""
+    if not len(texts):
+        return None
+    if _wrong(texts, "int64", is_exact=True).any():
+        return "double"
+    return "double" if is_score and not _are_beyond_doubles(texts) else "int64"
+
+
+def _are_beyond_doubles(texts: pa.ChunkedArray) -> bool:
+    """Test whether one of some integers is greater than those that a double holds."""
+    return bool(pc.any(pc.greater(pc.abs(texts.cast(pa.int64())), MOST_EXACT)).as_py())
 
 
 def _narrowest_type(texts: pa.ChunkedArray) -> str:

@@ -105,7 +105,8 @@ def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | N
     """
     if NULL not in types.values():
         return types
-    if any(types[name] == NULL for part, name in columns.named().items() if part not in columns.free):
+    needed = {name for part, name in columns.named().items() if part not in columns.free or part in columns.required}
+    if any(types[name] == NULL for name in needed):
         return {}
     later = newest() or {}
     dtypes = {name: later.get(name, NULL) if dtype == NULL else dtype for name, dtype in types.items()}

@@ -11,7 +11,7 @@ from tailrace.sources.columns import Columns
 from tailrace.sources.json_nested import merged_types, nested_type
 from tailrace.sources.segments import Types
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE, type_of_text
-from tailrace.sources.type_names import ARROW_TYPES
+from tailrace.sources.type_names import ARROW_TYPES, MOST_EXACT
 
 CARRIABLE_VALUES = "texts, numbers, true and false"
 """The values of a column that can be carried along, in words."""
@@ -52,14 +52,14 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
     """Return the types of the columns that a query reads.
 
     The first record with a value of a fitting type in every column determines them. For carried columns several records
-    are examined, and numbers are integers if all of them are.
+    are examined, and numbers are integers if all of them are; scores only if one is beyond 2^53, too.
     """
-    numbers = columns.numbers
+    numbers, scores = columns.numbers, columns.scores
     parts = {part: name for part, name in columns.named().items() if part not in columns.free}
     parts = {part: name for part, name in parts.items() if name not in numbers or part not in columns.values}
     carried: dict[str, str | None] = dict.fromkeys(name for name in columns.free.values() if name not in parts.values())
     types: Types | None = None
-    names, nested, shown = set[str](), set[str](), dict[str, pa.DataType | None]()
+    names, nested, wide, shown = set[str](), set[str](), set[str](), dict[str, pa.DataType | None]()
     for number, record in enumerate(records, 1):
         names |= record.keys()
         types = types or _types_of(record, parts, columns)
@@ -67,6 +67,8 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
             if name not in shown:
                 value = record.get(name)
                 carried[name] = _with_value(dtype, value if name not in numbers or _is_of(value, _NUMBER) else None)
+                if name in scores and isinstance(value, int) and abs(value) > MOST_EXACT:
+                    wide.add(name)
             if (
                 name in columns.inputs
                 and name not in numbers
@@ -78,6 +80,7 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
         enough = _SAMPLE if all(dtype or shown.get(name) for name, dtype in carried.items()) else _MOST_RECORDS
         if types is not None and (not carried or number >= enough):
             break
+    carried |= {name: "double" for name in scores - wide if carried.get(name) == "int64"}
     objects = {name: str(dtype) for name, dtype in shown.items() if dtype is not None}
     known = objects | {name: dtype for name, dtype in carried.items() if dtype is not None}
     is_complete = types is not None and len(known) == len(carried)

@@ -36,7 +36,7 @@ def types_of_texts(path: SourceFile, columns: Columns) -> Types:
     """Return the types of the columns of texts that hold times or numbers, as of a file of CSV."""
     schema, values, types = pq.read_schema(path), columns.value_types(), Types()
     for part, name in columns.named().items():
-        is_read = part in _TIMES or pa.types.is_float64(values.get(part, pa.null()))
+        is_read = part in _TIMES or part in columns.required or pa.types.is_float64(values.get(part, pa.null()))
         if is_read and name in schema.names and is_text(schema.field(name).type):
             texts = pq.read_table(path, columns=[name], partitioning=None).column(0).drop_null()
             if (dtype := shown_type(part, texts, columns)) is not None:

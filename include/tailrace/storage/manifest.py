@@ -22,7 +22,12 @@ FORMAT = 10
 RESCALED = 11
 """`FORMAT`, in whose journal the number of tasks has changed: a tailrace that does not know that would lose states."""
 
-READABLE = (FORMAT, RESCALED)
+OWN_SCORES = 12
+"""The version of a ranking whose scores have their own type. Earlier versions rank doubles, whatever the source has.
+
+The number of tasks may have changed in it, as in `RESCALED`."""
+
+READABLE = (FORMAT, RESCALED, OWN_SCORES)
 """The versions that this tailrace goes on with."""
 
 TAKEN_OVER = 9
@@ -78,7 +83,14 @@ class CheckpointManifest:
         columns: Mapping[str, Mapping[str, str]],
     ) -> CheckpointManifest:
         """Return the manifest of a new checkpoint."""
-        return CheckpointManifest(uuid.uuid4().hex, structure, types, identities, columns, state=STATE_VERSION)
+        version = format_of(structure)
+        parts = structure, types, identities, columns
+        return CheckpointManifest(uuid.uuid4().hex, *parts, state=STATE_VERSION, format=version)
+
+
+def format_of(structure: Mapping[str, Any]) -> int:
+    """Return the version of a new checkpoint of a query."""
+    return OWN_SCORES if structure.get("kind") == "topk" else FORMAT
 
 
 def create_manifest(file: Location, manifest: CheckpointManifest) -> None:

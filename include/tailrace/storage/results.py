@@ -14,16 +14,17 @@ import pyarrow.dataset as ds
 
 from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
+from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms
 from tailrace.kind.protocol import Kind
-from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import ALL, AnswerRange
 from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
+from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.table_schemas import schemas
 from tailrace.storage.tables import Tables, within_any
 from tailrace.storage.warehouses import Warehouse
@@ -151,6 +152,15 @@ class AnswerTables:
         return np.bincount(late_number[is_missing], late["tuples"].to_numpy()[is_missing], count)[number]
 
 
+def kind_of_stream(query: Query, layout: Layout, manifest: CheckpointManifest) -> Kind:
+    """Build the kind that a query's stream runs, for the readers of its tables: by the types of the stream's columns.
+
+    Without these types no expression over answers can be bound, and the types of answers are not known.
+    """
+    query = query.fixed_by(manifest.structure)
+    return Pipeline.of(query, manifest.types, layout.histories(query.streams)).kind
+
+
 def read_answers(
     query: Query, warehouse: Warehouse, streamed: bool, part: AnswerRange = ALL
 ) -> tuple[pa.Table, list[str]]:
@@ -172,8 +182,7 @@ def read_answers(
     """
     part = part.of(query)
     layout = Layout.of(warehouse, query.name)
-    kind, tables = build(query), Tables(layout)
-    require_begun(layout, query)
+    kind, tables = kind_of_stream(query, layout, require_begun(layout, query)), Tables(layout)
     columns = public_columns(query, kind)
     if not tables.has("metrics"):  # the table that is created last: no batch has begun
         empty = in_ms(schemas(kind)["results"].empty_table())

@@ -202,7 +202,7 @@ KINDS: Mapping[str, Columns] = {
         **_WINDOW,
         "rank": Column(INT, "place among the window's tuples, from 1 on"),
         "id": Column(None, "id of the tuple"),
-        "score": Column(REAL, "its score; columns of `select` follow it"),
+        "score": Column(None, "its score, in the type of its column; columns of `select` follow it"),
         **_TUPLES,
     },
     "`emd_join`": {

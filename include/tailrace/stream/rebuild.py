@@ -29,7 +29,8 @@ from tailrace.query.query import Query
 from tailrace.storage.checkpoint import check_journal, entries_in_tables
 from tailrace.storage.journal import Journal, LogPosition
 from tailrace.storage.layout import Layout
-from tailrace.storage.manifest import FORMAT, REBUILT, CheckpointManifest, changes, keeps_answers
+from tailrace.storage.manifest import FORMAT, OWN_SCORES, REBUILT, CheckpointManifest, changes, keeps_answers
+from tailrace.storage.own_scores import require_own_scores
 from tailrace.storage.replay import replay_of
 from tailrace.storage.switch import resume
 from tailrace.storage.table_schemas import schemas, stream_tables
@@ -134,6 +135,7 @@ def plan_rebuild(query: Query, layout: Layout, file: Path) -> Rebuild:
     if last is None:
         raise refuse(str(layout.home), "its stream has run no batch", f"rm -r {layout.stream}, to begin again")
     query = query.fixed_by(manifest.structure)
+    require_own_scores(manifest, query, layout.home)
     manifest = with_rejected_nulls(manifest, query, layout)
     same = keeps_answers(changes(manifest, query))
     make_plan = _same_answers if same else _other_answers
@@ -158,7 +160,8 @@ def _same_answers(query: Query, layout: Layout, manifest: CheckpointManifest, pl
     rows = stored_rows(readers, entries_of(journal, count))
     readers = tuple(replace(reader, history=None) for reader in readers)  # it has all of them
     pipeline = replace(pipeline, readers=readers, plans_from=planned, table_versions=layout.table_versions)
-    after = replace(manifest, structure=query.structure(), plans_from=planned, state=STATE_VERSION, format=FORMAT)
+    version = OWN_SCORES if manifest.format == OWN_SCORES else FORMAT
+    after = replace(manifest, structure=query.structure(), plans_from=planned, state=STATE_VERSION, format=version)
     return Rebuild(query, layout, built, manifest, after, pipeline, replay, position.rows, rows, in_tables)
 
 

@@ -130,5 +130,5 @@ class _Requests:
 def gated(layout: Layout) -> None:
     """Give a stream the format whose journal has numbers of tasks, so that no earlier tailrace goes on with it."""
     manifest = layout.read_manifest()
-    if manifest is not None and manifest.format != RESCALED:
+    if manifest is not None and manifest.format < RESCALED:
         write_manifest(layout.manifest_file, replace(manifest, format=RESCALED))

@@ -115,10 +115,12 @@ def _numbers(query: WindowedQuery) -> list[str]:
 
 
 def _with_numbers(query: WindowedQuery, rows: pa.Table) -> pa.Table:
-    """Parse the texts in columns of numbers; a text that is no number becomes NaN."""
+    """Parse the texts in columns of numbers; a text that is no number becomes NaN. Scores without any stay texts."""
     for name in {*_numbers(query)} & {*rows.column_names}:
         if is_text(rows.schema.field(name).type):
             numbers = [None if not text else _number(text) for text in rows[name].to_pylist()]
+            if isinstance(query, TopKQuery) and all(number is None or math.isnan(number) for number in numbers):
+                continue
             rows = rows.set_column(rows.column_names.index(name), name, pa.array(numbers, pa.float64()))
     return rows
 
@@ -175,7 +177,7 @@ def _rankings(query: TopKQuery, held: Held) -> list[Answer]:
         ordered = sorted(tuples, key=lambda one: one.id)
         ordered.sort(key=lambda one: one.values[section.score], reverse=section.order == "descending")
         for rank, each in enumerate(ordered[: section.k], 1):
-            ranked = {"rank": rank, "id": each.id, "score": float(each.values[section.score])}
+            ranked = {"rank": rank, "id": each.id, "score": each.values[section.score]}
             selected = {name: each.values[name] for name in section.select}
             row = _identity(query, key, start, end) | ranked | selected | {"tuples": len(tuples)}
             answers.append(Answer(row, 0.0))

@@ -9,13 +9,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tailrace.ground.columns import group_sums
+from tailrace.topk.scores import Numbers, Scores
 from tailrace.topk.selected import SelectedColumns
 from tailrace.windows.panes import Columns, Ints, late_tuples
-
-Floats = NDArray[np.float64]
 
 Ids = Callable[[Ints], Ints]
 
@@ -37,19 +35,23 @@ class Best:
     descending: bool
     id_type: pa.DataType
     selected: SelectedColumns = field(default_factory=SelectedColumns)
+    score_type: pa.DataType = pa.float64()  # noqa: RUF009 (frozen)
+
+    @cached_property
+    def scores(self) -> Scores:
+        return Scores(self.score_type, self.descending)
 
     @cached_property
     def types(self) -> dict[str, pa.DataType]:
-        return {"tuples": pa.int64(), "score": pa.float64(), "id": self.id_type} | self.selected.stored
+        return {"tuples": pa.int64(), "score": self.scores.stored, "id": self.id_type} | self.selected.stored
 
     def late(self, group_id: Ints, columns: Columns) -> tuple[Ints, dict[str, pa.Array]]:
         return late_tuples(group_id, columns)
 
     def merge(self, group_id: Ints, columns: Columns) -> tuple[Ints, Columns]:
         """Return the k best rows of each code, the best first; `tuples` of the first counts all rows of the code."""
-        index = self.best_rows(
-            group_id, columns["score"], lambda rows: order_of(pa.array(columns["id"][rows], self.id_type))
-        )
+        worse, ids = self.scores.worse(columns["score"]), columns["id"]
+        index = self.best_rows(group_id, worse, lambda rows: order_of(pa.array(ids[rows], self.id_type)))
         best_code, first, _ = _ranks(group_id[index])
         _, (total,) = group_sums(group_id, columns["tuples"])
         tuples = np.zeros(len(index), np.int64)
@@ -68,18 +70,18 @@ class Best:
         tuples = np.repeat(rows["tuples"][first], counts)
         return group_id, {"rank": rank} | rows | {"tuples": tuples}
 
-    def best_rows(self, group_id: Ints, score: Floats, ids: Ids, group: Ints | None = None) -> Ints:
+    def best_rows(self, group_id: Ints, worse: Numbers, ids: Ids, group: Ints | None = None) -> Ints:
         """Return the indices of the k best rows of each code, by code and then the best first.
 
         Parameters
         ----------
-        group_id, score : ndarray, shape (n,)
+        group_id, worse : ndarray, shape (n,)
+            `worse` is in the order of ranks, see `Scores.worse`.
         ids : callable
             Returns the order of the ids of rows, given their indices; called only where scores are equal.
         group : ndarray, shape (n,), optional
             Coarser codes than `group_id`; a row may be left out if k earlier rows of its group are better.
         """
-        worse = -score if self.descending else score
         index = contenders(group_id if group is None else group, worse, self.k, ids)
         index = _sort_by_rank(group_id, worse, index, ids)
         return index[_ranks(group_id[index])[2] <= self.k]
@@ -92,7 +94,7 @@ def order_of(ids: pa.Array) -> Ints:
     return np.asarray(pc.rank(ids, tiebreaker="dense")).astype(np.int64)
 
 
-def contenders(group: Ints, worse: Floats, k: int, ids: Ids) -> Ints:
+def contenders(group: Ints, worse: Numbers, k: int, ids: Ids) -> Ints:
     """Return the indices of all rows that fewer than k earlier rows of their group dominate, and of some others.
 
     The k-th least value of a group so far is a bound for its next rows. The first part of all rows gives a bound for
@@ -122,9 +124,11 @@ def contenders(group: Ints, worse: Floats, k: int, ids: Ids) -> Ints:
 class _Bounds:
     """The bound of each group (the k-th least value among the rows so far), and the row that holds it."""
 
-    def __init__(self, group: Ints, worse: Floats, k: int, ids: Ids, groups: int) -> None:
+    def __init__(self, group: Ints, worse: Numbers, k: int, ids: Ids, groups: int) -> None:
         self.group, self.worse, self.k, self.ids = group, worse, k, ids
-        self.bound, self._holder, self._least = np.full(groups, np.inf), np.zeros(groups, np.int64), group[:0]
+        no_bound = np.inf if worse.dtype == np.float64 else np.iinfo(np.int64).max
+        self.bound, self._least = np.full(groups, no_bound, worse.dtype), group[:0]
+        self._holder = np.full(groups, -1)  # -1: no row holds the bound yet
 
     def learn(self, index: Ints) -> None:
         least = _sort_by_rank(self.group, self.worse, np.concatenate([self._least, index]), self.ids)
@@ -135,16 +139,16 @@ class _Bounds:
     def better(self, index: Ints) -> Ints:
         """Select the given indices whose rows rank before their group's bound; ids break ties."""
         index = index[self.worse[index] <= self.bound[self.group[index]]]
-        bound = self.bound[self.group[index]]
-        tied = np.flatnonzero((self.worse[index] == bound) & (bound < np.inf))  # inf: no row holds the bound yet
+        group = self.group[index]
+        tied = np.flatnonzero((self.worse[index] == self.bound[group]) & (self._holder[group] >= 0))
         if not len(tied):
             return index
-        order = self.ids(np.concatenate([index[tied], self._holder[self.group[index[tied]]]]))
+        order = self.ids(np.concatenate([index[tied], self._holder[group[tied]]]))
         row_order, holder_order = np.split(order, 2)
         return np.delete(index, tied[row_order >= holder_order])
 
 
-def _sort_by_rank(group_id: Ints, worse: Floats, index: Ints, ids: Ids) -> Ints:
+def _sort_by_rank(group_id: Ints, worse: Numbers, index: Ints, ids: Ids) -> Ints:
     """Sort indices by code, then by value, then by id."""
     index = index[np.lexsort((worse[index], group_id[index]))]
     group, value = group_id[index], worse[index]

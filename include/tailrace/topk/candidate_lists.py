@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import Floats
 from tailrace.operators.window import encode_keys, late_partials
 from tailrace.topk.best import Best
 from tailrace.topk.candidates import Candidate, RankKey
@@ -51,7 +50,7 @@ class CandidateState:
 
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
         candidates = [
-            (key, *_flat(candidate.rank_key), candidate.first, candidate.last)
+            (key, *self._stored(candidate.rank_key), candidate.first, candidate.last)
             for key, key_state in self.keys.items()
             for candidate in _candidates(key_state)
         ]
@@ -59,11 +58,19 @@ class CandidateState:
             (key, pane, count) for key, key_state in self.keys.items() for pane, count in key_state.counts.items()
         ]
         key_field, windows = ("key", self.key_type), (("first", pa.int64()), ("last", pa.int64()))
-        rank_fields = [("worse", pa.float64()), ("id", self.best.id_type), *self.best.selected.stored.items()]
+        rank_fields = [
+            ("worse", self.best.scores.stored),
+            ("id", self.best.id_type),
+            *self.best.selected.stored.items(),
+        ]
         return {
             "candidates": _batch(candidates, pa.schema([key_field, *rank_fields, *windows])),
             "counts": _batch(counts, pa.schema([key_field, ("pane", pa.int64()), ("tuples", pa.int64())])),
         }
+
+    def _stored(self, rank_key: RankKey) -> tuple[Any, ...]:
+        key, *others = _flat(rank_key)
+        return (self.best.scores.stored_key(key), *others)
 
     @staticmethod
     def of_keys(
@@ -108,7 +115,9 @@ class CandidateLists:
         for row in batches["candidates"].to_pylist():
             ranking = self._key_state(state, row["key"]).ranking
             payload = [Payload(row[name] for name in selected)] if selected else []
-            ranking.insert((row["worse"], row["id"], *payload), row["first"], row["last"])
+            ranking.insert(
+                (self.best.scores.restored_key(row["worse"]), row["id"], *payload), row["first"], row["last"]
+            )
         return state
 
     def step(
@@ -122,11 +131,10 @@ class CandidateLists:
         target = np.where(is_late, self.late(rows.time, windows.pane(before)), rows.time)
         first = windows.number(np.maximum(windows.first_end(target), windows.end_after(before)))
         last = windows.number(windows.last_end(target))
-        score = -rows.columns["score"] if self.best.descending else rows.columns["score"]
         names, answers = keys.to_pylist(), list[tuple[Any, ...]]()
         columns = (at, rows.key, target, rows.columns["tuples"], first, last)
         parts = [column.tolist() for column in columns]
-        pending = sorted(zip(*parts, self._rank_keys(score, rows.columns), strict=True), key=lambda row: row[0])
+        pending = sorted(zip(*parts, self._rank_keys(rows.columns), strict=True), key=lambda row: row[0])
         pending.reverse()  # consumed from the end, in order of arrival: of equal repeats the first is first
         for index in range(len(frontier)):
             while pending and pending[-1][0] == index:
@@ -140,9 +148,9 @@ class CandidateLists:
                 answers += self._close(state, f_before, f_after)
         return state, self._answers(answers), late
 
-    def _rank_keys(self, worse: Floats, columns: Columns) -> Iterable[RankKey]:
+    def _rank_keys(self, columns: Columns) -> Iterable[RankKey]:
         """Yield the sort key of each row, with the stored columns of `select`, if there are any."""
-        ranked = worse.tolist(), columns["id"].tolist()
+        ranked = self.best.scores.sort_keys(columns["score"]), columns["id"].tolist()
         names = self.best.selected.stored
         if not names:
             return zip(*ranked, strict=True)
@@ -163,8 +171,8 @@ class CandidateLists:
                 start = windows.start(end)
                 top = key_state.ranking.top(windows.number(end))
                 count = sum(key_state.counts[pane] for pane in panes.tolist() if start <= pane < end)
-                for rank, (worse, *others) in enumerate(map(_flat, top), start=1):
-                    rows.append((key, end, rank, count, -worse if self.best.descending else worse, *others))
+                for rank, (sort_key, *others) in enumerate(map(_flat, top), start=1):
+                    rows.append((key, end, rank, count, self.best.scores.score(sort_key), *others))
             key_state.ranking.slide(windows.number(windows.end_until(until)))
             for pane in panes[windows.last_end(panes) <= until].tolist():
                 del key_state.counts[pane]
@@ -173,7 +181,12 @@ class CandidateLists:
         return rows
 
     def _answers(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-        fields = [("rank", pa.int64()), ("tuples", pa.int64()), ("score", pa.float64()), ("id", self.best.id_type)]
+        fields = [
+            ("rank", pa.int64()),
+            ("tuples", pa.int64()),
+            ("score", self.best.scores.stored),
+            ("id", self.best.id_type),
+        ]
         fields += self.best.selected.stored.items()
         return _batch(rows, pa.schema([("key", self.key_type), ("time", pa.int64()), *fields]))
 
@@ -183,7 +196,7 @@ def _candidates(key_state: KeyState) -> list[Candidate]:
 
 
 def _flat(rank_key: RankKey) -> tuple[Any, ...]:
-    """Return a sort key's number, id and stored columns as one tuple."""
+    """Return a sort key's score, id and stored columns as one tuple."""
     worse, name, *payload = rank_key
     return (worse, name, *payload[0]) if payload else rank_key
 

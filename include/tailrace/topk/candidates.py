@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RankKey = tuple[Any, ...]
-"""The sort key of a tuple: a number (smaller for better scores), the id, and perhaps a `Payload`."""
+"""The sort key of a tuple: of the score (smaller for better ones), the id, and perhaps a `Payload`."""
 
 
 @dataclass(order=True)

@@ -32,10 +32,11 @@ _REASONS = {
 class TopK(KeyedWindows):
     """The k tuples with the best scores in the sliding windows of each key; among equal scores, smaller ids win.
 
-    `columns` maps `score` to the source's column.
+    `columns` maps `score` to the source's column, whose type scores keep.
 
     Attributes
     ----------
+    score_type : DataType
     selected : dict
         The types of the tuple's further columns in answers, by name.
     """
@@ -44,21 +45,22 @@ class TopK(KeyedWindows):
     descending: bool
     method: str = "adaptive"
     selected: Mapping[str, pa.DataType] = field(default_factory=dict)
+    score_type: pa.DataType = pa.float64()  # noqa: RUF009 (frozen)
 
     row_key = ("rank",)
 
     @cached_property
     def summary(self) -> Best:
-        return Best(self.k, self.descending, self.id_type, SelectedColumns(self.selected))
+        return Best(self.k, self.descending, self.id_type, SelectedColumns(self.selected), self.score_type)
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        carried = {PREFIX + name: name for name in self.selected}
-        types = ColumnTypes(
-            self.key_type, self.id_type, {PREFIX + name: dtype for name, dtype in self.selected.items()}
-        )
-        readers = {name: f"topk.select.{index}" for index, name in enumerate(carried)}
-        return (Input(self.columns, types, carried=carried, readers=readers),)
+        selected = {PREFIX + name: name for name in self.selected}
+        dtypes = {"score": self.score_type} | {PREFIX + name: dtype for name, dtype in self.selected.items()}
+        types = ColumnTypes(self.key_type, self.id_type, dtypes)
+        readers = {name: f"topk.select.{index}" for index, name in enumerate(selected)}
+        carried, required = {**self.columns, **selected}, frozenset(self.columns)
+        return (Input({}, types, carried=carried, readers=readers, required=required),)
 
     @property
     def implementation(self) -> RankingMethod:
@@ -67,7 +69,7 @@ class TopK(KeyedWindows):
 
     @property
     def values(self) -> dict[str, pa.DataType]:
-        return {"rank": pa.int64(), "id": self.id_type, "score": pa.float64(), **self.selected}
+        return {"rank": pa.int64(), "id": self.id_type, "score": self.score_type, **self.selected}
 
     @property
     def explanation(self) -> KindExplanation:
@@ -107,4 +109,6 @@ class TopK(KeyedWindows):
     def _value(self, rows: pa.RecordBatch, name: str, dtype: pa.DataType) -> pa.Array:
         if name in self.selected:
             return self.summary.selected.restore(rows, name)
+        if name == "score":
+            return self.summary.scores.restore(rows.column(name))
         return super()._value(rows, name, dtype)

@@ -23,7 +23,7 @@ def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) 
     Parameters
     ----------
     tuples : RecordBatch
-        Columns `key`, `event_time` (ms), `tick`, `id`, `score` (double), and the columns of `select`.
+        Columns `key`, `event_time` (ms), `tick`, `id`, `score`, and the columns of `select`.
     across : bool
         Whether tuples, also late ones, count only in their own windows.
 
@@ -41,21 +41,25 @@ def combine(windows: Windows, best: Best, tuples: pa.RecordBatch, across: bool) 
         windows.to_scale(np.asarray(tuples.column("event_time"))) // windows.scale_step, key
     )
     group_id, split = pair(tick, pane_and_key)
-    score, ids = np.asarray(tuples.column("score")), tuples.column("id")
+    score, ids = tuples.column("score"), tuples.column("id")
     groups, (group_counts,) = group_sums(group_id, np.ones(len(group_id), np.int64))
     index = best.best_rows(
-        group_id, score, lambda rows: order_of(ids.take(pa.array(rows))), pane_and_key if across else None
+        group_id,
+        best.scores.worse_of(score),
+        lambda rows: order_of(ids.take(pa.array(rows))),
+        pane_and_key if across else None,
     )
     index = _with_every_group(group_id, groups, index)
     tick, pane_and_key = split(group_id[index])
     pane, key = split_pane(pane_and_key)
     count = np.zeros(len(index), np.int64)
     count[np.flatnonzero(np.diff(group_id[index], prepend=group_id[index][:1] - 1))] = group_counts
-    columns = [windows.from_scale(pane * windows.scale_step), tick, count, score[index]]
+    columns = [windows.from_scale(pane * windows.scale_step), tick, count]
     key_column = pa.DictionaryArray.from_arrays(pa.array(key, pa.int32()), keys)
+    scores = best.scores.store(score.take(pa.array(index)))
     selected = best.selected.store(tuples.take(pa.array(index))) if best.selected.types else {}
     return pa.RecordBatch.from_arrays(
-        [key_column, *map(pa.array, columns), ids.take(pa.array(index)), *selected.values()],
+        [key_column, *map(pa.array, columns), scores, ids.take(pa.array(index)), *selected.values()],
         names=["key", "pane", "tick", "tuples", "score", "id", *selected],
     )
 

@@ -21,7 +21,7 @@ class TopKSection(Section):
     """The ranking by which a top-k query selects the tuples of each key and window."""
 
     k: Annotated[int, Field(ge=1, le=10_000)] = Field(description="how many tuples, from 1 to 10000: 5")
-    score: Column = Field(description="column of the numbers that tuples are ranked by: price")
+    score: Column = Field(description="column that tuples are ranked by, of numbers, times or texts: price")
     order: Literal["descending", "ascending"] = Field(
         default="descending", description="whether the largest scores come first, or the smallest: descending"
     )

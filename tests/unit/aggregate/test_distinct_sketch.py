@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from examples import drawn
 from tailrace.aggregate.distinct_sketch import DistinctSketch
-from tailrace.aggregate.value_column import ValueColumn
 from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.value_column import ValueColumn
 
 SKETCH = DistinctSketch("x")
 NO_TUPLES = pa.RecordBatch.from_pydict({})

@@ -222,13 +222,13 @@ def test_the_column_of_the_score_is_selected_in_its_own_type_from_text(
     answers, _ = read_answers(query, tmp_path / "wh", True)
     assert answers.schema.field(select).type == pa.int64()
     assert sorted(answers[select].to_pylist()) == [row[2] for row in rows]
-    assert answers.schema.field("score").type == pa.float64()
+    assert answers["score"].to_pylist() == sorted((row[2] for row in rows), reverse=True)
 
 
-def test_a_query_without_selection_carries_nothing(tmp_path: Path) -> None:
+def test_a_query_without_selection_carries_the_score_alone(tmp_path: Path) -> None:
     write_files(TUPLES, tmp_path / "in", even(len(TUPLES), 3))
     driver = Driver(make_query(tmp_path / "in", SETTINGS, topk={"k": K, "score": "value"}), tmp_path / "wh")
     driver.run(flush=True)
     kind = driver.pipeline.kind
     assert kind.summary.types.keys() == {"tuples", "score", "id"}
-    assert not kind.inputs[0].carried
+    assert kind.inputs[0].carried == {"score": "value"}

@@ -42,7 +42,8 @@ class RankedTuple(Shown):
     ----------
     rank, was_rank : int or None
         As corrected, and as streamed; null where it was absent.
-    score : float or None
+    score : JSON value
+        As `plain` writes it.
     values : dict
         Its further columns, as `topk.select` names them.
     """
@@ -50,7 +51,7 @@ class RankedTuple(Shown):
     rank: int | None
     was_rank: int | None
     id: str | None
-    score: float | None
+    score: Any
     values: dict[str, Any]
 
 

@@ -20,6 +20,8 @@ function move(row, isStreamed) {
   return h("span", { class: "badge warn" }, arrow, `${places > 0 ? "up" : "down"} from ${row.was_rank}`);
 }
 
+const scoreText = (score) => longText(value(score), 80);
+
 const isNumeric = (rows, name) => rows.every((row) => typeof (row.values?.[name] ?? 0) === "number");
 
 function ranking(each, data) {
@@ -36,10 +38,11 @@ function ranking(each, data) {
       number: isNumeric(rows, name),
       show: (row) => longText(value(row.values?.[name]), 80),
     }));
+  const isNumber = [...rows, ...gone].every((row) => typeof (row.score ?? 0) === "number");
   const columns = [
     { title: "Rank", class: "narrow", show: (row) => h("strong", null, count(row.rank)) },
     { title: "Id", show: (row) => longText(row.id ?? "–", 80) },
-    { title: "Score", number: true, show: (row) => number(row.score) },
+    { title: "Score", number: isNumber, show: (row) => (isNumber ? number : scoreText)(row.score) },
     ...further,
     { title: "Moved", class: "nowrap", show: (row) => move(row, isStreamed) },
   ];

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailrace.ground.number_types import as_doubles, decimal_words
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -53,7 +55,7 @@ class ValueColumn:
     @cached_property
     def doubles(self) -> Floats:
         """The numbers as doubles, shape (n,); 0 for null."""
-        numbers = self.column.cast(pa.float64(), safe=False)
+        numbers = as_doubles(self.column)
         return np.asarray(numbers.fill_null(0.0) if self.has_nulls else numbers)
 
     @cached_property
@@ -61,7 +63,7 @@ class ValueColumn:
         """The values as 64-bit integers (`is_of_64_bits`), shape (n,); 0 for null."""
         column, dtype = self.column, self.column.type
         if pa.types.is_decimal(dtype):
-            return _where(self.is_value, _words(column)[:, 0], self.has_nulls)
+            return _where(self.is_value, decimal_words(column)[:, 0], self.has_nulls)
         if pa.types.is_date32(dtype):
             column = column.cast(pa.int32())
         column = column.cast(pa.int64())
@@ -75,7 +77,7 @@ class ValueColumn:
         """
         if is_of_64_bits(self.column.type):
             return [self.integers & _LOW, self.integers >> 32]
-        low, high = (_where(self.is_value, word, self.has_nulls) for word in _words(self.column).T)
+        low, high = (_where(self.is_value, word, self.has_nulls) for word in decimal_words(self.column).T)
         return [low & _LOW, (low >> 32) & _LOW, high & _LOW, high >> 32]
 
     @cached_property
@@ -91,7 +93,7 @@ class ValueColumn:
         if pa.types.is_floating(dtype):
             return self.doubles
         if pa.types.is_decimal(dtype):
-            low, high = _words(self.column).T
+            low, high = decimal_words(self.column).T
             ordered = np.stack([high ^ _SIGN, low], axis=1).astype(">i8")
             column = pa.Array.from_buffers(pa.binary(16), len(low), [None, pa.py_buffer(ordered)])
             texts: NDArray[Any] = column.to_numpy(zero_copy_only=False).copy()
@@ -143,12 +145,6 @@ def decimals(low: Ints, high: Ints, is_null: NDArray[np.bool_], dtype: pa.DataTy
     words[:, 0], words[:, 1] = np.where(is_null, 0, low), np.where(is_null, 0, high)
     validity = pa.array(~is_null).buffers()[1] if is_null.any() else None
     return pa.Array.from_buffers(dtype, len(low), [validity, pa.py_buffer(words)])
-
-
-def _words(column: pa.Array) -> Ints:
-    """Return the words of 128-bit decimals, the low one first; shape (n, 2), arbitrary for null."""
-    words = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
-    return words[column.offset : column.offset + len(column)]
 
 
 def _where(is_value: NDArray[np.bool_], word: Ints, has_nulls: bool) -> Ints:
