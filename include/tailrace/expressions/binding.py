@@ -30,6 +30,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.LT: "<",
     exp.LTE: "<=",
     exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "is distinct from",
 }
 
 
@@ -164,7 +165,7 @@ class _Binder:
         return self.plan.step(sql, decimal(8, 6), time)
 
     def call(self, node: exp.Expr) -> Term:
-        return FUNCTIONS[node.name.lower()].compile(self.plan, self.terms(node))
+        return FUNCTIONS[node.name.lower()].call(self.plan, self.terms(node))
 
 
 _BINDERS: dict[type[exp.Expr], Callable[[_Binder, exp.Expr], Term]] = {

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailrace.expressions.json_texts import parse_path, path_reader, require_readable, schema_reader
 from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.operators import comparison
-from tailrace.expressions.plan import Plan, PythonFunction, Term
+from tailrace.expressions.plan import Plan, PythonFunction, Term, until_null
 from tailrace.expressions.registry import constant_of, function, take
 from tailrace.expressions.type_names import parse_schema
 from tailrace.expressions.types import BIGINT, INT, TEXT, duckdb_name, is_integer, spark_name, text_literal
@@ -32,6 +32,7 @@ def field_of(plan: Plan, term: Term, name: str) -> Term:
 
 def element_of(plan: Plan, term: Term, key: Term) -> Term:
     """Return an array's element by its index from 0, or a map's value by its key; null where the map lacks the key."""
+    term, key = until_null([term, key])
     if pa.types.is_map(term.dtype):
         key = take(plan, key, term.dtype.key_type)
         comparison(plan, "=", [key, key])

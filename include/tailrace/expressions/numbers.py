@@ -87,7 +87,9 @@ def _round(plan: Plan, terms: Sequence[Term]) -> Term:
     return plan.step(sql, DOUBLE, term, text)
 
 
-@function("pmod(number, number)", "the remainder, with the divisor's sign where the divisor is positive")
+@function(
+    "pmod(number, number)", "the remainder, with the divisor's sign where the divisor is positive", stops_at_null=False
+)
 def _pmod(plan: Plan, terms: Sequence[Term]) -> Term:
     if any(not is_integer(term.dtype) for term in terms):
         raise TypeFault("an argument is no integer", "integers, or % for the remainder with the dividend's sign")

@@ -103,7 +103,11 @@ for _side, _meaning in (("trim", "both its ends"), ("ltrim", "its beginning"), (
     simple(f"{_side}(text)", f"the text without blanks at {_meaning}", f"{_side}({{0}}, ' ')", [TEXT], TEXT)
 
 
-@function("concat_ws(separator, text, …)", "the texts that are not null, with the separator between them")
+@function(
+    "concat_ws(separator, text, …)",
+    "the texts that are not null, with the separator between them",
+    stops_at_null=False,
+)
 def _concat_ws(plan: Plan, terms: Sequence[Term]) -> Term:
     taken = [take(plan, term, TEXT) for term in terms]
     return plan.step(f"concat_ws({', '.join(term.sql for term in taken)})", TEXT, *taken)
