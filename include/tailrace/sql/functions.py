@@ -35,6 +35,10 @@ _REFUSED = {
 }
 
 
+_WORDS = ("case", "cast", "extract", "not", "try_cast")
+"""Words of expressions that a parenthesis may follow, although they are no functions."""
+
+
 @dataclass(frozen=True)
 class Call:
     """A call of an aggregate function, with its FILTER."""
@@ -83,8 +87,8 @@ def is_call(piece: TokenSpan) -> bool:
 def refuse_unknown(piece: TokenSpan) -> None:
     """Refuse a call of a function that is neither an aggregate nor scalar."""
     name = piece.word(0).lower()
-    if piece[:1].name is not None and piece.word(1) == "(" and name not in SCALARS:
-        near = get_close_matches(name, [*_NAMES, *SCALARS], 1)
+    if piece[:1].name is not None and piece.word(1) == "(" and name not in (*SCALARS, *_WORDS):
+        near = get_close_matches(name, [*_NAMES, *SCALARS, *_WORDS], 1)
         raise piece.error(f"there is no function {name}", near[0] if near else f"one of {', '.join(_NAMES)}")
 
 
