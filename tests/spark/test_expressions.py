@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ from spark_expressions import EXPRESSIONS, TABLES
 from tailrace.expressions.projection import Projection
 from tailrace.expressions.types import column_type, spark_name
 
+DATA = Path(__file__).parents[1] / "data/expressions"
 _WITHIN_AN_ULP = ("exp(", "ln(", "log10(", "log2(", "pow(", "power(")
 
 
@@ -93,3 +95,8 @@ def as_declared(spark):
 def test_each_expression_gives_what_spark_gives(as_declared, name):
     spark = as_declared
     assert list(differences(spark, name)) == []
+
+
+def test_the_list_of_spark_s_functions_is_whole(spark):
+    shown = {row.function for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    assert (DATA / "spark_functions.txt").read_text().split() == sorted(shown)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tailrace.expressions.casts import cast
-from tailrace.expressions.literals import TypeFault
+from tailrace.expressions.literals import TEXTS_OF_CSV, TypeFault
 from tailrace.expressions.plan import Plan, Term, until_null
 from tailrace.expressions.types import (
     DATE,
@@ -125,5 +125,7 @@ def number_of(plan: Plan, term: Term) -> Term:
         return cast(plan, term, DOUBLE)
     if not is_number(term.dtype):
         fault = f"an argument is {spark_name(term.dtype)}, and has to be a number"
-        raise TypeFault(fault, "cast(… as double), or as another type of numbers")
+        column = next((name for name, each in plan.columns.items() if each.sql == term.sql), "…")
+        why = f": {TEXTS_OF_CSV}" if term.dtype == TEXT else ""
+        raise TypeFault(fault, f"cast({column} as double), or as another type of numbers{why}")
     return term

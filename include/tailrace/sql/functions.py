@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 
+from tailrace.expressions.other_functions import refusal_of
 from tailrace.expressions.registry import FUNCTIONS as SCALARS
 from tailrace.sql.derived import DerivedColumns, is_number
 from tailrace.sql.tokens import TokenSpan
@@ -88,8 +88,7 @@ def refuse_unknown(piece: TokenSpan) -> None:
     """Refuse a call of a function that is neither an aggregate nor scalar."""
     name = piece.word(0).lower()
     if piece[:1].name is not None and piece.word(1) == "(" and name not in (*SCALARS, *_WORDS):
-        near = get_close_matches(name, [*_NAMES, *SCALARS, *_WORDS], 1)
-        raise piece.error(f"there is no function {name}", near[0] if near else f"one of {', '.join(_NAMES)}")
+        raise piece.error(*refusal_of(name, *_NAMES))
 
 
 def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
