@@ -19,6 +19,7 @@ from tailrace.expressions.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    INT,
     INTEGERS,
     MOST_DIGITS,
     NULL,
@@ -93,17 +94,17 @@ def _converted(plan: Plan, term: Term, target: pa.DataType) -> Term | None:  # n
         return plan.step(f"CAST({term.sql} AS {duckdb_name(target)})", target, term)
     if source == TIMESTAMP:
         micros = f"epoch_us({term.sql})"
-        if target == BIGINT:
-            return plan.step(f"({micros} - ({micros} % 1000000 + 1000000) % 1000000) // 1000000", BIGINT, term)
+        if is_integer(target):
+            floored = f"({micros} - ({micros} % 1000000 + 1000000) % 1000000) // 1000000"
+            return cast(plan, plan.step(floored, BIGINT, term), target)
+        if is_decimal(target):
+            exact = f"CAST({micros} AS DECIMAL(38,0)) * CAST('0.000001' AS DECIMAL(6,6))"
+            return cast(plan, plan.step(exact, decimal(20, 6), term), target)
         seconds = plan.step(f"{micros} / CAST(1000000 AS DOUBLE)", DOUBLE, term)
         return cast(plan, seconds, target) if is_real(target) else None
     if source == BOOLEAN and is_number(target):
-        one = "1" if not is_decimal(target) else f"CAST(1 AS {duckdb_name(target)})"
-        return (
-            None
-            if is_decimal(target)
-            else plan.step(f"CASE WHEN {term.sql} THEN {one} WHEN NOT {term.sql} THEN 0 END", target, term)
-        )
+        one = f"CASE WHEN {term.sql} THEN 1 WHEN NOT {term.sql} THEN 0 END"
+        return cast(plan, plan.step(one, INT, term), target) if is_decimal(target) else plan.step(one, target, term)
     if is_number(source) and target == BOOLEAN:
         return plan.step(f"{term.sql} <> 0", BOOLEAN, term)
     return _number(plan, term, target) if is_number(source) and is_number(target) else None

@@ -181,6 +181,25 @@ def test_a_double_that_is_no_number_is_no_number_as_float():
     assert math.isnan(value_of("cast(cast('nan' as double) as float)"))
 
 
+CASTS = {
+    "cast(true as decimal(10, 2))": "1.00",
+    "cast(false as decimal(2, 2))": "0.00",
+    "cast(true as decimal(2, 2))": FAILS,
+    "cast(timestamp '2024-02-29 10:20:30.9' as int)": "1709202030",
+    "cast(timestamp '1969-12-31 23:59:59.9' as int)": "-1",
+    "cast(timestamp '2024-02-29 10:20:30' as smallint)": FAILS,
+    "cast(timestamp '2024-02-29 10:20:30.123456' as decimal(20, 6))": "1709202030.123456",
+    "cast(timestamp '9999-12-31 23:59:59.999999' as decimal(38, 6))": "253402300799.999999",
+    "cast(timestamp '2024-02-29 10:20:30.5' as decimal(10, 0))": "1709202031",
+}
+
+
+@pytest.mark.parametrize("text", CASTS)
+def test_booleans_and_timestamps_are_cast_to_numbers(text):
+    value = value_of(text)
+    assert (value if value is FAILS else str(value)) == CASTS[text]
+
+
 PATHS = {
     ('{"a":1,"a":2}', "$"): '{"a":1,"a":2}',
     ('{"a": {"x":1, "x":2}}', "$"): '{"a":{"x":1,"x":2}}',

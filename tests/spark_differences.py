@@ -1,0 +1,60 @@
+"""Examples of what differs from Spark, by the rows of the table in docs/expressions.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tailrace.expressions.errors import ExpressionError
+from tailrace.expressions.projection import Projection
+from tailrace.expressions.types import column_type
+
+ROW = pa.table(
+    {
+        "o": pa.array([1], pa.int32()),
+        "x": pa.array([1.5]),
+        "s": pa.array(["abc"]),
+        "b": pa.array([True]),
+        "dt": pa.array([date(2024, 2, 29)]),
+        "ts": pa.array([datetime(2024, 2, 29, 10, 20, 30, tzinfo=UTC)], pa.timestamp("us", "UTC")),
+        "arr": pa.array([[1, 3]], pa.list_(pa.int32())),
+    }
+)
+"""The record of which the examples are."""
+
+FAILS, REFUSED, ANY = "fails", "refused", "?"
+
+
+class Difference(NamedTuple):
+    """An expression, and what Spark and tailrace give: a value as text, FAILS, or REFUSED; ANY is not compared."""
+
+    row: str
+    text: str
+    spark: str
+    here: str
+
+
+def examples() -> Iterator[Difference]:
+    row = ""
+    for line in (Path(__file__).parent / "data/expressions/differences.txt").read_text().splitlines():
+        if line.startswith("# "):
+            row = line.removeprefix("# ")
+        else:
+            yield Difference(row, *line.split(" => "))
+
+
+def value_here(text: str) -> str:
+    """What tailrace gives for an expression over the record."""
+    types = {name: column_type(dtype) for name, dtype in zip(ROW.column_names, ROW.schema.types, strict=True)}
+    try:
+        needed = Projection.of({"out": text}, None).inputs
+        read = {name: types[name] for name in needed if name in types}
+        projected = Projection.of({"out": text}, None, read).run(ROW)
+    except ExpressionError:
+        return REFUSED
+    value: Any = projected.table.column("out").to_pylist()[0]
+    return FAILS if projected.failures else str(value).lower() if isinstance(value, bool) else str(value)
