@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
+import expression_values
+from expression_values import value_over
 from tailrace.expressions.errors import ExpressionError
-from tailrace.expressions.projection import Projection
-from tailrace.expressions.types import column_type
 
 ROW = pa.table(
     {
@@ -48,13 +48,11 @@ def examples() -> Iterator[Difference]:
 
 
 def value_here(text: str) -> str:
-    """What tailrace gives for an expression over the record."""
-    types = {name: column_type(dtype) for name, dtype in zip(ROW.column_names, ROW.schema.types, strict=True)}
+    """What tailrace gives for an expression over the record, as text."""
     try:
-        needed = Projection.of({"out": text}, None).inputs
-        read = {name: types[name] for name in needed if name in types}
-        projected = Projection.of({"out": text}, None, read).run(ROW)
+        value = value_over(ROW, text)
     except ExpressionError:
         return REFUSED
-    value: Any = projected.table.column("out").to_pylist()[0]
-    return FAILS if projected.failures else str(value).lower() if isinstance(value, bool) else str(value)
+    if value is expression_values.FAILS:
+        return FAILS
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -10,6 +10,7 @@ CONNECTION = "tests/unit/expressions/test_connection.py"
 REGEX = "tests/unit/expressions/test_java_regex.py"
 DECIMALS = "tests/unit/expressions/test_decimals.py"
 SPARK_VALUES = "tests/unit/expressions/test_spark_values.py"
+MORE_FUNCTIONS = "tests/unit/expressions/test_more_functions.py"
 READER = "tests/unit/engine/test_stream_expressions.py"
 
 MUTATIONS = (
@@ -180,6 +181,20 @@ MUTATIONS = (
         "json.JSONDecoder(object_pairs_hook=tuple)",
         "json.JSONDecoder(object_pairs_hook=lambda pairs: tuple(dict(pairs).items()))",
         (SPARK_VALUES,),
+    ),
+    Mutation(
+        "expressions: a sum of a date and days is evaluated in its order",
+        "expressions/operators.py",
+        '("days", "date"), until_null(terms)',
+        '("days", "date"), terms',
+        (MORE_FUNCTIONS,),
+    ),
+    Mutation(
+        "expressions: an array without an element, and with a null, may have it",
+        "expressions/nested.py",
+        "WHEN {has_null} THEN NULL ELSE FALSE END",
+        "ELSE FALSE END",
+        (MORE_FUNCTIONS,),
     ),
     Mutation(
         "expressions: a filtered record has not failed",

@@ -176,5 +176,5 @@ class Aggregates:
 def _is_no_value(answers: pa.Array) -> NDArray[np.bool_]:
     """Mark answers that are null, infinite or NaN."""
     if pa.types.is_floating(answers.type):
-        return ~np.isfinite(answers.to_numpy(zero_copy_only=False))
+        return np.asarray(~np.isfinite(answers.to_numpy(zero_copy_only=False)), bool)
     return np.asarray(answers.is_null())

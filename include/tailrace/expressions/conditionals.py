@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tailrace.expressions.casts import widened
-from tailrace.expressions.literals import null
+from tailrace.expressions.literals import integer, null
 from tailrace.expressions.operators import comparison
 from tailrace.expressions.plan import Fault, Plan, Term
-from tailrace.expressions.registry import function, simple, take
+from tailrace.expressions.registry import FUNCTIONS, function, number_of, simple, take
 from tailrace.expressions.types import BOOLEAN, DOUBLE
 
 
@@ -59,6 +59,16 @@ def _nvl2(plan: Plan, terms: Sequence[Term]) -> Term:
 @function("nullif(any, any)", "the first, or null where it equals the second", stops_at_null=False)
 def _nullif(plan: Plan, terms: Sequence[Term]) -> Term:
     return choose(plan, [comparison(plan, "=", terms)], [null(terms[0].dtype)], terms[0])
+
+
+@function("nullifzero(number)", "null where it is zero")
+def _nullifzero(plan: Plan, terms: Sequence[Term]) -> Term:
+    return FUNCTIONS["nullif"].compile(plan, [number_of(plan, terms[0]), integer(0)])
+
+
+@function("zeroifnull(number)", "0 where it is null", stops_at_null=False)
+def _zeroifnull(plan: Plan, terms: Sequence[Term]) -> Term:
+    return coalesce(plan, [number_of(plan, terms[0]), integer(0)])
 
 
 def _extreme(name: str) -> None:

@@ -12,7 +12,7 @@ from tailrace.expressions.casts import cast, to_double, widened
 from tailrace.expressions.decimals import ZERO
 from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.plan import Fault, Plan, Term, faults_of, until_null
-from tailrace.expressions.registry import function, number_of, take
+from tailrace.expressions.registry import FUNCTIONS, function, number_of, take
 from tailrace.expressions.types import (
     BIGINT,
     BOOLEAN,
@@ -35,11 +35,22 @@ def arithmetic(plan: Plan, sign: str, terms: Sequence[Term], is_try: bool = Fals
 
     `is_try`: where the operation fails, the record has null and no fault.
     """
+    if sign in "+-" and not is_try and (shifted := _shifted_date(plan, sign, terms)) is not None:
+        return shifted
     one, other = _evaluated(sign, _numbers(plan, sign, terms))
     value = (
         decimals.arithmetic(plan, sign, one, other) if _are_decimals(one, other) else _binary(plan, sign, one, other)
     )
     return replace(value, faults=faults_of((one, other))) if is_try else value
+
+
+def _shifted_date(plan: Plan, sign: str, terms: Sequence[Term]) -> Term | None:
+    """Return a date some days later or earlier; None for other operands."""
+    one, other = terms if terms[0].dtype == DATE or sign == "-" else terms[::-1]
+    if one.dtype != DATE or not is_integer(other.dtype):
+        return None
+    evaluated = dict(zip(("date", "days") if one is terms[0] else ("days", "date"), until_null(terms), strict=True))
+    return FUNCTIONS["date_add" if sign == "+" else "date_sub"].compile(plan, [evaluated["date"], evaluated["days"]])
 
 
 def _evaluated(sign: str, terms: Sequence[Term]) -> list[Term]:
@@ -54,7 +65,7 @@ def _numbers(plan: Plan, sign: str, terms: Sequence[Term]) -> list[Term]:
     for term in terms:
         if term.dtype in (DATE, TIMESTAMP):
             raise TypeFault(
-                f"{spark_name(term.dtype)} has no {sign} here", "date_add, date_sub or datediff, or unix_millis"
+                f"{spark_name(term.dtype)} has no {sign} here", "a date and an int of days, datediff, or unix_millis"
             )
     return [number_of(plan, term) for term in terms]
 

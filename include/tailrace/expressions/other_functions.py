@@ -34,7 +34,7 @@ variant_explode_outer range
 """
 _WINDOW_OF_TIME = "session_window time_bucket window window_time"
 _MISSING = """
-acos acosh aes_decrypt aes_encrypt aggregate approx_top_k_estimate array array_append array_compact array_contains
+acos acosh aes_decrypt aes_encrypt aggregate approx_top_k_estimate array array_append array_compact
 array_distinct array_except array_insert array_intersect array_join array_max array_min array_position array_prepend
 array_remove array_repeat array_sort array_union arrays_overlap arrays_zip ascii asin asinh atan atan2 atanh base64 bin
 binary bit_count bit_get bit_length bround cbrt char chr collate collation conv convert_timezone cos cosh cot crc32 csc
@@ -60,23 +60,18 @@ _INSTEAD = {
     "btrim": "trim(both from a), or trim(both '…' from a)",
     "date_format": "left(cast(ts as string), 7), as ts is 2024-02-29 10:20:30 as text; or date_trunc('month', ts)",
     "date_from_unix_date": "date_add(date '1970-01-01', n)",
-    "date_part": "extract(hour from ts)",
-    "datepart": "extract(hour from ts)",
     "dayname": "case dayofweek(d) when 1 then 'Sun' … end",
     "e": "exp(1)",
     "element_at": "a[0], which counts from 0; m['key'] of a map",
     "format_number": "cast(round(x, 2) as decimal(18, 2))",
     "from_unixtime": "timestamp_seconds(n)",
     "from_utc_timestamp": "timestamp_seconds(unix_seconds(ts) + 3600), by a fixed distance; or the stream's timezone",
-    "get": "if(size(a) > 0, a[0], null)",
-    "initcap": "concat(upper(left(a, 1)), lower(substring(a, 2)))",
     "log": "ln(x); to a base: ln(x) / ln(base)",
     "make_timestamp": "to_timestamp('2024-02-29 10:20:30'), of a text",
     "map_contains_key": "m['key'] is not null",
     "monthname": "case month(d) when 1 then 'Jan' … end",
     "months_between": "datediff(end, start)",
     "nanvl": "if(isnan(x), y, x)",
-    "nullifzero": "nullif(x, 0)",
     "overlay": "concat(left(a, n), b, substring(a, m))",
     "pi": "3.141592653589793D",
     "position": "locate(search, a), or instr(a, search)",
@@ -84,15 +79,13 @@ _INSTEAD = {
     "radians": "x * 3.141592653589793D / 180",
     "regexp_substr": "nullif(regexp_extract(a, r'…', 0), '')",
     "sec": "second(ts), of a time",
-    "split": "split_part(a, ',', 1), of which 1 is the part's number",
     "substring_index": "split_part(a, '.', 1), of which 1 is the part's number",
     "to_number": "cast(a as decimal(18, 2))",
     "to_unix_timestamp": "unix_seconds(to_timestamp(a))",
     "to_utc_timestamp": "timestamp_seconds(unix_seconds(ts) - 3600), by a fixed distance; or the stream's timezone",
-    "try_element_at": "if(size(a) > 0, a[0], null)",
+    "try_element_at": "get(a, 0)",
     "try_to_date": "try_cast(a as date)",
     "try_to_number": "try_cast(a as decimal(18, 2))",
-    "zeroifnull": "coalesce(x, 0)",
     **dict.fromkeys(("to_timestamp_ltz", "to_timestamp_ntz"), "to_timestamp(a)"),
     **dict.fromkeys(("sha", "sha1", "sha2"), "md5(a)"),
     "try_to_timestamp": "try_cast(a as timestamp)",

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from tailrace.expressions.projection import Projection
-from tailrace.expressions.types import column_type
+from expression_values import FAILS, value_over
 
-FAILS = object()
 ROW = pa.table(
     {
         "n": pa.array([None], pa.int32()),
@@ -32,12 +31,8 @@ ROW = pa.table(
 INT, TEXT = "cast(1 div zero as int)", "cast(1 div zero as string)"
 
 
-def value_of(text: str, table: pa.Table = ROW):
-    """The value of an expression over one row; FAILS where it fails."""
-    types = {name: column_type(dtype) for name, dtype in zip(table.column_names, table.schema.types, strict=True)}
-    needed = Projection.of({"out": text}, None).inputs
-    projected = Projection.of({"out": text}, None, {name: types[name] for name in needed}).run(table)
-    return FAILS if projected.failures else projected.table.column("out").to_pylist()[0]
+def value_of(text: str, table: pa.Table = ROW) -> Any:
+    return value_over(table, text)
 
 
 STOPS_AT_NULL = [
