@@ -56,6 +56,12 @@ def test_each_select_has_names_of_its_own():
     assert said(named) == said(plain)
 
 
+def test_a_name_of_a_subquery_does_not_hold_in_it():
+    sql = "SELECT max({q}half) AS n FROM (SELECT ts, p.x AS half FROM trades) AS p GROUP BY window(ts, '1 h')"
+    assert said(sql.format(q="p.")) == said(sql.format(q=""))
+    assert said(sql.format(q="p."))["streams"]["trades"]["columns"] == {"half": "p.x"}
+
+
 def test_the_best_of_each_window_by_names_of_tables():
     number = "row_number() OVER (PARTITION BY {q}window_start, {q}window_end, {q}symbol ORDER BY {q}price DESC) AS r"
     sql = f"SELECT {{o}}maker, {{o}}r FROM (SELECT {{q}}*, {number} FROM {TUMBLE} {{w}}) AS o WHERE {{o}}r <= 2"
