@@ -194,4 +194,11 @@ MUTATIONS = (
         "column[0]",
         ("tests/unit/aggregate/test_named_kind.py",),
     ),
+    Mutation(
+        "sums of doubles that overflow are counted",
+        "aggregate/aggregates.py",
+        "    if pa.types.is_floating(answers.type):\n",
+        "    if False:\n",
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
 )
