@@ -52,7 +52,10 @@ class ParquetFiles:
     def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
         """Return the types by `schema_types`; for a column added after the file, the type in the newest file."""
         texts = types_of_texts(path, columns) if is_in_memory(path) else {}
-        schema = as_numbers(_open(path).schema_arrow, texts)
+        file = _open(path)
+        if columns.file_check is not None:
+            columns.file_check(str(path), file, columns.named().values())
+        schema = as_numbers(file.schema_arrow, texts)
         try:
             return schema_types(path, schema, columns, {}) | texts
         except MissingColumn:
