@@ -60,12 +60,13 @@ def merge_types(
     columns: Columns,
     types: Types,
     newest: Callable[[], Types | None] = lambda: None,
+    file_format: Format | None = None,
 ) -> Types:
     """Return the column types of a source up to this file: by the files before it, else its own.
 
     Columns that are null throughout are of the type `NULL`, until a file has a value, see `settled_types`. A Parquet
     file may lack a column that was added to the source after it; `newest` gives the types of the newest file, or of the
-    table.
+    table. `file_format` is the format with its options, if the source declares any.
 
     Raises
     ------
@@ -74,7 +75,8 @@ def merge_types(
         reverse; or when a carried column has a type here with values that the one before it has not. Of CSV only when
         no value of the first ones has the type before it: else records with another are malformed, each alone.
     """
-    file_types = FORMATS[format_name].types(file, columns, OtherFiles(types, newest)) or types
+    file_format = file_format or FORMATS[format_name]
+    file_types = file_format.types(file, columns, OtherFiles(types, newest)) or types
     known = {name: dtype for name, dtype in types.items() if NULL not in (dtype, file_types.get(name))}
     for part, name in columns.named().items():
         if columns.is_name(part) and name in known and is_integer(types[name]) != is_integer(file_types[name]):
