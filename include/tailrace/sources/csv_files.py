@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import BinaryIO, ClassVar, NamedTuple
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from tailrace.ground.errors import Refused, refuse
 from tailrace.sources.columns import Columns
 from tailrace.sources.csv_dialect import COMMAS, SEPARATORS, CsvDialect, named, other_delimiter
 from tailrace.sources.csv_records import BOM, CR_ALONE, LF_NEEDED, LONGEST_BYTES, blocks, records
-from tailrace.sources.csv_types import read_column, shown_types, wrong_value
+from tailrace.sources.csv_types import read_column, shown_types, text_among_numbers, unfit_texts, wrong_value
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.required_columns import require
 from tailrace.sources.segments import (
@@ -87,6 +87,30 @@ class CsvFiles:
 
     def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
         return None
+
+    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+        parts = {part: name for part, name in columns.fixed.named().items() if part not in columns.free}
+        texts = self._sample(path, parts.values())
+        return {} if texts is None else unfit_texts(texts.table, parts, columns, self.dialect)
+
+    def texts_among_numbers(self, path: SourceFile, names: Iterable[str]) -> Iterator[tuple[str, int, str]]:
+        """Yield columns most of whose first values are numbers, with the record and the text of one that is none."""
+        texts = self._sample(path, names)
+        if texts is None:
+            return
+        for name, column in zip(texts.table.column_names, texts.table.columns, strict=True):
+            if (place := text_among_numbers(column, self.dialect)) is not None:
+                yield name, int(texts.row[place]), column[place].as_py()
+
+    def _sample(self, path: SourceFile, names: Iterable[str]) -> _Texts | None:
+        """Return the texts of a file's first records; None where it has none."""
+        with open_source(path) as file:
+            header, delimiter = read_header(path, file, self.dialect), self.dialect.delimiter
+            block = None if header is None else next(blocks(file, header.end, _SAMPLE_BYTES, delimiter), None)
+            if header is None or block is None:
+                return None
+            file.seek(block.start)
+            return _split(file.read(block.end - block.start), header.names, [*dict.fromkeys(names)], delimiter)
 
     def split(self, path: SourceFile) -> list[Segment]:
         with open_source(path) as file:

@@ -45,8 +45,7 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types, dialect: CsvD
     for part, name in columns.named().items():
         if part in columns.values and name in numbers:
             continue
-        texts = _present(sample.column(name))
-        texts = texts if part in _TIMES else dialect.with_points(texts)
+        texts = dialect.with_points(_present(sample.column(name)))
         dtype = shown_type(part, texts, columns)
         if (columns.is_name(part) or part in columns.free) and name in before:
             has_any = len(texts) and not _wrong(texts, before[name], part in columns.free).all()
@@ -56,6 +55,26 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types, dialect: CsvD
         if part not in columns.free or name not in types:
             types[name] = dtype
     return types
+
+
+def unfit_texts(
+    sample: pa.Table, parts: Mapping[str, str], columns: Columns, dialect: CsvDialect = COMMAS
+) -> dict[str, str | None]:
+    """Return a text that does not fit for each of some parts, given their columns, see `Format.unfit`."""
+    unfit: dict[str, str | None] = {}
+    for part, name in parts.items():
+        if len(texts := _present(sample.column(name))):
+            dtype = shown_type(part, dialect.with_points(texts), columns)
+            unfit[part] = texts[0].as_py() if dtype is None else None
+    return unfit
+
+
+def text_among_numbers(texts: pa.ChunkedArray, dialect: CsvDialect = COMMAS) -> int | None:
+    """Return the place of the first text that is no number in a column where most are; None in any other column."""
+    is_number = ~_wrong(dialect.with_points(texts), "double", is_exact=True)
+    is_present = np.asarray(pc.not_equal(texts, "").combine_chunks())
+    others = np.flatnonzero(is_present & ~is_number)
+    return int(others[0]) if 0 < len(others) < np.count_nonzero(is_present & is_number) else None
 
 
 def read_column(

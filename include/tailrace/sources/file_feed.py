@@ -112,7 +112,7 @@ class FileFeed:
         try:
             self._recheck(partitions, now_s)
             files = list[SourceFile] if self.types else partial(partitions.all_files, new)
-            with all_missing(self.path, self.format_name, self.columns, files):
+            with all_missing(self.path, self._format, self.columns, files):
                 segments = self._take(partitions, new, now_s)
         except SourceChanged as error:
             if source.identity == identity:

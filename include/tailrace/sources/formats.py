@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from tailrace.ground.errors import Problem, as_unfit, refuse
 from tailrace.sources.carried_columns import carried_type, holds_all
@@ -19,7 +20,7 @@ from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.new_files import NewFiles
 from tailrace.sources.open_partitions import OpenPartitions
 from tailrace.sources.parquet_files import ParquetFiles
-from tailrace.sources.required_columns import MissingColumn, UnknownTypes, missing_optional
+from tailrace.sources.required_columns import MissingColumn, UnknownTypes, missing_optional, unfit_problems
 from tailrace.sources.segments import NULL, SourceFile, Types, is_integer
 from tailrace.sources.source_directory import SingleFile, open_directory
 
@@ -117,7 +118,7 @@ def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | N
 
 @contextmanager
 def all_missing(
-    path: Path | str, format_name: str, columns: Columns, files: Callable[[], Iterable[SourceFile]]
+    path: Path | str, file_format: Format, columns: Columns, files: Callable[[], Iterable[SourceFile]]
 ) -> Iterator[None]:
     """Refuse a source that lacks columns in all of its files, beside the columns required of each file.
 
@@ -125,15 +126,30 @@ def all_missing(
     ------
     MissingColumn
         Instead of the refusal of one file, and instead of `UnknownTypes` where such columns exist.
+    UnknownTypes
+        With the columns that have no fitting value in any file, where there are such.
     """
     try:
         yield
     except (MissingColumn, UnknownTypes) as error:
         problems_of_one = error.problems if isinstance(error, MissingColumn) else ()
-        looked_at = islice(files(), _MOST_FILES if problems_of_one else None)
-        names = set(chain.from_iterable(FORMATS[format_name].names(file, columns) or () for file in looked_at))
+        looked_at = [*islice(files(), _MOST_FILES if problems_of_one else None)]
+        names = set(chain.from_iterable(file_format.names(file, columns) or () for file in looked_at))
         problems = [*problems_of_one, *missing_optional(path, columns, names)]
+        if not problems and (unfit := _unfit(path, file_format, columns, looked_at)):
+            raise UnknownTypes(unfit) from None
         raise (MissingColumn(problems) if problems else error) from None
+
+
+def _unfit(path: Path | str, file_format: Format, columns: Columns, files: Iterable[SourceFile]) -> list[Problem]:
+    """Return the problems of the columns that have values in some of a source's files, and no fitting one in any."""
+    values: dict[str, Any] = {}
+    for file in files:
+        of_file = file_format.unfit(file, columns)
+        values |= {
+            part: value for part, value in of_file.items() if value is None or values.get(part, value) is not None
+        }
+    return unfit_problems(str(path), columns, values)
 
 
 def no_types(path: Path | str, columns: Columns) -> UnknownTypes:

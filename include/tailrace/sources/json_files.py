@@ -16,7 +16,7 @@ from tailrace.sources.columns import Columns
 from tailrace.sources.csv_records import BOM, CR_ALONE, LF_NEEDED
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.json_lines import parse
-from tailrace.sources.json_types import CARRIABLE_VALUES, shown_types
+from tailrace.sources.json_types import CARRIABLE_VALUES, shown_types, unfit_values
 from tailrace.sources.required_columns import require
 from tailrace.sources.segments import (
     RawSegment,
@@ -68,6 +68,9 @@ class JsonFiles:
 
     def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
         return shown_types(_records(path), columns).names
+
+    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+        return unfit_values(_records(path), columns)
 
     def split(self, path: SourceFile) -> list[Segment]:
         blocks = _blocks(path)

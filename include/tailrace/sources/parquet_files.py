@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -65,6 +65,9 @@ class ParquetFiles:
 
     def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
         return None
+
+    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+        return {}
 
     def split(self, path: SourceFile) -> list[Segment]:
         metadata = _open(path).metadata

@@ -27,6 +27,7 @@ from tailrace.sources.file_feed import FileFeed
 from tailrace.sources.file_format import Format, SegmentReader
 from tailrace.sources.formats import FORMATS, all_missing, is_history, list_files, merge_types, no_types, settled_types
 from tailrace.sources.reading_progress import by_path
+from tailrace.sources.record_place import place_of
 from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment, SourceFile, Types, require_taken
 from tailrace.sources.source_directory import open_directory
@@ -39,6 +40,7 @@ else:
 _PATH = "a file or a directory, relative to the query file: data/readings"
 _CONNECTION = "connection with the settings of an object store: lake"
 _FILES_AT_ONCE = 1000
+_MOST_SHOWN = 40
 _FILES_SAMPLED = 20
 """The most files examined for the types."""
 
@@ -108,7 +110,7 @@ class PathSource(DeclaredSource):
         file_format = self.format_options
         types: Types = {}
         sampled = [*files[: _FILES_SAMPLED - 1], *files[_FILES_SAMPLED - 1 :][-1:]]
-        with all_missing(self.path, name, columns, lambda: sampled):
+        with all_missing(self.path, file_format, columns, lambda: sampled):
             for file in sampled:
                 types = merge_types(file, name, columns, types, file_format=file_format)
             types = settled_types(types, columns, lambda: None)
@@ -182,6 +184,21 @@ class FileSource(DirectorySource):
     @property
     def file_format(self) -> str:
         return self.format
+
+    def text_problems(self, columns: Columns, types: Types) -> list[Problem]:
+        file_format = self.format_options
+        if not isinstance(file_format, CsvFiles):
+            return []
+        names = [name for name in columns.free.values() if types.get(name) == "string"]
+        return [
+            Problem(
+                place_of(f"{file}#{row}", self.format),
+                f"{name} is {text[:_MOST_SHOWN]!r}, so that the column is text; most of its values are numbers",
+                f"columns: {{number: try_cast({name} as double)}}, which makes null of it; or a file without it",
+            )
+            for file in list_files(self.path, self.format, self.connection)[:1]
+            for name, row, text in file_format.texts_among_numbers(file, names)
+        ]
 
     @property
     def format_options(self) -> Format:
