@@ -263,7 +263,8 @@ def read_header(path: SourceFile, file: BinaryIO, dialect: CsvDialect = COMMAS) 
 def _require_delimiter_of_quotes(path: SourceFile, line: bytes, dialect: CsvDialect) -> None:
     """Refuse a header of quoted names between which another delimiter than the declared one stands."""
     for separator in SEPARATORS:
-        if next(records(line, delimiter=separator)).is_well_formed:
+        is_well_formed = next(records(line, delimiter=separator)).is_well_formed
+        if is_well_formed and len(CsvDialect(separator).split(line.decode())) > 1:
             raise _other_delimiter(path, separator, dialect)
 
 
