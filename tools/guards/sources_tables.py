@@ -134,4 +134,11 @@ MUTATIONS = (
         "if True:",
         ("tests/unit/sources/test_geo_metadata.py::test_parquets_own_types",),
     ),
+    Mutation(
+        "tables: another delimiter than a comma is one fault",
+        "sources/table_content.py",
+        "    if other is not None:",
+        "    if False:",
+        ("tests/unit/sources/test_lookup_table.py::test_a_table_with_another_delimiter_is_one_fault",),
+    ),
 )

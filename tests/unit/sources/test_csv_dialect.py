@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from examples import drawn
 from tailrace.api.declaration import load
 from tailrace.ground.errors import Refused
+from tailrace.query.declared import declared_query
 from tailrace.query.sections import Source
 from tailrace.sources import csv_files
 from tailrace.sources.columns import Columns
@@ -208,3 +209,19 @@ def test_a_stream_is_answered_and_corrected_as_one_with_commas(tmp_path):
     streamed, corrected = european
     assert [(row["n"], row["s"]) for row in streamed] == [(2, 3.75), (1, 4.0)]
     assert [(row["n"], row["s"]) for row in corrected] == [(3, 4.25), (1, 4.0)]
+
+
+def test_a_checkpoint_is_bound_to_the_dialect(tmp_path):
+    """Without any, the structure is that of a stream of an earlier version."""
+    fields: dict[str, Any] = {"name": "q", "kind": "aggregate", "window": {"size": "1 min"}}
+    fields |= {"aggregate": {"n": {"function": "count"}}}
+
+    def structure(**options: str) -> dict[str, Any]:
+        source = {"format": "csv", "path": str(tmp_path)} | options
+        stream = {"source": source, "event_time": "t", "arrival_time": "t", "id": "id"}
+        return declared_query(fields | {"streams": {"s": stream}}).structure()
+
+    plain = structure()
+    assert not {"streams.s.source.delimiter", "streams.s.source.decimal"} & plain.keys()
+    european = {"streams.s.source.delimiter": ";", "streams.s.source.decimal": ","}
+    assert structure(delimiter=";", decimal=",") == plain | european
