@@ -71,8 +71,8 @@ MUTATIONS = (
     Mutation(
         "carried numbers: which columns",
         "sources/path_sources.py",
-        "FORMATS[self.file_format].at(self.connection, columns.exact)",
-        "FORMATS[self.file_format].at(self.connection)",
+        "self.format_options.at(self.connection, columns.exact)",
+        "self.format_options.at(self.connection)",
         ("tests/unit/sources/test_path_sources.py",),
     ),
     Mutation(
