@@ -28,7 +28,7 @@ from tailrace.spatial_join.validity import edges_of
 _DEGREES = f"degrees, longitude and latitude of WGS 84 ({CRS84})"
 _PLANE = "planar, coordinates in a plane"
 _UNKNOWN, _WGS_84 = 0, 4326
-_NAME = re.compile(r"[A-Za-z][\w-]*:[\w.]+|urn:ogc:def:crs:[\w.:-]+|https?://www\.opengis\.net/def/crs/[\w./-]+")
+_NAME = re.compile(r"[A-Za-z][\w-]*:[\w.]+|urn:(?:x-)?ogc:def:crs:[\w.:-]+|https?://www\.opengis\.net/def/crs/[\w./-]+")
 """Names that are looked up; PROJ would take other texts for definitions, some of which name files."""
 
 _POINTS = (shapely.GeometryType.POINT, shapely.GeometryType.MULTIPOINT)
@@ -192,7 +192,7 @@ def _crs(where: str, declared: Mapping[str, Any] | str) -> CRS:
 def _named(name: str) -> CRS:
     if not _NAME.fullmatch(name) and "[" not in name:  # WKT has brackets
         raise CRSError(name)
-    return CRS.from_user_input(name)
+    return CRS.from_user_input(name.replace("urn:x-ogc:", "urn:ogc:"))
 
 
 def _transformed(transformer: Transformer, points: Any) -> Any:

@@ -84,7 +84,7 @@ def test_metres_of_geoparquet_become_degrees(tmp_path, crs):
     assert bounds(read(geoparquet(tmp_path / "t.parquet", [METRES], crs))) == pytest.approx([0, 0, *side], abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["urn:ogc:def:crs:EPSG::3857", "EPSG:3857"])
+@pytest.mark.parametrize("name", ["urn:ogc:def:crs:EPSG::3857", "urn:x-ogc:def:crs:EPSG:3857", "EPSG:3857"])
 def test_metres_of_geojson_become_degrees(tmp_path, name):
     side = degrees(80 / RADIUS), degrees(atan(sinh(80 / RADIUS)))
     table = read(geojson(tmp_path / "t.geojson", METRES, crs=named(name)))
