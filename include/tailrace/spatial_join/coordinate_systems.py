@@ -100,7 +100,7 @@ def require_stream_crs(
 
 
 def wrong_srids(shapes: Shapes) -> Mask:
-    """Test which geometries have an SRID other than that of longitude and latitude, and other than none."""
+    """Test which geometries have an SRID of a system that is not longitude and latitude."""
     srids = np.where(shapely.is_missing(shapes), _UNKNOWN, shapely.get_srid(shapes))
     return np.asarray(~np.isin(srids, (_UNKNOWN, _WGS_84)))
 
