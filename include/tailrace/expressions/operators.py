@@ -49,8 +49,7 @@ def _shifted_date(plan: Plan, sign: str, terms: Sequence[Term]) -> Term | None:
     one, other = terms if terms[0].dtype == DATE or sign == "-" else terms[::-1]
     if one.dtype != DATE or not is_integer(other.dtype):
         return None
-    evaluated = dict(zip(("date", "days") if one is terms[0] else ("days", "date"), until_null(terms), strict=True))
-    return FUNCTIONS["date_add" if sign == "+" else "date_sub"].compile(plan, [evaluated["date"], evaluated["days"]])
+    return FUNCTIONS["date_add" if sign == "+" else "date_sub"].call(plan, [one, other])
 
 
 def _evaluated(sign: str, terms: Sequence[Term]) -> list[Term]:

@@ -45,7 +45,7 @@ VALUES = {
     "date_part('seconds', ts)": Decimal("30.123456"),
     **{"d + 1": date(2024, 3, 1), "d - 1": date(2024, 2, 28), "1 + d": date(2024, 3, 1), "d + n": None},
     **{"date '9999-12-31' + 1": FAILS, "cast(1 div zero as int) + d": FAILS, "d + cast(1 div zero as int)": FAILS},
-    "n + date_add(d, cast(1 div zero as int))": None,
+    **{"n + date_add(d, cast(1 div zero as int))": FAILS, "cast(1 div zero as int) + date_add(d, n)": None},
     **{"round(15, -1)": 20, "round(-15, -1)": -20, "round(14, -1)": 10, "round(5, -1)": 10, "round(15, -10)": 0},
     **{"round(127Y, -1)": FAILS, "round(2147483647, -1)": FAILS, "round(15L, -20)": 0, "round(n, -1)": None},
     **{"round(1234.567, -2)": 1200, "round(99.5, -2)": 100, "round(99.5, -3)": 0, "round(99.5, -40)": 0},
