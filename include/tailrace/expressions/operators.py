@@ -17,6 +17,7 @@ from tailrace.expressions.types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    INT,
     NULL,
     TEXT,
     TIMESTAMP,
@@ -154,10 +155,13 @@ def member(plan: Plan, terms: Sequence[Term]) -> Term:
     one, *others = widened(plan, terms, shrinks=True)
     _require_order(one.dtype, only_equal=True)
     value = plan.step(f"{one.sql} IN ({', '.join(term.sql for term in others)})", BOOLEAN, one, *others)
-    faults, undecided = [*one.faults], f"{one.sql} IS NOT NULL"
-    for other in others:
-        faults += [fault.guarded(undecided) for fault in other.faults]
-        undecided += f" AND {one.sql} IS DISTINCT FROM {other.sql}"
+    if not any(other.faults for other in others):
+        return value
+    equal = " ".join(f"WHEN {one.sql} = {other.sql} THEN {number}" for number, other in enumerate(others))
+    last = plan.step(f"CASE WHEN {one.sql} IS NULL THEN -1 {equal} ELSE {len(others)} END", INT, one, *others)
+    faults = [*one.faults]
+    for number, other in enumerate(others):
+        faults += [fault.guarded(f"{last.sql} >= {number}") for fault in other.faults]
     return replace(value, faults=tuple(faults))
 
 
