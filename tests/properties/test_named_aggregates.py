@@ -48,8 +48,8 @@ def typed_values() -> Iterator[None]:
         answers = {name: answer(*parts, values) for name, *parts in sections}
         return Truth(answers, len(values), {name: size(part, values) for name, *part in sections})
 
-    def raw_table(tuples: list[oracle.Tuple], keys: dict[str, pa.DataType] | None = None) -> pa.Table:
-        rows = plain([each._replace(value=0.0) for each in tuples], keys).drop_columns(["value"])
+    def raw_table(tuples: list[oracle.Tuple], *types: Any) -> pa.Table:
+        rows = plain([each._replace(value=0.0) for each in tuples], *types).drop_columns(["value"])
         for name, dtype in TYPES.items():
             rows = rows.append_column(name, pa.array([getattr(each.value, name) for each in tuples], dtype))
         return rows
