@@ -1,6 +1,7 @@
 """An expression as written, and as bound to the types of a source's columns.
 
-The grammar is loaded with the first expression: most queries have none, and Airflow loads queries again and again.
+The grammar is loaded with the first expression, and DuckDB with the first value: most queries have none, and Airflow
+loads queries again and again.
 """
 
 from __future__ import annotations
@@ -39,6 +40,22 @@ class Expression:
 
         names = [path_of(node, self.qualifiers)[0] for node in parse_tree(self.text).find_all(exp.Column, bfs=False)]
         return tuple(dict.fromkeys(names))
+
+    @property
+    def comparisons(self) -> list[tuple[list[str], list[str]]]:
+        """The columns and the literal texts of each comparison, in the order of its text."""
+        from sqlglot import exp
+
+        from tailrace.expressions.parse import parse_tree
+
+        found = []
+        orders = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ, exp.NEQ, exp.Between, exp.In)
+        for node in parse_tree(self.text).find_all(*orders, bfs=False):
+            operands = [each for each in node.iter_expressions() if isinstance(each, exp.Column | exp.Literal)]
+            columns = [each.name for each in operands if isinstance(each, exp.Column) and len(each.parts) == 1]
+            texts = [each.name for each in operands if isinstance(each, exp.Literal) and each.args.get("is_string")]
+            found.append((columns, texts))
+        return found
 
     def position_of(self, column: str) -> Position:
         """Return the position in its text at which it first reads a column."""
@@ -88,6 +105,16 @@ class BoundExpression:
     def type_name(self) -> str:
         """The name of its type in Spark SQL."""
         return spark_name(self.type)
+
+
+def value_of(plan: Plan, term: Term) -> str | None:
+    """Evaluate a term that reads no column, and return its value as a text."""
+    from tailrace.expressions.connection import connection
+
+    with connection() as opened:
+        row = opened.execute(plan.select("(SELECT 1)", {"value": f"CAST({term.sql} AS VARCHAR)"})).fetchone()
+    assert row is not None
+    return None if row[0] is None else str(row[0])
 
 
 def parse(text: str, qualifiers: tuple[str, ...] = ()) -> Expression:

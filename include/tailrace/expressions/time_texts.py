@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from tailrace.expressions.expression import value_of
 from tailrace.expressions.literals import constant, null
 from tailrace.expressions.literals import text as text_of
 from tailrace.expressions.plan import Fault, Plan, Term
@@ -43,14 +44,8 @@ def time_from_text(plan: Plan, term: Term, target: pa.DataType, reason: str) -> 
 @lru_cache(4096)
 def _time_of(text: str, target: pa.DataType) -> str | None:
     """Return the time that a text states, as DuckDB writes it; None where it states none."""
-    from tailrace.expressions.connection import connection
-
     plan = Plan.over({})
-    time = _READERS[target](plan, text_of(text), "")
-    with connection() as opened:
-        row = opened.execute(plan.select("(SELECT 1)", {"time": f"CAST({time.sql} AS VARCHAR)"})).fetchone()
-    assert row is not None
-    return None if row[0] is None else str(row[0])
+    return value_of(plan, _READERS[target](plan, text_of(text), ""))
 
 
 def _date_from_text(plan: Plan, term: Term, reason: str) -> Term:

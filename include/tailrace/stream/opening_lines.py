@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from tailrace.engine.derived_columns import bound
 from tailrace.engine.stream_reader import columns_of
-from tailrace.expressions.text_times import times_as_texts
+from tailrace.expressions.text_comparisons import times_as_texts
 from tailrace.query.query import Query
 from tailrace.sources.segments import Types
 from tailrace.sources.time_zones import times_as_utc

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tailrace.expressions.text_times import times_as_texts
+from tailrace.expressions.text_comparisons import times_as_texts
 
 TYPES = {"ts": pa.string(), "at": pa.timestamp("us", "UTC"), "name": pa.string(), "n": pa.int32()}
 
