@@ -30,11 +30,13 @@ MUTATIONS = (
         ("tests/contract/test_conditions_of_pairs.py",),
     ),
     Mutation(
-        "CSV: the column of a score that is selected has its own type",
+        "CSV: a number of the kind that is read otherwise, too, has its own type",
         "sources/csv_types.py",
         "if part in columns.values and name in numbers:",
         "if False:",
-        ("tests/unit/topk/test_selected.py",),
+        (
+            "tests/unit/sources/test_csv_files.py::test_a_number_of_the_kind_that_is_read_otherwise_too_has_its_own_type",
+        ),
     ),
     Mutation(
         "JSON: the column of a score that is selected has its own type",

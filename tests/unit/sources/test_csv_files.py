@@ -13,6 +13,7 @@ from tailrace.ground.errors import Refused
 from tailrace.sources import csv_files, csv_records
 from tailrace.sources.columns import Columns
 from tailrace.sources.csv_files import CsvFiles
+from tailrace.sources.csv_types import shown_types
 from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.segments import RawSegment, Segment
 
@@ -349,3 +350,12 @@ def test_a_number_of_the_kind_that_is_carried_too_has_its_own_type_by_its_number
         if found is not None:
             raw = FILES.at(None, columns.exact).read(FILES.split(path)[0], found)
             assert [texts[fault.row] for fault in raw.malformed] == malformed
+
+
+@pytest.mark.parametrize("other", [{"carried": {"own": "v"}}, {"inputs": ("v",)}], ids=str)
+@pytest.mark.parametrize(("texts", "kind"), [(["1", "9007199254740993"], "int64"), (["1", "2.5"], "double")])
+def test_a_number_of_the_kind_that_is_read_otherwise_too_has_its_own_type(texts, kind, other):
+    """As a double, 9007199254740993 would equal 9007199254740992 in a condition."""
+    sample = pa.table({name: pa.chunked_array([[text] * 2]) for name, text in (("t", "1"), ("id", "a"), ("k", "b"))})
+    sample = sample.append_column("v", pa.chunked_array([texts]))
+    assert shown_types(sample, replace(COLUMNS, **other), {})["v"] == kind
