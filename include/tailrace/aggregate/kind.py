@@ -13,7 +13,7 @@ from tailrace.aggregate.accuracy import errors_by_column, greatest_errors, share
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.aggregate.amend import AmendedAggregates, amend, amounts_of
 from tailrace.aggregate.bindings import takes
-from tailrace.aggregate.chosen import ORDER
+from tailrace.aggregate.chosen import ORDERED_BY, Chosen
 from tailrace.aggregate.counted_overflows import CountedOverflows
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.errors_by_wait import errors_by_wait
@@ -139,11 +139,14 @@ class Aggregate(KeyedWindows):
             problems.append(Problem(where, error.fault, error.remedy))
         return problems
 
+    @cached_property
+    def _is_ordered(self) -> bool:
+        """Whether a function goes by the order of tuples."""
+        return any(isinstance(each, Chosen) and each.is_by_order for each in self.summary.accumulators)
+
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        arrival = "arrival_time"
-        if arrival not in tuples.schema.names:  # absent only in the initial state, without tuples
-            tuples = tuples.append_column(arrival, pa.nulls(len(tuples), pa.int64()))
-        return tuples.select(list(dict.fromkeys([*self.inputs[side].tuple_columns, *ORDER])))
+        needed = self.inputs[side].tuple_columns
+        return tuples.select(list(dict.fromkeys([*needed, *(ORDERED_BY if self._is_ordered else ())])))
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.summary, rows)
@@ -161,6 +164,9 @@ class Aggregate(KeyedWindows):
         return PaneState.empty(self.key_type, self.summary.types)
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> PaneState:
+        for each in self.summary.accumulators:
+            if isinstance(each, Chosen):
+                batches = {name: each.upgraded(rows) for name, rows in batches.items()}
         return PaneState.from_arrow(batches, self.summary.types)
 
     def step(self, state: PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:

@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.columns import Ints, unify
+from tailrace.ground.times import ARRIVAL_US
 from tailrace.ground.words import counted
 
 Content = Literal["equal", "other"]
 EQUAL: Content = "equal"
 OTHER: Content = "other"
-NOT_CONTENT = frozenset({"id", "tick", "end", "arrival_time", "position", "row"})
+NOT_CONTENT = frozenset({"id", "tick", "end", "arrival_time", ARRIVAL_US, "position", "row"})
 """The columns of tuples that say when and where they came, and the id."""
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.table_place import TablePlace
 
 Reject = tuple[NDArray[np.bool_], str]
@@ -17,6 +18,9 @@ Reject = tuple[NDArray[np.bool_], str]
 
 RowCheck = Callable[[Mapping[str, pa.Array]], Iterable[Reject]]
 """Checks the values of n records; a value is null where the record has none, which is rejected already."""
+
+
+_TIMES = ("event_time", EVENT_US, "arrival_time", ARRIVAL_US)
 
 
 class ColumnTypes(NamedTuple):
@@ -96,8 +100,8 @@ class Input:
 
     @property
     def no_tuples(self) -> pa.RecordBatch:
-        """An empty batch of tuples with their ticks and positions."""
-        columns = dict.fromkeys(("event_time", "tick", "position"), pa.int64())
+        """An empty batch of tuples with their times, ticks and positions."""
+        columns = dict.fromkeys((*_TIMES, "tick", "position"), pa.int64())
         columns |= {"key": self.column_types.key, "id": self.column_types.id}
         columns |= {name: self.types.get(name, pa.float64()) for name in self.columns}
         columns |= self.column_types.of_carried(self.carried)
