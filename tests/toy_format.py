@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,9 @@ class ToyFiles:
 
     def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
         return None
+
+    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+        return {}
 
     def split(self, path: SourceFile) -> list[Segment]:
         rows = len(_lines(path)) - 1

@@ -23,6 +23,7 @@ STEP_MS, REACH_MS, GOOD = 100, 500, 60
 SIDES = ("left", "right")
 
 UNREAD, INVALID = "g is no geometry that could be read", "g is not valid: "
+OTHER_SRID = "g has an SRID other than 4326"
 INFINITE, FAR = "a coordinate of g is NaN or infinite", "g is not in degrees"
 _CIRCLE = (number / 50_000 * math.pi for number in range(100_000))
 HUGE = f"POLYGON (({', '.join(f'{math.cos(angle)} {math.sin(angle)}' for angle in _CIRCLE)}, 1 0))"
@@ -88,7 +89,8 @@ WKB: dict[str, tuple[object, str | None]] = {
     "WKT": (b"POINT (0 0)", UNREAD),
     "NaN": (wkb(1, math.nan, 0), INFINITE),
     "infinity": (wkb(2, 0, 0, math.inf, 0, count=2), INFINITE),
-    "metres of another reference system": (wkb(0x20000001, 445000, 4400000, count=3857), FAR),
+    "metres of another reference system": (wkb(0x20000001, 445000, 4400000, count=3857), OTHER_SRID),
+    "metres without a reference system": (wkb(1, 445000, 4400000), FAR),
     "an empty line": (wkb(2, count=0), None),
     "an unknown byte order": (wkb(1, 0, 0, order=7), None),
     "hexadecimal digits": (wkb(1, 0, 0).hex().encode(), None),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions
 from pyspark.sql.classic.column import Column
 
+from spark_differences import ANY, FAILS, REFUSED, ROW, examples
 from spark_expressions import EXPRESSIONS, TABLES
 from tailrace.expressions.projection import Projection
 from tailrace.expressions.types import column_type, spark_name
 
+DATA = Path(__file__).parents[1] / "data/expressions"
 _WITHIN_AN_ULP = ("exp(", "ln(", "log10(", "log2(", "pow(", "power(")
 
 
@@ -93,3 +97,27 @@ def as_declared(spark):
 def test_each_expression_gives_what_spark_gives(as_declared, name):
     spark = as_declared
     assert list(differences(spark, name)) == []
+
+
+def test_the_list_of_spark_s_functions_is_whole(spark):
+    shown = {row.function for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    assert (DATA / "spark_functions.txt").read_text().split() == sorted(shown)
+
+
+def spark_gives(spark, text):
+    """What Spark gives for an expression over the record of the examples, as text."""
+    frame = spark.createDataFrame(ROW)
+    try:
+        (row,) = frame.selectExpr(f"cast({text} as string) AS v").collect()
+    except AnalysisException:
+        return REFUSED
+    except PySparkException:
+        return FAILS
+    return row.v
+
+
+@pytest.mark.parametrize("name", dict.fromkeys(each.row for each in examples()))
+def test_what_differs_from_spark_is_as_the_table_says(as_declared, name):
+    of_row = [each for each in examples() if each.row == name and each.spark != ANY]
+    found = {each.text: spark_gives(as_declared, each.text) for each in of_row}
+    assert found == {each.text: each.spark for each in of_row}

@@ -9,6 +9,8 @@ PROJECTION = "tests/unit/expressions/test_projection.py"
 CONNECTION = "tests/unit/expressions/test_connection.py"
 REGEX = "tests/unit/expressions/test_java_regex.py"
 DECIMALS = "tests/unit/expressions/test_decimals.py"
+SPARK_VALUES = "tests/unit/expressions/test_spark_values.py"
+MORE_FUNCTIONS = "tests/unit/expressions/test_more_functions.py"
 READER = "tests/unit/engine/test_stream_expressions.py"
 
 MUTATIONS = (
@@ -137,6 +139,62 @@ MUTATIONS = (
         'Fault(f"({value.sql} IS NULL{present})", reason)',
         'Fault(f"({value.sql} IS NULL)", reason)',
         (PROJECTION,),
+    ),
+    Mutation(
+        "expressions: no operand is evaluated after a null",
+        "expressions/plan.py",
+        'faults = tuple(fault.guarded(" AND ".join(guards)) for fault in term.faults) if guards else term.faults',
+        "faults = term.faults",
+        (SPARK_VALUES,),
+    ),
+    Mutation(
+        "expressions: a divisor is evaluated before its dividend",
+        "expressions/operators.py",
+        'if sign in "/%" else until_null(terms)',
+        "if not sign else until_null(terms)",
+        (SPARK_VALUES,),
+    ),
+    Mutation(
+        "expressions: no day has a 24th hour",
+        "expressions/time_texts.py",
+        "{number['hour']} < 24 AND ",
+        "",
+        (SPARK_VALUES,),
+    ),
+    Mutation(
+        "expressions: a zone moves no timestamp beyond the years 1 to 9999",
+        "expressions/time_texts.py",
+        "BETWEEN {_FIRST} AND {_LAST}",
+        "IS NOT NULL",
+        (SPARK_VALUES,),
+    ),
+    Mutation(
+        "expressions: a double beyond the floats is infinite",
+        "expressions/casts.py",
+        "{size} < {_BEYOND_FLOATS!r}",
+        "TRUE",
+        (SPARK_VALUES,),
+    ),
+    Mutation(
+        "expressions: a JSON object keeps members of one name",
+        "expressions/json_texts.py",
+        "json.JSONDecoder(object_pairs_hook=tuple)",
+        "json.JSONDecoder(object_pairs_hook=lambda pairs: tuple(dict(pairs).items()))",
+        (SPARK_VALUES,),
+    ),
+    Mutation(
+        "expressions: a sum of a date and days is evaluated in its order",
+        "expressions/operators.py",
+        '("days", "date"), until_null(terms)',
+        '("days", "date"), terms',
+        (MORE_FUNCTIONS,),
+    ),
+    Mutation(
+        "expressions: an array without an element, and with a null, may have it",
+        "expressions/nested.py",
+        "WHEN {has_null} THEN NULL ELSE FALSE END",
+        "ELSE FALSE END",
+        (MORE_FUNCTIONS,),
     ),
     Mutation(
         "expressions: a filtered record has not failed",

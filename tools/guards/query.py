@@ -166,4 +166,11 @@ MUTATIONS = (
         "if not above:",
         ("tests/unit/cli/test_place_fields.py",),
     ),
+    Mutation(
+        "a stream without a dialect of CSV has the structure of an earlier version",
+        "query/structure.py",
+        'if declared["source"].get(field, "") is None:',
+        "if False:",
+        ("tests/unit/sources/test_csv_dialect.py::test_a_checkpoint_is_bound_to_the_dialect",),
+    ),
 )

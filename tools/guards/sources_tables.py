@@ -109,4 +109,36 @@ MUTATIONS = (
         "pass",
         ("tests/unit/stream/test_lookups.py::test_a_record_without_a_row_is_left_out_or_rejected_with_the_reason",),
     ),
+    Mutation(
+        "tables: files of a directory that differ in their coordinate systems",
+        "sources/geo_metadata.py",
+        "if first is not other and (first is None or not first.agrees(other)):",
+        "if False:",
+        (
+            "tests/unit/spatial_join/test_coordinate_systems.py::test_files_of_a_directory_keep_their_system_and_have_one",
+        ),
+    ),
+    Mutation(
+        "tables: the content of a directory keeps what its files declare",
+        "sources/dimension_sources.py",
+        "with_geometry_metadata(rows, declared), sink",
+        "rows.replace_schema_metadata(None), sink",
+        (
+            "tests/unit/spatial_join/test_coordinate_systems.py::test_files_of_a_directory_keep_their_system_and_have_one",
+        ),
+    ),
+    Mutation(
+        "geometries: Parquet's own types declare a coordinate system",
+        "sources/geo_metadata.py",
+        'if logical.get("Type") not in ("Geometry", "Geography"):',
+        "if True:",
+        ("tests/unit/sources/test_geo_metadata.py::test_parquets_own_types",),
+    ),
+    Mutation(
+        "tables: another delimiter than a comma is one fault",
+        "sources/table_content.py",
+        "    if other is not None:",
+        "    if False:",
+        ("tests/unit/sources/test_lookup_table.py::test_a_table_with_another_delimiter_is_one_fault",),
+    ),
 )

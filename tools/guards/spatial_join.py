@@ -78,15 +78,15 @@ MUTATIONS = (
     Mutation(
         "dimension table: a stored version is read by its own format",
         "spatial_join/table_lookup.py",
-        "*of_invalid, self.valid, suffix, checks_srid",
-        "*of_invalid, self.valid, self.place.suffix, checks_srid",
+        "*of_invalid, self.valid, suffix",
+        "*of_invalid, self.valid, self.place.suffix",
         (
             "tests/unit/stream/test_table_versions.py::test_a_stored_version_is_read_by_its_own_format_whatever_the_query_declares_today",
         ),
     ),
     Mutation(
         "postgres table: coordinates that are no degrees by their SRID",
-        "spatial_join/srids.py",
+        "spatial_join/coordinate_systems.py",
         "if degrees and (",
         "if not degrees and (",
         (
@@ -95,7 +95,7 @@ MUTATIONS = (
     ),
     Mutation(
         "postgres table: two planes in one table",
-        "spatial_join/srids.py",
+        "spatial_join/coordinate_systems.py",
         "if len(present) > 1 and not degrees:",
         "if False:",
         ("tests/answers_postgres/test_dimension_tables.py::test_in_a_plane_one_srid_is_taken_and_two_are_refused",),
@@ -143,5 +143,117 @@ MUTATIONS = (
         'mine = [rows.filter(pa.array(task_of(rows.column("left_id"), slot.tasks) == slot.task)) for rows in waiting]',
         "mine = waiting",
         ("tests/unit/stream/test_rescale_pairs.py",),
+    ),
+    Mutation(
+        "coordinate systems: a table is transformed to degrees",
+        "spatial_join/coordinate_systems.py",
+        "    if transformer is None:\n        return parsed",
+        "    if True:\n        return parsed",
+        ("tests/unit/spatial_join/test_coordinate_systems.py::test_metres_of_geoparquet_become_degrees",),
+    ),
+    Mutation(
+        "coordinate systems: x comes first, whatever the order of the axes",
+        "spatial_join/coordinate_systems.py",
+        "always_xy=True",
+        "always_xy=False",
+        ("tests/unit/spatial_join/test_coordinate_systems.py::test_x_comes_first_whatever_the_order_of_the_axes",),
+    ),
+    Mutation(
+        "coordinate systems: an unknown one is no degrees",
+        "spatial_join/coordinate_systems.py",
+        "    if declared.crs is None:\n        if degrees:",
+        "    if declared.crs is None:\n        if False:",
+        (
+            "tests/unit/spatial_join/test_coordinate_systems.py::test_an_unknown_system_is_no_degrees_and_may_be_a_plane",
+        ),
+    ),
+    Mutation(
+        "coordinate systems: degrees are no plane",
+        "spatial_join/coordinate_systems.py",
+        "if crs.is_geographic or crs.is_geocentric:",
+        "if False:",
+        (
+            "tests/unit/spatial_join/test_coordinate_systems.py::test_a_plane_takes_projected_coordinates_as_they_are_and_no_degrees",
+        ),
+    ),
+    Mutation(
+        "coordinate systems: no shift of a datum is guessed",
+        "spatial_join/coordinate_systems.py",
+        "allow_ballpark=False",
+        "allow_ballpark=True",
+        ("tests/unit/spatial_join/test_coordinate_systems.py::test_a_system_that_leads_to_no_degrees_is_refused",),
+    ),
+    Mutation(
+        "coordinate systems: a name is no definition and no file",
+        "spatial_join/coordinate_systems.py",
+        "if not _NAME.fullmatch(name) and",
+        "if False and",
+        ("tests/unit/spatial_join/test_coordinate_systems.py::test_a_name_is_looked_up_and_nothing_else",),
+    ),
+    Mutation(
+        "coordinate systems: an edge round the world the other way",
+        "spatial_join/coordinate_systems.py",
+        "faults |= dict.fromkeys(np.flatnonzero(_cross_the_border(moved)).tolist(), ACROSS)",
+        "faults |= {}",
+        (
+            "tests/unit/spatial_join/test_coordinate_systems.py::test_what_crosses_the_border_of_degrees_once_transformed_is_a_fault_of_its_row",
+        ),
+    ),
+    Mutation(
+        "coordinate systems: a vertex beyond the area",
+        "spatial_join/coordinate_systems.py",
+        "faults = dict.fromkeys(beyond.tolist(), BEYOND)",
+        "faults = dict[int, str]()",
+        (
+            "tests/unit/spatial_join/test_coordinate_systems.py::test_a_vertex_beyond_the_systems_area_is_a_fault_of_its_row",
+        ),
+    ),
+    Mutation(
+        "coordinate systems: edges that are not planar",
+        "spatial_join/coordinate_systems.py",
+        "if declared.edges != PLANAR_EDGES:",
+        "if False:",
+        (
+            "tests/unit/spatial_join/test_coordinate_systems.py::test_spherical_edges_are_refused_but_of_points_which_have_none",
+        ),
+    ),
+    Mutation(
+        "coordinate systems: an SRID that contradicts the file",
+        "spatial_join/coordinate_systems.py",
+        "        if not is_same:",
+        "        if False:",
+        ("tests/unit/spatial_join/test_coordinate_systems.py::test_srids_agree_with_the_file",),
+    ),
+    Mutation(
+        "coordinate systems: a stream's file in another system",
+        "spatial_join/coordinate_systems.py",
+        "if _transformer(place, of_column, degrees) is not None:",
+        "if False:",
+        (
+            "tests/unit/spatial_join/test_coordinate_systems.py::test_a_streams_file_is_in_the_querys_system_or_refused_with_both_names",
+        ),
+    ),
+    Mutation(
+        "coordinate systems: a stream's record with an SRID",
+        "spatial_join/geometry_input.py",
+        "has_wrong = wrong_srids(read.shapes)",
+        "has_wrong = np.zeros(len(column), bool)",
+        ("tests/unit/spatial_join/test_geometry_input.py::test_a_record_with_an_srid_other_than_4326_is_rejected",),
+    ),
+    Mutation(
+        "geojson: a feature with a crs of its own",
+        "spatial_join/table_file.py",
+        "    if others:",
+        "    if False:",
+        (
+            "tests/unit/spatial_join/test_coordinate_systems.py::test_a_crs_of_geojson_has_a_name_and_is_the_collections",
+        ),
+    ),
+    Mutation(
+        "a row of a table is valid by microseconds",
+        "spatial_join/table_join.py",
+        'whole_times(tuples, "event_time")[pairs.left]',
+        'np.asarray(tuples.column("event_time"))[pairs.left] * 1000',
+        ("tests/unit/cli/test_whole_times.py::test_rows_of_tables_are_valid_by_whole_times",),
     ),
 )

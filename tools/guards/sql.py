@@ -5,6 +5,8 @@ from __future__ import annotations
 from guards.mutation import Mutation
 from guards.shared_tests import SQL_FORMS, SQL_OUTER, SQL_REFUSALS, SQL_REFUSED, SQL_WRITTEN
 
+SQL_TABLES = "tests/unit/sql/test_table_names.py"
+
 MUTATIONS = (
     Mutation(
         "SQL text: a selected column that is refused has its own place",
@@ -109,6 +111,48 @@ MUTATIONS = (
         "sql/tokens.py",
         "if not opened or _OPENING.index(opened[-1].tokens[0].token_type) != _CLOSING.index(token.token_type):",
         "if not opened:",
+        (SQL_REFUSED,),
+    ),
+    Mutation(
+        "SQL text: a table with an alias is not named otherwise",
+        "sql/table_names.py",
+        "elif name == table.replaced:",
+        "elif False:",
+        (SQL_REFUSED,),
+    ),
+    Mutation(
+        "SQL text: window.start is a bound, also of a stream called window",
+        "sql/table_names.py",
+        " and bound_name(select[index : index + 3]) is None",
+        "",
+        (SQL_TABLES,),
+    ),
+    Mutation(
+        "SQL text: names of tables hold in their own SELECT",
+        "sql/table_names.py",
+        'if select.word(index) == "(" and select.word(index + 1) == "SELECT":',
+        "if False:",
+        (SQL_TABLES,),
+    ),
+    Mutation(
+        "SQL text: distinct from begins no clause",
+        "sql/clauses.py",
+        'if not (select.word(index - 1) == "DISTINCT" and index > 1 and select.word(index - 2) in ("IS", "NOT"))',
+        "",
+        (SQL_FORMS,),
+    ),
+    Mutation(
+        "SQL text: no group is an aggregate by its number",
+        "sql/keys.py",
+        "    if calls_in(value):\n        raise group",
+        "    if False:\n        raise group",
+        (SQL_REFUSED,),
+    ),
+    Mutation(
+        "SQL text: the number of a group is one of the list's",
+        "sql/keys.py",
+        "if not 1 <= number <= len(items):",
+        "if not 0 <= number <= len(items):",
         (SQL_REFUSED,),
     ),
 )

@@ -11,8 +11,8 @@ CHECKPOINT = "tests/unit/storage/test_checkpoint.py"
 MUTATIONS = (
     Mutation(
         "top-k: a ranking of rounded scores does not go on",
-        "storage/layout.py",
-        "        require_own_scores(manifest, query, self.home)\n",
+        "storage/checkpoint.py",
+        "        require_own_scores(manifest, query, layout.home)\n",
         "",
         ("tests/unit/topk/test_scores.py::test_a_ranking_of_an_earlier_version_is_refused_by_the_type_of_its_scores",),
     ),

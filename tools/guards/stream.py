@@ -148,4 +148,11 @@ MUTATIONS = (
         "goes_on = True",
         ("tests/unit/cli/test_written_answers.py::test_a_note_says_what_the_warehouse_does",),
     ),
+    Mutation(
+        "CSV: a text among numbers is named where the query is refused",
+        "stream/source_sample.py",
+        "        raise Unfit(problems + [",
+        "        raise Unfit(problems + 0 * [",
+        ("tests/unit/sources/test_unfit_columns.py::test_a_query_over_such_a_column_is_refused_with_the_cause",),
+    ),
 )

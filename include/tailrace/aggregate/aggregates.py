@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tailrace.aggregate.accumulators import Accumulator, Squares
 from tailrace.aggregate.bindings import BINDINGS, BoundFunction, Values
@@ -153,12 +154,12 @@ class Aggregates:
         return {each.name: answers[each.name].cast(each.result) for each in self.aggregates}
 
     def overflows(self, windows: pa.RecordBatch, answers: Mapping[str, pa.Array]) -> Ints:
-        """Count the answers of each window that are null because they exceed their type, shape (n,)."""
+        """Count the answers of each window that exceed their type, shape (n,): null, or infinite or NaN as doubles."""
         count = np.zeros(windows.num_rows, np.int64)
         for aggregate in self.aggregates:
             if aggregate.bound is not None and aggregate.bound.count is not None:
                 has_values = np.asarray(windows.column(aggregate.bound.count.name)) > 0
-                count += has_values & np.asarray(answers[aggregate.name].is_null())
+                count += has_values & _is_no_value(answers[aggregate.name])
         return count
 
     @property
@@ -170,3 +171,10 @@ class Aggregates:
     def _measured(self) -> list[tuple[NamedAggregate, BoundFunction]]:
         both = ((aggregate, aggregate.bound) for aggregate in self.aggregates)
         return [(aggregate, bound) for aggregate, bound in both if bound is not None and bound.measure is not None]
+
+
+def _is_no_value(answers: pa.Array) -> NDArray[np.bool_]:
+    """Mark answers that are null, infinite or NaN."""
+    if pa.types.is_floating(answers.type):
+        return np.asarray(~np.isfinite(answers.to_numpy(zero_copy_only=False)), bool)
+    return np.asarray(answers.is_null())

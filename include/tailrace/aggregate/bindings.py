@@ -80,7 +80,8 @@ class BoundFunction:
     measure : callable or None
         Returns further columns of m windows from the rows of each; only for functions that keep values.
     count : Count or None
-        Set if the result type can overflow; then a null answer of a window with values is an overflow.
+        Set if the result type can overflow; then an answer of a window with values that is null, infinite or NaN is an
+        overflow, as values are finite.
     """
 
     result: pa.DataType
@@ -101,7 +102,7 @@ def bind_sum(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     count, dtype = Count(values.column), values.dtype
     if not is_exact(dtype):
         total = Total(values.column)
-        return BoundFunction(pa.float64(), (count, total), partial(_doubles, count.name, total.name))
+        return BoundFunction(pa.float64(), (count, total), partial(_doubles, count.name, total.name), count=count)
     exact = ExactTotal(values.column, dtype)
     result = pa.decimal128(MOST_DIGITS, 0) if parameters.get("wide") else pa.int64()
     if pa.types.is_decimal(dtype):
@@ -114,7 +115,8 @@ def bind_avg(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     count = Count(values.column)
     total = ExactTotal(values.column, values.dtype) if is_exact(values.dtype) else Total(values.column)
     scale = values.dtype.scale if pa.types.is_decimal(values.dtype) else 0
-    return BoundFunction(pa.float64(), (count, total), partial(_mean, count.name, total, scale))
+    may_overflow = count if isinstance(total, Total) else None
+    return BoundFunction(pa.float64(), (count, total), partial(_mean, count.name, total, scale), count=may_overflow)
 
 
 def bind_extreme(values: Values, parameters: Mapping[str, Any], how: Choice) -> BoundFunction:

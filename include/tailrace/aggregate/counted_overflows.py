@@ -9,7 +9,7 @@ from tailrace.kind.overflows import OVERFLOWED
 
 
 class CountedOverflows(AmendedAggregates):
-    """Several aggregates, and the number of them that are null in a window because they exceed their type."""
+    """Several aggregates, and the number of them that exceed their type in a window."""
 
     def finish(self, windows: pa.RecordBatch) -> dict[str, pa.Array]:
         answers = super().finish(windows)

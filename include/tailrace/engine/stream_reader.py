@@ -164,7 +164,7 @@ def columns_of(query: Query) -> dict[str, Columns]:
         parts = stream.event_time, arrival_time, id_, stream.key, needed.columns
         bounds = max(stream.bounds.earliest_ms, first), query.ahead_ms(stream), last, stream.bounds.skew_ms
         read = Columns(*parts, *bounds, types=needed.types, row_check=needed.row_check, carried=needed.carried)
-        read = replace(read, stream=name, column_fields=column_fields(query, name))
+        read = replace(read, file_check=needed.file_check, stream=name, column_fields=column_fields(query, name))
         projection = stream.projection
         if needed.derived:
             projection = Projection.of({**stream.columns, **needed.derived}, stream.where)

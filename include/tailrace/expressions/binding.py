@@ -16,9 +16,9 @@ from tailrace.expressions.nested import element_of, field_of
 from tailrace.expressions.parse import position_of
 from tailrace.expressions.plan import Plan, Term
 from tailrace.expressions.qualified import path_of
-from tailrace.expressions.registry import FUNCTIONS, take
+from tailrace.expressions.registry import FUNCTIONS
 from tailrace.expressions.type_names import arrow_type
-from tailrace.expressions.types import TEXT, TIMESTAMP, decimal
+from tailrace.expressions.types import TEXT
 from tailrace.ground.near_names import nearest
 
 _SIGNS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
@@ -30,6 +30,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.LT: "<",
     exp.LTE: "<=",
     exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "is distinct from",
 }
 
 
@@ -154,17 +155,10 @@ class _Binder:
         return texts.trim(self.plan, given, sides[str(node.args.get("position") or "").upper()])
 
     def extract(self, node: exp.Expr) -> Term:
-        name = node.name.lower()
-        if name not in times.PARTS:
-            raise TypeFault(f"extract has no {name} here", ", ".join(times.PARTS))
-        if name != "second":
-            return FUNCTIONS[name].compile(self.plan, [self.term(node.expression)])
-        time = take(self.plan, self.term(node.expression), TIMESTAMP)
-        sql = f"CAST(microsecond({time.sql}) AS DECIMAL(38,0)) * CAST('0.000001' AS DECIMAL(6,6))"
-        return self.plan.step(sql, decimal(8, 6), time)
+        return times.part_of(self.plan, node.name, self.term(node.expression))
 
     def call(self, node: exp.Expr) -> Term:
-        return FUNCTIONS[node.name.lower()].compile(self.plan, self.terms(node))
+        return FUNCTIONS[node.name.lower()].call(self.plan, self.terms(node))
 
 
 _BINDERS: dict[type[exp.Expr], Callable[[_Binder, exp.Expr], Term]] = {

@@ -19,6 +19,7 @@ from tailrace.expressions.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    INT,
     INTEGERS,
     MOST_DIGITS,
     NULL,
@@ -35,6 +36,8 @@ from tailrace.expressions.types import (
 
 _BITS = {dtype: 8 << n for n, dtype in enumerate(INTEGERS)}
 _EXACT_DIGITS = 15
+_LARGEST_FLOAT = 2.0**128 - 2.0**104
+_BEYOND_FLOATS = 2.0**128 - 2.0**103
 
 
 def cast(plan: Plan, term: Term, target: pa.DataType, is_try: bool = False) -> Term:
@@ -91,16 +94,17 @@ def _converted(plan: Plan, term: Term, target: pa.DataType) -> Term | None:  # n
         return plan.step(f"CAST({term.sql} AS {duckdb_name(target)})", target, term)
     if source == TIMESTAMP:
         micros = f"epoch_us({term.sql})"
-        if target == BIGINT:
-            return plan.step(f"({micros} - ({micros} % 1000000 + 1000000) % 1000000) // 1000000", BIGINT, term)
-        return plan.step(f"{micros} / CAST(1000000 AS DOUBLE)", DOUBLE, term) if target == DOUBLE else None
+        if is_integer(target):
+            floored = f"({micros} - ({micros} % 1000000 + 1000000) % 1000000) // 1000000"
+            return cast(plan, plan.step(floored, BIGINT, term), target)
+        if is_decimal(target):
+            exact = f"CAST({micros} AS DECIMAL(38,0)) * CAST('0.000001' AS DECIMAL(6,6))"
+            return cast(plan, plan.step(exact, decimal(20, 6), term), target)
+        seconds = plan.step(f"{micros} / CAST(1000000 AS DOUBLE)", DOUBLE, term)
+        return cast(plan, seconds, target) if is_real(target) else None
     if source == BOOLEAN and is_number(target):
-        one = "1" if not is_decimal(target) else f"CAST(1 AS {duckdb_name(target)})"
-        return (
-            None
-            if is_decimal(target)
-            else plan.step(f"CASE WHEN {term.sql} THEN {one} WHEN NOT {term.sql} THEN 0 END", target, term)
-        )
+        one = f"CASE WHEN {term.sql} THEN 1 WHEN NOT {term.sql} THEN 0 END"
+        return cast(plan, plan.step(one, INT, term), target) if is_decimal(target) else plan.step(one, target, term)
     if is_number(source) and target == BOOLEAN:
         return plan.step(f"{term.sql} <> 0", BOOLEAN, term)
     return _number(plan, term, target) if is_number(source) and is_number(target) else None
@@ -110,7 +114,7 @@ def _number(plan: Plan, term: Term, target: pa.DataType) -> Term | None:  # noqa
     """Convert a number to another numeric type."""
     source, name = term.dtype, spark_name(target)
     if target == FLOAT:
-        return plan.step(term.sql, FLOAT, term) if is_integer(source) else None
+        return _to_float(plan, term)
     if target == DOUBLE:
         return _decimal_to_double(plan, term) if is_decimal(source) else plan.step(term.sql, DOUBLE, term)
     if is_real(source):
@@ -134,6 +138,20 @@ def _is_known(term: Term) -> bool:
 def _holds_all(target: pa.DataType, source: pa.DataType) -> bool:
     whole = (target.precision - target.scale) - (source.precision - source.scale)
     return bool(target.scale >= source.scale and whole >= 0)
+
+
+def _to_float(plan: Plan, term: Term) -> Term:
+    """Return the nearest float, rounded once; from the middle between the largest float and 2^128 on it is infinite."""
+    if is_integer(term.dtype):
+        return plan.step(term.sql, FLOAT, term)
+    if is_decimal(term.dtype):
+        return plan.step(f"CAST(CAST({term.sql} AS VARCHAR) AS FLOAT)", FLOAT, term)
+    value, size = plan.step(term.sql, DOUBLE, term), f"abs({term.sql})"
+    sign = f"CASE WHEN {value.sql} < 0 THEN -1 ELSE 1 END"
+    sql = f"CASE WHEN NOT isfinite({value.sql}) OR {size} <= {_LARGEST_FLOAT!r} THEN CAST({value.sql} AS FLOAT)"
+    sql += f" WHEN {size} < {_BEYOND_FLOATS!r} THEN {sign} * CAST({_LARGEST_FLOAT!r} AS FLOAT)"
+    sql += f" WHEN {value.sql} IS NOT NULL THEN {sign} * CAST('Infinity' AS FLOAT) END"
+    return plan.step(sql, FLOAT, value)
 
 
 def _decimal_to_double(plan: Plan, term: Term) -> Term:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tailrace.expressions.casts import widened
-from tailrace.expressions.literals import null
+from tailrace.expressions.literals import integer, null
 from tailrace.expressions.operators import comparison
 from tailrace.expressions.plan import Fault, Plan, Term
-from tailrace.expressions.registry import function, simple, take
+from tailrace.expressions.registry import FUNCTIONS, function, number_of, simple, take
 from tailrace.expressions.types import BOOLEAN, DOUBLE
 
 
@@ -29,12 +29,12 @@ def choose(plan: Plan, conditions: Sequence[Term], values: Sequence[Term], defau
     return replace(value, faults=tuple(faults))
 
 
-@function("if(condition, any, any)", "the second where the condition is true, else the third")
+@function("if(condition, any, any)", "the second where the condition is true, else the third", stops_at_null=False)
 def _if(plan: Plan, terms: Sequence[Term]) -> Term:
     return choose(plan, terms[:1], terms[1:2], terms[2])
 
 
-@function("coalesce(any, …)", "the first that is not null")
+@function("coalesce(any, …)", "the first that is not null", stops_at_null=False)
 def coalesce(plan: Plan, terms: Sequence[Term]) -> Term:
     values = widened(plan, terms)
     faults, undecided = list[Fault](), "TRUE"
@@ -45,24 +45,34 @@ def coalesce(plan: Plan, terms: Sequence[Term]) -> Term:
     return replace(joined, faults=tuple(faults))
 
 
-@function("ifnull(any, any)", "the first, or the second where that is null", "nvl")
+@function("ifnull(any, any)", "the first, or the second where that is null", "nvl", stops_at_null=False)
 def _ifnull(plan: Plan, terms: Sequence[Term]) -> Term:
     return coalesce(plan, terms)
 
 
-@function("nvl2(any, any, any)", "the second where the first is not null, else the third")
+@function("nvl2(any, any, any)", "the second where the first is not null, else the third", stops_at_null=False)
 def _nvl2(plan: Plan, terms: Sequence[Term]) -> Term:
     is_there = plan.step(f"{terms[0].sql} IS NOT NULL", BOOLEAN, terms[0])
     return choose(plan, [is_there], [terms[1]], terms[2])
 
 
-@function("nullif(any, any)", "the first, or null where it equals the second")
+@function("nullif(any, any)", "the first, or null where it equals the second", stops_at_null=False)
 def _nullif(plan: Plan, terms: Sequence[Term]) -> Term:
     return choose(plan, [comparison(plan, "=", terms)], [null(terms[0].dtype)], terms[0])
 
 
+@function("nullifzero(number)", "null where it is zero")
+def _nullifzero(plan: Plan, terms: Sequence[Term]) -> Term:
+    return FUNCTIONS["nullif"].compile(plan, [number_of(plan, terms[0]), integer(0)])
+
+
+@function("zeroifnull(number)", "0 where it is null", stops_at_null=False)
+def _zeroifnull(plan: Plan, terms: Sequence[Term]) -> Term:
+    return coalesce(plan, [number_of(plan, terms[0]), integer(0)])
+
+
 def _extreme(name: str) -> None:
-    @function(f"{name}(any, any, …)", f"the {name} of them; nulls are left out")
+    @function(f"{name}(any, any, …)", f"the {name} of them; nulls are left out", stops_at_null=False)
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
         values = widened(plan, terms)
         comparison(plan, "<", values[:2])  # refuses types without an order

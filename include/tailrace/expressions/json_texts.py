@@ -14,7 +14,9 @@ import pyarrow as pa
 from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.types import BOOLEAN, DOUBLE, INTEGERS, TEXT, is_integer
 
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(object_pairs_hook=tuple)
+"""Decodes an object as the pairs of its names and values: a name may occur twice, and Spark keeps both."""
+
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _STEP = re.compile(r"\.([^.\[\]*'\"]+)|\[(\d{1,9})\]|\['([^'\[\]*]+)'\]")
 _SPECIAL = {"NaN": float("nan"), "+INF": float("inf"), "INF": float("inf"), "+Infinity": float("inf")}
@@ -44,24 +46,28 @@ def parse_path(text: str) -> Path:
 
 
 def value_at(text: str, path: Path) -> str | None:
-    """Return the value at a path as text; None where there is none, or the text is not JSON."""
+    """Return the value at a path as text; None where there is none, or the text is not JSON.
+
+    Of several members with one name it is the first below which the rest of the path has a value that is not null.
+    """
     try:
-        start, end = _skip(text, 0), len(text)
-        _, end = _DECODER.raw_decode(text, start)
-        for step in path:
-            member = None
-            parts = _members(text, start) if isinstance(step, str) else enumerate(_elements(text, start))
-            for name, span in parts:
-                if name == step:
-                    member = span
-                    break
-            if member is None:
-                return None
-            start, end = member
-        value = _DECODER.raw_decode(text, start)[0]
-        return "null" if value is None and not path else _written(value, text[start:end])
+        start = _skip(text, 0)
+        value, end = _DECODER.raw_decode(text, start)
+        return "null" if value is None and not path else _below(text, start, end, path)
     except (ValueError, RecursionError):
         return None
+
+
+def _below(text: str, start: int, end: int, path: Path) -> str | None:
+    """Return the value at a path below the value between two positions of a text."""
+    if not path:
+        return _written(_DECODER.raw_decode(text, start)[0], text[start:end])
+    step, *rest = path
+    parts = _members(text, start) if isinstance(step, str) else enumerate(_elements(text, start))
+    for name, span in parts:
+        if name == step and (value := _below(text, *span, tuple(rest))) is not None:
+            return value
+    return None
 
 
 def _written(value: Any, raw: str) -> str | None:
@@ -74,8 +80,8 @@ def _written(value: Any, raw: str) -> str | None:
 
 
 def _compact(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{_compact(name)}:{_compact(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, tuple):
+        return "{" + ",".join(f"{_compact(name)}:{_compact(each)}" for name, each in value) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_compact, value)) + "]"
     return _java_double(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

@@ -31,6 +31,9 @@ from tailrace.expressions.types import (
     text_literal,
 )
 
+TEXTS_OF_CSV = "ids and keys of CSV files are texts"
+"""Why a column of digits may be text."""
+
 
 class TypeFault(Exception):
     """Raised where the types of terms don't go together: the fault, and the remedy."""
@@ -106,7 +109,8 @@ def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:  # noqa: PLR091
         if dtype == TEXT and beside in (DATE, TIMESTAMP):
             return beside
     fault = f"{spark_name(one)} and {spark_name(other)} don't go together"
-    raise TypeFault(fault, f"a cast of one of them, as cast(… as {spark_name(other if one == TEXT else one)})")
+    why = f": {TEXTS_OF_CSV}" if TEXT in (one, other) and (is_number(one) or is_number(other)) else ""
+    raise TypeFault(fault, f"a cast of one of them, as cast(… as {spark_name(other if one == TEXT else one)}){why}")
 
 
 def _wider_decimal(one: pa.DataType, other: pa.DataType) -> pa.DataType:

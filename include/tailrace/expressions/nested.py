@@ -10,10 +10,10 @@ import pyarrow as pa
 from tailrace.expressions.json_texts import parse_path, path_reader, require_readable, schema_reader
 from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.operators import comparison
-from tailrace.expressions.plan import Plan, PythonFunction, Term
+from tailrace.expressions.plan import Plan, PythonFunction, Term, until_null
 from tailrace.expressions.registry import constant_of, function, take
 from tailrace.expressions.type_names import parse_schema
-from tailrace.expressions.types import BIGINT, INT, TEXT, duckdb_name, is_integer, spark_name, text_literal
+from tailrace.expressions.types import BIGINT, BOOLEAN, INT, TEXT, duckdb_name, is_integer, spark_name, text_literal
 from tailrace.ground.near_names import nearest
 
 
@@ -32,6 +32,7 @@ def field_of(plan: Plan, term: Term, name: str) -> Term:
 
 def element_of(plan: Plan, term: Term, key: Term) -> Term:
     """Return an array's element by its index from 0, or a map's value by its key; null where the map lacks the key."""
+    term, key = until_null([term, key])
     if pa.types.is_map(term.dtype):
         key = take(plan, key, term.dtype.key_type)
         comparison(plan, "=", [key, key])
@@ -51,6 +52,32 @@ def element_of(plan: Plan, term: Term, key: Term) -> Term:
         term,
         index,
     )
+
+
+@function("get(array, index)", "the element at an index from 0; null where there is none")
+def _get(plan: Plan, terms: Sequence[Term]) -> Term:
+    array, index = _array(terms[0]), take(plan, terms[1], INT)
+    sql = f"CASE WHEN {index.sql} >= 0 THEN list_extract({array.sql}, CAST({index.sql} AS BIGINT) + 1) END"
+    return plan.step(sql, array.dtype.value_type, array, index)
+
+
+@function(
+    "array_contains(array, any)", "whether it has an element; null where it has not, and has a null, or either is null"
+)
+def _array_contains(plan: Plan, terms: Sequence[Term]) -> Term:
+    array = _array(terms[0])
+    element = take(plan, terms[1], array.dtype.value_type)
+    comparison(plan, "=", [element, element])  # refuses types without equality
+    has_null = f"len({array.sql}) > list_aggregate({array.sql}, 'count')"
+    sql = f"CASE WHEN {array.sql} IS NULL OR {element.sql} IS NULL THEN NULL"
+    sql += f" WHEN list_contains({array.sql}, {element.sql}) THEN TRUE WHEN {has_null} THEN NULL ELSE FALSE END"
+    return plan.step(sql, BOOLEAN, array, element)
+
+
+def _array(term: Term) -> Term:
+    if not pa.types.is_list(term.dtype):
+        raise TypeFault(f"an argument is {spark_name(term.dtype)}, and has to be an array", "an array")
+    return term
 
 
 @function("size(array)", "the number of elements of an array or a map; null of null", "cardinality")

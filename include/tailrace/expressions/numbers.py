@@ -66,8 +66,10 @@ def _round(plan: Plan, terms: Sequence[Term]) -> Term:
     term = number_of(plan, terms[0])
     digits = constant_of(terms[1], INT, "the number of decimal places") if len(terms) > 1 else 0
     assert isinstance(digits, int)
-    if not 0 <= digits <= MOST_DIGITS:
-        raise TypeFault(f"{digits} decimal places", f"0 to {MOST_DIGITS}")
+    if digits < 0:
+        return _rounded_to_tens(plan, term, -digits)
+    if digits > MOST_DIGITS:
+        raise TypeFault(f"{digits} decimal places", f"at most {MOST_DIGITS}")
     if is_integer(term.dtype):
         return term
     if is_decimal(term.dtype):
@@ -87,7 +89,29 @@ def _round(plan: Plan, terms: Sequence[Term]) -> Term:
     return plan.step(sql, DOUBLE, term, text)
 
 
-@function("pmod(number, number)", "the remainder, with the divisor's sign where the divisor is positive")
+def _rounded_to_tens(plan: Plan, term: Term, places: int) -> Term:
+    """Round an integer or a decimal half away from zero to a power of ten; a double's digits would not be exact."""
+    if not (is_integer(term.dtype) or is_decimal(term.dtype)):
+        raise TypeFault(f"round of a {spark_name(term.dtype)} to tens", "cast(… as decimal(38, 0)), or as bigint")
+    dtype = term.dtype
+    if is_decimal(dtype):
+        dtype = decimal(min(max(dtype.precision - dtype.scale, places) + 1, MOST_DIGITS), 0)
+    if places >= MOST_DIGITS:
+        return plan.step(f"CASE WHEN {term.sql} IS NOT NULL THEN 0 END", dtype, term)
+    unit, size = 10**places, f"CAST(trunc(abs(CAST({term.sql} AS {_exact(term)}))) AS HUGEINT)"
+    tens = f"({size} + CAST('{unit // 2}' AS HUGEINT)) // CAST('{unit}' AS HUGEINT) * CAST('{unit}' AS HUGEINT)"
+    sql = f"CASE WHEN {term.sql} < 0 THEN -1 ELSE 1 END * ({tens})"
+    return plan.fallible(sql, dtype, f"{spark_name(dtype)} overflow", term)
+
+
+def _exact(term: Term) -> str:
+    """Return DuckDB's type in which the size of a number is computed."""
+    return "HUGEINT" if is_integer(term.dtype) else duckdb_name(term.dtype)
+
+
+@function(
+    "pmod(number, number)", "the remainder, with the divisor's sign where the divisor is positive", stops_at_null=False
+)
 def _pmod(plan: Plan, terms: Sequence[Term]) -> Term:
     if any(not is_integer(term.dtype) for term in terms):
         raise TypeFault("an argument is no integer", "integers, or % for the remainder with the dividend's sign")

@@ -11,8 +11,8 @@ from tailrace.expressions import decimals
 from tailrace.expressions.casts import cast, to_double, widened
 from tailrace.expressions.decimals import ZERO
 from tailrace.expressions.literals import TypeFault
-from tailrace.expressions.plan import Fault, Plan, Term, faults_of
-from tailrace.expressions.registry import function, number_of, take
+from tailrace.expressions.plan import Fault, Plan, Term, faults_of, until_null
+from tailrace.expressions.registry import FUNCTIONS, function, number_of, take
 from tailrace.expressions.types import (
     BIGINT,
     BOOLEAN,
@@ -27,17 +27,35 @@ from tailrace.expressions.types import (
     spark_name,
 )
 
+_NULL_SAFE = {"<=>": "IS NOT DISTINCT FROM", "is distinct from": "IS DISTINCT FROM"}
+
 
 def arithmetic(plan: Plan, sign: str, terms: Sequence[Term], is_try: bool = False) -> Term:
     """Return the sum, difference, product, quotient or remainder of two numbers.
 
     `is_try`: where the operation fails, the record has null and no fault.
     """
-    one, other = _numbers(plan, sign, terms)
+    if sign in "+-" and not is_try and (shifted := _shifted_date(plan, sign, terms)) is not None:
+        return shifted
+    one, other = _evaluated(sign, _numbers(plan, sign, terms))
     value = (
         decimals.arithmetic(plan, sign, one, other) if _are_decimals(one, other) else _binary(plan, sign, one, other)
     )
     return replace(value, faults=faults_of((one, other))) if is_try else value
+
+
+def _shifted_date(plan: Plan, sign: str, terms: Sequence[Term]) -> Term | None:
+    """Return a date some days later or earlier; None for other operands."""
+    one, other = terms if terms[0].dtype == DATE or sign == "-" else terms[::-1]
+    if one.dtype != DATE or not is_integer(other.dtype):
+        return None
+    evaluated = dict(zip(("date", "days") if one is terms[0] else ("days", "date"), until_null(terms), strict=True))
+    return FUNCTIONS["date_add" if sign == "+" else "date_sub"].compile(plan, [evaluated["date"], evaluated["days"]])
+
+
+def _evaluated(sign: str, terms: Sequence[Term]) -> list[Term]:
+    """Return the operands in the order of evaluation: Spark begins with the divisor of a quotient or a remainder."""
+    return until_null(terms[::-1])[::-1] if sign in "/%" else until_null(terms)
 
 
 def _numbers(plan: Plan, sign: str, terms: Sequence[Term]) -> list[Term]:
@@ -47,7 +65,7 @@ def _numbers(plan: Plan, sign: str, terms: Sequence[Term]) -> list[Term]:
     for term in terms:
         if term.dtype in (DATE, TIMESTAMP):
             raise TypeFault(
-                f"{spark_name(term.dtype)} has no {sign} here", "date_add, date_sub or datediff, or unix_millis"
+                f"{spark_name(term.dtype)} has no {sign} here", "a date and an int of days, datediff, or unix_millis"
             )
     return [number_of(plan, term) for term in terms]
 
@@ -82,7 +100,7 @@ def negative(plan: Plan, term: Term) -> Term:
 
 def integer_quotient(plan: Plan, terms: Sequence[Term]) -> Term:
     """Return the quotient of two integers without its fraction, as a bigint."""
-    one, other = (take(plan, term, BIGINT) for term in terms)
+    one, other = _evaluated("/", [take(plan, term, BIGINT) for term in terms])
     value = plan.checked(
         f"TRY({one.sql} // {other.sql})", BIGINT, f"{other.sql} = 0 AND {one.sql} IS NOT NULL", ZERO, one, other
     )
@@ -91,10 +109,15 @@ def integer_quotient(plan: Plan, terms: Sequence[Term]) -> Term:
 
 
 def comparison(plan: Plan, sign: str, terms: Sequence[Term]) -> Term:
-    """Compare two terms; NaN equals NaN and exceeds all other doubles. `<=>` gives a boolean for nulls, too."""
+    """Compare two terms; NaN equals NaN and exceeds all other doubles.
+
+    `<=>` and `is distinct from` give a boolean for nulls, too.
+    """
     one, other = widened(plan, terms, shrinks=True)
-    _require_order(one.dtype, only_equal=sign in ("=", "<>", "<=>"))
-    operator = {"<=>": "IS NOT DISTINCT FROM"}.get(sign, sign)
+    _require_order(one.dtype, only_equal=sign in ("=", "<>", *_NULL_SAFE))
+    operator = _NULL_SAFE.get(sign, sign)
+    if sign not in _NULL_SAFE:
+        one, other = until_null([one, other])
     return plan.step(f"{one.sql} {operator} {other.sql}", BOOLEAN, one, other)
 
 
@@ -128,14 +151,19 @@ def junction(plan: Plan, operator: str, terms: Sequence[Term]) -> Term:
 
 
 def member(plan: Plan, terms: Sequence[Term]) -> Term:
-    """Return whether the first term equals one of the others."""
+    """Return whether the first term equals one of the others, which are evaluated up to the first that it equals."""
     one, *others = widened(plan, terms, shrinks=True)
     _require_order(one.dtype, only_equal=True)
-    return plan.step(f"{one.sql} IN ({', '.join(term.sql for term in others)})", BOOLEAN, one, *others)
+    value = plan.step(f"{one.sql} IN ({', '.join(term.sql for term in others)})", BOOLEAN, one, *others)
+    faults, undecided = [*one.faults], f"{one.sql} IS NOT NULL"
+    for other in others:
+        faults += [fault.guarded(undecided) for fault in other.faults]
+        undecided += f" AND {one.sql} IS DISTINCT FROM {other.sql}"
+    return replace(value, faults=tuple(faults))
 
 
 def joined_texts(plan: Plan, terms: Sequence[Term]) -> Term:
-    taken = [take(plan, term, TEXT) for term in terms]
+    taken = until_null([take(plan, term, TEXT) for term in terms])
     return plan.step(" || ".join(term.sql for term in taken), TEXT, *taken)
 
 
@@ -143,7 +171,7 @@ def attempts(sign: str) -> None:
     name = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}[sign]
     meaning = {"+": "sum", "-": "difference", "*": "product", "/": "quotient", "%": "remainder"}[sign]
 
-    @function(f"{name}(number, number)", f"the {meaning}; null where it can't be computed")
+    @function(f"{name}(number, number)", f"the {meaning}; null where it can't be computed", stops_at_null=False)
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
         return arithmetic(plan, sign, terms, is_try=True)
 
@@ -151,13 +179,15 @@ def attempts(sign: str) -> None:
 for _sign in "+-*/%":
     attempts(_sign)
 
-function("mod(number, number)", "the remainder, with the dividend's sign")(
+function("mod(number, number)", "the remainder, with the dividend's sign", stops_at_null=False)(
     lambda plan, terms: arithmetic(plan, "%", terms)
 )
 function("negative(number)", "the number with the other sign")(lambda plan, terms: negative(plan, terms[0]))
-function("isnull(any)", "whether it is null")(lambda plan, terms: is_null(plan, terms[0]))
-function("isnotnull(any)", "whether it is not null")(lambda plan, terms: is_null(plan, terms[0], is_not=True))
-function("equal_null(any, any)", "whether both are equal, or both null")(
+function("isnull(any)", "whether it is null", stops_at_null=False)(lambda plan, terms: is_null(plan, terms[0]))
+function("isnotnull(any)", "whether it is not null", stops_at_null=False)(
+    lambda plan, terms: is_null(plan, terms[0], is_not=True)
+)
+function("equal_null(any, any)", "whether both are equal, or both null", stops_at_null=False)(
     lambda plan, terms: comparison(plan, "<=>", terms)
 )
 function("concat(text, …)", "the texts, one after the other; null where one is")(joined_texts)

@@ -14,13 +14,14 @@ from sqlglot.parsers.spark import SparkParser
 import tailrace.expressions.functions  # noqa: F401  they register themselves
 from tailrace.expressions.errors import AGGREGATE, ExpressionError, Position
 from tailrace.expressions.literal_texts import check_texts
+from tailrace.expressions.other_functions import WITHOUT_PARENTHESES, refusal_of
 from tailrace.expressions.registry import FUNCTIONS
 from tailrace.expressions.type_names import NAMES
 
 _LONGEST = 10_000
 _DEEPEST = 100
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _PREDICATES = (*_COMPARISONS, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)
 _NODES = {
     *_PREDICATES,
@@ -51,21 +52,6 @@ _REMEDIES: dict[type[exp.Expr], str] = {
     exp.Filter: AGGREGATE,
     exp.Alias: "one expression; its name is the field's",
     exp.Concat: "|| to join them, or \\' for a quote in a text",
-}
-_AGGREGATES = "sum count avg mean min max median stddev variance first last collect_list count_if percentile"
-_CLOCKS = "now current_date current_timestamp current_time localtimestamp curdate unix_timestamp"
-_CHANCES = "rand random randn uuid shuffle monotonically_increasing_id spark_partition_id"
-_OUTSIDE = "input_file_name current_user user session_user current_catalog current_database version java_method reflect"
-_WITHOUT_PARENTHESES = {
-    word for word in (*_CLOCKS.split(), *_OUTSIDE.split()) if word.startswith(("current_", "local"))
-}
-"""Words that are function calls without parentheses. `user` is not among them, as streams have columns of that name."""
-
-_FORBIDDEN = {
-    **dict.fromkeys(_AGGREGATES.split(), ("an aggregate", AGGREGATE)),
-    **dict.fromkeys(_CLOCKS.split(), ("the clock, and no answer depends on it", "the stream's own times")),
-    **dict.fromkeys(_CHANCES.split(), ("chance, and no answer depends on it", "a column of the source")),
-    **dict.fromkeys(_OUTSIDE.split(), ("something outside of the record", "a column of the source")),
 }
 _SCALAR = "an expression over the record's own columns"
 _BY_GRAMMAR = f"{_SCALAR}, by Spark SQL's grammar"
@@ -180,13 +166,8 @@ def _fault(node: exp.Expr) -> tuple[str, str] | None:  # noqa: PLR0911  a rule, 
     if isinstance(node, exp.Column):
         if not isinstance(node.this, exp.Identifier):
             return "*, which no expression of a record has", _SCALAR
-        if (
-            node.name.lower() in _WITHOUT_PARENTHESES
-            and not node.this.args.get("quoted")
-            and not node.args.get("table")
-        ):
-            what, remedy = _FORBIDDEN[node.name.lower()]
-            return f"{node.name} is {what}", remedy
+        if node.name.lower() in WITHOUT_PARENTHESES and not node.this.args.get("quoted") and not node.args.get("table"):
+            return refusal_of(node.name)
     if isinstance(node, exp.Bracket) and len(node.expressions) != 1:
         return "[] without one index", "[0], or ['name']"
     if isinstance(node, _PREDICATES):
@@ -197,18 +178,10 @@ def _fault(node: exp.Expr) -> tuple[str, str] | None:  # noqa: PLR0911  a rule, 
 
 
 def _call_fault(node: exp.Anonymous) -> tuple[str, str] | None:
-    written = node.name
-    name = written.lower()
-    function = FUNCTIONS.get(name)
+    function = FUNCTIONS.get(node.name.lower())
     if function is None:
-        if name in _FORBIDDEN:
-            what, remedy = _FORBIDDEN[name]
-            return f"{name} is {what}", remedy
-        near = get_close_matches(name, FUNCTIONS, 1)
-        return f"there is no function {written}", near[
-            0
-        ] if near else "one of the functions that the documentation lists"
+        return refusal_of(node.name)
     count = len(node.expressions)
     if not function.least <= count <= function.most:
-        return f"{name} has {count} argument{'s' * (count != 1)}", function.signature
+        return f"{node.name.lower()} has {count} argument{'s' * (count != 1)}", function.signature
     return None

@@ -52,6 +52,21 @@ def faults_of(terms: Iterable[Term]) -> tuple[Fault, ...]:
     return tuple(dict.fromkeys(fault for term in terms for fault in term.faults))
 
 
+def until_null(terms: Sequence[Term]) -> list[Term]:
+    """Return operands that are evaluated in order up to the first null, as Spark does.
+
+    A fault of an operand counts only where none before it is null. Where one is the literal null, none is evaluated.
+    """
+    if any(term.is_literal and term.value is None for term in terms):
+        return [replace(term, faults=()) for term in terms]
+    evaluated, guards = list[Term](), list[str]()
+    for term in terms:
+        faults = tuple(fault.guarded(" AND ".join(guards)) for fault in term.faults) if guards else term.faults
+        evaluated.append(replace(term, faults=faults))
+        guards += [] if term.is_literal else [f"{term.sql} IS NOT NULL"]
+    return evaluated
+
+
 @dataclass(frozen=True)
 class PythonFunction:
     """A function over an Arrow column, and DuckDB's names of its argument and result types."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tailrace.expressions.casts import cast
-from tailrace.expressions.literals import TypeFault
-from tailrace.expressions.plan import Plan, Term
+from tailrace.expressions.literals import TEXTS_OF_CSV, TypeFault
+from tailrace.expressions.plan import Plan, Term, until_null
 from tailrace.expressions.types import (
     DATE,
     DOUBLE,
@@ -38,6 +38,8 @@ class SqlFunction:
     meaning : str
     least, most : int
         The least and the largest number of arguments.
+    stops_at_null : bool
+        Whether Spark evaluates its arguments in order up to the first null.
     """
 
     signature: str
@@ -45,10 +47,15 @@ class SqlFunction:
     compile: Compile
     least: int
     most: int
+    stops_at_null: bool = True
 
     @property
     def name(self) -> str:
         return self.signature.partition("(")[0]
+
+    def call(self, plan: Plan, terms: Sequence[Term]) -> Term:
+        """Return the value of a call."""
+        return self.compile(plan, until_null(terms) if self.stops_at_null else terms)
 
 
 FUNCTIONS: dict[str, SqlFunction] = {}
@@ -57,7 +64,7 @@ FUNCTIONS: dict[str, SqlFunction] = {}
 _MOST_ARGUMENTS = 100
 
 
-def function(signature: str, meaning: str, *aliases: str) -> Callable[[Compile], Compile]:
+def function(signature: str, meaning: str, *aliases: str, stops_at_null: bool = True) -> Callable[[Compile], Compile]:
     """Register a function under its name and its other names."""
 
     def register(compile_: Compile) -> Compile:
@@ -66,7 +73,7 @@ def function(signature: str, meaning: str, *aliases: str) -> Callable[[Compile],
         most = _MOST_ARGUMENTS if "…" in arguments else len([each for each in arguments.split(",") if each.strip()])
         least = len([each for each in given if "…" not in each])
         for each in (name, *aliases):
-            FUNCTIONS[each] = SqlFunction(signature, meaning, compile_, least, most)
+            FUNCTIONS[each] = SqlFunction(signature, meaning, compile_, least, most, stops_at_null)
         return compile_
 
     return register
@@ -78,7 +85,7 @@ def simple(
     """Register a function of arguments of fixed types that a single SQL expression computes and that never fails."""
 
     def compile_(plan: Plan, terms: Sequence[Term]) -> Term:
-        taken = [take(plan, term, dtype) for term, dtype in zip(terms, takes, strict=True)]
+        taken = until_null([take(plan, term, dtype) for term, dtype in zip(terms, takes, strict=True)])
         return plan.step(sql.format(*(term.sql for term in taken)), gives, *taken)
 
     function(signature, meaning, *aliases)(compile_)
@@ -118,5 +125,7 @@ def number_of(plan: Plan, term: Term) -> Term:
         return cast(plan, term, DOUBLE)
     if not is_number(term.dtype):
         fault = f"an argument is {spark_name(term.dtype)}, and has to be a number"
-        raise TypeFault(fault, "cast(… as double), or as another type of numbers")
+        column = next((name for name, each in plan.columns.items() if each.sql == term.sql), "…")
+        why = f": {TEXTS_OF_CSV}" if term.dtype == TEXT else ""
+        raise TypeFault(fault, f"cast({column} as double), or as another type of numbers{why}")
     return term

@@ -7,17 +7,17 @@ from decimal import Decimal
 import pyarrow as pa
 
 from tailrace.expressions.plan import Plan, PythonFunction, Term
+from tailrace.expressions.time_texts import date_from_text, timestamp_from_text
 from tailrace.expressions.types import (
     BOOLEAN,
     DATE,
-    DOUBLE,
-    INT,
     MOST_DIGITS,
     TEXT,
     TIMESTAMP,
     duckdb_name,
     is_decimal,
     is_integer,
+    is_real,
     spark_name,
 )
 
@@ -29,11 +29,6 @@ _DOUBLE = rf"{_BLANK}[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{{1,4}})?[dDf
 _SPECIAL = {"inf": "Infinity", "+inf": "Infinity", "infinity": "Infinity", "+infinity": "Infinity"}
 _SPECIAL |= {"-inf": "-Infinity", "-infinity": "-Infinity", "nan": "NaN"}
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
-_DAY = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-_CLOCK = r"[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?"
-_ZONE = r"(Z|UTC|GMT|[+-][0-9]{1,2}:[0-9]{2})"
-_DATE = rf"{_BLANK}{_DAY}([ T].*)?{_BLANK}"
-_TIMESTAMP = rf"{_BLANK}{_DAY}([ T]{_CLOCK} ?{_ZONE}?)?{_BLANK}"
 
 
 def from_text(plan: Plan, term: Term, target: pa.DataType) -> Term | None:
@@ -45,18 +40,16 @@ def from_text(plan: Plan, term: Term, target: pa.DataType) -> Term | None:
         number = plan.step(f"CASE WHEN regexp_full_match({term.sql}, '{_DECIMAL}') THEN {digits} END", TEXT, term)
         number = plain(plan, number)
         return plan.fallible(number.sql, target, reason, term, uses=[number])
-    if target == DOUBLE:
-        return _text_to_double(plan, term, reason)
+    if is_real(target):
+        return _text_to_real(plan, term, target, reason)
     if target == BOOLEAN:
         trimmed = plan.step(f"lower(regexp_replace({term.sql}, {_EDGES}, '', 'g'))", TEXT, term)
         true, false = (f"({', '.join(repr(word) for word in words)})" for words in (_TRUE, _FALSE))
         sql = f"CASE WHEN {trimmed.sql} IN {true} THEN TRUE WHEN {trimmed.sql} IN {false} THEN FALSE END"
         return plan.fallible(sql, BOOLEAN, reason, trimmed)
     if target == DATE:
-        day = plan.step(f"regexp_extract({term.sql}, '{_DAY}')", TEXT, term)
-        sql = f"CASE WHEN regexp_full_match({term.sql}, '{_DATE}') THEN CAST({day.sql} AS DATE) END"
-        return plan.fallible(sql, DATE, reason, term, uses=[day])
-    return _text_to_timestamp(plan, term, reason) if target == TIMESTAMP else None
+        return date_from_text(plan, term, reason)
+    return timestamp_from_text(plan, term, reason) if target == TIMESTAMP else None
 
 
 def _matched(plan: Plan, term: Term, target: pa.DataType, pattern: str, reason: str) -> Term:
@@ -65,34 +58,15 @@ def _matched(plan: Plan, term: Term, target: pa.DataType, pattern: str, reason: 
     return plan.fallible(sql, target, reason, term)
 
 
-def _text_to_double(plan: Plan, term: Term, reason: str) -> Term:
+def _text_to_real(plan: Plan, term: Term, target: pa.DataType, reason: str) -> Term:
+    name = duckdb_name(target)
     trimmed = plan.step(f"lower(regexp_replace({term.sql}, {_EDGES}, '', 'g'))", TEXT, term)
     special = " ".join(
-        f"WHEN {trimmed.sql} = '{word}' THEN CAST('{value}' AS DOUBLE)" for word, value in _SPECIAL.items()
+        f"WHEN {trimmed.sql} = '{word}' THEN CAST('{value}' AS {name})" for word, value in _SPECIAL.items()
     )
-    digits = f"CAST(rtrim({trimmed.sql}, 'df') AS DOUBLE)"
+    digits = f"CAST(rtrim({trimmed.sql}, 'df') AS {name})"
     sql = f"CASE WHEN regexp_full_match({term.sql}, '{_DOUBLE}') THEN {digits} {special} END"
-    return plan.fallible(sql, DOUBLE, reason, term, trimmed)
-
-
-def _text_to_timestamp(plan: Plan, term: Term, reason: str) -> Term:
-    """Read a timestamp, in UTC if it has no zone; digits beyond microseconds are cut off."""
-    zone = plan.step(f"regexp_extract({term.sql}, '{_ZONE}{_BLANK}$', 1)", TEXT, term)
-    clock = f"regexp_extract({term.sql}, '{_DAY}([ T]{_CLOCK})?')"
-    local = plan.step(
-        f"regexp_replace(regexp_replace({clock}, '(\\.[0-9]{{6}})[0-9]+', '\\1'), '\\.$', '')", TEXT, term
-    )
-    hours = f"CAST(regexp_extract({zone.sql}, '[0-9]+') AS INTEGER)"
-    minutes = f"CAST(regexp_extract({zone.sql}, '[0-9]+$') AS INTEGER)"
-    is_day = f"{local.sql} NOT LIKE '%:%'"
-    is_ahead = f"starts_with({zone.sql}, '+')"
-    offset = f"CASE WHEN {zone.sql} IN ('', 'Z', 'UTC', 'GMT') OR {is_day} THEN 0"
-    offset += f" WHEN {minutes} > 59 OR {hours} * 60 + {minutes} > 1080 THEN NULL"
-    offset += f" ELSE ({hours} * 60 + {minutes}) * CASE WHEN {is_ahead} THEN -1 ELSE 1 END END"
-    shift = plan.step(offset, INT, local, zone)
-    time = f"CAST({local.sql} AS TIMESTAMP) + to_minutes({shift.sql})"
-    sql = f"CASE WHEN regexp_full_match({term.sql}, '{_TIMESTAMP}') THEN {time} END"
-    return plan.fallible(sql, TIMESTAMP, reason, term, local, uses=[shift])
+    return plan.fallible(sql, target, reason, term, trimmed)
 
 
 def plain(plan: Plan, text: Term) -> Term:

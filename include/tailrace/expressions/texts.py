@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from tailrace.expressions.java_regex import translate
+from tailrace.expressions.java_regex import Pattern, translate
 from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.literals import text as text_of
 from tailrace.expressions.plan import Plan, PythonFunction, Term
@@ -41,6 +41,29 @@ def _mapped(name: str) -> PythonFunction:
 
 _cased("lower", "the text in lower case", "lcase")
 _cased("upper", "the text in upper case", "ucase")
+
+
+@function("initcap(text)", "the text with a capital at the start of each word, after a blank, and small letters")
+def _initcap(plan: Plan, terms: Sequence[Term]) -> Term:
+    term = take(plan, terms[0], TEXT)
+    plan.functions["words_in_title_case"] = PythonFunction(_title_cased)
+    return plan.step(f"words_in_title_case({term.sql})", TEXT, term)
+
+
+def _title_cased(texts: pa.ChunkedArray) -> pa.Array:
+    words = [None if text is None else text.lower().split(" ") for text in texts.to_pylist()]
+    titles = [None if each is None else " ".join(word[:1].title() + word[1:] for word in each) for each in words]
+    return pa.array(titles, pa.string())
+
+
+@function("split(text, pattern)", "the parts between the matches of a literal regular expression, as an array")
+def _split(plan: Plan, terms: Sequence[Term]) -> Term:
+    source = take(plan, terms[0], TEXT)
+    pattern = translate(str(constant_of(terms[1], TEXT, "the pattern")), has_end=False)
+    _require_text(pattern, r"r'\|' for a | alone")
+    sql = f"string_split_regex({source.sql}, {text_literal(pattern.text)})"
+    return plan.step(sql, pa.list_(TEXT), source)
+
 
 simple(
     "length(text)", "the number of its characters", "length({0})", [TEXT], INT, "char_length", "character_length", "len"
@@ -103,7 +126,11 @@ for _side, _meaning in (("trim", "both its ends"), ("ltrim", "its beginning"), (
     simple(f"{_side}(text)", f"the text without blanks at {_meaning}", f"{_side}({{0}}, ' ')", [TEXT], TEXT)
 
 
-@function("concat_ws(separator, text, …)", "the texts that are not null, with the separator between them")
+@function(
+    "concat_ws(separator, text, …)",
+    "the texts that are not null, with the separator between them",
+    stops_at_null=False,
+)
 def _concat_ws(plan: Plan, terms: Sequence[Term]) -> Term:
     taken = [take(plan, term, TEXT) for term in terms]
     return plan.step(f"concat_ws({', '.join(term.sql for term in taken)})", TEXT, *taken)
@@ -194,12 +221,17 @@ def _regexp_extract(plan: Plan, terms: Sequence[Term]) -> Term:
 def _regexp_replace(plan: Plan, terms: Sequence[Term]) -> Term:
     source = take(plan, terms[0], TEXT)
     pattern = translate(str(constant_of(terms[1], TEXT, "the pattern")), has_end=False)
-    if pattern.matches_empty:
-        raise TypeFault("the pattern matches the empty text, where Java and RE2 go on differently", "+ in place of *")
+    _require_text(pattern, "+ in place of *")
     replacement = _replacement(str(constant_of(terms[2], TEXT, "the replacement")), pattern.groups)
     return plan.step(
         f"regexp_replace({source.sql}, {text_literal(pattern.text)}, {text_literal(replacement)}, 'g')", TEXT, source
     )
+
+
+def _require_text(pattern: Pattern, remedy: str) -> None:
+    """Refuse a pattern that matches the empty text, after which Java and RE2 go on differently."""
+    if pattern.matches_empty:
+        raise TypeFault("the pattern matches the empty text, where Java and RE2 go on differently", remedy)
 
 
 def _replacement(text: str, groups: int) -> str:

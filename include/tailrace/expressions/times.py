@@ -9,8 +9,8 @@ import pyarrow as pa
 from tailrace.expressions.casts import cast
 from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.plan import Plan, Term
-from tailrace.expressions.registry import constant_of, function, simple, take
-from tailrace.expressions.types import BIGINT, DATE, INT, TEXT, TIMESTAMP, is_integer, spark_name
+from tailrace.expressions.registry import FUNCTIONS, constant_of, function, simple, take
+from tailrace.expressions.types import BIGINT, DATE, INT, TEXT, TIMESTAMP, decimal, is_integer, spark_name
 
 _BEYOND = "a time beyond the years 1 to 9999"
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
@@ -33,8 +33,49 @@ _part("hour(timestamp)", "the hour, in UTC", "hour({0})", TIMESTAMP)
 _part("minute(timestamp)", "the minute", "minute({0})", TIMESTAMP)
 _part("second(timestamp)", "the second, without its fraction", "second({0})", TIMESTAMP)
 
-PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
-"""Parts of a time that `extract` takes by the function of the same name; `second` has a fraction there."""
+SECONDS = "second"
+_OF_ISO_WEEKS = {"dow_iso": "isodow", "dayofweek_iso": "isodow", "yearofweek": "isoyear"}
+"""The parts of ISO 8601's weeks, which begin on Mondays, and DuckDB's functions of them."""
+_SHOWN_PARTS = ("year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second")
+PARTS = {
+    **dict.fromkeys(("year", "y", "years", "yr", "yrs"), "year"),
+    **dict.fromkeys(("quarter", "qtr"), "quarter"),
+    **dict.fromkeys(("month", "mon", "mons", "months"), "month"),
+    **dict.fromkeys(("week", "w", "weeks"), "weekofyear"),
+    **dict.fromkeys(("day", "d", "days"), "day"),
+    **dict.fromkeys(("dayofweek", "dow"), "dayofweek"),
+    "doy": "dayofyear",
+    **dict.fromkeys(("hour", "h", "hours", "hr", "hrs"), "hour"),
+    **dict.fromkeys(("minute", "m", "min", "mins", "minutes"), "minute"),
+    **dict.fromkeys(("second", "s", "sec", "seconds", "secs"), SECONDS),
+}
+"""The parts of a time that `extract` takes, and the function of each; a second has its fraction there."""
+
+
+def part_of(plan: Plan, name: str, time: Term) -> Term:
+    """Return a part of a time by its name.
+
+    Raises
+    ------
+    TypeFault
+    """
+    if name.lower() in _OF_ISO_WEEKS:
+        date = take(plan, time, DATE)
+        return plan.step(f"{_OF_ISO_WEEKS[name.lower()]}({date.sql})", INT, date)
+    part = PARTS.get(name.lower())
+    if part is None:
+        raise TypeFault(f"extract has no {name.lower()} here", ", ".join(_SHOWN_PARTS))
+    if part != SECONDS:
+        return FUNCTIONS[part].compile(plan, [time])
+    taken = take(plan, time, TIMESTAMP)
+    sql = f"CAST(microsecond({taken.sql}) AS DECIMAL(38,0)) * CAST('0.000001' AS DECIMAL(6,6))"
+    return plan.step(sql, decimal(8, 6), taken)
+
+
+@function("date_part(part, time)", "the part of a time that a literal names: extract(part from time)", "datepart")
+def _date_part(plan: Plan, terms: Sequence[Term]) -> Term:
+    return part_of(plan, str(constant_of(terms[0], TEXT, "the part")), terms[1])
+
 
 simple(
     "datediff(end, start)",

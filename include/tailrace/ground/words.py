@@ -13,7 +13,8 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def overflow_of(number: int) -> str:
     """Return a warning about sums that overflowed their type, with the remedy."""
     remedy = "a derived column of a wider type holds more, as cast(amount as decimal(38, 2)) or as double"
-    return f"{counted(number, 'sum')} left the type of the answers, which are null there: {remedy}"
+    left = f"{counted(number, 'sum')} left the type of the answers, which are null there, or infinite as doubles"
+    return f"{left}: {remedy}"
 
 
 def floored_of(stream: str, columns: Iterable[str]) -> str:

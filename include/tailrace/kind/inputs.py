@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,18 @@ from numpy.typing import NDArray
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.table_place import TablePlace
 
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
 Reject = tuple[NDArray[np.bool_], str]
 """A mask of records, shape (n,), and the reason for which they are rejected."""
 
 RowCheck = Callable[[Mapping[str, pa.Array]], Iterable[Reject]]
 """Checks the values of n records; a value is null where the record has none, which is rejected already."""
 
+
+FileCheck = Callable[[str, "ParquetFile", Iterable[str]], None]
+"""Refuses a Parquet file, given its place and the columns that are read, for what it declares of them."""
 
 _TIMES = ("event_time", EVENT_US, "arrival_time", ARRIVAL_US)
 
@@ -66,6 +72,8 @@ class Input:
         rejected.
     row_check : callable or None
         A further check of the values, which are present and, if doubles, finite.
+    file_check : callable or None
+        A check of what Parquet files declare of their columns, beyond the types.
     carried : dict
         Columns that are carried along unchanged, such as for answers: name in the tuple → the source's column. They may
         be null, and their types follow from the source.
@@ -86,6 +94,7 @@ class Input:
     column_types: ColumnTypes
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     row_check: RowCheck | None = None
+    file_check: FileCheck | None = None
     carried: Mapping[str, str] = field(default_factory=dict)
     nullable: bool = False
     finite: bool = False

@@ -1,4 +1,4 @@
-"""Answers that exceed their type and become null; a kind can count them in a column of its answers."""
+"""Answers that exceed their type: null, or infinite as doubles. A kind can count them in a column of its answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from tailrace.kind.protocol import WindowedKind
 
 OVERFLOWED = "=overflowed"
-"""The column of answers with the number of values of the row that are null because they exceed their type.
+"""The column of answers with the number of values of the row that exceed their type.
 
 No column of a query can have this name.
 """
@@ -15,7 +15,7 @@ No column of a query can have this name.
 
 @runtime_checkable
 class CountsOverflows(Protocol):
-    """A kind some of whose answers may exceed their type and become null."""
+    """A kind some of whose answers may exceed their type."""
 
     def counting_overflows(self) -> WindowedKind:
         """Return the kind with the further column `OVERFLOWED` in its answers, or itself if nothing can overflow."""

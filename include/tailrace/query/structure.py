@@ -19,6 +19,10 @@ UNBOUND = "emd_join.feedback"
 structures have it."""
 
 
+_DIALECT = ("delimiter", "decimal")
+"""The fields of a source that only some CSV files need."""
+
+
 def structure_of(query: Query) -> dict[str, Any]:
     """Return the part of a query's declaration that a checkpoint is bound to, as values by field path.
 
@@ -43,6 +47,9 @@ def structure_of(query: Query) -> dict[str, Any]:
         declared["bounds"]["ahead"] = format_duration(query.ahead_ms(stream))
         if not stream.lookup:  # as of a stream of an earlier version
             del declared["lookup"]
+        for field in _DIALECT:
+            if declared["source"].get(field, "") is None:
+                del declared["source"][field]
         for section in declared.get("lookup", {}).values():
             if section["corrections"] == "seen":
                 del section["corrections"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tailrace.expressions.projection import WHERE, Projection
 from tailrace.ground.key_lists import KEY_PART
 from tailrace.ground.time_limits import AFTER_ALL, LATEST_MS
-from tailrace.kind.inputs import RowCheck
+from tailrace.kind.inputs import FileCheck, RowCheck
 
 if TYPE_CHECKING:
     from tailrace.sources.lookups import Lookup
@@ -38,6 +38,8 @@ class Columns:
         The Arrow types of these, by name in the tuple: list<double>, binary or string; float64 where none is given.
     row_check : callable or None
         The kind's check of its values, beyond that they are there and, if doubles, finite.
+    file_check : callable or None
+        The kind's check of what Parquet files declare of their columns, beyond the types.
     carried : dict
         Columns that are carried along as they are, null or not: name in the tuple → column of the source.
     earliest_ms, ahead_ms, latest_ms : int
@@ -85,6 +87,7 @@ class Columns:
     skew_ms: int = AFTER_ALL
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     row_check: RowCheck | None = None
+    file_check: FileCheck | None = None
     carried: Mapping[str, str] = field(default_factory=dict)
     timezone: str | None = None
     zones: Mapping[str, bool] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import BinaryIO, NamedTuple
 
 LONGEST_BYTES = 16 << 20
@@ -15,8 +16,17 @@ LONGEST_BYTES = 16 << 20
 
 BOM = b"\xef\xbb\xbf"
 
-_FIELD = rb'(?:"(?:[^"]++|"")*+"|[^",\r\n][^,\r\n]*+|)'
-_RECORD = re.compile(rb"(?>%b(?:,%b)*+)(?:\r?\n|\Z)" % (_FIELD, _FIELD))
+CR_ALONE = "its lines end in carriage returns alone (CR)"
+LF_NEEDED = "lines that end in LF or CRLF, as by: tr '\\r' '\\n'"
+"""The fault of a text whose lines end as those of old spreadsheets, and its remedy."""
+
+
+@lru_cache
+def _record_pattern(delimiter: str) -> re.Pattern[bytes]:
+    """Return the pattern of a record with its line end."""
+    sign = re.escape(delimiter.encode())
+    field = rb'(?:"(?:[^"]++|"")*+"|[^"%b\r\n][^%b\r\n]*+|)' % (sign, sign)
+    return re.compile(rb"(?>%b(?:%b%b)*+)(?:\r?\n|\Z)" % (field, sign, field))
 
 
 class Record(NamedTuple):
@@ -35,11 +45,11 @@ class Block(NamedTuple):
     records: int
 
 
-def records(text: bytes, is_last: bool = True) -> Iterator[Record]:
+def records(text: bytes, is_last: bool = True, delimiter: str = ",") -> Iterator[Record]:
     """Yield the records of a text that begins with one, without an unfinished one at the end if more text comes."""
-    start = 0
+    start, pattern = 0, _record_pattern(delimiter)
     while start < len(text):
-        match = _RECORD.match(text, start)
+        match = pattern.match(text, start)
         ends = match is not None and (text[match.end() - 1 : match.end()] == b"\n" or is_last)
         if match is not None and ends and match.end() - start <= LONGEST_BYTES:
             yield Record(start, match.end(), True)
@@ -54,7 +64,7 @@ def records(text: bytes, is_last: bool = True) -> Iterator[Record]:
         start = end or len(text)
 
 
-def blocks(file: BinaryIO, start: int, size: int) -> Iterator[Block]:
+def blocks(file: BinaryIO, start: int, size: int, delimiter: str = ",") -> Iterator[Block]:
     """Cut the records of a file from a byte on into blocks of about `size` bytes."""
     file.seek(start)
     text, is_last = b"", False
@@ -62,18 +72,18 @@ def blocks(file: BinaryIO, start: int, size: int) -> Iterator[Block]:
         data = file.read(size)
         is_last = len(data) < size
         text += data
-        end, count = _measure(text, is_last)
+        end, count = _measure(text, is_last, delimiter)
         if count:
             yield Block(start, start + end, count)
         start, text = start + end, text[end:]
 
 
-def _measure(text: bytes, is_last: bool) -> tuple[int, int]:
+def _measure(text: bytes, is_last: bool, delimiter: str) -> tuple[int, int]:
     """Return the end and the number of a text's complete records; lines are counted directly without quoted fields."""
     if b'"' not in text:
         end = len(text) if is_last else text.rfind(b"\n") + 1
         return end, text.count(b"\n") + (is_last and text[-1:] not in (b"", b"\n"))
     end = count = 0
-    for record in records(text, is_last):
+    for record in records(text, is_last, delimiter):
         end, count = record.end, count + 1
     return end, count

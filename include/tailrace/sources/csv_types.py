@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.sources.columns import Columns
+from tailrace.sources.csv_dialect import COMMAS, CsvDialect
 from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import type_of_text
 from tailrace.sources.type_names import ARROW_TYPES, MOST_EXACT
@@ -32,7 +33,7 @@ Mask = NDArray[np.bool_]
 _TIMES = ("event_time", "arrival_time")
 
 
-def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | None:
+def shown_types(sample: pa.Table, columns: Columns, before: Types, dialect: CsvDialect = COMMAS) -> Types | None:
     """Return the types of the columns that a query reads; None if the texts of a sample don't show one of them.
 
     Times are integers if the first one is, else texts. Ids and keys are texts, so that no later record contradicts them
@@ -44,7 +45,7 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | No
     for part, name in columns.named().items():
         if part in columns.values and name in numbers:
             continue
-        texts = _present(sample.column(name))
+        texts = dialect.with_points(_present(sample.column(name)))
         dtype = shown_type(part, texts, columns)
         if (columns.is_name(part) or part in columns.free) and name in before:
             has_any = len(texts) and not _wrong(texts, before[name], part in columns.free).all()
@@ -56,7 +57,29 @@ def shown_types(sample: pa.Table, columns: Columns, before: Types) -> Types | No
     return types
 
 
-def read_column(texts: pa.ChunkedArray, dtype: str, is_exact: bool = False) -> tuple[pa.ChunkedArray, Mask]:
+def unfit_texts(
+    sample: pa.Table, parts: Mapping[str, str], columns: Columns, dialect: CsvDialect = COMMAS
+) -> dict[str, str | None]:
+    """Return a text that does not fit for each of some parts, given their columns, see `Format.unfit`."""
+    unfit: dict[str, str | None] = {}
+    for part, name in parts.items():
+        if len(texts := _present(sample.column(name))):
+            dtype = shown_type(part, dialect.with_points(texts), columns)
+            unfit[part] = texts[0].as_py() if dtype is None else None
+    return unfit
+
+
+def text_among_numbers(texts: pa.ChunkedArray, dialect: CsvDialect = COMMAS) -> int | None:
+    """Return the place of the first text that is no number in a column where most are; None in any other column."""
+    is_number = ~_wrong(dialect.with_points(texts), "double", is_exact=True)
+    is_present = np.asarray(pc.not_equal(texts, "").combine_chunks())
+    others = np.flatnonzero(is_present & ~is_number)
+    return int(others[0]) if 0 < len(others) < np.count_nonzero(is_present & is_number) else None
+
+
+def read_column(
+    texts: pa.ChunkedArray, dtype: str, is_exact: bool = False, dialect: CsvDialect = COMMAS
+) -> tuple[pa.ChunkedArray, Mask]:
     """Return the values of texts in a type, and a mask of texts without such a value; an empty text is null.
 
     `is_exact`: doubles must reproduce their texts.
@@ -69,6 +92,7 @@ def read_column(texts: pa.ChunkedArray, dtype: str, is_exact: bool = False) -> t
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     if dtype not in _PATTERNS:
         return texts, np.zeros(len(texts), bool)
+    texts = dialect.with_points(texts)
     malformed = _wrong(texts, dtype, is_exact)
     values = pc.if_else(pa.array(malformed), None, pc.utf8_trim_whitespace(texts))
     return values.cast(ARROW_TYPES[dtype]), malformed
@@ -82,12 +106,14 @@ def read_narrowest(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return read_column(texts, _narrowest_type(present), is_exact=True)[0]
 
 
-def wrong_value(record: Mapping[str, str], types: Types, exact: Collection[str] = ()) -> str | None:
+def wrong_value(
+    record: Mapping[str, str], types: Types, exact: Collection[str] = (), dialect: CsvDialect = COMMAS
+) -> str | None:
     """Return the reason to reject a record with a text that its column's type can't hold; None without one."""
     for name, dtype in types.items():
         texts = pa.chunked_array([pa.array([record[name]], pa.string())])
-        if read_column(texts, dtype, name in exact)[1][0]:
-            is_number = not read_column(texts, dtype)[1][0]
+        if read_column(texts, dtype, name in exact, dialect)[1][0]:
+            is_number = not read_column(texts, dtype, dialect=dialect)[1][0]
             what = "number that a double gives back as it is" if is_number else _WORDS[dtype]
             return f"{name} is no {what}: {record[name][:40]!r}"
     return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol, Self
 
+from tailrace.ground.errors import Problem
 from tailrace.ground.fields import Name, Section
 from tailrace.ground.object_path import Location
 from tailrace.sources.columns import Columns
@@ -144,6 +145,10 @@ class DeclaredSource(Section, ABC):
         segments : list of Segment
             Its first segment with records, and one of its newest ones.
         """
+
+    def text_problems(self, columns: Columns, types: Types) -> list[Problem]:
+        """Name the texts that keep columns of the source from being numbers, if it can tell."""
+        return []
 
     @abstractmethod
     def has(self, segment: Segment) -> bool:

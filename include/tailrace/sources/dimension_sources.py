@@ -14,6 +14,7 @@ from tailrace.ground.source_roots import outside_roots
 from tailrace.ground.times import INT96_UNIT
 from tailrace.kind.table_place import DatabaseTable, TablePlace, require_columns
 from tailrace.sources.formats import list_files
+from tailrace.sources.geo_metadata import common_geometry_metadata, read_geometry_metadata, with_geometry_metadata
 from tailrace.sources.object_files import ObjectFile
 from tailrace.sources.postgres_columns import PostgresColumns
 from tailrace.sources.postgres_table import PostgresTable
@@ -96,7 +97,8 @@ class ParquetTable:
             with file.open("rb") as opened:
                 rows = pq.ParquetFile(opened, coerce_int96_timestamp_unit=INT96_UNIT)
                 require_columns(str(file), rows.schema_arrow.names, self.place.columns)
-                return rows.read(columns=[*self.place.columns], use_threads=False)
+                declared = read_geometry_metadata(str(file), rows)
+                return with_geometry_metadata(rows.read(columns=[*self.place.columns], use_threads=False), declared)
         except (pa.ArrowException, OSError) as error:
             raise refuse(str(file), f"it is no whole Parquet file: {error}", "a file that is whole") from None
 
@@ -132,19 +134,20 @@ def read_whole(location: TablePlace) -> bytes:
 def as_parquet(location: TablePlace, parts: list[pa.Table]) -> bytes:
     """Write the needed columns of a table as one Parquet file.
 
-    Its bytes do not depend on how rows are spread over files.
+    Its bytes do not depend on how rows are spread over files. Of their metadata it has what they declare of geometries.
 
     Raises
     ------
     Refused
-        When a column has incompatible types in two files.
+        When a column has incompatible types, or geometries another coordinate system, in two files.
     """
+    declared = common_geometry_metadata(str(location), parts, location.columns)
     try:
         parts = [_plain(part) for part in parts]
         rows = pa.concat_tables(parts, promote_options="permissive").select([*location.columns])
         rows = rows.sort_by([(name, "ascending") for name in rows.column_names if _is_ordered(rows[name].type)])
         sink = pa.BufferOutputStream()
-        pq.write_table(rows.replace_schema_metadata(None), sink, compression="zstd", use_dictionary=False)
+        pq.write_table(with_geometry_metadata(rows, declared), sink, compression="zstd", use_dictionary=False)
     except (pa.ArrowException, TypeError) as error:
         fault = f"its files do not make one table: {error}"
         raise refuse(str(location), fault, "one type for each column, in all files") from None

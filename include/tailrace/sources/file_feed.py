@@ -14,6 +14,7 @@ from tailrace.ground.errors import Refused, SourceChanged, refuse
 from tailrace.ground.source_roots import outside_roots
 from tailrace.sources.closed_partitions import ClosedPartitions
 from tailrace.sources.columns import Columns
+from tailrace.sources.file_format import Format
 from tailrace.sources.formats import FORMATS, all_missing, is_history, merge_types, no_types, settled_types
 from tailrace.sources.new_files import NewFiles
 from tailrace.sources.object_files import ObjectFile
@@ -57,6 +58,8 @@ class FileFeed:
         The `identity` of the source when it was first read.
     on_progress : callable
         Called repeatedly while many files are listed or opened.
+    file_format : Format or None
+        The format with its options; None for one without any.
 
     Attributes
     ----------
@@ -80,12 +83,14 @@ class FileFeed:
         boundary: str = "",
         known_as: str | None = None,
         on_progress: Callable[[], None] = lambda: None,
+        file_format: Format | None = None,
     ) -> None:
         """Create the feed.
 
         `clock` is monotonic, in seconds; `path` may be the URL of an object store, with a connection to it.
         """
         self.path, self.format_name, self.columns, self.types = path, format_name, columns, types
+        self._format = file_format or FORMATS[format_name]
         self.holds_back = False
         self.unfinished: SourceFile | None = None
         self.problem: str | None = None
@@ -107,7 +112,7 @@ class FileFeed:
         try:
             self._recheck(partitions, now_s)
             files = list[SourceFile] if self.types else partial(partitions.all_files, new)
-            with all_missing(self.path, self.format_name, self.columns, files):
+            with all_missing(self.path, self._format, self.columns, files):
                 segments = self._take(partitions, new, now_s)
         except SourceChanged as error:
             if source.identity == identity:
@@ -131,7 +136,7 @@ class FileFeed:
         if self._partitions is None:
             record = None if self._at_once is None else self._record
             self._partitions = OpenPartitions(source, self._before, self._boundary, record)
-            suffixes = ("",) if isinstance(source, SingleFile) else FORMATS[self.format_name].suffixes
+            suffixes = ("",) if isinstance(source, SingleFile) else self._format.suffixes
             self._files = NewFiles(self._partitions, suffixes, self._on_progress)
             self._closed = None if record is None else ClosedPartitions(self._partitions, record, self._at_once or 1)
             self._before = ()
@@ -173,8 +178,8 @@ class FileFeed:
             if before is None and not self._is_whole(file, still):
                 unfinished, problem = file, waiting_problem(file, still, now_s - observed.first_s)
                 break
-            segments = FORMATS[self.format_name].split(file)
-            types = merge_types(file, self.format_name, self.columns, types, newest)
+            segments = self._format.split(file)
+            types = merge_types(file, self.format_name, self.columns, types, newest, self._format)
             if (state := state_of(file)) != observed.state or state is None:
                 if self._at_once is None:
                     raise refuse(str(file), "it is being written while it is read", "a file that is whole")
@@ -200,7 +205,7 @@ class FileFeed:
     def _types_of_newest(self, source: SourceDirectory, new: list[Entry]) -> Types | None:
         """Return the types of the newest file, which has the columns that were added later."""
         file = (new[-1].file or source.file(new[-1].name)) if new else None
-        return None if file is None else FORMATS[self.format_name].types(file, self.columns)
+        return None if file is None else self._format.types(file, self.columns)
 
     def _observe(self, source: SourceDirectory, entry: Entry, now_s: float) -> _Observation:
         before = self._observations.get(entry.name)
@@ -214,7 +219,7 @@ class FileFeed:
     def _is_whole(self, file: SourceFile, still: bool) -> bool:
         if self._at_once is None or isinstance(file, ObjectFile):  # objects appear whole
             return True
-        return FORMATS[self.format_name].whole(file, still)
+        return self._format.whole(file, still)
 
     def _recheck(self, partitions: OpenPartitions, now_s: float) -> None:
         """Refuse a file that changed since it was taken; a live run checks `at_once` of them per call, in turn."""

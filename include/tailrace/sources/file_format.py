@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from tailrace.sources.columns import Columns
 from tailrace.sources.segments import RawSegment, Segment, SourceFile, Types
@@ -87,6 +87,13 @@ class Format(SegmentReader, Protocol):
 
         Return None for a format whose files name all of their columns, where `types` refuses missing ones. Records of
         other formats may omit nulls, so a column is missing if no file shows it.
+        """
+
+    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+        """Return a value that does not fit for each part of a tuple that every record needs; None where one fits.
+
+        A part is left out if no examined record has a value there; and all are, of files that state their types. This
+        says why records do not show the types.
         """
 
     def split(self, path: SourceFile) -> list[Segment]:

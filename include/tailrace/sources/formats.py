@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from tailrace.ground.errors import Problem, as_unfit, refuse
 from tailrace.sources.carried_columns import carried_type, holds_all
@@ -19,7 +20,7 @@ from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.new_files import NewFiles
 from tailrace.sources.open_partitions import OpenPartitions
 from tailrace.sources.parquet_files import ParquetFiles
-from tailrace.sources.required_columns import MissingColumn, UnknownTypes, missing_optional
+from tailrace.sources.required_columns import MissingColumn, UnknownTypes, missing_optional, unfit_problems
 from tailrace.sources.segments import NULL, SourceFile, Types, is_integer
 from tailrace.sources.source_directory import SingleFile, open_directory
 
@@ -60,12 +61,13 @@ def merge_types(
     columns: Columns,
     types: Types,
     newest: Callable[[], Types | None] = lambda: None,
+    file_format: Format | None = None,
 ) -> Types:
     """Return the column types of a source up to this file: by the files before it, else its own.
 
     Columns that are null throughout are of the type `NULL`, until a file has a value, see `settled_types`. A Parquet
     file may lack a column that was added to the source after it; `newest` gives the types of the newest file, or of the
-    table.
+    table. `file_format` is the format with its options, if the source declares any.
 
     Raises
     ------
@@ -74,7 +76,8 @@ def merge_types(
         reverse; or when a carried column has a type here with values that the one before it has not. Of CSV only when
         no value of the first ones has the type before it: else records with another are malformed, each alone.
     """
-    file_types = FORMATS[format_name].types(file, columns, OtherFiles(types, newest)) or types
+    file_format = file_format or FORMATS[format_name]
+    file_types = file_format.types(file, columns, OtherFiles(types, newest)) or types
     known = {name: dtype for name, dtype in types.items() if NULL not in (dtype, file_types.get(name))}
     for part, name in columns.named().items():
         if columns.is_name(part) and name in known and is_integer(types[name]) != is_integer(file_types[name]):
@@ -115,7 +118,7 @@ def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | N
 
 @contextmanager
 def all_missing(
-    path: Path | str, format_name: str, columns: Columns, files: Callable[[], Iterable[SourceFile]]
+    path: Path | str, file_format: Format, columns: Columns, files: Callable[[], Iterable[SourceFile]]
 ) -> Iterator[None]:
     """Refuse a source that lacks columns in all of its files, beside the columns required of each file.
 
@@ -123,15 +126,30 @@ def all_missing(
     ------
     MissingColumn
         Instead of the refusal of one file, and instead of `UnknownTypes` where such columns exist.
+    UnknownTypes
+        With the columns that have no fitting value in any file, where there are such.
     """
     try:
         yield
     except (MissingColumn, UnknownTypes) as error:
         problems_of_one = error.problems if isinstance(error, MissingColumn) else ()
-        looked_at = islice(files(), _MOST_FILES if problems_of_one else None)
-        names = set(chain.from_iterable(FORMATS[format_name].names(file, columns) or () for file in looked_at))
+        looked_at = [*islice(files(), _MOST_FILES if problems_of_one else None)]
+        names = set(chain.from_iterable(file_format.names(file, columns) or () for file in looked_at))
         problems = [*problems_of_one, *missing_optional(path, columns, names)]
+        if not problems and (unfit := _unfit(path, file_format, columns, looked_at)):
+            raise UnknownTypes(unfit) from None
         raise (MissingColumn(problems) if problems else error) from None
+
+
+def _unfit(path: Path | str, file_format: Format, columns: Columns, files: Iterable[SourceFile]) -> list[Problem]:
+    """Return the problems of the columns that have values in some of a source's files, and no fitting one in any."""
+    values: dict[str, Any] = {}
+    for file in files:
+        of_file = file_format.unfit(file, columns)
+        values |= {
+            part: value for part, value in of_file.items() if value is None or values.get(part, value) is not None
+        }
+    return unfit_problems(str(path), columns, values)
 
 
 def no_types(path: Path | str, columns: Columns) -> UnknownTypes:

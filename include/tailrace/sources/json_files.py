@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, ClassVar
 
 from tailrace.ground.errors import refuse
 from tailrace.sources.columns import Columns
+from tailrace.sources.csv_records import BOM, CR_ALONE, LF_NEEDED
 from tailrace.sources.file_format import ALONE, OtherFiles, SegmentReader
 from tailrace.sources.json_lines import parse
-from tailrace.sources.json_types import CARRIABLE_VALUES, shown_types
+from tailrace.sources.json_types import CARRIABLE_VALUES, shown_types, unfit_values
 from tailrace.sources.required_columns import require
 from tailrace.sources.segments import (
     RawSegment,
@@ -24,6 +27,7 @@ from tailrace.sources.segments import (
     require_taken,
 )
 
+_LOOKED_AT = 1 << 20
 _BYTES_PER_SEGMENT = 16 << 20  # several readers share a large file, and none holds more of it in memory
 
 
@@ -47,7 +51,14 @@ class JsonFiles:
         """Return the column types shown by the values of records, see `shown_types`.
 
         Times are ISO 8601 texts or epoch milliseconds.
+
+        Raises
+        ------
+        Refused
+            When a column is nested, or the file is the first and has no lines of records.
         """
+        if not others.before:  # later ones are read line by line, and what is no record goes to quarantine
+            _require_lines(path)
         types, names, nested = shown_types(_records(path), columns)
         if types is None and names:
             require(path, columns.fixed, sorted(names))  # records may omit nulls
@@ -57,6 +68,9 @@ class JsonFiles:
 
     def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
         return shown_types(_records(path), columns).names
+
+    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+        return unfit_values(_records(path), columns)
 
     def split(self, path: SourceFile) -> list[Segment]:
         blocks = _blocks(path)
@@ -73,6 +87,32 @@ class JsonFiles:
     def records(self, segment: Segment, rows: Sequence[int]) -> list[str]:
         lines = _lines(segment, self.connection)
         return [lines[row].decode(errors="replace") for row in rows]
+
+
+def _require_lines(path: SourceFile) -> None:
+    """Refuse a file that is one JSON list of records, or whose lines end in carriage returns alone."""
+    with open_source(path) as file:
+        first = file.readline(_LOOKED_AT)
+        start = first.removeprefix(BOM).strip()
+        while first and not start:
+            first = file.readline(_LOOKED_AT)
+            start = first.strip()
+    if start.startswith(b"[") and not _is_list_of_values(start):
+        name = Path(str(path)).stem
+        command = f"jq -c '.[]' {shlex.quote(str(path))} > {shlex.quote(f'{name}.jsonl')}"
+        fault = "it is one JSON list, and records are read line by line"
+        raise refuse(str(path), fault, f"one object a line, as by: {command}")
+    if start.startswith(b"{") and b"}\r{" in b"".join(start.split(b" ")):
+        raise refuse(str(path), CR_ALONE, LF_NEEDED)
+
+
+def _is_list_of_values(line: bytes) -> bool:
+    """Test whether a line is a whole JSON list without objects: no record, but no list of records either."""
+    try:
+        content = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return not any(isinstance(each, dict) for each in content)
 
 
 def _blocks(path: SourceFile) -> list[tuple[int, int, int]]:
@@ -104,7 +144,7 @@ def _ends_with_a_record(path: SourceFile) -> bool:
             tail_bytes *= 16
     last = tail.rpartition(b"\n")[2]
     try:
-        if last:
+        if last and last != b"]":  # the end of a list, which is refused
             json.loads(last)
     except (ValueError, RecursionError):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -85,6 +86,23 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
     known = objects | {name: dtype for name, dtype in carried.items() if dtype is not None}
     is_complete = types is not None and len(known) == len(carried)
     return ShownTypes((types or {}) | known if is_complete else None, names, nested - known.keys())
+
+
+def unfit_values(records: Iterable[Mapping[str, Any]], columns: Columns) -> dict[str, Any]:
+    """Return a value that does not fit for each part that every record needs, see `Format.unfit`."""
+    waiting = {part: name for part, name in columns.fixed.named().items() if part not in columns.free}
+    unfit: dict[str, Any] = {}
+    for record in islice(records, _MOST_RECORDS):
+        for part, name in [*waiting.items()]:
+            value = record.get(name)
+            if value is not None and _type(part, value, columns) is not None:
+                unfit[part] = None
+                del waiting[part]
+            elif value is not None:
+                unfit.setdefault(part, value)
+        if not waiting:
+            break
+    return unfit
 
 
 def wrong_value(record: Mapping[str, Any], types: Types) -> str | None:

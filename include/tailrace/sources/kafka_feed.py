@@ -12,13 +12,13 @@ import numpy as np
 
 from tailrace.ground.errors import Refused, refuse
 from tailrace.sources.columns import Columns
-from tailrace.sources.json_types import shown_types
+from tailrace.sources.json_types import shown_types, unfit_values
 from tailrace.sources.kafka_cuts import Offsets, TopicCut, ends_known, known_until, split
 from tailrace.sources.kafka_fetch import gone, overtaken
 from tailrace.sources.kafka_records import KafkaRecords, Records
 from tailrace.sources.kafka_topic import APPEND_TIME, ID
 from tailrace.sources.reading_progress import remaining
-from tailrace.sources.required_columns import MissingColumn, missing, missing_optional
+from tailrace.sources.required_columns import MissingColumn, missing, missing_optional, unfit_problems
 from tailrace.sources.segments import Segment, Types
 
 MOST_ROWS = 50_000
@@ -191,10 +191,13 @@ class KafkaFeed:
         fault = f"no record has a value of a fitting type in each of {names}"
         if optional and not self._live:
             raise Refused(optional)  # not `Unfit`, as records with the column may still come
+        unfit = unfit_problems(where, self.columns, unfit_values(self._objects(segments), self.columns))
+        if unfit and not self._live:
+            raise Refused(unfit)
         if not self._live:
             remedy = "JSON objects with times as ISO 8601 text or epoch milliseconds, and values as numbers"
             raise refuse(where, fault, remedy)
-        waits_for = [f"{each.where}: {each.fault}; right would be: {each.remedy}" for each in optional[:1]]
+        waits_for = [f"{each.where}: {each.fault}; right would be: {each.remedy}" for each in [*optional, *unfit][:1]]
         self.problem = "".join(waits_for) or f"{where}: {fault}"
 
     def _objects(self, segments: list[Segment]) -> Iterator[dict[str, Any]]:

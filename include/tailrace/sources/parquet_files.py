@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -52,7 +52,10 @@ class ParquetFiles:
     def types(self, path: SourceFile, columns: Columns, others: OtherFiles = ALONE) -> Types | None:
         """Return the types by `schema_types`; for a column added after the file, the type in the newest file."""
         texts = types_of_texts(path, columns) if is_in_memory(path) else {}
-        schema = as_numbers(_open(path).schema_arrow, texts)
+        file = _open(path)
+        if columns.file_check is not None:
+            columns.file_check(str(path), file, columns.named().values())
+        schema = as_numbers(file.schema_arrow, texts)
         try:
             return schema_types(path, schema, columns, {}) | texts
         except MissingColumn:
@@ -62,6 +65,9 @@ class ParquetFiles:
 
     def names(self, path: SourceFile, columns: Columns) -> set[str] | None:
         return None
+
+    def unfit(self, path: SourceFile, columns: Columns) -> dict[str, Any]:
+        return {}
 
     def split(self, path: SourceFile) -> list[Segment]:
         metadata = _open(path).metadata

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from tailrace.ground.errors import Problem, Refused, SourceChanged
 from tailrace.ground.fields import Name, ResolvedPath, ResolvedPlace, field_error
@@ -19,12 +19,15 @@ from tailrace.ground.object_path import Location, ObjectPath
 from tailrace.ground.object_urls import FORMS
 from tailrace.sources.closed_partitions import oldest_open
 from tailrace.sources.columns import Columns
+from tailrace.sources.csv_dialect import COMMA, DECIMAL, DELIMITER, POINT, CsvDialect, valid_decimal, valid_delimiter
+from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.declared_source import FORMAT, RATE, DeclaredSource, Opening
 from tailrace.sources.feed import Feed
 from tailrace.sources.file_feed import FileFeed
-from tailrace.sources.file_format import SegmentReader
+from tailrace.sources.file_format import Format, SegmentReader
 from tailrace.sources.formats import FORMATS, all_missing, is_history, list_files, merge_types, no_types, settled_types
 from tailrace.sources.reading_progress import by_path
+from tailrace.sources.record_place import place_of
 from tailrace.sources.replay_feed import ReplayFeed
 from tailrace.sources.segments import Segment, SourceFile, Types, require_taken
 from tailrace.sources.source_directory import open_directory
@@ -37,6 +40,7 @@ else:
 _PATH = "a file or a directory, relative to the query file: data/readings"
 _CONNECTION = "connection with the settings of an object store: lake"
 _FILES_AT_ONCE = 1000
+_MOST_SHOWN = 40
 _FILES_SAMPLED = 20
 """The most files examined for the types."""
 
@@ -58,6 +62,11 @@ class PathSource(DeclaredSource):
     def file_format(self) -> str:
         """The name of the format of its files."""
         return "parquet"
+
+    @property
+    def format_options(self) -> Format:
+        """The format of its files, with the declared options."""
+        return FORMATS[self.file_format]
 
     @property
     def location(self) -> Location:
@@ -87,7 +96,7 @@ class PathSource(DeclaredSource):
         return is_history(self.file_format, columns)
 
     def reader(self, columns: Columns) -> SegmentReader:
-        return FORMATS[self.file_format].at(self.connection, columns.exact)
+        return self.format_options.at(self.connection, columns.exact)
 
     def sample(self, opening: Opening) -> tuple[Types, list[Segment]]:
         """Look at its first and last files.
@@ -98,15 +107,16 @@ class PathSource(DeclaredSource):
             When a column is missing or of an unusable type, or records don't show the types.
         """
         name, columns, files = self.file_format, opening.columns, self._files(opening)
+        file_format = self.format_options
         types: Types = {}
         sampled = [*files[: _FILES_SAMPLED - 1], *files[_FILES_SAMPLED - 1 :][-1:]]
-        with all_missing(self.path, name, columns, lambda: sampled):
+        with all_missing(self.path, file_format, columns, lambda: sampled):
             for file in sampled:
-                types = merge_types(file, name, columns, types)
+                types = merge_types(file, name, columns, types, file_format=file_format)
             types = settled_types(types, columns, lambda: None)
-            filled = (segments[0] for file in sampled if (segments := FORMATS[name].split(file)) and segments[0].rows)
+            filled = (segments[0] for file in sampled if (segments := file_format.split(file)) and segments[0].rows)
             first = [*islice(filled, 1)]
-            last = FORMATS[name].split(sampled[-1])[:1] if len(sampled) > 1 else []
+            last = file_format.split(sampled[-1])[:1] if len(sampled) > 1 else []
             if first and not types:
                 raise no_types(self.path, columns)
         return types, [*first, *(each for each in last if each.rows and each.path != first[0].path)] if first else []
@@ -140,6 +150,7 @@ class DirectorySource(PathSource):
             boundary=boundary,
             known_as=opening.identity,
             on_progress=opening.on_progress,
+            file_format=self.format_options,
         )
 
     def _open_from(self, newest: str) -> tuple[str, str]:
@@ -157,10 +168,43 @@ class FileSource(DirectorySource):
 
     format: FileFormat = Field(description=FORMAT)
     rate: None = Field(default=None, description=RATE)
+    delimiter: Annotated[str | None, BeforeValidator(valid_delimiter)] = Field(default=None, description=DELIMITER)
+    decimal: Annotated[str | None, BeforeValidator(valid_decimal)] = Field(default=None, description=DECIMAL)
+
+    @model_validator(mode="after")
+    def _validate_dialect(self) -> Self:
+        for name in ("delimiter", "decimal"):
+            if self.format != "csv" and getattr(self, name) is not None:
+                raise field_error(f"format {self.format} has no {name}", f"no {name}; or format: csv", name)
+        if self.decimal is not None and self.delimiter is None:
+            fault = "a comma can't separate both the fields and the decimals of numbers"
+            raise field_error(fault, 'delimiter: ";", or what separates the fields', "decimal")
+        return self
 
     @property
     def file_format(self) -> str:
         return self.format
+
+    def text_problems(self, columns: Columns, types: Types) -> list[Problem]:
+        file_format = self.format_options
+        if not isinstance(file_format, CsvFiles):
+            return []
+        names = [name for name in columns.free.values() if types.get(name) == "string"]
+        return [
+            Problem(
+                place_of(f"{file}#{row}", self.format),
+                f"{name} is {text[:_MOST_SHOWN]!r}, so that the column is text; most of its values are numbers",
+                f"columns: {{number: try_cast({name} as double)}}, which makes null of it; or a file without it",
+            )
+            for file in list_files(self.path, self.format, self.connection)[:1]
+            for name, row, text in file_format.texts_among_numbers(file, names)
+        ]
+
+    @property
+    def format_options(self) -> Format:
+        if self.delimiter is None and self.decimal is None:
+            return super().format_options
+        return CsvFiles(dialect=CsvDialect(self.delimiter or COMMA, self.decimal or POINT))
 
 
 class ReplaySource(DirectorySource):

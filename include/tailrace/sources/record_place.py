@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tailrace.ground.errors import Refused
 from tailrace.ground.files import is_url
+from tailrace.sources.csv_dialect import CsvDialect, most_frequent_delimiter
 from tailrace.sources.csv_files import read_header
 from tailrace.sources.csv_records import blocks, records
 from tailrace.sources.memory_texts import is_in_memory
@@ -107,18 +108,20 @@ def _csv_lines(file: Path, rows: Collection[int]) -> dict[int, int]:
     if not wanted or not file.is_file():
         return lines
     with file.open("rb") as opened:
-        header = read_header(file, opened)
+        delimiter = most_frequent_delimiter(opened.readline(_BLOCK_BYTES).decode(errors="replace"))  # by no position
+        opened.seek(0)
+        header = read_header(file, opened, CsvDialect(delimiter))
         if header is None:
             return lines
         opened.seek(0)
         first, line = 0, 1 + opened.read(header.end).count(b"\n")
-        for block in blocks(opened, header.end, _BLOCK_BYTES):
+        for block in blocks(opened, header.end, _BLOCK_BYTES, delimiter):
             after = opened.tell()
             opened.seek(block.start)
             text = opened.read(block.end - block.start)
             opened.seek(after)
             if here := {row for row in wanted if row < first + block.records}:
-                starts = (each.start for each in records(text))
+                starts = (each.start for each in records(text, delimiter=delimiter))
                 lines |= {
                     row: line + text.count(b"\n", 0, start) for row, start in enumerate(starts, first) if row in here
                 }

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from tailrace.expressions.expression import Expression
 from tailrace.ground.errors import Problem, Unfit, refuse
 from tailrace.ground.near_names import nearest
 from tailrace.sources.columns import Columns
 from tailrace.sources.object_files import ObjectFile
+
+_MOST_SHOWN = 60
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "a boolean"),
+    (int, "an integer"),
+    (float, "a number with decimals"),
+    (str, "a text"),
+    (list, "a list"),
+    (object, "an object"),
+)
 
 
 class MissingColumn(Unfit):
@@ -76,6 +90,42 @@ def _problem(where: str, part: str, name: str, columns: Columns, present: Sequen
         return Problem(_placed(position, where), fault, among)
     fault = f"it has no column {name!r}, which the expression {reader} reads"
     return Problem(_placed(position, where), fault, nearest(name, [*present, *columns.added]) or among)
+
+
+def unfit_problems(where: str, columns: Columns, values: Mapping[str, Any]) -> list[Problem]:
+    """Return the problem of each part of a tuple for which the records have values, but none of a fitting type.
+
+    Parameters
+    ----------
+    values : dict
+        A value that does not fit, by part; None where another one fits.
+    """
+    problems = []
+    for part, value in values.items():
+        if value is None:
+            continue
+        name, shown = columns.named()[part], json.dumps(value, ensure_ascii=False, default=str)[:_MOST_SHOWN]
+        what, remedy = _role(part, columns)
+        fault = f"no record has a value of a fitting type in {name}: {shown} is {_kind(value)}, and {what}"
+        problems.append(Problem(_placed(columns.field_of(part), where), fault, remedy))
+    return problems
+
+
+def _role(part: str, columns: Columns) -> tuple[str, str]:
+    """Return what a part of a tuple is, and the values that it can come from."""
+    if columns.is_name(part):
+        role = "an id" if part == "id" else "a key"
+        example = f"columns: {{name: cast({columns.named()[part]} as string)}}"
+        return f"{role} is a text or an integer", f"a column of texts or integers, such as {example}"
+    if part in ("event_time", "arrival_time"):
+        return "this one is a time", "ISO 8601 text, 2000-01-01T06:30:00Z, or epoch milliseconds"
+    if pa.types.is_float64(columns.value_types()[part]):
+        return "this one is a number", "numbers"
+    return f"this one is {columns.value_types()[part]}", "values of this type"
+
+
+def _kind(value: Any) -> str:
+    return next(words for types, words in _KINDS if isinstance(value, types))
 
 
 def _placed(field: str | None, where: str) -> str:

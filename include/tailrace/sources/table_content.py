@@ -13,6 +13,7 @@ import pyarrow.parquet
 from tailrace.ground.errors import refuse
 from tailrace.ground.times import INT96_UNIT
 from tailrace.kind.table_place import require_columns
+from tailrace.sources.csv_dialect import COMMAS, named, other_delimiter
 from tailrace.sources.utf_8 import not_utf_8
 
 _WHOLE_FILE = (1 << 31) - 1  # the largest block of Arrow's CSV reader, which accepts no longer row
@@ -47,7 +48,7 @@ def csv_texts(where: str, content: bytes, columns: Sequence[str]) -> pa.Table:
     Raises
     ------
     Refused
-        When it is not a CSV file, or lacks a column.
+        When it is not a CSV file, has another delimiter than a comma, or lacks a column.
     """
     texts = dict.fromkeys(columns, pa.string())
     try:
@@ -57,6 +58,7 @@ def csv_texts(where: str, content: bytes, columns: Sequence[str]) -> pa.Table:
             pa.csv.ParseOptions(newlines_in_values=True),
             pa.csv.ConvertOptions(column_types=texts),
         )
+        _require_commas(where, content, columns)
         require_columns(where, table.column_names, tuple(columns))
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
         remedy = "UTF-8, a header, and as many fields in each row"
@@ -64,3 +66,12 @@ def csv_texts(where: str, content: bytes, columns: Sequence[str]) -> pa.Table:
     return pa.table(
         {name: pc.if_else(pc.equal(table[name], ""), pa.scalar(None, pa.string()), table[name]) for name in texts}
     )
+
+
+def _require_commas(where: str, content: bytes, columns: Sequence[str]) -> None:
+    """Refuse a table that has its columns by another delimiter."""
+    line = content.partition(b"\n")[0].decode("utf-8-sig", errors="replace").rstrip("\r")
+    other = other_delimiter(line, COMMAS, lambda names: len({*columns} - {*names}))
+    if other is not None:
+        fault = f"its fields are separated by {named(other)}, and those of a table by {named(COMMAS.delimiter)}"
+        raise refuse(where, fault, "commas between the fields; or Parquet")

@@ -15,8 +15,8 @@ from tailrace.ground.object_path import Location
 from tailrace.kind.table_place import DatabaseTable
 from tailrace.sources.column_rules import is_text
 from tailrace.sources.valid_times import ValidTimes, valid_times
+from tailrace.spatial_join.coordinate_systems import to_query_crs
 from tailrace.spatial_join.geometries import Geometries, Shapes, geometries_of
-from tailrace.spatial_join.srids import require_srid
 from tailrace.spatial_join.table_file import TableColumns, read_columns
 from tailrace.spatial_join.table_section import OnInvalid
 from tailrace.spatial_join.validity import FAR, INFINITE, check
@@ -92,7 +92,6 @@ def parse(
     degrees: bool = True,
     valid: tuple[str | None, str | None] = (None, None),
     suffix: str | None = None,
-    checks_srid: bool = False,
 ) -> DimensionTable:
     """Parse the content of a table: GeoJSON, (Geo)Parquet or CSV.
 
@@ -116,24 +115,21 @@ def parse(
         The columns of the times between which a row is valid: [from, to).
     suffix : str, optional
         The suffix that names the format, if it differs from the path's.
-    checks_srid : bool
-        Whether the geometries' own coordinate systems are checked, see `srids.require_srid`.
 
     Raises
     ------
     Refused
         When the content is not a table, when a row lacks an id or shares it with a row valid at the same time, or for a
-        geometry.
+        geometry; and for a coordinate system, see `coordinate_systems.to_query_crs`.
     """
     others = [*dict.fromkeys([*columns, *(name for name in valid if name is not None)])]
     rows = read_columns(path, content, id, geometry, others, suffix)
-    if checks_srid:
-        require_srid(f"{path}: {geometry}", rows.parsed.shapes, degrees)
+    parsed = to_query_crs(f"{path}: {geometry}", rows.parsed, rows.declared, degrees)
     bounds = [rows.ids if name == id else rows.columns[name] if name else None for name in valid]
     validity = valid_times(str(path), bounds, valid)
     ids = _checked_ids(path, rows, id, validity)
     wheres = [f"{path}: {rows.unit} {number + 1} ({id} {value})" for number, value in enumerate(ids.to_pylist())]
-    shapes, invalid = check(rows.parsed, degrees, on_invalid == "make_valid")
+    shapes, invalid = check(parsed, degrees, on_invalid == "make_valid")
     faults = _faults(rows, invalid)
     remedy = _REMEDY + ("skip" if on_invalid == "make_valid" else "make_valid or skip")
     problems = [Problem(wheres[row], fault, remedy) for row, fault in faults.items()]

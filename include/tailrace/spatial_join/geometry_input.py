@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import shapely
 
 from tailrace.kind.inputs import Reject
+from tailrace.sources.geo_metadata import read_geometry_metadata
+from tailrace.spatial_join.coordinate_systems import require_stream_crs, wrong_srids
 from tailrace.spatial_join.geometries import LATITUDE, LONGITUDE, Geometries, Points, Shapes, geometries_of
 from tailrace.spatial_join.parsing import UNREAD, Parsed, parse
 from tailrace.spatial_join.validity import FAR, INFINITE, check
@@ -50,6 +53,11 @@ class GeometryInput:
         names = list(self.columns) if "x" in self.columns else [WKB]
         return pa.schema([(name, TYPES.get(name, pa.binary())) for name in names])
 
+    def check_file(self, where: str, file: pq.ParquetFile, names: Iterable[str]) -> None:
+        """Refuse a file with geometries in another coordinate system than the query's (`kind.inputs.FileCheck`)."""
+        if "x" not in self.columns:
+            require_stream_crs(where, read_geometry_metadata(where, file), names, self.degrees)
+
     def check(self, values: Mapping[str, pa.Array]) -> Iterator[Reject]:
         """Check the geometries of records (`kind.inputs.RowCheck`); yield rejects with reasons.
 
@@ -69,7 +77,11 @@ class GeometryInput:
         }
         column = values[part]
         rows: dict[str, list[int]] = {}
-        for row, fault in self._read(column).faults.items():
+        read = self._read(column)
+        if self.degrees:
+            has_wrong = wrong_srids(read.shapes)
+            yield has_wrong, f"{name} has an SRID other than 4326: coordinates are longitude and latitude"
+        for row, fault in read.faults.items():
             reason = reasons.get(fault) or f"{name} {fault.partition('[')[0].lower()}"  # without the position
             rows.setdefault(reason, []).append(row)
         for reason, mine in rows.items():

@@ -38,7 +38,7 @@ class JoinedStreams(JoinedPairs):
     @property
     def inputs(self) -> tuple[Input, ...]:
         sides = zip(self.join.inputs, self.column_types, strict=True)
-        inputs = (Input(each.columns, types, each.types, each.check) for each, types in sides)
+        inputs = (Input(each.columns, types, each.types, each.check, each.check_file) for each, types in sides)
         named = self.selection, self.condition, "spatial_join"
         return tuple(with_carried(each, side, *named) for side, each in enumerate(inputs))
 

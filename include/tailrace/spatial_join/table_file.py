@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from tailrace.ground.errors import refuse
 from tailrace.ground.object_path import Location
 from tailrace.kind.table_place import DatabaseTable, wrong_column
 from tailrace.sources.column_rules import is_text
 from tailrace.sources.csv_types import read_narrowest
+from tailrace.sources.geo_metadata import GeometryMetadata, read_geometry_metadata
 from tailrace.sources.table_content import csv_texts, parquet_columns
 from tailrace.spatial_join.geometries import Mask
 from tailrace.spatial_join.parsing import Parsed, parse, parse_geojson
@@ -44,6 +46,8 @@ class TableColumns:
         The name of a row: feature or row.
     texts : dict of str to Array
         For CSV, the texts of the other columns; empty for other formats.
+    declared : GeometryMetadata or None
+        What the file declares of the coordinates and edges of its geometries; None where it declares nothing.
     """
 
     ids: pa.Array
@@ -52,6 +56,7 @@ class TableColumns:
     columns: Mapping[str, pa.Array]
     unit: str
     texts: Mapping[str, pa.Array] = field(default_factory=dict)
+    declared: GeometryMetadata | None = None
 
 
 def read_columns(
@@ -86,6 +91,7 @@ def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequen
         raise refuse(where, f"it is no FeatureCollection, but {kind}", _GEOJSON)
     if geometry != "geometry":
         raise refuse(where, f"a feature's geometry is its member geometry, not {geometry}", "geometry: geometry")
+    declared = _geojson_crs(where, collection, features)
     properties = [feature.get("properties") or {} for feature in features]
     if not all(isinstance(one, dict) for one in properties):
         raise refuse(where, "the properties of a feature are no object", '"properties": {"name": …}, or null')
@@ -99,7 +105,29 @@ def _geojson(where: str, content: bytes, id: str, geometry: str, columns: Sequen
     ids = _array(where, id, [feature.get("id") for feature in features]) if has_member else table[id]
     given = [feature.get("geometry") for feature in features]
     is_given = np.array([one is not None for one in given], bool)
-    return TableColumns(ids, parse_geojson(given), is_given, {name: table[name] for name in columns}, "feature")
+    others = {name: table[name] for name in columns}
+    return TableColumns(ids, parse_geojson(given), is_given, others, "feature", declared=declared)
+
+
+def _geojson_crs(
+    where: str, collection: Mapping[str, Any], features: Sequence[Mapping[str, Any]]
+) -> GeometryMetadata | None:
+    """Return the coordinate system of the member `crs`, as GeoJSON had it before RFC 7946; None without one."""
+    inner = [one for feature in features for one in (feature, feature.get("geometry")) if isinstance(one, dict)]
+    others = [one["crs"] for one in inner if "crs" in one and one["crs"] != collection.get("crs")]
+    if others:
+        raise refuse(where, "a feature has a crs of its own", "a member crs of the FeatureCollection alone, or none")
+    if "crs" not in collection:
+        return None
+    crs = collection["crs"]
+    if crs is None:
+        return GeometryMetadata(None)
+    properties = crs.get("properties") if isinstance(crs, dict) else None
+    name = properties.get("name") if isinstance(properties, dict) else None
+    if not isinstance(name, str):
+        fault = f"its member crs has no name: {json.dumps(crs)}"
+        raise refuse(where, fault, '"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}}')
+    return GeometryMetadata(name)
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -121,7 +149,9 @@ def _array(where: str, name: str, values: list[Any]) -> pa.Array:
 
 
 def _parquet(where: str, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:
-    return _of_table(where, parquet_columns(where, content, (id, geometry, *columns), _FORMATS), id, geometry, columns)
+    table = parquet_columns(where, content, (id, geometry, *columns), _FORMATS)
+    declared = read_geometry_metadata(where, pq.ParquetFile(pa.BufferReader(content))).get(geometry)
+    return replace(_of_table(where, table, id, geometry, columns), declared=declared)
 
 
 def _csv(where: str, content: bytes, id: str, geometry: str, columns: Sequence[str]) -> TableColumns:

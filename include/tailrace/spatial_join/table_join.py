@@ -59,7 +59,7 @@ class SpatialTableJoin(PairQuality):
     @property
     def inputs(self) -> tuple[Input, ...]:
         geometry = self.geometry
-        needed = Input(geometry.columns, self.column_types[LEFT], geometry.types, geometry.check)
+        needed = Input(geometry.columns, self.column_types[LEFT], geometry.types, geometry.check, geometry.check_file)
         return (with_carried(needed, LEFT, self.selection, self.condition, "spatial_join"),)
 
     @property

@@ -109,10 +109,8 @@ class TableSource:
         Without a given suffix the file's own suffix names the format, as the query may declare another one by now.
         """
         names = list(dict.fromkeys(column for _, column in self.columns if column != self.id))
-        of_invalid, checks_srid = (self.on_invalid, self.degrees), self.format == "postgres"
-        table = dimension_table.parse(
-            path, content, self.id, self.geometry, names, *of_invalid, self.valid, suffix, checks_srid
-        )
+        of_invalid = self.on_invalid, self.degrees
+        table = dimension_table.parse(path, content, self.id, self.geometry, names, *of_invalid, self.valid, suffix)
         own = {**table.columns, self.id: table.ids}
         columns = {name: _carried(f"{path}: {column}", own[column]) for name, column in self.columns}
         texts = {name: table.texts[column] for name, column in self.columns if column in table.texts}

@@ -90,7 +90,7 @@ def _is_tangled(shape: shapely.Geometry) -> bool:
     count = shapely.get_num_coordinates(shape)
     if count * (count - 1) // 2 <= MOST_CROSSINGS:
         return False
-    edges = _edges(shape)
+    edges = edges_of(shape)
     tree = shapely.STRtree(edges)
     begin, size, meeting, candidates = 0, max(_CANDIDATES // max(len(edges), 1), 1), 0, 0
     while begin < len(edges):
@@ -105,7 +105,7 @@ def _is_tangled(shape: shapely.Geometry) -> bool:
     return False
 
 
-def _edges(shape: shapely.Geometry) -> Shapes:
+def edges_of(shape: shapely.Geometry) -> Shapes:
     """Return the edges of all lines and rings, as lines of two points."""
     parts = np.array([shape], object)
     while (shapely.get_type_id(parts) > shapely.GeometryType.POLYGON).any():

@@ -80,7 +80,7 @@ def clauses_of(select: TokenSpan) -> Clauses:
         raise select[1:2].error(f"SELECT {select.word(1)}, which no query is", remedy)
     if select.word(1).startswith("/*"):
         raise select[1:2].error("a hint, which changes no answer and no query has", "no hint")
-    begin = (select.find(lambda word: word == "FROM") or [0])[0]
+    begin = next((index for index in find_clauses(select) if select.word(index) == "FROM"), 0)
     if begin == 0:
         raise select[len(select) :].error("FROM is missing", "SELECT … FROM stream GROUP BY window(…)")
     body = select[begin:]
@@ -101,10 +101,19 @@ def clauses_of(select: TokenSpan) -> Clauses:
     )
 
 
+def find_clauses(select: TokenSpan) -> list[int]:
+    """Return the indexes of the words that begin a clause; the FROM of `is distinct from` is none."""
+    return [
+        index
+        for index in select.find(lambda word: word in _CLAUSES or word in _OTHERS)
+        if not (select.word(index - 1) == "DISTINCT" and index > 1 and select.word(index - 2) in ("IS", "NOT"))
+    ]
+
+
 def _starts(body: TokenSpan) -> list[tuple[str, int]]:
     """Return the first words of the clauses from FROM on, and their positions."""
     starts: list[tuple[str, int]] = []
-    for index in body.find(lambda word: word in _CLAUSES or word in _OTHERS):
+    for index in find_clauses(body):
         word, written = body.word(index), body[index : index + 1]
         if word in _OTHERS:
             fault, remedy = _OTHERS[word]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 
+from tailrace.expressions.other_functions import refusal_of
 from tailrace.expressions.registry import FUNCTIONS as SCALARS
 from tailrace.sql.derived import DerivedColumns, is_number
 from tailrace.sql.tokens import TokenSpan
@@ -33,6 +33,10 @@ _REFUSED = {
     "any_value": "first(column), by event time",
     **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(_NAMES)}"),
 }
+
+
+_WORDS = ("case", "cast", "extract", "not", "try_cast")
+"""Words of expressions that a parenthesis may follow, although they are no functions."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,8 @@ def is_call(piece: TokenSpan) -> bool:
 def refuse_unknown(piece: TokenSpan) -> None:
     """Refuse a call of a function that is neither an aggregate nor scalar."""
     name = piece.word(0).lower()
-    if piece[:1].name is not None and piece.word(1) == "(" and name not in SCALARS:
-        near = get_close_matches(name, [*_NAMES, *SCALARS], 1)
-        raise piece.error(f"there is no function {name}", near[0] if near else f"one of {', '.join(_NAMES)}")
+    if piece[:1].name is not None and piece.word(1) == "(" and name not in (*SCALARS, *_WORDS):
+        raise piece.error(*refusal_of(name, *_NAMES))
 
 
 def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:

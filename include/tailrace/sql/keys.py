@@ -5,6 +5,7 @@ from __future__ import annotations
 from tailrace.expressions.errors import ExpressionError
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns, is_number
+from tailrace.sql.functions import calls_in
 from tailrace.sql.projected import refuse_table_names
 from tailrace.sql.tokens import TokenSpan
 from tailrace.sql.windows import WINDOW_COLUMNS, Source, WrittenWindows, bound_name, is_whole_window, window_call
@@ -45,6 +46,30 @@ def windows_among(groups: list[TokenSpan], source: Source, where: TokenSpan) -> 
     return windows, rest
 
 
+def by_position(groups: list[TokenSpan], items: list[Item]) -> list[TokenSpan]:
+    """Return the groups, with the column of the select list in place of its number, as in GROUP BY 1, 2.
+
+    Raises
+    ------
+    ExpressionError
+        At a number that is no column of the list, or that of an aggregate.
+    """
+    return [_at_position(group, items) if is_number(group) else group for group in groups]
+
+
+def _at_position(group: TokenSpan, items: list[Item]) -> TokenSpan:
+    number = int(group.text) if group.text.isdecimal() else 0
+    if not 1 <= number <= len(items):
+        columns = f"the list has {len(items)} column{'s' * (len(items) != 1)}"
+        raise group.error(f"a group by the number {group.text}, and {columns}", f"1 to {len(items)}, or a column")
+    value = items[number - 1].value
+    if value.word(0) == "*":
+        raise group.error(f"column {number} of the list is *", "a column by its name")
+    if calls_in(value):
+        raise group.error(f"column {number} of the list is {value.text[:60]}, an aggregate", "a column that is none")
+    return value
+
+
 def key_of(
     groups: list[TokenSpan], items: list[Item], columns: DerivedColumns
 ) -> tuple[str | list[str] | None, list[Item]]:
@@ -83,7 +108,7 @@ def _items_of(group: TokenSpan, items: list[Item]) -> list[Item]:
 def _name(group: TokenSpan, item: Item | None, columns: DerivedColumns) -> str:
     """Return the stream's column for a group."""
     if group.literal is not None:
-        what = "its number" if is_number(group) else "a text"
+        what = "a number" if is_number(group) else "a text"
         raise group.error(f"a group by {what}, {group.text}", "a column, `in backquotes` where it is no plain word")
     if not len(group):
         raise group.error("nothing stands before or after a comma", "a column, or no comma")
@@ -99,8 +124,8 @@ def _name(group: TokenSpan, item: Item | None, columns: DerivedColumns) -> str:
         return columns.column(item.value)
     if group.name is not None and group.name == alias and alias in item.value.expression().columns:
         text = item.value.text[:60]
-        fault = f"GROUP BY {alias} is the stream's column, and {text} is named so too"
-        raise group.error(fault, f"GROUP BY {text}")
+        fault = f"GROUP BY {alias} is the stream's column, as in Spark, and {text} is named so too"
+        raise group.error(fault, f"GROUP BY {text}: one answer for each of its values; or another name for it")
     columns.key(item.value, alias, item.alias)
     return alias
 
@@ -114,10 +139,11 @@ def refuse_bounds_by_other_names(items: list[Item]) -> list[Item]:
     """
     rest = []
     for item in items:
-        name, is_whole = bound_name(item.value), is_whole_window(item.value)
+        name = bound_name(item.value)
+        is_whole = is_whole_window(item.value) or window_call(item.value) is not None
         if name is None and not is_whole:
             rest.append(item)
-        elif item.alias is not None and item.alias_name != name:
+        elif item.alias is not None and item.alias_name != (name or "window"):
             raise _renamed(item, name)
     return rest
 

@@ -12,9 +12,10 @@ from tailrace.sql.aggregates import aggregates_of
 from tailrace.sql.beside import Beside
 from tailrace.sql.clauses import Clauses, clauses_of
 from tailrace.sql.derived import DerivedColumns
-from tailrace.sql.keys import key_of, refuse_bounds_by_other_names, windows_among
+from tailrace.sql.keys import by_position, key_of, refuse_bounds_by_other_names, windows_among
 from tailrace.sql.projected import SelectedRows
 from tailrace.sql.selects import named_selects, projected_by
+from tailrace.sql.table_names import without_qualifiers
 from tailrace.sql.tokens import TokenSpan, tokenize
 from tailrace.sql.top_n import TopN, is_top_n, selected_by, top_n_among, top_n_of
 from tailrace.sql.windows import Source, WrittenWindows, source_of
@@ -74,7 +75,7 @@ def translate(sql: str, fields: Mapping[str, Any]) -> Translation:
     BesideError
         At a field beside the SQL text that repeats it, with its path.
     """
-    named, select = named_selects(tokenize(sql))
+    named, select = named_selects(without_qualifiers(tokenize(sql)))
     clauses, end = clauses_of(select), select[len(select) :]
     beside = Beside.of(fields)
     source, named = top_n_among(source_of(clauses.source), named)
@@ -89,7 +90,7 @@ def translate(sql: str, fields: Mapping[str, Any]) -> Translation:
 
 def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: SelectedRows, end: TokenSpan) -> Translation:
     written = clauses.group[0] if clauses.group else end
-    windows, groups = windows_among(clauses.group, source, written)
+    windows, groups = windows_among(by_position(clauses.group, clauses.items), source, written)
     columns = DerivedColumns(rows)
     event_time = _event_time(beside, rows, windows)
     key, items = key_of(groups, refuse_bounds_by_other_names(clauses.items), columns)

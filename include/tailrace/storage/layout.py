@@ -19,7 +19,6 @@ from tailrace.storage.changed_query import changed_query, rebuild_of
 from tailrace.storage.holding import RequireHeld
 from tailrace.storage.locks import writer_lock
 from tailrace.storage.manifest import FORMAT, READABLE, REBUILT, CheckpointManifest, binding_changes, create_manifest
-from tailrace.storage.own_scores import require_own_scores
 from tailrace.storage.warehouses import Warehouse, holds, location_of, moving_away
 
 _BEGIN_ANEW = "another name for the query, or another warehouse, to begin again and read the source from its start"
@@ -234,7 +233,6 @@ class Layout:
         if changed := binding_changes(manifest, query):
             rebuild = None if self.is_remote else rebuild_of(changed, command, has_driver, query.has_late_tuples)
             raise changed_query(changed, str(self.home), file, rebuild, _BEGIN_ANEW)
-        require_own_scores(manifest, query, self.home)
 
     def command(self, file: Path | None = None) -> NextCommand:
         """Return the commands about the query; `file` is the query's, if it is known."""

@@ -1,9 +1,12 @@
-"""The lines with which a run begins: how times without a zone are read, and what a live run waits for."""
+"""The lines with which a run begins: how times are read and compared, and what a live run waits for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tailrace.engine.derived_columns import bound
+from tailrace.engine.stream_reader import columns_of
+from tailrace.expressions.text_times import times_as_texts
 from tailrace.query.query import Query
 from tailrace.sources.segments import Types
 from tailrace.sources.time_zones import times_as_utc
@@ -26,6 +29,25 @@ def zone_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
             f"stream {stream}: the times of {' and '.join(columns)} have no offset from UTC, and are read as UTC; "
             f"if their clocks show another zone: timezone: Europe/Vienna, for one, below streams.{stream}"
         )
+
+
+def text_time_lines(query: Query, types: Mapping[str, Types]) -> Iterator[str]:
+    """Yield a line for each column of texts that an expression compares with a time.
+
+    Parameters
+    ----------
+    types : dict
+        The types of each stream's columns.
+    """
+    for stream, columns in columns_of(query).items():
+        if columns.projection is None or not types.get(stream):
+            continue
+        projection = bound(columns.projection, types[stream])
+        known = dict(projection.types)
+        for number, (name, text) in enumerate(projection.named()):
+            for each in times_as_texts(text, known):
+                yield f"stream {stream}: {'where' if number == len(projection.columns) else name}: {each.words}"
+            known.pop(name, None)
 
 
 def awaited(query: Query) -> Iterator[str]:

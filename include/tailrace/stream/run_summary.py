@@ -20,6 +20,7 @@ from tailrace.storage.table_schemas import LATE_TIMES
 _MANY = 0.5  # a share of records that is more likely a mistake than the nature of a stream
 _ZONE_MS, _SPREAD = 25 * 60_000, 0.15  # the least delay that may be a zone's, and how much such delays differ
 _SAMPLE = 10_000  # late rows of which the delays are looked at
+_SHOWN = "; explain FILE --sample shows what where compares"
 
 
 def all_of(*callbacks: Callable[..., None]) -> Callable[..., None]:
@@ -55,6 +56,7 @@ class RunSummary:
         self.read = self.accepted = self.filtered = self.unmatched = self.late = self.overflowed = 0
         self.repeats = 0
         self.first: dict[str, int] = {}
+        self._of_stream: dict[str, list[int]] = {}
         self.failed_pairs = FailedPairs()
         self.rejections = Rejections()
         self.floored: dict[str, set[str]] = {}
@@ -74,13 +76,16 @@ class RunSummary:
             self.accepted += sum(written["segments"]["accepted"].to_pylist())
             self.filtered += sum(written["segments"]["filtered"].to_pylist())
             self.unmatched += sum(written["segments"]["unmatched"].to_pylist())
-            for name, position in zip(
-                *(written["segments"][each].to_pylist() for each in ("stream", "position")), strict=True
+            columns = ("stream", "position", "rows", "accepted", "filtered", "unmatched")
+            for name, position, *counts in zip(
+                *(written["segments"][each].to_pylist() for each in columns), strict=True
             ):
                 self.first.setdefault(name, position)
+                before = self._of_stream.get(name, [0] * len(counts))
+                self._of_stream[name] = [one + other for one, other in zip(before, counts, strict=True)]
             names, floored = (written["segments"][each].to_pylist() for each in ("stream", "floored"))
-            for name, columns in zip(names, floored, strict=True):
-                self.floored.setdefault(name, set()).update(columns.split(", ") if columns else ())
+            for name, cut in zip(names, floored, strict=True):
+                self.floored.setdefault(name, set()).update(cut.split(", ") if cut else ())
         if "quarantine" in written:
             self.rejections.add(written["quarantine"])
         if "late" in written and sum(map(len, self._delays_ms)) < _SAMPLE:
@@ -98,8 +103,10 @@ class RunSummary:
         rejected = self.read - self.accepted - self.filtered
         by_where = self.filtered - self.unmatched
         if self.filtered == self.read:
-            why = "where is false or null for all of them" if by_where else "none of them meets a row of a lookup"
-            yield f"no record is a tuple: {why}"
+            if by_where:
+                yield f"warning: no record is a tuple: where is false or null for all of them{_SHOWN}"
+            else:
+                yield "no record is a tuple: none of them meets a row of a lookup"
         filtered = f"{by_where:,} filtered, " if by_where else ""
         filtered += f"{self.unmatched:,} without a row of a lookup, " if self.unmatched else ""
         yield f"read {counted(self.read, 'record')}: {self.accepted:,} accepted, {filtered}{rejected:,} rejected"
@@ -110,6 +117,10 @@ class RunSummary:
         yield from map("warning: {}".format, self._warnings(rejected))
 
     def _warnings(self, rejected: int) -> Iterator[str]:
+        for stream, (rows, accepted, filtered, unmatched) in self._of_stream.items():
+            if filtered > unmatched and not accepted and self.filtered < self.read:
+                counts = f"{filtered - unmatched:,} of {rows:,}, and {rows - filtered:,} were rejected"
+                yield f"where of stream {stream} is false or null for each record that fits: {counts}{_SHOWN}"
         if rejected > _MANY * (self.read - self.filtered) and self.accepted:
             yield f"{rejected / (self.read - self.filtered):.0%} of the records were rejected, for the reasons above"
         coverage = self._last.get("coverage")

@@ -13,7 +13,7 @@ from tailrace.engine.derived_columns import with_derived
 from tailrace.engine.lookup_types import with_lookup_types
 from tailrace.engine.stream_reader import SegmentContent, column_types_of, columns_of, named_types, readers_of
 from tailrace.engine.stream_records import types_seen
-from tailrace.ground.errors import Problem, Unfit
+from tailrace.ground.errors import Problem, Refused, Unfit
 from tailrace.ground.facts import TABLE, Subject
 from tailrace.ground.object_path import Location
 from tailrace.kind.capabilities import Promising, TypedByColumns
@@ -79,6 +79,16 @@ def require_types(query: Query, types: Mapping[str, Types], tables: Mapping[Subj
     ------
     Unfit
     """
+    try:
+        problems = _type_problems(query, types, tables)
+    except Unfit as unfit:
+        problems = [*unfit.problems]
+    if problems:
+        declared = columns_of(query)
+        raise Unfit(problems + [each for name in types for each in _text_problems(query, declared[name], types[name])])
+
+
+def _type_problems(query: Query, types: Mapping[str, Types], tables: Mapping[Subject, ColumnTypes]) -> list[Problem]:
     names = {name: (stream.event_time, stream.arrival_time) for name, stream in query.streams.items()}
     timezones = {name: stream.timezone for name, stream in query.streams.items()}
     problems = [*zone_problems(names, types, timezones)]
@@ -94,8 +104,15 @@ def require_types(query: Query, types: Mapping[str, Types], tables: Mapping[Subj
         if not type_problems and isinstance(query.policy, PromisingPolicy) and isinstance(kind, Promising):
             type_problems = kind.error_model.type_problems(query.policy.of)
         problems += type_problems
-    if problems:
-        raise Unfit(problems)
+    return problems
+
+
+def _text_problems(query: Query, columns: Columns, types: Types) -> list[Problem]:
+    """Name the texts for which a column that may have to be of numbers is not; none where the files are away."""
+    try:
+        return query.streams[columns.stream].source.text_problems(columns, types)
+    except (Refused, OSError):
+        return []
 
 
 def report_of(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleReport]:

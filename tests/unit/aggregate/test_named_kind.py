@@ -133,8 +133,25 @@ def test_a_kind_that_counts_overflows_has_a_further_column_and_goes_to_every_wor
     assert pickle.loads(pickle.dumps(counting)) == counting != kind
     (found,) = counting.evaluate(tuples([{"whole": 2**63 - 1}, {"whole": 1}])).to_pylist()
     assert (found["total"], found[OVERFLOWED]) == (None, 1), "a double without values is null, and no overflow"
-    doubles = kind_of({"real": {"function": "sum", "column": "real"}})
-    assert doubles.counting_overflows() is doubles
+    counts = kind_of({"number": {"function": "count", "column": "real"}})
+    assert counts.counting_overflows() is counts
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize(
+    ("reals", "overflowed"),
+    [
+        ([1e308, 1e308, -1e308], 2),
+        ([-1e308, -1e308], 2),
+        ([1e308, -1e308, 1e308], 0),
+        ([1.0], 0),
+        ([None], 0),
+    ],
+)
+def test_a_sum_of_doubles_that_overflows_on_the_way_is_counted(reals, overflowed):
+    each: Each = {name: {"function": name, "column": "real"} for name in ("sum", "avg", "max", "count")}
+    (found,) = kind_of(each).counting_overflows().evaluate(tuples([{"real": real} for real in reals])).to_pylist()
+    assert found[OVERFLOWED] == overflowed
 
 
 def test_a_group_without_a_value_holds_nothing_of_another_group() -> None:

@@ -267,6 +267,38 @@ def test_a_run_whose_records_are_all_left_out_ends_well_and_says_so_first(tailra
     assert done.stderr.index("no record is a tuple") < done.stderr.index("read 4 records: 0 accepted, 4 filtered")
 
 
+TEXT_TIMES = """\
+name: trips
+kind: aggregate
+streams:
+  trips:
+    source: {format: json, path: trips}
+    event_time: ts
+    arrival_time: ts
+    id: id
+    columns: {is_late: "ts > '2024-03-30 20:00:00'"}
+    where: ts between '2024-03-30 19:00:00' and '2024-03-30 20:00:00'
+window: {size: 1 min}
+aggregate: {function: count}
+"""
+
+
+def test_times_that_are_compared_as_texts_are_told_of(tailrace, directory):
+    (directory / "trips").mkdir()
+    (directory / "trips" / "a.json").write_text('{"id": "a", "ts": "2024-03-30T19:30:00Z"}\n')
+    (directory / "trips.yaml").write_text(TEXT_TIMES)
+    checked = tailrace("validate", "trips.yaml", "--source").stdout
+    done = tailrace("run", "trips.yaml", "--engine", "local", "--bounded", "--warehouse", "wh").stderr
+    for said in (checked, done):
+        assert "stream trips: where: ts is text, and is compared with '2024-03-30 19:00:00' letter by letter" in said
+        assert "stream trips: is_late: ts is text" in said
+    assert "warning: no record is a tuple: where is false or null for all of them" in done
+    (directory / "trips.yaml").write_text(
+        TEXT_TIMES.replace("ts between", "timestamp(ts) between").replace("is_late", "l")
+    )
+    assert "where: ts is text" not in tailrace("validate", "trips.yaml", "--source").stdout
+
+
 def test_a_run_whose_records_all_fail_fails(tailrace, directory):
     query = write(directory, net="amount / 0", where="true")
     failed = tailrace("run", query, "--engine", "local", "--bounded", "--warehouse", "wh", code=1).stderr

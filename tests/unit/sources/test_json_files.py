@@ -20,6 +20,7 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources import json_files
 from tailrace.sources.check import check
 from tailrace.sources.columns import Columns
+from tailrace.sources.file_format import OtherFiles
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.segments import RawSegment, Segment
 
@@ -391,3 +392,37 @@ def test_integers_that_doubles_have_and_numbers_that_are_no_integers_are_given_b
     assert FILES.read(segment, {"t": "int64", "id": "string", "v": "double"}).malformed == [], (
         "computed with in doubles"
     )
+
+
+RECORD = b'{"t": 1, "id": "a", "v": 2}'
+WITHOUT_KEY = replace(COLUMNS, key=None)
+LISTS = [b"[" + RECORD + b"]", b"[\n " + RECORD + b"\n]\n", b"\xef\xbb\xbf\n\n[\n" + RECORD + b",\n" + RECORD + b"\n]"]
+
+
+@pytest.mark.parametrize("text", LISTS)
+def test_a_list_of_records_is_no_lines_of_records(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "a b.json"
+    path.write_bytes(text)
+    with pytest.raises(Refused) as refused:
+        JsonFiles().types(path, WITHOUT_KEY)
+    (problem,) = refused.value.problems
+    assert problem.where == str(path)
+    assert problem.fault == "it is one JSON list, and records are read line by line"
+    assert problem.remedy == f"one object a line, as by: jq -c '.[]' '{path}' > 'a b.jsonl'"
+    assert JsonFiles().whole(path, still=True), "a live run refuses it, and does not wait for its last line"
+
+
+def test_a_list_among_lines_is_a_malformed_record(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"[1, 2]\n" + RECORD + b"\n")
+    assert JsonFiles().types(path, WITHOUT_KEY) is not None
+    path.write_bytes(LISTS[1])
+    before = OtherFiles({"t": "int64"})
+    assert JsonFiles().types(path, WITHOUT_KEY, before) is not None, "of a later file each line is quarantined alone"
+
+
+def test_carriage_returns_alone_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(RECORD + b"\r" + RECORD + b"\r")
+    with pytest.raises(Refused, match="carriage returns alone"):
+        JsonFiles().types(path, WITHOUT_KEY)

@@ -18,7 +18,9 @@ from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.loading import load
 from tailrace.sources import lookup_table
+from tailrace.sources.csv_dialect import named
 from tailrace.sources.lookup_table import LookupTable, column_type, key_type, stored_version
+from tailrace.sources.table_content import csv_texts
 from tailrace.stream.table_versions import TableVersions
 
 PLACE = "streams.orders.lookup.products"
@@ -218,3 +220,14 @@ def test_a_declaration_that_can_not_be_is_refused_by_its_field(tmp_path, more, f
     (problem,) = refused.value.problems
     assert field in problem.where
     assert fault in f"{problem.fault} {problem.remedy}"
+
+
+@pytest.mark.parametrize("sign", [";", "\t", "|"])
+def test_a_table_with_another_delimiter_is_one_fault(sign):
+    content = f"id{sign}name\n1{sign}a\n".encode()
+    with pytest.raises(Refused) as refused:
+        csv_texts("t.csv", content, ("id", "name"))
+    (problem,) = refused.value.problems
+    assert "its fields are separated by" in problem.fault
+    assert named(sign) in problem.fault
+    assert csv_texts("t.csv", b"id,a;b\n1,x\n", ("id", "a;b"))["a;b"].to_pylist() == ["x"]

@@ -153,3 +153,13 @@ def test_points_are_stored_as_columns_and_others_as_bytes():
     read = texts.geometries(pa.record_batch(texts.rows(only_points), schema=texts.schema))
     assert isinstance(read, Points)
     assert read.y.tolist() == [2.0, 4.0]
+
+
+def test_a_record_with_an_srid_other_than_4326_is_rejected():
+    shapes = [shapely.Point(1, 2), *(shapely.set_srid(shapely.Point(1, 2), srid) for srid in (4326, 3857))]
+    values = {"wkb": pa.array([*(shapely.to_wkb(shape, include_srid=True) for shape in shapes), b"no geometry"])}
+    reasons = reasons_of(GeometryInput({"wkb": "geom"}), values)
+    assert reasons[:2] == [None, None]
+    assert "geom has an SRID other than 4326" in reasons[2]
+    assert "no geometry" in reasons[3]
+    assert reasons_of(GeometryInput({"wkb": "geom"}, degrees=False), values)[:3] == [None] * 3

@@ -43,7 +43,8 @@ SOURCES = [
     ("SELECT count(*) AS n FROM events, ¦users GROUP BY window(event_ts, '5 min')", "a second table", "one stream"),
     ("SELECT count(*) AS n FROM events ¦JOIN users ON 1 GROUP BY window(event_ts, '5 min')", "a join", "emd_join"),
     ("SELECT count(*) AS n FROM ¦event GROUP BY window(event_ts, '5 min')", "event is no stream", "events"),
-    ("SELECT count(*) AS n FROM events ¦e GROUP BY window(event_ts, '5 min')", "a name for the stream", "country"),
+    ("SELECT count(*) AS n FROM events ¦e f GROUP BY window(event_ts, '5 min')", "a name for the stream", "country"),
+    ("SELECT sum(¦events.x) AS n FROM events e GROUP BY window(e.event_ts, '1 h')", "is named e here", "e.x"),
     ("SELECT count(*) AS n FROM ¦db.events GROUP BY window(event_ts, '5 min')", "in no schema", "the name of"),
     ("SELECT count(*) AS n FROM ¦'events' GROUP BY window(event_ts, '5 min')", "is no stream", "the name of"),
     (f"SELECT count(*) AS n FROM ¦CUMULATE(TABLE events) GROUP BY {BOUNDS}", "windows that grow", "TUMBLE"),
@@ -93,17 +94,20 @@ LISTS = [
     (f"SELECT count(*) AS n, ¦n / amount AS rate {GROUPED}", "amount is neither", "max(amount)"),
     (f"SELECT sum(¦sqr(x)) AS n {GROUPED}", "no function sqr", "sqrt"),
     (f"SELECT count(*) AS n FROM {TUMBLE} WHERE a\n > ¦rand() GROUP BY {BOUNDS}", "chance", "a column of the source"),
-    (f"SELECT sum(¦events.x) AS n {GROUPED}", "by the name of its table: events.x", "x"),
-    (f"SELECT count(*) AS n {GROUPED}, ¦1", "a group by its number", "a column"),
+    (f"SELECT x, count(*) AS n {GROUPED}, ¦0", "the number 0, and the list has 2 columns", "1 to 2"),
+    (f"SELECT count(*) AS n {GROUPED}, ¦2", "the number 2, and the list has 1 column", "1 to 1"),
+    (f"SELECT count(*) AS n {GROUPED}, ¦1.0", "the number 1.0", "a column"),
+    (f"SELECT x, 2 * sum(y) AS n {GROUPED}, ¦2", "column 2 of the list is 2 * sum(y), an aggregate", "that is none"),
+    (f"SELECT *, count(*) AS n {GROUPED}, ¦1", "column 1 of the list is *", "by its name"),
+    ("SELECT ¦window(event_ts, '1 h') AS w, count(*) AS n FROM events GROUP BY 1", "by their own names", "window.st"),
     (f"SELECT count(*) AS n {GROUPED}, ¦'country'", "a group by a text", "`in backquotes`"),
     (f"SELECT count(*) AS n {GROUPED}, ¦lower(x)", "has no name", "SELECT lower(x) AS name"),
-    (f"SELECT count(*) AS n {GROUPED}, ¦events.x", "by the name of its table: events.x", "x"),
     (f"SELECT count(*) AS n {GROUPED} ¦WITH ROLLUP", "several groupings", "once"),
     (f"SELECT count(*) AS n FROM {TUMBLE} GROUP BY ¦CUBE(a, b)", "several groupings", "once"),
     (f"SELECT count(*) AS n {GROUPED}, ¦GROUPING SETS ((a))", "several groupings", "once"),
     (f"SELECT ¦/*+ COALESCE(1) */ count(*) AS n {GROUPED}", "a hint", "no hint"),
     (f"SELECT count(*) AS n {GROUPED}, x, ¦x", "stands twice", "once"),
-    (f"SELECT lower(x) AS x, count(*) AS n {GROUPED}, ¦x", "GROUP BY x is the stream's column", "GROUP BY lower(x)"),
+    (f"SELECT lower(x) AS x, count(*) AS n {GROUPED}, ¦x", "the stream's column, as in Spark", "GROUP BY lower(x)"),
     (f"SELECT lower(x) AS x, count(¦x) AS n {GROUPED}, lower(x)", "x reads x", "another name than x"),
     (f"SELECT lower(x) AS ¦event_ts, count(*) AS n {GROUPED}, lower(x)", "by its declaration", "another name"),
     (f"SELECT lower(x) AS ¦net, count(*) AS n {GROUPED}, lower(x)", "by its declaration", "another name"),
@@ -278,13 +282,17 @@ SELECTS = [
         "or",
     ),
     (
-        f"SELECT sum(¦p.half) AS n FROM ({FEW}) p GROUP BY window(event_ts, '5 min')",
-        "name of its table: p.half",
+        f"SELECT sum(¦events.half) AS n FROM ({FEW}) p GROUP BY window(event_ts, '5 min')",
+        "name of its table: events.half",
         "half",
     ),
-    (f"{PAID} SELECT sum(¦paid.half) AS n {FROM_PAID}", "name of its table: paid.half", "half"),
+    (
+        f"{PAID}, b AS (SELECT * FROM paid) SELECT sum(¦paid.half) AS n {FROM_PAID.replace('paid', 'b')}",
+        "name of its table: paid.half",
+        "half",
+    ),
     (f"{PAID} SELECT sum(¦events.x) AS n {FROM_PAID}", "name of its table: events.x", "x"),
-    (f"WITH paid AS (SELECT ¦events.x AS y FROM events) {READ_PAID}", "name of its table: events.x", "x"),
+    (f"{PAID} SELECT count(*) AS n {FROM_PAID}, ¦events.x", "name of its table: events.x", "x"),
     (
         f"WITH ranked AS (SELECT *, {OVER} FROM {TUMBLE}), ¦b AS (SELECT * FROM ranked) "
         "SELECT * FROM ranked WHERE rank < 3",
@@ -355,6 +363,8 @@ RIGHT += [
     f"{PAID}, few AS (SELECT event_ts, half FROM paid WHERE x > 1 OR y) SELECT sum(half) AS n FROM few "
     "GROUP BY window(event_ts, '1 h')",
     f"SELECT country, max(half) AS n FROM ({FEW}) AS p WHERE half > 1 GROUP BY window(event_ts, '1 h'), country",
+    "SELECT e.country, max(e.half) AS n FROM events AS e WHERE e.x IS NOT DISTINCT FROM e.y GROUP BY "
+    "window(e.event_ts, '1 h'), 1",
 ]
 TOKENS = [re.findall(r"'[^']*'|`[^`]*`|\w+|\S", sql) for sql in RIGHT]
 STRAYS = [

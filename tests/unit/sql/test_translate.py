@@ -159,6 +159,10 @@ def test_one_aggregate_without_a_name_is_the_short_form():
     assert listed["aggregate"] == {"function": "quantile", "column": "speed", "q": "0.9"}
 
 
+UPPER = "upper(country)"
+COALESCED = {"key": ["country"], "columns": {"country": "coalesce(country, '?')"}}
+
+
 @pytest.mark.parametrize(
     ("items", "groups", "stream"),
     [
@@ -169,6 +173,10 @@ def test_one_aggregate_without_a_name_is_the_short_form():
         ("upper(country) AS land,", ", land", {"key": ["land"], "columns": {"land": "upper(country)"}}),
         ("upper(country) AS land,", ", UPPER( country )", {"key": ["land"], "columns": {"land": "upper(country)"}}),
         ("payload.device.os AS os,", ", payload.device.os", {"key": ["os"], "columns": {"os": "payload.device.os"}}),
+        ("country,", ", 1", {"key": ["country"]}),
+        ("count(*) AS m, upper(country) AS land, b,", ", 3, 2", {"key": ["b", "land"], "columns": {"land": UPPER}}),
+        ("coalesce(country, '?') AS country,", ", 1", COALESCED),
+        ("coalesce(country, '?') AS country,", ", coalesce(country, '?')", COALESCED),
         (
             "upper(country) AS key,",
             ", upper(country)",
@@ -184,6 +192,31 @@ def test_bounds_of_windows_may_be_listed_by_their_own_names():
     plain = said(f"SELECT count(*) AS n FROM events {MINUTES}")
     for bounds in ("window", "window.start, window.end", "window.start AS window_start, window.end AS window_end"):
         assert said(f"SELECT {bounds}, count(*) AS n FROM events {MINUTES}") == plain
+    for name in ("", " AS window"):
+        assert said(f"SELECT window(event_ts, '5 minutes'){name}, count(*) AS n FROM events GROUP BY 1") == plain
+    assert said(f"SELECT window_end, window_start, count(*) AS n {TUMBLE} GROUP BY 1, 2") == plain
+
+
+def test_casts_and_extract_read_the_names_of_answers():
+    listed = "count(*) AS n, max(t) AS last"
+    for text in (
+        "cast(n AS double)",
+        "try_cast(n AS tinyint)",
+        "extract(hour FROM last)",
+        "n::double",
+        "case (n) when 1 then 2 end",
+        "not (n > 1)",
+        "n is distinct from 1",
+    ):
+        assert aggregates(f"{listed}, {text} AS x")["x"] == {"expression": text}
+    with pytest.raises(ExpressionError, match="there is no function csat; right would be: cast"):
+        aggregates(f"{listed}, csat(n AS double) AS x")
+
+
+def test_distinct_from_is_no_clause():
+    sql = f"SELECT count(*) AS n {TUMBLE} WHERE v IS DISTINCT FROM 'a' OR w IS NOT DISTINCT FROM v {BOUNDS}"
+    assert said(sql)["stream"]["where"] == "v IS DISTINCT FROM 'a' OR w IS NOT DISTINCT FROM v"
+    assert aggregates("max(v) IS DISTINCT FROM 1 AS x, max(v) AS y")["x"] == {"expression": "y IS DISTINCT FROM 1"}
 
 
 def test_aggregates_in_an_expression_are_columns_of_the_list():

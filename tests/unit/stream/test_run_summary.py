@@ -88,9 +88,17 @@ def test_a_run_whose_records_are_all_filtered_has_not_failed_and_says_so_first()
     summary = summary_of(0, filtered=7)
     assert not summary.failed
     assert [*summary.lines()] == [
-        "no record is a tuple: where is false or null for all of them",
+        "warning: no record is a tuple: where is false or null for all of them; explain FILE --sample shows what where "
+        "compares",
         "read 7 records: 0 accepted, 7 filtered, 0 rejected",
     ]
+
+
+def test_a_where_that_leaves_out_each_record_that_fits_is_a_warning():
+    (line,) = [line for line in summary_of(0, "v is NaN", filtered=7).lines() if "where" in line]
+    assert line.startswith("warning: where of stream s is false or null for each record that fits: 7 of 8, and 1 were")
+    assert "where" not in "".join(summary_of(1, "v is NaN", filtered=7).lines())
+    assert "where" not in "".join(summary_of(0, "v is NaN", filtered=7, unmatched=7).lines())
 
 
 def test_most_records_rejected_is_a_warning():

@@ -1,0 +1,97 @@
+"""Reads dates and timestamps from texts as Spark's casts do; any other text is a fault of its record.
+
+A text may leave out the day, or the month and the day: 2024-02 is 2024-02-01, and 2024 is 2024-01-01.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tailrace.expressions.plan import Plan, Term
+from tailrace.expressions.types import BIGINT, DATE, TEXT, TIMESTAMP, text_literal
+
+_BLANK = r"[\x00-\x20\x7F]*"
+_MONTH = r"-([0-9]{1,2})"
+_AFTER_DAY = r"(?:[ T](?s:.*))?"
+_SHIFT = r"[+-][0-9]{1,2}(?::[0-9]{1,2})?|[+-][0-9]{1,2}:[0-9]{2}:[0-9]{2}|[+-][0-9]{4}|[+-][0-9]{6}"
+_ZONE = rf"(?: *(Z|(?:UTC|GMT|UT)?(?:{_SHIFT})|UTC|GMT|UT))?"
+_SECOND = rf":([0-9]{{1,2}})(?:\.([0-9]*))?{_ZONE}"
+_CLOCK = rf"[ T]([0-9]{{1,2}})(?::([0-9]{{1,2}})(?:{_SECOND})?)?"
+"""A time of day; only one with seconds may have a zone."""
+
+_DATE_PARTS = ("year", "month", "day")
+_TIME_PARTS = ("hour", "minute", "second", "fraction", "zone")
+_MOST_SHIFT_S = 18 * 3600
+_FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+
+
+def date_from_text(plan: Plan, term: Term, reason: str) -> Term:
+    """Read a date; what follows a whole day after a blank or a T is not read."""
+    pattern = _pattern(3, _AFTER_DAY)
+    parts = _parts(plan, term, pattern, (*_DATE_PARTS, "short_year", "short_month", "short_day"))
+    return plan.fallible(_date(parts), DATE, reason, term, uses=[parts])
+
+
+def timestamp_from_text(plan: Plan, term: Term, reason: str) -> Term:
+    """Read a timestamp, in UTC if it has no zone; digits beyond microseconds are cut off."""
+    pattern = _pattern(2, _CLOCK)
+    short = ("short_year", "short_month", "short_day")
+    parts = _parts(plan, term, pattern, (*_DATE_PARTS, *_TIME_PARTS, *short))
+    number = {name: f"CAST({_part(parts, name)} AS BIGINT)" for name in ("hour", "minute", "second")}
+    clock = f"({number['hour']} * 60 + {number['minute']}) * 60 + {number['second']}"
+    is_sound = f"{number['hour']} < 24 AND {number['minute']} < 60 AND {number['second']} < 60"
+    second = plan.step(f"CASE WHEN {is_sound} THEN {clock} END", BIGINT, parts)
+    fraction = f"CAST(left(rpad({parts.sql}.fraction, 6, '0'), 6) AS BIGINT)"
+    shift = _shift(plan, parts)
+    micros = f"({second.sql} - {shift.sql}) * 1000000 + {fraction}"
+    sql = plan.step(
+        f"TRY(CAST({_date(parts)} AS TIMESTAMP) + to_microseconds({micros}))", TIMESTAMP, parts, shift, second
+    )
+    within = f"CASE WHEN {sql.sql} BETWEEN {_FIRST} AND {_LAST} THEN {sql.sql} END"
+    return plan.fallible(within, TIMESTAMP, reason, term, uses=[sql])
+
+
+def _pattern(zeros: int, after_day: str) -> str:
+    """Return the pattern of a text whose year may begin with so many zeros."""
+    year = rf"\+?0{{0,{zeros}}}([0-9]{{4}})"
+    return rf"^{_BLANK}(?:{year}{_MONTH}{_MONTH}{after_day}|{year}(?:{_MONTH}(?:{_MONTH})?)?){_BLANK}$"
+
+
+def _parts(plan: Plan, term: Term, pattern: str, names: tuple[str, ...]) -> Term:
+    """Add a step with the groups of a pattern as texts; all are empty where a text does not match."""
+    listed = ", ".join(text_literal(name) for name in names)
+    sql = f"regexp_extract({term.sql}, {text_literal(pattern)}, [{listed}])"
+    return plan.step(sql, pa.struct([(name, TEXT) for name in names]), term)
+
+
+def _part(parts: Term, name: str, default: str = "0") -> str:
+    return f"COALESCE(NULLIF({parts.sql}.{name}, ''), '{default}')"
+
+
+def _date(parts: Term) -> str:
+    """Return the SQL of the date of some parts; it raises for a date that does not exist."""
+    texts = (
+        f"COALESCE(NULLIF({parts.sql}.{name}, ''), NULLIF({parts.sql}.short_{name}, ''), '{default}')"
+        for name, default in zip(_DATE_PARTS, ("0", "1", "1"), strict=True)
+    )
+    year, *rest = (f"CAST({text} AS BIGINT)" for text in texts)
+    return f"make_date(NULLIF({year}, 0), {', '.join(rest)})"
+
+
+def _shift(plan: Plan, parts: Term) -> Term:
+    """Add a step with the seconds by which a text's zone is ahead of UTC; null where no zone is."""
+    zone = f"{parts.sql}.zone"
+    hours = _after_sign(zone, "([0-9]{1,2})")
+    minutes = _after_sign(zone, "[0-9]{1,2}:([0-9]{1,2})", "[0-9]{2}([0-9]{2})")
+    seconds = _after_sign(zone, "[0-9]{1,2}:[0-9]{2}:([0-9]{2})", "[0-9]{4}([0-9]{2})")
+    ahead = f"({hours} * 60 + {minutes}) * 60 + {seconds}"
+    is_zone = f"{minutes} < 60 AND {seconds} < 60 AND {ahead} <= {_MOST_SHIFT_S}"
+    signed = f"CASE WHEN contains({zone}, '-') THEN -1 ELSE 1 END * ({ahead})"
+    sql = f"CASE WHEN {zone} IN ('', 'Z') THEN 0 WHEN {is_zone} THEN {signed} END"
+    return plan.step(sql, BIGINT, parts)
+
+
+def _after_sign(zone: str, *patterns: str) -> str:
+    """Return the SQL of the number that one of the patterns finds after a zone's sign, else 0."""
+    found = ", ".join(f"NULLIF(regexp_extract({zone}, '[+-]{pattern}', 1), '')" for pattern in patterns)
+    return f"CAST(COALESCE({found}, '0') AS BIGINT)"

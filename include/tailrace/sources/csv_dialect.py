@@ -1,0 +1,110 @@
+"""The dialect of CSV files: what separates fields, and what separates the decimals of numbers."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.ground.fields import field_error
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+"""The delimiters that files commonly have, in words."""
+
+DELIMITER, DECIMAL = "what separates the fields of CSV, a comma if not given: ;", "decimal sign of numbers in CSV: ','"
+"""The descriptions of the fields in a query file."""
+
+COMMA, POINT = ",", "."
+_NO_DELIMITERS = set('"\r\n\0+-_.')
+
+
+@dataclass(frozen=True)
+class CsvDialect:
+    """What separates fields, and the decimals of numbers.
+
+    Attributes
+    ----------
+    delimiter : str
+        One ASCII character.
+    decimal : str
+        A point or a comma. With a comma, a text with a point is no number: it may be a separator of thousands.
+    """
+
+    delimiter: str = COMMA
+    decimal: str = POINT
+
+    def with_points(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Return texts in which each number has a point before its decimals; a text with a point becomes no number."""
+        if self.decimal == POINT:
+            return texts
+        return pc.replace_substring(pc.replace_substring(texts, POINT, "?"), self.decimal, POINT)
+
+    def split(self, line: str) -> list[str]:
+        """Split a line without its end into fields."""
+        return next(csv.reader([line], delimiter=self.delimiter), [])
+
+
+COMMAS = CsvDialect()
+"""The dialect of files for which a query file says nothing."""
+
+
+def named(separator: str) -> str:
+    """Return a delimiter as a query file has it, with its name."""
+    sign = {"\t": "\\t"}.get(separator, separator)
+    return f'"{sign}" ({SEPARATORS[separator]})' if separator in SEPARATORS else repr(separator)
+
+
+def other_delimiter(line: str, dialect: CsvDialect, lacks: Callable[[list[str]], int]) -> str | None:
+    """Return a delimiter by which a header has more of the wanted names than by the declared one; None without one.
+
+    Parameters
+    ----------
+    lacks : callable
+        Returns how many of the wanted names are not among some.
+    """
+    missing = {separator: lacks(CsvDialect(separator).split(line)) for separator in SEPARATORS}
+    best = min(missing, key=lambda separator: missing[separator])
+    return best if missing[best] < lacks(dialect.split(line)) else None
+
+
+def most_frequent_delimiter(line: str) -> str:
+    """Return the delimiter by which a header has the most fields; a comma among equals."""
+    return max(SEPARATORS, key=lambda separator: len(CsvDialect(separator).split(line)))
+
+
+def valid_delimiter(value: Any) -> Any:
+    """Check a delimiter of a query file; a comma, the default, is the same as none.
+
+    Raises
+    ------
+    PydanticCustomError
+    """
+    if value is None or value == COMMA:
+        return None
+    if (
+        not isinstance(value, str)
+        or len(value) != 1
+        or not value.isascii()
+        or value.isalnum()
+        or value in _NO_DELIMITERS
+    ):
+        raise field_error(f"{value!r} is no delimiter", 'one ASCII character in quotes, such as ";", "\\t" or "|"')
+    return value
+
+
+def valid_decimal(value: Any) -> Any:
+    """Check a decimal sign of a query file; a point, the default, is the same as none.
+
+    Raises
+    ------
+    PydanticCustomError
+    """
+    if value is None or value == POINT:
+        return None
+    if value != COMMA:
+        raise field_error(f"{value!r} is no decimal sign", '"," or ".", in quotes')
+    return value
