@@ -11,6 +11,7 @@ REGEX = "tests/unit/expressions/test_java_regex.py"
 DECIMALS = "tests/unit/expressions/test_decimals.py"
 SPARK_VALUES = "tests/unit/expressions/test_spark_values.py"
 MORE_FUNCTIONS = "tests/unit/expressions/test_more_functions.py"
+LONG_LISTS = "tests/unit/expressions/test_long_lists.py"
 READER = "tests/unit/engine/test_stream_expressions.py"
 
 MUTATIONS = (
@@ -183,11 +184,25 @@ MUTATIONS = (
         (SPARK_VALUES,),
     ),
     Mutation(
-        "expressions: a sum of a date and days is evaluated in its order",
+        "expressions: of a date and days, the date is evaluated first",
         "expressions/operators.py",
-        '("days", "date"), until_null(terms)',
-        '("days", "date"), terms',
+        '"date_sub"].call(plan, [one, other])',
+        '"date_sub"].call(plan, until_null(terms) if one is terms[0] else until_null(terms)[::-1])',
         (MORE_FUNCTIONS,),
+    ),
+    Mutation(
+        "expressions: a list is evaluated up to the value that is equal",
+        "expressions/operators.py",
+        'f"{last.sql} >= {number}"',
+        'f"{last.sql} >= 0"',
+        (SPARK_VALUES,),
+    ),
+    Mutation(
+        "expressions: a time that is a literal text is read once",
+        "expressions/time_texts.py",
+        "if not term.is_literal or term.value is None:",
+        "if True:",
+        (LONG_LISTS,),
     ),
     Mutation(
         "expressions: an array without an element, and with a null, may have it",

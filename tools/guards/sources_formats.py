@@ -317,6 +317,13 @@ MUTATIONS = (
         ("tests/unit/sources/test_csv_dialect.py::test_carriage_returns_alone_are_named",),
     ),
     Mutation(
+        "CSV: a carriage return whose newline is still to come ends no file",
+        "sources/csv_files.py",
+        ' and b"\\n" not in file.read(_SAMPLE_BYTES)',
+        "",
+        ("tests/unit/sources/test_csv_dialect.py::test_a_line_that_may_be_written_to_its_newline_is_not_whole",),
+    ),
+    Mutation(
         "CSV: a comma separates no fields and decimals at once",
         "sources/path_sources.py",
         "if self.decimal is not None and self.delimiter is None:",

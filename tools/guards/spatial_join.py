@@ -200,6 +200,13 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        "coordinate systems: a vertex that is beyond 180 degrees by rounding",
+        "spatial_join/coordinate_systems.py",
+        "<= _ROUNDING",
+        "<= 0",
+        ("tests/unit/spatial_join/test_coordinate_systems.py::test_a_border_with_few_decimals_is_the_border",),
+    ),
+    Mutation(
         "coordinate systems: a vertex beyond the area",
         "spatial_join/coordinate_systems.py",
         "faults = dict.fromkeys(beyond.tolist(), BEYOND)",

@@ -114,6 +114,13 @@ MUTATIONS = (
         (SQL_REFUSED,),
     ),
     Mutation(
+        "SQL text: a list has no other windows than the groups",
+        "sql/keys.py",
+        "if listed is not None and not listed.equals(windows):",
+        "if False:",
+        (SQL_REFUSALS,),
+    ),
+    Mutation(
         "SQL text: a table with an alias is not named otherwise",
         "sql/table_names.py",
         "elif name == table.replaced:",

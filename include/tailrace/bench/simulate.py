@@ -23,6 +23,7 @@ from tailrace.engine.local_engine import LocalEngine, MemoryFormat, pipeline_in_
 from tailrace.engine.next_facts import DECLARED
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.facts import stamp
+from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import windowed
 from tailrace.query.query import Query
 from tailrace.sources.segments import Segment
@@ -52,6 +53,12 @@ class RecordedStream:
             reason = content.quarantine.column("reason")[0]
             raise ValueError(f"{content.quarantine.num_rows} records are rejected, the first one because of: {reason}")
         return RecordedStream(table, content.tuples)
+
+    @property
+    def types(self) -> ColumnTypes:
+        """The types of the tuples' columns."""
+        types = {field.name: field.type for field in self.tuples.schema}
+        return ColumnTypes(types["key"], types["id"], types)
 
     @property
     def arrival_ms(self) -> NDArray[np.int64]:

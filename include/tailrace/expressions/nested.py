@@ -7,8 +7,9 @@ from hashlib import sha256
 
 import pyarrow as pa
 
+from tailrace.expressions.casts import cast
 from tailrace.expressions.json_texts import parse_path, path_reader, require_readable, schema_reader
-from tailrace.expressions.literals import TypeFault
+from tailrace.expressions.literals import TypeFault, common_type, null
 from tailrace.expressions.operators import comparison
 from tailrace.expressions.plan import Plan, PythonFunction, Term, until_null
 from tailrace.expressions.registry import constant_of, function, take
@@ -66,7 +67,11 @@ def _get(plan: Plan, terms: Sequence[Term]) -> Term:
 )
 def _array_contains(plan: Plan, terms: Sequence[Term]) -> Term:
     array = _array(terms[0])
-    element = take(plan, terms[1], array.dtype.value_type)
+    dtype, wider = array.dtype.value_type, common_type([null(array.dtype.value_type), terms[1]])
+    if wider != dtype:
+        fault = f"an argument is {spark_name(terms[1].dtype)}, and has to be {spark_name(dtype)}"
+        raise TypeFault(fault, f"cast(… as {spark_name(dtype)})")
+    element = cast(plan, terms[1], dtype)
     comparison(plan, "=", [element, element])  # refuses types without equality
     has_null = f"len({array.sql}) > list_aggregate({array.sql}, 'count')"
     sql = f"CASE WHEN {array.sql} IS NULL OR {element.sql} IS NULL THEN NULL"

@@ -17,6 +17,7 @@ from tailrace.expressions.types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    INT,
     NULL,
     TEXT,
     TIMESTAMP,
@@ -49,8 +50,7 @@ def _shifted_date(plan: Plan, sign: str, terms: Sequence[Term]) -> Term | None:
     one, other = terms if terms[0].dtype == DATE or sign == "-" else terms[::-1]
     if one.dtype != DATE or not is_integer(other.dtype):
         return None
-    evaluated = dict(zip(("date", "days") if one is terms[0] else ("days", "date"), until_null(terms), strict=True))
-    return FUNCTIONS["date_add" if sign == "+" else "date_sub"].compile(plan, [evaluated["date"], evaluated["days"]])
+    return FUNCTIONS["date_add" if sign == "+" else "date_sub"].call(plan, [one, other])
 
 
 def _evaluated(sign: str, terms: Sequence[Term]) -> list[Term]:
@@ -155,10 +155,13 @@ def member(plan: Plan, terms: Sequence[Term]) -> Term:
     one, *others = widened(plan, terms, shrinks=True)
     _require_order(one.dtype, only_equal=True)
     value = plan.step(f"{one.sql} IN ({', '.join(term.sql for term in others)})", BOOLEAN, one, *others)
-    faults, undecided = [*one.faults], f"{one.sql} IS NOT NULL"
-    for other in others:
-        faults += [fault.guarded(undecided) for fault in other.faults]
-        undecided += f" AND {one.sql} IS DISTINCT FROM {other.sql}"
+    if not any(other.faults for other in others):
+        return value
+    equal = " ".join(f"WHEN {one.sql} = {other.sql} THEN {number}" for number, other in enumerate(others))
+    last = plan.step(f"CASE WHEN {one.sql} IS NULL THEN -1 {equal} ELSE {len(others)} END", INT, one, *others)
+    faults = [*one.faults]
+    for number, other in enumerate(others):
+        faults += [fault.guarded(f"{last.sql} >= {number}") for fault in other.faults]
     return replace(value, faults=tuple(faults))
 
 

@@ -18,7 +18,7 @@ stddev_samp string_agg sum try_avg try_sum var_pop var_samp variance
 """
 _WINDOWS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
 _CLOCKS = """
-now current_date current_timestamp current_time current_timezone localtimestamp curdate unix_timestamp
+now current_date current_timestamp current_time current_timezone localtimestamp curdate
 """
 _CHANCES = """
 rand random randn randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id
@@ -70,7 +70,7 @@ _INSTEAD = {
     "make_timestamp": "to_timestamp('2024-02-29 10:20:30'), of a text",
     "map_contains_key": "m['key'] is not null",
     "monthname": "case month(d) when 1 then 'Jan' … end",
-    "months_between": "datediff(end, start)",
+    "months_between": "datediff(end, start), in days",
     "nanvl": "if(isnan(x), y, x)",
     "overlay": "concat(left(a, n), b, substring(a, m))",
     "pi": "3.141592653589793D",
@@ -82,12 +82,13 @@ _INSTEAD = {
     "substring_index": "split_part(a, '.', 1), of which 1 is the part's number",
     "to_number": "cast(a as decimal(18, 2))",
     "to_unix_timestamp": "unix_seconds(to_timestamp(a))",
+    "unix_timestamp": "unix_seconds(ts) of a time; without one it is the clock, and no answer depends on it",
     "to_utc_timestamp": "timestamp_seconds(unix_seconds(ts) - 3600), by a fixed distance; or the stream's timezone",
     "try_element_at": "get(a, 0)",
     "try_to_date": "try_cast(a as date)",
     "try_to_number": "try_cast(a as decimal(18, 2))",
     **dict.fromkeys(("to_timestamp_ltz", "to_timestamp_ntz"), "to_timestamp(a)"),
-    **dict.fromkeys(("sha", "sha1", "sha2"), "md5(a)"),
+    **dict.fromkeys(("sha", "sha1", "sha2"), "md5(a), which is another digest"),
     "try_to_timestamp": "try_cast(a as timestamp)",
     **{
         name: f"cast(a as {name})"

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from tailrace.expressions.plan import Plan, PythonFunction, Term
-from tailrace.expressions.time_texts import date_from_text, timestamp_from_text
+from tailrace.expressions.time_texts import time_from_text
 from tailrace.expressions.types import (
     BOOLEAN,
     DATE,
@@ -47,9 +47,9 @@ def from_text(plan: Plan, term: Term, target: pa.DataType) -> Term | None:
         true, false = (f"({', '.join(repr(word) for word in words)})" for words in (_TRUE, _FALSE))
         sql = f"CASE WHEN {trimmed.sql} IN {true} THEN TRUE WHEN {trimmed.sql} IN {false} THEN FALSE END"
         return plan.fallible(sql, BOOLEAN, reason, trimmed)
-    if target == DATE:
-        return date_from_text(plan, term, reason)
-    return timestamp_from_text(plan, term, reason) if target == TIMESTAMP else None
+    if target in (DATE, TIMESTAMP):
+        return time_from_text(plan, term, target, reason)
+    return None
 
 
 def _matched(plan: Plan, term: Term, target: pa.DataType, pattern: str, reason: str) -> Term:

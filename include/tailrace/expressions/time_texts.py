@@ -5,9 +5,14 @@ A text may leave out the day, or the month and the day: 2024-02 is 2024-02-01, a
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
+
 import pyarrow as pa
 
-from tailrace.expressions.plan import Plan, Term
+from tailrace.expressions.literals import constant, null
+from tailrace.expressions.literals import text as text_of
+from tailrace.expressions.plan import Fault, Plan, Term
 from tailrace.expressions.types import BIGINT, DATE, TEXT, TIMESTAMP, text_literal
 
 _BLANK = r"[\x00-\x20\x7F]*"
@@ -25,14 +30,37 @@ _MOST_SHIFT_S = 18 * 3600
 _FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
 
 
-def date_from_text(plan: Plan, term: Term, reason: str) -> Term:
+def time_from_text(plan: Plan, term: Term, target: pa.DataType, reason: str) -> Term:
+    """Read a date or a timestamp; a literal is read here, so that a list of hundreds costs each batch nothing."""
+    if not term.is_literal or term.value is None:
+        return _READERS[target](plan, term, reason)
+    read = _time_of(term.value, target)
+    if read is None:
+        return replace(null(target), is_literal=False, faults=(*term.faults, Fault("TRUE", reason)))
+    return replace(constant(read, target, text_literal(read)), faults=term.faults)
+
+
+@lru_cache(4096)
+def _time_of(text: str, target: pa.DataType) -> str | None:
+    """Return the time that a text states, as DuckDB writes it; None where it states none."""
+    from tailrace.expressions.connection import connection
+
+    plan = Plan.over({})
+    time = _READERS[target](plan, text_of(text), "")
+    with connection() as opened:
+        row = opened.execute(plan.select("(SELECT 1)", {"time": f"CAST({time.sql} AS VARCHAR)"})).fetchone()
+    assert row is not None
+    return None if row[0] is None else str(row[0])
+
+
+def _date_from_text(plan: Plan, term: Term, reason: str) -> Term:
     """Read a date; what follows a whole day after a blank or a T is not read."""
     pattern = _pattern(3, _AFTER_DAY)
     parts = _parts(plan, term, pattern, (*_DATE_PARTS, "short_year", "short_month", "short_day"))
     return plan.fallible(_date(parts), DATE, reason, term, uses=[parts])
 
 
-def timestamp_from_text(plan: Plan, term: Term, reason: str) -> Term:
+def _timestamp_from_text(plan: Plan, term: Term, reason: str) -> Term:
     """Read a timestamp, in UTC if it has no zone; digits beyond microseconds are cut off."""
     pattern = _pattern(2, _CLOCK)
     short = ("short_year", "short_month", "short_day")
@@ -49,6 +77,9 @@ def timestamp_from_text(plan: Plan, term: Term, reason: str) -> Term:
     )
     within = f"CASE WHEN {sql.sql} BETWEEN {_FIRST} AND {_LAST} THEN {sql.sql} END"
     return plan.fallible(within, TIMESTAMP, reason, term, uses=[sql])
+
+
+_READERS = {DATE: _date_from_text, TIMESTAMP: _timestamp_from_text}
 
 
 def _pattern(zeros: int, after_day: str) -> str:

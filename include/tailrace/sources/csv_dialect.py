@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ DELIMITER, DECIMAL = "what separates the fields of CSV, a comma if not given: ;"
 """The descriptions of the fields in a query file."""
 
 COMMA, POINT = ",", "."
+_QUOTED = re.compile('"[^"]*"')
 _NO_DELIMITERS = set('"\r\n\0+-_.')
 
 
@@ -44,8 +46,11 @@ class CsvDialect:
         return pc.replace_substring(pc.replace_substring(texts, POINT, "?"), self.decimal, POINT)
 
     def split(self, line: str) -> list[str]:
-        """Split a line without its end into fields."""
-        return next(csv.reader([line], delimiter=self.delimiter), [])
+        """Split a line without its end into fields; a text that is none, as a field beyond all lengths, is one."""
+        try:
+            return next(csv.reader([line], delimiter=self.delimiter), [])
+        except csv.Error:
+            return [line]
 
 
 COMMAS = CsvDialect()
@@ -72,8 +77,8 @@ def other_delimiter(line: str, dialect: CsvDialect, lacks: Callable[[list[str]],
 
 
 def most_frequent_delimiter(line: str) -> str:
-    """Return the delimiter by which a header has the most fields; a comma among equals."""
-    return max(SEPARATORS, key=lambda separator: len(CsvDialect(separator).split(line)))
+    """Return the delimiter that a header has most often outside of quotes; a comma among equals."""
+    return max(SEPARATORS, key=_QUOTED.sub("", line).count)
 
 
 def valid_delimiter(value: Any) -> Any:

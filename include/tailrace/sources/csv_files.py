@@ -275,8 +275,13 @@ def _other_delimiter(path: SourceFile, other: str, dialect: CsvDialect) -> Refus
 
 
 def _ends_with_a_newline(path: SourceFile) -> bool:
-    """Test whether the last byte ends a line, or the file is empty."""
+    """Test whether the last byte ends a line, or the file is empty.
+
+    A carriage return does so only where no line ends in a newline: that is a file that `read_header` refuses.
+    """
     with open_source(path) as file:
         size = file.seek(0, io.SEEK_END)
         file.seek(max(size - 1, 0))
-        return file.read(1) in (b"\n", b"\r", b"")  # of carriage returns alone, `read_header` refuses the file
+        last = file.read(1)
+        file.seek(0)
+        return last in (b"\n", b"") or (last == b"\r" and b"\n" not in file.read(_SAMPLE_BYTES))

@@ -60,14 +60,15 @@ def read_geometry_metadata(where: str, file: pq.ParquetFile) -> dict[str, Geomet
         When its metadata is not of GeoParquet's form.
     """
     declared: dict[str, GeometryMetadata] = {}
+    metadata = file.metadata.metadata or {}
     for field in file.schema_arrow:
         if (of_field := _field_metadata(where, field)) is not None:
             declared[field.name] = of_field
     for index in range(len(file.schema.names)):
         column = file.schema.column(index)
-        if (of_type := _type_metadata(json.loads(column.logical_type.to_json()))) is not None:
+        if (of_type := _type_metadata(json.loads(column.logical_type.to_json()), metadata)) is not None:
             declared[column.path] = of_type
-    return declared | _file_metadata(where, file.metadata.metadata or {})
+    return declared | _file_metadata(where, metadata)
 
 
 def with_geometry_metadata(rows: pa.Table, declared: Mapping[str, GeometryMetadata]) -> pa.Table:
@@ -142,21 +143,33 @@ def _file_metadata(where: str, metadata: Mapping[bytes, bytes]) -> dict[str, Geo
     return {name: _declared(where, name, each) for name, each in columns.items()}
 
 
-def _declared(where: str, name: str, column: Mapping[str, Any]) -> GeometryMetadata:
-    crs, edges = column.get("crs", CRS84), column.get("edges", PLANAR_EDGES)
+def _declared(where: str, name: str, column: Mapping[str, Any], default: str | None = CRS84) -> GeometryMetadata:
+    """Read what GeoParquet or GeoArrow has of a column; a column without `crs` has the default."""
+    crs, edges, types = column.get("crs", default), column.get("edges") or PLANAR_EDGES, column.get("geometry_types")
     if not isinstance(crs, dict | str | None):
-        fault = f"its metadata geo has a crs that is neither an object nor null, but {json.dumps(crs)}"
+        fault = f"its metadata of geometries has a crs that is neither an object nor null, but {json.dumps(crs)}"
         raise refuse(f"{where}: {name}", fault, "PROJJSON, or null for an unknown one")
-    types = [str(each).removesuffix(" Z") for each in column.get("geometry_types") or ()]
-    return GeometryMetadata(crs, str(edges), bool(types) and all(each in _POINTS for each in types))
+    shapes = [str(each).removesuffix(" Z") for each in types] if isinstance(types, list) else []
+    only_points = bool(shapes) and all(each in _POINTS for each in shapes)
+    return GeometryMetadata(_parsed(crs) if isinstance(crs, str) else crs, str(edges), only_points)
 
 
-def _type_metadata(logical: Mapping[str, Any]) -> GeometryMetadata | None:
+def _type_metadata(logical: Mapping[str, Any], metadata: Mapping[bytes, bytes]) -> GeometryMetadata | None:
     """Read a column's logical type of Parquet; None for a type that is not of geometries."""
     if logical.get("Type") not in ("Geometry", "Geography"):
         return None
     edges = PLANAR_EDGES if logical["Type"] == "Geometry" else logical.get("algorithm") or "spherical"
-    return GeometryMetadata(_parsed(logical.get("crs") or CRS84), edges)
+    return GeometryMetadata(_type_crs(logical.get("crs") or CRS84, metadata), edges)
+
+
+def _type_crs(crs: str, metadata: Mapping[bytes, bytes]) -> Mapping[str, Any] | str | None:
+    """Return the coordinate system of a logical type, also as `srid:N`, or as `projjson:K` for the metadata K."""
+    form, _, name = crs.partition(":")
+    if form == "srid":
+        return None if name == "0" else f"EPSG:{name}"
+    if form == "projjson" and name.encode() in metadata:
+        return _parsed(metadata[name.encode()].decode(errors="replace"))
+    return _parsed(crs)
 
 
 def _field_metadata(where: str, field: pa.Field) -> GeometryMetadata | None:
@@ -165,8 +178,7 @@ def _field_metadata(where: str, field: pa.Field) -> GeometryMetadata | None:
     if not metadata.get(b"ARROW:extension:name", b"").startswith(b"geoarrow."):
         return None
     content = _json(f"{where}: {field.name}", metadata.get(b"ARROW:extension:metadata") or b"{}")
-    crs = content.get("crs")
-    return GeometryMetadata(_parsed(crs) if isinstance(crs, str) else crs, content.get("edges") or PLANAR_EDGES)
+    return _declared(where, field.name, content, None)
 
 
 def _parsed(crs: str) -> Mapping[str, Any] | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +18,7 @@ from tailrace.sources.csv_dialect import COMMAS, named, other_delimiter
 from tailrace.sources.utf_8 import not_utf_8
 
 _WHOLE_FILE = (1 << 31) - 1  # the largest block of Arrow's CSV reader, which accepts no longer row
+_LINE_END = re.compile(rb"[\r\n]")
 
 
 def parquet_columns(where: str, content: bytes, columns: Sequence[str], formats: str) -> pa.Table:
@@ -51,6 +53,7 @@ def csv_texts(where: str, content: bytes, columns: Sequence[str]) -> pa.Table:
         When it is not a CSV file, has another delimiter than a comma, or lacks a column.
     """
     texts = dict.fromkeys(columns, pa.string())
+    _require_commas(where, content, columns)
     try:
         table = pa.csv.read_csv(
             pa.BufferReader(content),
@@ -58,7 +61,6 @@ def csv_texts(where: str, content: bytes, columns: Sequence[str]) -> pa.Table:
             pa.csv.ParseOptions(newlines_in_values=True),
             pa.csv.ConvertOptions(column_types=texts),
         )
-        _require_commas(where, content, columns)
         require_columns(where, table.column_names, tuple(columns))
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
         remedy = "UTF-8, a header, and as many fields in each row"
@@ -70,7 +72,8 @@ def csv_texts(where: str, content: bytes, columns: Sequence[str]) -> pa.Table:
 
 def _require_commas(where: str, content: bytes, columns: Sequence[str]) -> None:
     """Refuse a table that has its columns by another delimiter."""
-    line = content.partition(b"\n")[0].decode("utf-8-sig", errors="replace").rstrip("\r")
+    end = _LINE_END.search(content)
+    line = content[: None if end is None else end.start()].decode("utf-8-sig", errors="replace")
     other = other_delimiter(line, COMMAS, lambda names: len({*columns} - {*names}))
     if other is not None:
         fault = f"its fields are separated by {named(other)}, and those of a table by {named(COMMAS.delimiter)}"

@@ -28,11 +28,13 @@ from tailrace.spatial_join.validity import edges_of
 _DEGREES = f"degrees, longitude and latitude of WGS 84 ({CRS84})"
 _PLANE = "planar, coordinates in a plane"
 _UNKNOWN, _WGS_84 = 0, 4326
-_NAME = re.compile(r"[A-Za-z][\w-]*:[\w.]+|urn:ogc:def:crs:[\w.:-]+|https?://www\.opengis\.net/def/crs/[\w./-]+")
+_NAME = re.compile(r"[A-Za-z][\w-]*:[\w.]+|urn:(?:x-)?ogc:def:crs:[\w.:-]+|https?://www\.opengis\.net/def/crs/[\w./-]+")
 """Names that are looked up; PROJ would take other texts for definitions, some of which name files."""
 
 _POINTS = (shapely.GeometryType.POINT, shapely.GeometryType.MULTIPOINT)
 _HALF_CIRCLE = 180.0
+_ROUNDING = 1e-7
+"""Degrees, a centimetre, by which two decimals of metres take a vertex beyond the meridian of 180 degrees."""
 
 BEYOND = "lies beyond the area of its coordinate system"
 ACROSS = "crosses the meridian of 180 degrees, or a pole, once it is transformed to degrees"
@@ -70,6 +72,9 @@ def to_query_crs(where: str, parsed: Parsed, declared: GeometryMetadata | None, 
         moved = np.asarray(shapely.transform(shapes, lambda points: _transformed(transformer, points)), object)
     beyond = np.flatnonzero(~_are_finite(moved) & _are_finite(shapes))
     moved[beyond] = None
+    if len(odd := np.flatnonzero(_cross_the_border(moved) | _are_beyond_the_border(moved))):
+        crs = _crs(where, declared.crs)  # type: ignore[arg-type]
+        moved[odd] = _at_the_border(_to_degrees(crs, is_unwrapped=True), shapes[odd], moved[odd])
     faults = dict.fromkeys(beyond.tolist(), BEYOND)
     faults |= dict.fromkeys(np.flatnonzero(_cross_the_border(moved)).tolist(), ACROSS)
     return Parsed(moved, faults | dict(parsed.faults))
@@ -95,7 +100,7 @@ def require_stream_crs(
 
 
 def wrong_srids(shapes: Shapes) -> Mask:
-    """Test which geometries have an SRID other than that of longitude and latitude, and other than none."""
+    """Test which geometries have an SRID of a system that is not longitude and latitude."""
     srids = np.where(shapely.is_missing(shapes), _UNKNOWN, shapely.get_srid(shapes))
     return np.asarray(~np.isin(srids, (_UNKNOWN, _WGS_84)))
 
@@ -158,11 +163,14 @@ def _transformer(where: str, declared: GeometryMetadata, degrees: bool) -> Trans
 
 
 @lru_cache
-def _to_degrees(crs: CRS) -> Transformer:
-    """Return the transformation from x and y to longitude and latitude of WGS 84, without guessed shifts of datums."""
+def _to_degrees(crs: CRS, is_unwrapped: bool = False) -> Transformer:
+    """Return the transformation from x and y to longitude and latitude of WGS 84, without guessed shifts of datums.
+
+    `is_unwrapped`: what lies beyond 180 degrees stays there, and does not come to the other side of the world.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of grids that would be more accurate, and are not installed
-        return Transformer.from_crs(crs, CRS84, always_xy=True, allow_ballpark=False)
+        return Transformer.from_crs(crs, CRS84, always_xy=True, allow_ballpark=False, force_over=is_unwrapped)
 
 
 def _differs(where: str, declared: GeometryMetadata, degrees: bool, why: str) -> Refused:
@@ -192,11 +200,32 @@ def _crs(where: str, declared: Mapping[str, Any] | str) -> CRS:
 def _named(name: str) -> CRS:
     if not _NAME.fullmatch(name) and "[" not in name:  # WKT has brackets
         raise CRSError(name)
-    return CRS.from_user_input(name)
+    return CRS.from_user_input(name.replace("urn:x-ogc:", "urn:ogc:"))
 
 
 def _transformed(transformer: Transformer, points: Any) -> Any:
     return np.column_stack(transformer.transform(points[:, 0], points[:, 1]))
+
+
+def _at_the_border(unwrapped: Transformer, shapes: Shapes, moved: Shapes) -> Shapes:
+    """Return transformed geometries, those on the border that are only by rounding beyond it in its bounds."""
+
+    def transform(points: Any) -> Any:
+        degrees = _transformed(unwrapped, points)
+        longitudes = degrees[:, 0]
+        is_rounded = np.abs(np.abs(longitudes) - _HALF_CIRCLE) <= _ROUNDING
+        degrees[is_rounded, 0] = np.copysign(_HALF_CIRCLE, longitudes[is_rounded])
+        return degrees
+
+    with np.errstate(all="ignore"):
+        within = np.asarray(shapely.transform(shapes, transform), object)
+    fits = _are_finite(within) & ~_cross_the_border(within) & ~_are_beyond_the_border(within)
+    return np.where(fits, within, moved)
+
+
+def _are_beyond_the_border(shapes: Shapes) -> Mask:
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.abs(shapely.bounds(shapes)[:, [0, 2]]) > _HALF_CIRCLE).any(axis=1))
 
 
 def _are_finite(shapes: Shapes) -> Mask:

@@ -130,8 +130,10 @@ def _name(group: TokenSpan, item: Item | None, columns: DerivedColumns) -> str:
     return alias
 
 
-def refuse_bounds_by_other_names(items: list[Item]) -> list[Item]:
-    """Return the items of a select list without bounds of windows, which every answer has; refuse renamed bounds.
+def refuse_bounds_by_other_names(items: list[Item], windows: WrittenWindows) -> list[Item]:
+    """Return the items of a select list without bounds of windows, which every answer has.
+
+    Renamed bounds are refused, and a window(…) that is not the one of the groups.
 
     Raises
     ------
@@ -139,8 +141,11 @@ def refuse_bounds_by_other_names(items: list[Item]) -> list[Item]:
     """
     rest = []
     for item in items:
-        name = bound_name(item.value)
-        is_whole = is_whole_window(item.value) or window_call(item.value) is not None
+        name, listed = bound_name(item.value), window_call(item.value)
+        is_whole = is_whole_window(item.value) or listed is not None
+        if listed is not None and not listed.equals(windows):
+            fault = f"{item.value.text[:60]} is in the list, and rows are grouped by other windows"
+            raise item.value.error(fault, "the same windows in both, or window_start, window_end in the list")
         if name is None and not is_whole:
             rest.append(item)
         elif item.alias is not None and item.alias_name != (name or "window"):

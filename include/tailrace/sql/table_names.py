@@ -39,7 +39,7 @@ def without_qualifiers(statement: TokenSpan) -> TokenSpan:
     Raises
     ------
     ExpressionError
-        At a column qualified by the name of a table that has an alias.
+        At a column qualified by the name of a table that has an alias, and at count(t.*), which Spark refuses as well.
     """
     taken: list[TokenSpan] = []
     for start, end in _selects(statement):
@@ -51,6 +51,8 @@ def without_qualifiers(statement: TokenSpan) -> TokenSpan:
             name = select[index : index + 1].name
             if name is None or select.word(index + 1) != "." or (index and select.word(index - 1) == "."):
                 continue
+            if name == table.qualifier and select.word(index + 2) == "*" and select.word(index - 1) == "(":
+                raise select[index:].error(f"{name}.* in a function", "count(*), which counts rows; or a column")
             if name == table.qualifier and bound_name(select[index : index + 3]) is None:
                 taken.append(select[index : index + 2])
             elif name == table.replaced:

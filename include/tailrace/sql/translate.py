@@ -93,7 +93,7 @@ def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: SelectedR
     windows, groups = windows_among(by_position(clauses.group, clauses.items), source, written)
     columns = DerivedColumns(rows)
     event_time = _event_time(beside, rows, windows)
-    key, items = key_of(groups, refuse_bounds_by_other_names(clauses.items), columns)
+    key, items = key_of(groups, refuse_bounds_by_other_names(clauses.items, windows), columns)
     section, positions = aggregates_of(items, columns, event_time, end)
     for name in key if isinstance(key, list) else ():
         if name in positions:
@@ -111,7 +111,7 @@ def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source, rows: Sel
     if top_n.ties is not None:
         rows.read(top_n.ties)
     columns = DerivedColumns(rows)
-    key, items = key_of(groups, refuse_bounds_by_other_names(top_n.items), columns)
+    key, items = key_of(groups, refuse_bounds_by_other_names(top_n.items, windows), columns)
     score = columns.column(top_n.score)
     if top_n.ties is not None and (beside.id is None or top_n.ties.name != beside.id):
         raise top_n.ties.error("ties by another column than the id", f"{beside.id or 'the id'}, or no second column")

@@ -48,6 +48,11 @@ class WrittenWindows:
             del lengths["offset"]
         return lengths
 
+    def equals(self, other: WrittenWindows) -> bool:
+        """Test whether both are the same windows, however they are written."""
+        is_one_time = self.event_time.name == other.event_time.name
+        return is_one_time and self.section(has_zone=False) == other.section(has_zone=False)
+
 
 @dataclass(frozen=True)
 class Source:

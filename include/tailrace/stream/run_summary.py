@@ -119,7 +119,7 @@ class RunSummary:
     def _warnings(self, rejected: int) -> Iterator[str]:
         for stream, (rows, accepted, filtered, unmatched) in self._of_stream.items():
             if filtered > unmatched and not accepted and self.filtered < self.read:
-                counts = f"{filtered - unmatched:,} of {rows:,}, and {rows - filtered:,} were rejected"
+                counts = f"{filtered - unmatched:,} of {rows:,}, {rows - filtered:,} rejected"
                 yield f"where of stream {stream} is false or null for each record that fits: {counts}{_SHOWN}"
         if rejected > _MANY * (self.read - self.filtered) and self.accepted:
             yield f"{rejected / (self.read - self.filtered):.0%} of the records were rejected, for the reasons above"

@@ -20,6 +20,8 @@ ROW = pa.table(
         "none": pa.array([None], pa.list_(pa.int32())),
         "n": pa.array([None], pa.int32()),
         "zero": pa.array([0], pa.int32()),
+        "prices": pa.array([[Decimal("1.50")]], pa.list_(pa.decimal128(10, 2))),
+        "days": pa.array([[date(2024, 2, 29)]]),
         "w": pa.array([Decimal("12345678901234567890.123456789012345678")], pa.decimal128(38, 18)),
     }
 )
@@ -28,6 +30,7 @@ VALUES = {
     **{"get(a, 0)": 1, "get(a, 1)": None, "get(a, 3)": None, "get(a, -1)": None, "get(none, 0)": None},
     "get(a, n)": None,
     **{"array_contains(a, 3)": True, "array_contains(a, 2)": None, "array_contains(whole, 2)": False},
+    **{"array_contains(prices, 1.5)": True, "array_contains(prices, 1.51)": False, "array_contains(days, d)": True},
     **{"array_contains(a, n)": None, "array_contains(none, 1)": None},
     **{"initcap('hello wORLD')": "Hello World", "initcap('')": "", "initcap('ǆ straße ß')": "ǅ Straße Ss"},
     "initcap('aé élan  x-y o\\'neil\ttab a1b')": "Aé Élan  X-y O'neil\ttab A1b",
@@ -45,7 +48,7 @@ VALUES = {
     "date_part('seconds', ts)": Decimal("30.123456"),
     **{"d + 1": date(2024, 3, 1), "d - 1": date(2024, 2, 28), "1 + d": date(2024, 3, 1), "d + n": None},
     **{"date '9999-12-31' + 1": FAILS, "cast(1 div zero as int) + d": FAILS, "d + cast(1 div zero as int)": FAILS},
-    "n + date_add(d, cast(1 div zero as int))": None,
+    **{"n + date_add(d, cast(1 div zero as int))": FAILS, "cast(1 div zero as int) + date_add(d, n)": None},
     **{"round(15, -1)": 20, "round(-15, -1)": -20, "round(14, -1)": 10, "round(5, -1)": 10, "round(15, -10)": 0},
     **{"round(127Y, -1)": FAILS, "round(2147483647, -1)": FAILS, "round(15L, -20)": 0, "round(n, -1)": None},
     **{"round(1234.567, -2)": 1200, "round(99.5, -2)": 100, "round(99.5, -3)": 0, "round(99.5, -40)": 0},
@@ -71,6 +74,8 @@ def test_a_value_is_spark_s(text):
         ("round(1.5D, -1)", "round of a double to tens"),
         ("get(d, 1)", "an argument is date, and has to be an array"),
         ("array_contains(a, 1L)", "an argument is bigint, and has to be int"),
+        ("array_contains(days, cast(ts as timestamp))", "an argument is timestamp, and has to be date"),
+        ("array_contains(prices, 1.555)", "an argument is decimal(4,3), and has to be decimal(10,2)"),
     ],
 )
 def test_what_is_left_out_is_refused(text, fault):

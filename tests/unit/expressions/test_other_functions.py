@@ -46,6 +46,7 @@ def test_what_is_said_instead_is_there():
         ("date_format(a, 'yyyy-MM')", "left(cast(ts as string), 7)"),
         ("Element_At(a, 1)", "a[0], which counts from 0"),
         ("int(a)", "cast(a as int)"),
+        ("unix_timestamp(ts)", "unix_seconds(ts)"),
         ("like(a, 'b')", "a like '…'"),
         ("csat(a as int)", "cast"),
         ("lowr(a)", "lower"),

@@ -139,8 +139,22 @@ def test_carriage_returns_alone_are_named(path, text):
         assert CsvFiles().whole(path, still=True), "a live run refuses it, and does not wait for its last line"
 
 
-def test_a_place_is_the_line_of_a_record_whatever_the_delimiter(path):
-    path.write_bytes(b'"t";"id"\n1;"a\nb"\n2;c\n')
+def test_a_line_that_may_be_written_to_its_newline_is_not_whole(path):
+    path.write_bytes(b"t,id,v,w\r\n1,a,2,3\r")
+    assert not CsvFiles().whole(path, still=True)
+
+
+def test_a_header_may_be_long(path):
+    """As one field, by another delimiter, it would be longer than a reader of fields takes."""
+    header = ",".join(["t", "id", "v", "w", *(f"column_{number:06}" for number in range(12_000))])
+    raw, _ = read(path, f"{header}\n1,a,2,3{',' * 12_000}\n".encode(), COMMAS)
+    assert raw.table["v"].to_pylist() == [2.0]
+    assert place_of(f"{path}#0") == "a.csv, line 2"
+
+
+@pytest.mark.parametrize("header", [b'"t";"id"', b't;id;"a,b,c,d"'])
+def test_a_place_is_the_line_of_a_record_whatever_the_delimiter(path, header):
+    path.write_bytes(header + b'\n1;"a\nb"\n2;c\n')
     assert place_of(f"{path}#1") == "a.csv, line 4"
 
 

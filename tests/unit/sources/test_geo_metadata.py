@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,9 +30,9 @@ class Wkb(pa.ExtensionType):
         return cls(serialized.decode())
 
 
-def written(rows: pa.Table, **options: Any) -> pq.ParquetFile:
+def written(rows: pa.Table) -> pq.ParquetFile:
     sink = io.BytesIO()
-    pq.write_table(rows, sink, **options)
+    pq.write_table(rows, sink)
     return pq.ParquetFile(io.BytesIO(sink.getvalue()))
 
 
@@ -55,10 +54,18 @@ def geoarrow():
         ({"crs": "EPSG:3857"}, GeometryMetadata("EPSG:3857")),
         ({"crs": MERCATOR}, GeometryMetadata(MERCATOR)),
         ({"crs": MERCATOR, "edges": "spherical"}, GeometryMetadata(MERCATOR, "spherical")),
+        ({"crs": "srid:3857"}, GeometryMetadata("EPSG:3857")),
+        ({"crs": "srid:0"}, GeometryMetadata(None)),
+        ({"crs": "projjson:mercator"}, GeometryMetadata(MERCATOR)),
+        ({"crs": "projjson:absent"}, GeometryMetadata("projjson:absent")),
     ],
 )
 def test_parquets_own_types(geoarrow, metadata, expected):
-    assert declared(written(pa.table({"g": geoarrow(metadata)}), store_schema=False)) == expected
+    rows, sink = pa.table({"g": geoarrow(metadata)}), io.BytesIO()
+    with pq.ParquetWriter(sink, rows.schema, store_schema=False) as writer:
+        writer.write_table(rows)
+        writer.add_key_value_metadata({"mercator": json.dumps(MERCATOR)})
+    assert declared(pq.ParquetFile(io.BytesIO(sink.getvalue()))) == expected
 
 
 def test_geoarrow_without_a_crs_has_an_unknown_one():
@@ -66,6 +73,19 @@ def test_geoarrow_without_a_crs_has_an_unknown_one():
         of_field = {"ARROW:extension:name": "geoarrow.wkb", "ARROW:extension:metadata": json.dumps(metadata)}
         rows = pa.table([pa.array([b""])], pa.schema([pa.field("g", pa.binary(), metadata=of_field)]))
         assert declared(written(rows)) == GeometryMetadata(expected)
+
+
+@pytest.mark.parametrize("crs", [7, [1]])
+def test_a_crs_of_no_form_is_refused_in_geoarrow_too(crs):
+    of_field = {"ARROW:extension:name": "geoarrow.wkb", "ARROW:extension:metadata": json.dumps({"crs": crs})}
+    rows = pa.table([pa.array([b""])], pa.schema([pa.field("g", pa.binary(), metadata=of_field)]))
+    with pytest.raises(Refused, match="neither an object nor null"):
+        declared(written(rows))
+
+
+def test_null_edges_and_odd_types_declare_nothing():
+    geo = json.dumps({"columns": {"g": {"edges": None, "geometry_types": 5}}})
+    assert declared(written(pa.table({"g": [b""]}).replace_schema_metadata({"geo": geo}))) == GeometryMetadata()
 
 
 def test_geoparquet_comes_before_the_types(geoarrow):

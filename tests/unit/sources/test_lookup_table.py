@@ -222,12 +222,21 @@ def test_a_declaration_that_can_not_be_is_refused_by_its_field(tmp_path, more, f
     assert fault in f"{problem.fault} {problem.remedy}"
 
 
+@pytest.mark.parametrize("text", ["a", "POINT(0 0),(1 1)"])
 @pytest.mark.parametrize("sign", [";", "\t", "|"])
-def test_a_table_with_another_delimiter_is_one_fault(sign):
-    content = f"id{sign}name\n1{sign}a\n".encode()
+def test_a_table_with_another_delimiter_is_one_fault(sign, text):
+    """Also where commas in its texts make more fields than the header has."""
+    content = f"id{sign}name\n1{sign}{text}\n".encode()
     with pytest.raises(Refused) as refused:
         csv_texts("t.csv", content, ("id", "name"))
     (problem,) = refused.value.problems
     assert "its fields are separated by" in problem.fault
     assert named(sign) in problem.fault
     assert csv_texts("t.csv", b"id,a;b\n1,x\n", ("id", "a;b"))["a;b"].to_pylist() == ["x"]
+
+
+def test_a_table_has_any_line_ends_and_any_number_of_columns():
+    assert csv_texts("t.csv", b"id,name\r1,a\r", ("id", "name")).to_pylist() == [{"id": "1", "name": "a"}]
+    header = ",".join(["id", *(f"column_{number:06}" for number in range(12_000))])
+    content = f"{header}\n{'1,' * 12_000}1\n".encode()
+    assert csv_texts("t.csv", content, ("id",))["id"].to_pylist() == ["1"]

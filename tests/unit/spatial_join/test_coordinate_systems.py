@@ -84,7 +84,7 @@ def test_metres_of_geoparquet_become_degrees(tmp_path, crs):
     assert bounds(read(geoparquet(tmp_path / "t.parquet", [METRES], crs))) == pytest.approx([0, 0, *side], abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["urn:ogc:def:crs:EPSG::3857", "EPSG:3857"])
+@pytest.mark.parametrize("name", ["urn:ogc:def:crs:EPSG::3857", "urn:x-ogc:def:crs:EPSG:3857", "EPSG:3857"])
 def test_metres_of_geojson_become_degrees(tmp_path, name):
     side = degrees(80 / RADIUS), degrees(atan(sinh(80 / RADIUS)))
     table = read(geojson(tmp_path / "t.geojson", METRES, crs=named(name)))
@@ -186,6 +186,22 @@ def test_what_crosses_the_border_of_degrees_once_transformed_is_a_fault_of_its_r
     path = geoparquet(tmp_path / "t.parquet", [across, parts], projjson("EPSG:3832"))
     assert "180 degrees" in refusal(path)
     assert read(path, on_invalid="skip").ids.to_pylist() == [1]
+
+
+@pytest.mark.parametrize("border", [20037508.34, 20037508.342789244, 20037508.3427893, 20037508.3428, 20037508.35])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_border_with_few_decimals_is_the_border(tmp_path, border, side):
+    """By a centimetre and less it lies beyond 180 degrees, and PROJ takes some of it to the other side of the world."""
+    left, right = sorted([side * 19e6, side * border])
+    table = read(geoparquet(tmp_path / "t.parquet", [shapely.box(left, 0, right, 9)], MERCATOR))
+    longitudes = sorted([side * degrees(19e6 / RADIUS), side * 180])
+    assert bounds(table)[::2] == pytest.approx(longitudes, abs=1e-7)
+    assert max(map(abs, bounds(table))) <= 180
+
+
+def test_what_is_farther_beyond_the_border_is_no_rounding(tmp_path):
+    path = geoparquet(tmp_path / "t.parquet", [shapely.box(19e6, 0, 20_037_510, 9)], MERCATOR)
+    assert "180 degrees" in refusal(path)
 
 
 @pytest.mark.parametrize("degrees", [True, False])

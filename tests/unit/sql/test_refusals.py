@@ -26,6 +26,13 @@ STATEMENTS = [
     (f"{COUNT}; ¦SELECT 1", "a second statement", "one SELECT"),
     (f"SELECT ¦DISTINCT country {GROUPED}", "SELECT DISTINCT", "count(DISTINCT …)"),
     ("SELECT count(*) AS n¦", "FROM is missing", "FROM stream"),
+    ("SELECT count(¦e.*) AS n FROM events e GROUP BY window(event_ts, '1 h')", "e.* in a function", "count(*)"),
+    (
+        "SELECT ¦window(event_ts, '1 h'), count(*) AS n FROM events GROUP BY window(event_ts, '2 h')",
+        "rows are grouped by other windows",
+        "the same windows in both",
+    ),
+    (f"SELECT ¦window(event_ts, '1 h'), count(*) AS n {GROUPED}", "grouped by other windows", "window_start"),
     (f"{COUNT} ¦HAVING count(*) > 1", "HAVING", "where they are read"),
     (f"{COUNT}\n¦ORDER BY n", "ORDER BY", "row_number()"),
     (f"{COUNT} ¦LIMIT 3", "LIMIT", "row_number()"),

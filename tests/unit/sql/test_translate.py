@@ -194,6 +194,7 @@ def test_bounds_of_windows_may_be_listed_by_their_own_names():
         assert said(f"SELECT {bounds}, count(*) AS n FROM events {MINUTES}") == plain
     for name in ("", " AS window"):
         assert said(f"SELECT window(event_ts, '5 minutes'){name}, count(*) AS n FROM events GROUP BY 1") == plain
+    assert said(f"SELECT window(event_ts, INTERVAL 300 SECONDS), count(*) AS n FROM events {MINUTES}") == plain
     assert said(f"SELECT window_end, window_start, count(*) AS n {TUMBLE} GROUP BY 1, 2") == plain
 
 

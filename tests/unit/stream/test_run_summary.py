@@ -96,7 +96,7 @@ def test_a_run_whose_records_are_all_filtered_has_not_failed_and_says_so_first()
 
 def test_a_where_that_leaves_out_each_record_that_fits_is_a_warning():
     (line,) = [line for line in summary_of(0, "v is NaN", filtered=7).lines() if "where" in line]
-    assert line.startswith("warning: where of stream s is false or null for each record that fits: 7 of 8, and 1 were")
+    assert line.startswith("warning: where of stream s is false or null for each record that fits: 7 of 8, 1 rejected")
     assert "where" not in "".join(summary_of(1, "v is NaN", filtered=7).lines())
     assert "where" not in "".join(summary_of(0, "v is NaN", filtered=7, unmatched=7).lines())
 

@@ -18,7 +18,6 @@ from tailrace.calibration.recent_winners import RecentWinners
 from tailrace.calibration.search import Bracket, SlackSearch
 from tailrace.calibration.two_scales.estimate import Estimate
 from tailrace.disorder.policy import SlackPolicy
-from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
@@ -101,7 +100,7 @@ def stamped(query: Query, steps: Iterable[CalibrationStep]) -> list[tuple[SlackP
 
 def newest(query: Query, stream: RecordedStream, count: int | None = None) -> RecentWindows:
     """Return the newest windows among the first `count` tuples of a stream, by default among all."""
-    kind = build(query, [ColumnTypes(*(stream.tuples.schema.field(name).type for name in ("key", "id")))])
+    kind = build(query, [stream.types])
     policy = policy_of(query)
     return RecentWindows(windowed(kind), MemoryHistory(stream.tuples.slice(0, count)), policy.queries, policy.accuracy)
 

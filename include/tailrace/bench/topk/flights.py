@@ -15,7 +15,6 @@ from tailrace.bench.simulate import RecordedStream
 from tailrace.bench.topk.calibrated import MemoryHistory
 from tailrace.calibration.recent_winners import RecentWinners, sample_of
 from tailrace.disorder.cache_duration import CacheDuration
-from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import windowed
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
@@ -47,8 +46,7 @@ def calibration(flights: pa.Table) -> RecentWinners:
     """Return the calibration of the query over flights in order of departure."""
     query, policy = declared_query(QUERY), CacheDuration(policy="cache_duration")
     stream = RecordedStream.of(query, flights)
-    types = ColumnTypes(*(stream.tuples.schema.field(name).type for name in ("key", "id")))
-    kind = windowed(build(query, [types]))
+    kind = windowed(build(query, [stream.types]))
     return RecentWinners(kind, MemoryHistory(stream.tuples), policy, query.tick_ms)
 
 
