@@ -118,7 +118,7 @@ MUTATIONS = (
     Mutation(
         "rows of an earlier version have no microseconds",
         "kind/joined_pairs.py",
-        "tuple(map(_with_whole_times, mine))",
+        "tuple(map(self._upgraded, mine))",
         "tuple(mine)",
         ("tests/unit/kind/test_states_in_milliseconds.py::test_rows_of_joins_have_no_microseconds",),
     ),

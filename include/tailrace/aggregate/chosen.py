@@ -70,7 +70,7 @@ class Chosen:
         for earlier, now in _EARLIER_ORDER.items():
             if (name := f"{self.name}:{earlier}") in rows.schema.names:
                 micros = pc.multiply(rows.column(name), 1000)
-                rows = rows.drop_columns([name]).append_column(f"{self.name}:{now}", micros)
+                rows = rows.set_column(rows.schema.get_field_index(name), f"{self.name}:{now}", micros)
         return rows
 
     def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:

@@ -186,8 +186,19 @@ class JoinedPairs(PairQuality):
         return PairState.of({}, self.bin_ms)
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
-        whole = {side: tuple(map(_with_whole_times, mine)) for side, mine in chunks.items()}
-        return PairState.of(whole, self.bin_ms)
+        return PairState.of({side: tuple(map(self._upgraded, mine)) for side, mine in chunks.items()}, self.bin_ms)
+
+    def _upgraded(self, chunk: Chunk) -> Chunk:
+        rows = self.upgraded(chunk.rows)
+        return chunk if rows is chunk.rows else replace(chunk, rows=rows)
+
+    def upgraded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Add `EVENT_US` to rows of a state of an earlier version, whose times are in milliseconds."""
+        names = rows.schema.names
+        if self.bounds_ms is None or EVENT_US in names or "event_time" not in names:
+            return rows
+        none = pa.array(np.zeros(rows.num_rows, np.int64))
+        return rows.add_column(names.index("event_time") + 1, EVENT_US, none)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         state, pairs, late = interval_join.step(
@@ -264,12 +275,3 @@ class JoinedPairs(PairQuality):
 def _taken(chunks: Sequence[Chunk], name: str, rows: Ints) -> Ints:
     """Return the values of an integer column in some rows, which are numbered across the chunks."""
     return np.concatenate([np.asarray(chunk.rows.column(name)) for chunk in chunks])[rows]
-
-
-def _with_whole_times(chunk: Chunk) -> Chunk:
-    """Return a chunk of a state with `EVENT_US`, which states of earlier versions lack."""
-    names = chunk.rows.schema.names
-    if EVENT_US in names:
-        return chunk
-    none = pa.array(np.zeros(chunk.rows.num_rows, np.int64))
-    return replace(chunk, rows=chunk.rows.add_column(names.index("event_time") + 1, EVENT_US, none))
