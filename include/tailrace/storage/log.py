@@ -26,7 +26,7 @@ from tailrace.ground.matching import select
 from tailrace.ground.object_path import Location
 from tailrace.ground.ranges import Ranges, in_ranges, overlap, overlap_another
 from tailrace.ground.sortable import from_sortable_text
-from tailrace.ground.times import split_times, stored_column
+from tailrace.ground.times import ARRIVAL_US, split_times, stored_column
 from tailrace.sources.column_rules import is_text
 from tailrace.sources.object_files import open_location
 from tailrace.sources.segments import Segment
@@ -35,7 +35,7 @@ from tailrace.storage.lookup_versions import with_known_versions
 from tailrace.storage.lost_files import lost
 from tailrace.storage.tables import Tables
 
-ORDER = ["id", "tick", "arrival_time", "position"]
+ORDER = ["id", "tick", "arrival_time", ARRIVAL_US, "position"]
 """The columns that determine which tuple with an id arrived first."""
 
 _SEGMENT_COLUMNS = ["ordinal", "position", "path", "first_row", "rows", "ingested_ms", "before_tick", "before_end"]

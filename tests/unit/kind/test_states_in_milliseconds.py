@@ -13,6 +13,7 @@ from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
 from tailrace.engine.chunk_stores import MemoryChunks
 from tailrace.engine.query_clock import QueryClock
+from tailrace.engine.repeats import ID_COLUMNS
 from tailrace.engine.row_buffer import RowBuffer
 from tailrace.engine.task import Task
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
@@ -116,10 +117,12 @@ def test_the_sample_of_the_clock_goes_on():
         begun.clock.policy_state[f"row_value_v:first:{name}_time"] = np.array([7, 8])
     begun.clock.policy_state["row_pane"] = np.array([1, 2])
     earlier = sample.rename_columns([name.replace("_micros", "_time") for name in sample.column_names])
-    state = replace(begun, arrived=replace(begun.arrived, streams=(replace(stream, sample=earlier),)))
+    in_milliseconds = replace(stream, sample=earlier, ids=stream.ids.drop_columns([ARRIVAL_US]))
+    state = replace(begun, arrived=replace(begun.arrived, streams=(in_milliseconds,)))
     restored = clock.restore(state.pack())
     assert restored.arrived.streams[0].sample.schema == sample.schema
     assert restored.arrived.streams[0].sample[column].to_pylist() == [7000]
+    assert {*restored.arrived.streams[0].ids.column_names} == {*ID_COLUMNS}
     kept = {name: value.tolist() for name, value in restored.clock.policy_state.items()}
     in_micros = {f"row_value_v:first:{name}_micros": [7000, 8000] for name in ("event", "arrival")}
     assert kept == {"row_pane": [1, 2], **in_micros}
