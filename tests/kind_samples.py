@@ -9,6 +9,7 @@ import pytest
 
 from examples import drawn
 from oracle import Tuple
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Kind
 from tailrace.kinds import build
@@ -89,6 +90,7 @@ def content(kind: Kind, tuples: list[Tuple]) -> pa.RecordBatch:
     values = {part: pa.array([item.value for item in tuples], pa.float64()) for part in names}
     if needed.carried:
         columns["arrival_time"] = pa.array([item.arrival_time for item in tuples], pa.int64())
+        columns |= dict.fromkeys((EVENT_US, ARRIVAL_US), pa.array([0] * len(tuples), pa.int64()))
     return pa.RecordBatch.from_pydict(columns | values)
 
 

@@ -23,7 +23,7 @@ from warehouse import make_query
 SCHEMA = schemas(build(make_query(Path("in"), Settings(100, 100, 10))))["segments"]
 _STATISTICS = {
     **dict.fromkeys(("accepted", "quarantined", "filtered", "unmatched", "before_tick", "before_end"), 0),
-    **dict.fromkeys(("min_event", "max_event", "min_id", "max_id", "distinct_ids")),
+    **dict.fromkeys(("min_event", "max_event", "min_id", "max_id", "distinct_ids", "floored")),
 }
 
 

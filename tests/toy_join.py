@@ -62,7 +62,7 @@ class ToyJoin(JoinedPairs):
         return ByValue()
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        rows = tuples.select(["id", "event_time", "tick", "value", *self.inputs[side].carried])
+        rows = tuples.select(["id", *self.times, "tick", "value", *self.inputs[side].carried])
         return rows.append_column("tuples", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
 
     def next_plan(self, plan: Mapping[str, Any] | None, loads: Mapping[str, np.ndarray], tasks: int) -> dict[str, Any]:

@@ -201,4 +201,18 @@ MUTATIONS = (
         "    if False:\n",
         ("tests/unit/aggregate/test_named_kind.py",),
     ),
+    Mutation(
+        "first and last go by microseconds",
+        "aggregate/chosen.py",
+        'times = (whole_times(tuples, name) for name in ("event_time", "arrival_time"))',
+        'times = (np.asarray(tuples.column(name)) for name in ("event_time", "arrival_time"))',
+        ("tests/unit/cli/test_whole_times.py::test_first_and_last_go_by_the_whole_times",),
+    ),
+    Mutation(
+        "a state of an earlier version has its times in milliseconds",
+        "aggregate/chosen.py",
+        "micros = pc.multiply(rows.column(name), 1000)",
+        "micros = rows.column(name)",
+        ("tests/unit/kind/test_states_in_milliseconds.py::test_first_and_last_go_on_in_microseconds",),
+    ),
 )

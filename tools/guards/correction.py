@@ -162,4 +162,11 @@ MUTATIONS = (
         "",
         ("tests/unit/cli/test_written_answers.py",),
     ),
+    Mutation(
+        "of one id the first to arrive counts by microseconds",
+        "correction/deduplication.py",
+        'names = ("position", ARRIVAL_US, "arrival_time", "tick")',
+        'names = ("position", "arrival_time", "tick")',
+        ("tests/unit/correction/test_deduplication.py",),
+    ),
 )

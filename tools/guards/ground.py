@@ -114,4 +114,11 @@ MUTATIONS = (
         "with suppress(BlockingIOError):",
         ("tests/unit/cli/test_written_answers.py::test_a_note_says_what_the_warehouse_does",),
     ),
+    Mutation(
+        "history holds the whole times",
+        "ground/times.py",
+        "micros = pa.array(whole_times(tuples, name)).cast(TIME)",
+        "micros = pa.array(np.asarray(tuples.column(name)) * 1000).cast(TIME)",
+        ("tests/unit/cli/test_whole_times.py::test_history_holds_whole_times_and_corrections_order_by_them",),
+    ),
 )

@@ -108,4 +108,18 @@ MUTATIONS = (
         "at_home = list(rows)",
         ("tests/unit/stream/test_rescale_pairs.py",),
     ),
+    Mutation(
+        "a pair that is beyond a bound by microseconds is none",
+        "kind/joined_pairs.py",
+        "        kept[at_bound[is_beyond]] = False\n",
+        "",
+        ("tests/unit/cli/test_whole_times.py::test_pairs_lie_within_the_bounds_by_their_whole_times",),
+    ),
+    Mutation(
+        "rows of an earlier version have no microseconds",
+        "kind/joined_pairs.py",
+        "tuple(map(self._upgraded, mine))",
+        "tuple(mine)",
+        ("tests/unit/kind/test_states_in_milliseconds.py::test_rows_of_joins_have_no_microseconds",),
+    ),
 )

@@ -194,4 +194,25 @@ MUTATIONS = (
         "None",
         ("tests/answers_postgres/test_refusals.py::test_a_value_that_postgresql_cannot_hold_is_named",),
     ),
+    Mutation(
+        "a row of a lookup is valid by microseconds",
+        "sources/check.py",
+        "columns.timezone, columns.zones).whole",
+        "columns.timezone, columns.zones).ms * 1000",
+        ("tests/unit/cli/test_whole_times.py::test_rows_of_tables_are_valid_by_whole_times",),
+    ),
+    Mutation(
+        "a timestamp finer than microseconds is told",
+        "sources/check.py",
+        "    verdict.floored |= {name for name in raw.column_names if _is_finer(raw.column(name))}\n",
+        "",
+        ("tests/unit/cli/test_whole_times.py::test_what_is_finer_than_microseconds_is_told_once",),
+    ),
+    Mutation(
+        "a text of a time finer than microseconds is told",
+        "sources/record_times.py",
+        "{name} if are_floored else set()",
+        "set()",
+        ("tests/unit/cli/test_whole_times.py::test_what_is_finer_than_microseconds_is_told_once",),
+    ),
 )

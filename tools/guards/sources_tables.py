@@ -29,12 +29,12 @@ MUTATIONS = (
         ("tests/unit/spatial_join/test_valid_times.py::test_a_row_that_ends_before_it_starts_is_refused",),
     ),
     Mutation(
-        "valid times: a bound finer than a millisecond is rounded up",
+        "valid times: a bound finer than a microsecond is rounded up",
         "sources/valid_times.py",
-        "values = -(-values // per_ms)",
-        "values = values // per_ms",
+        "values = -(-values // 1000)",
+        "values = values // 1000",
         (
-            "tests/unit/spatial_join/test_valid_times.py::test_a_bound_is_read_alike_from_each_type_and_holds_for_whole_milliseconds",
+            "tests/unit/spatial_join/test_valid_times.py::test_a_bound_is_read_alike_from_each_type_and_holds_from_its_microsecond_on",
         ),
     ),
     Mutation(

@@ -256,4 +256,11 @@ MUTATIONS = (
             "tests/unit/spatial_join/test_coordinate_systems.py::test_a_crs_of_geojson_has_a_name_and_is_the_collections",
         ),
     ),
+    Mutation(
+        "a row of a table is valid by microseconds",
+        "spatial_join/table_join.py",
+        'whole_times(tuples, "event_time")[pairs.left]',
+        'np.asarray(tuples.column("event_time"))[pairs.left] * 1000',
+        ("tests/unit/cli/test_whole_times.py::test_rows_of_tables_are_valid_by_whole_times",),
+    ),
 )

@@ -141,4 +141,11 @@ MUTATIONS = (
         "if last is not None:",
         ("tests/unit/stream/test_newest_lookups.py::test_a_rebuild_answers_all_with_the_newest_version",),
     ),
+    Mutation(
+        "a rebuild takes the whole times from history",
+        "stream/replayed_readers.py",
+        'times = dict.fromkeys(("event_time", "arrival_time"), TIME)',
+        'times = dict.fromkeys(("event_time", "arrival_time"), pa.timestamp("ms", "UTC"))',
+        ("tests/unit/cli/test_whole_times.py::test_history_holds_whole_times_and_corrections_order_by_them",),
+    ),
 )

@@ -37,5 +37,5 @@ def _read(
         for failure in projected.failures:
             verdict.reject(failure.mask, failure.reason)
         raw, name = projected.table, _DERIVED
-    times = read_times(verdict, raw, name, None, {})
+    times = read_times(verdict, raw, name, None, {}).ms
     return times, verdict.code == 0

@@ -7,15 +7,23 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.ground.grouped_rows import GroupedRows
+from tailrace.ground.times import ARRIVAL_US, EVENT_US, whole_times
 from tailrace.ground.value_column import ValueColumn, ranks, stored_type
 from tailrace.windows.panes import Columns
 
 Choice = Literal["first", "last", "min", "max"]
 
-ORDER = ("event_time", "arrival_time", "id")
-"""The columns of a tuple that define the order for `first` and `last`."""
+ORDER = ("event_micros", "arrival_micros", "id")
+"""What defines the order for `first` and `last`; times are in microseconds."""
+
+ORDERED_BY = ("event_time", EVENT_US, "arrival_time", ARRIVAL_US, "id")
+"""The columns of tuples that the order follows from."""
+
+_EARLIER_ORDER = {"event_time": "event_micros", "arrival_time": "arrival_micros"}
+"""Columns of a state of an earlier version, in milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +46,18 @@ class Chosen:
         return f"{self.column}:{self.choice}"
 
     @property
+    def is_by_order(self) -> bool:
+        """Whether the order of tuples chooses the value."""
+        return self.choice in ("first", "last")
+
+    @property
     def _has(self) -> str:
         return f"{self.name}:has"
 
     @property
     def _order(self) -> dict[str, pa.DataType]:
         """The columns by which the value is chosen, the most important one first."""
-        if self.choice in ("min", "max"):
+        if not self.is_by_order:
             return {self.name: stored_type(self.dtype)}
         return dict(zip((f"{self.name}:{part}" for part in ORDER), (pa.int64(), pa.int64(), self.id_type), strict=True))
 
@@ -52,10 +65,19 @@ class Chosen:
     def types(self) -> dict[str, pa.DataType]:
         return {self._has: pa.int64(), self.name: stored_type(self.dtype)} | self._order
 
+    def upgraded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Convert rows of a state of an earlier version, whose times are in milliseconds."""
+        for earlier, now in _EARLIER_ORDER.items():
+            if (name := f"{self.name}:{earlier}") in rows.schema.names:
+                micros = pc.multiply(rows.column(name), 1000)
+                rows = rows.set_column(rows.schema.get_field_index(name), f"{self.name}:{now}", micros)
+        return rows
+
     def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
         columns = {self._has: values.is_value.astype(np.int64), self.name: values.objects}
-        if self.choice in ("first", "last"):
-            parts = (tuples.column(part).to_numpy(zero_copy_only=False) for part in ORDER)
+        if self.is_by_order:
+            times = (whole_times(tuples, name) for name in ("event_time", "arrival_time"))
+            parts = (*times, tuples.column("id").to_numpy(zero_copy_only=False))
             columns |= dict(zip(self._order, parts, strict=True))
         return columns
 

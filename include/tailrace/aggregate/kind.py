@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
+import numpy as np
 import pyarrow as pa
 
 from tailrace.aggregate.accuracy import errors_by_column, greatest_errors, share_right
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
 from tailrace.aggregate.amend import AmendedAggregates, amend, amounts_of
 from tailrace.aggregate.bindings import takes
-from tailrace.aggregate.chosen import ORDER
+from tailrace.aggregate.chosen import ORDERED_BY, Chosen
 from tailrace.aggregate.counted_overflows import CountedOverflows
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.errors_by_wait import errors_by_wait
@@ -28,6 +29,7 @@ from tailrace.disorder.error_model import Promises
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.errors import Problem
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.errors_by_wait import ErrorsByWait
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes, Input
@@ -139,11 +141,29 @@ class Aggregate(KeyedWindows):
             problems.append(Problem(where, error.fault, error.remedy))
         return problems
 
+    @cached_property
+    def _by_order(self) -> tuple[Chosen, ...]:
+        """The accumulators that go by the order of tuples."""
+        return tuple(each for each in self.summary.accumulators if isinstance(each, Chosen) and each.is_by_order)
+
+    @cached_property
+    def _prepared(self) -> list[str]:
+        """The columns of prepared rows."""
+        return list(dict.fromkeys([*self.inputs[0].tuple_columns, *(ORDERED_BY if self._by_order else ())]))
+
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        arrival = "arrival_time"
-        if arrival not in tuples.schema.names:  # absent only in the initial state, without tuples
-            tuples = tuples.append_column(arrival, pa.nulls(len(tuples), pa.int64()))
-        return tuples.select(list(dict.fromkeys([*self.inputs[side].tuple_columns, *ORDER])))
+        return tuples.select(self._prepared)
+
+    def upgraded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Convert rows of a state of an earlier version, whose times are in milliseconds."""
+        for each in self._by_order:
+            rows = each.upgraded(rows)
+        names = rows.schema.names
+        if EVENT_US in names or "arrival_time" not in names:
+            return rows
+        none, kept = pa.array(np.zeros(rows.num_rows, np.int64)), [name for name in names if name != "arrival_time"]
+        rows = rows.append_column(EVENT_US, none).append_column(ARRIVAL_US, none)
+        return rows.select(list(dict.fromkeys([*self._prepared, *kept])))
 
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return combine(self.windows, self.summary, rows)
@@ -161,6 +181,7 @@ class Aggregate(KeyedWindows):
         return PaneState.empty(self.key_type, self.summary.types)
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> PaneState:
+        batches = {name: self.upgraded(rows) for name, rows in batches.items()}
         return PaneState.from_arrow(batches, self.summary.types)
 
     def step(self, state: PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:

@@ -14,6 +14,7 @@ from tailrace.correction import deduplication
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.errors import refuse
 from tailrace.ground.time_limits import AFTER_ALL
+from tailrace.ground.times import EVENT_US
 from tailrace.storage.log import ORDER, Log
 
 MOST_ROWS = 5_000_000
@@ -56,7 +57,7 @@ class LoggedHistory:
         if rows > self.most_rows:
             fault = f"what is to be measured lies within {rows:,} rows, more than the {self.most_rows:,} it reads"
             raise refuse("calibration", fault, "fewer windows, by a smaller `queries` beside disorder.policy")
-        columns = list(dict.fromkeys(["event_time", "key", *self.reader.value_types, *ORDER]))
+        columns = list(dict.fromkeys(["event_time", EVENT_US, "key", *self.reader.value_types, *ORDER]))
         arrivals = pa.concat_batches([reader.read(piece, columns) for piece in pieces])
         tick, event, arrival = (np.asarray(arrivals.column(name)) for name in ("tick", "event_time", "arrival_time"))
         recent = event >= low

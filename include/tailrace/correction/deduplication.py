@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tailrace.answers.model import AffectedAnswers, Content
 from tailrace.ground.columns import unify
+from tailrace.ground.times import ARRIVAL_US
 from tailrace.kind.protocol import Kind
 from tailrace.sources.answers_source import RETRACTED
 
@@ -34,7 +35,8 @@ def counted(tuples: pa.RecordBatch, others: pa.RecordBatch) -> Mask:
 
 def _chosen(tuples: pa.RecordBatch, others: pa.RecordBatch, newest_first: bool) -> Mask:
     """Test which of n tuples come first with their id, in the order of arrival or, for newest first, in reverse."""
-    columns = [np.r_[tuples.column(name), others.column(name)] for name in ("position", "arrival_time", "tick")]
+    names = ("position", ARRIVAL_US, "arrival_time", "tick")
+    columns = [np.r_[tuples.column(name), others.column(name)] for name in names]
     order, code = np.lexsort(columns), np.concatenate(_codes(tuples, others))
     order = order[::-1] if newest_first else order
     _, first = np.unique(code[order], return_index=True)

@@ -19,6 +19,7 @@ from tailrace.correction.scan_job import REPEAT, DistributedScan, OpenScan, Scan
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.columns import Ints
 from tailrace.ground.ranges import Ranges
+from tailrace.ground.times import EVENT_US
 from tailrace.kind.failed_pairs import FAILURE, FailedPairs, counting_failures
 from tailrace.kind.overflows import OVERFLOWED, counting_overflows
 from tailrace.kind.protocol import WindowedKind, windowed
@@ -81,7 +82,7 @@ class HistoryScan:
 
     def _evaluate(self, kind: WindowedKind, affected: AffectedAnswers) -> pa.Table:
         ranges = affected.ranges()
-        columns = [["event_time", "key", *reader.value_types, *ORDER] for reader in self.pipeline.readers]
+        columns = [["event_time", EVENT_US, "key", *reader.value_types, *ORDER] for reader in self.pipeline.readers]
         near = [log.of_events(ranges) for log in self.logs]
         if job := self._job(self.logs, near, ranges, columns):
             return self._distributed(job.buckets).evaluate(replace(job, kind=kind), affected)

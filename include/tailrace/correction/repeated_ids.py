@@ -14,6 +14,7 @@ from tailrace.correction.run_logs import logs_of_run, place_in
 from tailrace.correction.scan_job import no_tuples
 from tailrace.engine.other_contents import OTHER, RepeatedIds, find_repeats
 from tailrace.engine.pipeline import Pipeline
+from tailrace.ground.times import EVENT_US
 from tailrace.query.query import Query
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import ORDER, Log
@@ -62,7 +63,7 @@ def repeated_ids(query: Query, pipeline: Pipeline, log: Log, is_wanted: Wanted) 
     pieces = near.pieces() if len(near.segments) and not log.stream.takes_newest else []
     if sum(piece.rows for piece in pieces) > AT_ONCE // pipeline.kind.row_weight:
         return None
-    columns, reader = ["event_time", "key", *log.stream.value_types, *ORDER], near.reader()
+    columns, reader = ["event_time", EVENT_US, "key", *log.stream.value_types, *ORDER], near.reader()
     parts = [reader.read(piece, columns) for piece in pieces]
     tuples = pa.concat_batches([no_tuples(log.stream, columns), *parts])
     position, wanted = np.asarray(tuples.column("position")), is_wanted(tuples)

@@ -88,7 +88,7 @@ class EmdJoin(JoinedPairs):
         return self.method.next_plan(plan, loads, tasks)
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
-        rows = tuples.select(["id", "event_time", "tick", *self.inputs[side].carried])
+        rows = tuples.select(["id", *self.times, "tick", *self.inputs[side].carried])
         rows = rows.append_column("tuples", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
         mass = shares(tuples.column("histogram"), self.bins)
         return with_derived(rows, {**self.search.derived(mass), **self.method.derived(mass)})

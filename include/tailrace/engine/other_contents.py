@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tailrace.ground.columns import Ints, unify
+from tailrace.ground.times import ARRIVAL_US
 from tailrace.ground.words import counted
 
 Content = Literal["equal", "other"]
 EQUAL: Content = "equal"
 OTHER: Content = "other"
-NOT_CONTENT = frozenset({"id", "tick", "end", "arrival_time", "position", "row"})
+NOT_CONTENT = frozenset({"id", "tick", "end", "arrival_time", ARRIVAL_US, "position", "row"})
 """The columns of tuples that say when and where they came, and the id."""
 
 
@@ -29,7 +30,8 @@ def find_repeats(tuples: pa.RecordBatch) -> dict[Content, Ints]:
     Parameters
     ----------
     tuples : RecordBatch
-        With `id`, `tick`, `arrival_time` and `position`, by which arrival is ordered, and the columns of the content.
+        With `id`, and `tick`, `arrival_time`, `ARRIVAL_US` and `position`, by which arrival is ordered, and the columns
+        of the content.
 
     Returns
     -------
@@ -38,7 +40,8 @@ def find_repeats(tuples: pa.RecordBatch) -> dict[Content, Ints]:
     """
     (code,) = unify([tuples.column("id")])[1]
     position = np.asarray(tuples.column("position"))
-    order = np.lexsort([position, *(np.asarray(tuples.column(name)) for name in ("arrival_time", "tick")), code])
+    came = (np.asarray(tuples.column(name)) for name in (ARRIVAL_US, "arrival_time", "tick"))
+    order = np.lexsort([position, *came, code])
     starts = np.flatnonzero(np.diff(code[order], prepend=-1))
     first = order[np.repeat(starts, np.diff(starts, append=len(order)))]
     is_repeat = order != first

@@ -102,6 +102,7 @@ def segments(batch: int, segment_rows: list[dict[str, Any]]) -> pa.RecordBatch:
         "min_id": id_type,
         "max_id": id_type,
         "distinct_ids": pa.bool_(),
+        "floored": pa.string(),
     }
     columns = {
         name: pa.array([segment_row[name] for segment_row in segment_rows], dtype) for name, dtype in types.items()

@@ -142,6 +142,7 @@ class Pipeline:
         tuples = content.tuples
         record = segment.to_json() | {"accepted": tuples.num_rows, "quarantined": content.quarantine.num_rows}
         record |= {"filtered": content.filtered, "unmatched": content.unmatched}
+        record["floored"] = ", ".join(sorted(content.floored)) or None
         record |= content.ranges(as_text=common_id_type(self.kind.inputs) == pa.string())
         record["distinct_ids"] = reader.has_generated_ids or are_distinct(content.stored.column("id"))
         tables = {"quarantine": content.quarantine}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tailrace.ground.columns import unify
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.times import ARRIVAL_US
 from tailrace.ground.wire import Batches
 from tailrace.kernels.library import compiled
 from tailrace.kernels.repeats import find_repeat
@@ -25,7 +26,7 @@ Ints = NDArray[np.int64]
 
 _IDS_PER_TUPLE = 4  # the most integers for each tuple that are counted one by one
 
-ID_COLUMNS = ("id", "tick", "arrival_time", "position", "event_time")
+ID_COLUMNS = ("id", "tick", "arrival_time", ARRIVAL_US, "position", "event_time")
 """Columns of a tuple that deduplication needs; arrival is ordered by tick, arrival time and position.
 
 Versions of answers also have `retracted`.
@@ -95,8 +96,9 @@ class KnownIds:
             kept = self.until > frontier
             return KnownIds(self.ids.filter(pa.array(kept)), self.until[kept]), np.zeros(0, np.int64)
         ids, (old, new) = unify([self.ids, tuples.column("id").combine_chunks()])
-        position, arrival, tick = (tuples.column(name).to_numpy() for name in ("position", "arrival_time", "tick"))
-        order = np.lexsort([position, arrival, tick, new])
+        names = ("position", ARRIVAL_US, "arrival_time", "tick")
+        position, arrival_us, arrival, tick = (tuples.column(name).to_numpy() for name in names)
+        order = np.lexsort([position, arrival_us, arrival, tick, new])
         code, end, at = new[order], until[order], tick[order]
         remembered = np.full(len(ids), BEFORE_ALL)
         remembered[old] = self.until

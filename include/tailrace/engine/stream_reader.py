@@ -42,7 +42,7 @@ class SegmentContent:
     statistics of these ticks, of filtered records too: what a filter leaves out holds no tick and no window open.
     `filtered` is the number of these records, `unmatched` of those among them that meet no row of a lookup; those whose
     times are not sound move nothing. `records` are as in `stream_records`, with the columns that follow from arrival;
-    None where no correction repeats a lookup.
+    None where no correction repeats a lookup. `floored` are the columns of times that are finer than microseconds.
     """
 
     tuples: pa.RecordBatch
@@ -51,6 +51,7 @@ class SegmentContent:
     filtered: int = 0
     unmatched: int = 0
     records: pa.RecordBatch | None = None
+    floored: frozenset[str] = frozenset()
 
     @property
     def stored(self) -> pa.RecordBatch:
@@ -133,7 +134,8 @@ class StreamReader:
         quarantine = quarantined_rows(self.name, self.format, segment, raw, checked, is_stamped)
         counted = self.columns.counted_events(event, arrival)
         of_ticks = ticks.summarise(tick, end, event, counted)
-        return SegmentContent(tuples, of_ticks, quarantine, checked.filtered, checked.unmatched, records)
+        counts = checked.filtered, checked.unmatched
+        return SegmentContent(tuples, of_ticks, quarantine, *counts, records, checked.floored)
 
     def tuples_of(self, records: pa.RecordBatch) -> pa.RecordBatch:
         """Return the tuples of stored records, by the newest versions of the lookups' tables."""

@@ -18,6 +18,7 @@ from tailrace.ground.errors import Problem, Unfit
 from tailrace.ground.facts import Subject
 from tailrace.ground.number_types import cast_values
 from tailrace.ground.object_path import Location
+from tailrace.ground.times import ARRIVAL_US, EVENT_US, joined_times
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, score_type
 from tailrace.sources.check import Checked, check
@@ -76,7 +77,7 @@ class StreamRecords:
     @property
     def stored_columns(self) -> list[str]:
         """The columns of history from which tuples are made."""
-        return [*_OWN, *self.value_types, *_OF_ARRIVAL]
+        return [*_OWN, EVENT_US, ARRIVAL_US, *self.value_types, *_OF_ARRIVAL]
 
     def check(
         self, raw: pa.Table, row: np.ndarray, types: ColumnTypes, ingested_ms: int | None, versions: Versions
@@ -109,6 +110,7 @@ class StreamRecords:
             times,
             None if is_tuple.all() else pa.array(is_tuple),
             second.unmatched,
+            first.floored,
         )
         return checked, records
 
@@ -131,7 +133,8 @@ class StreamRecords:
 
     def _named(self, records: pa.RecordBatch) -> pa.Table:
         """Return records under the names that the source has for their columns."""
-        columns: dict[str, Any] = {_own(part): records.column(part) for part in _OWN}
+        times_and_id = joined_times(pa.table(records))
+        columns: dict[str, Any] = {_own(part): times_and_id.column(part) for part in _OWN}
         columns |= {name: records.column(part) for part, name in self.read.carried.items()}
         return pa.table(columns)
 

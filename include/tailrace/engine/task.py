@@ -22,7 +22,7 @@ from tailrace.engine.row_buffer import RowBuffer
 from tailrace.ground import wire
 from tailrace.ground.columns import single_batch
 from tailrace.ground.wire import Batches
-from tailrace.kind.capabilities import combined, for_task
+from tailrace.kind.capabilities import combined, for_task, upgraded
 from tailrace.kind.protocol import WindowedKind
 from tailrace.kind.step import Step
 from tailrace.operators.chunk import chunks_of
@@ -123,12 +123,12 @@ class Task:
         None stands for the initial state.
         """
         if state is None:
-            pending = []
+            buffers = []
             for side, each in enumerate(self.kind.inputs):
                 rows = self.kind.prepare(each.no_tuples, side)
                 rows = with_positions(rows, each.no_tuples) if self.deduplicates else combined(self.kind, rows)
-                pending.append(RowBuffer.from_arrow(rows))
-            return TaskState(-1, self.kind.start(), tuple(pending))
+                buffers.append(RowBuffer.from_arrow(rows))
+            return TaskState(-1, self.kind.start(), tuple(buffers))
         batches, values = wire.unpack(state)
         names = values["chunks"]
         named = dict.fromkeys(name for mine in names.values() for name in mine)
@@ -137,9 +137,9 @@ class Task:
                 delete_unnamed(self.store, named, values["batch"])
         stored = self.store.read(named)
         chunks = {part: tuple(stored[name] for name in mine) for part, mine in names.items()}
-        pending_rows = wire.under("pending.", batches)
+        pending = {side: upgraded(self.kind, rows) for side, rows in wire.under("pending.", batches).items()}
         return TaskState(
             values["batch"],
             self.kind.restore(wire.under("state.", batches), chunks),
-            tuple(RowBuffer.from_arrow(pending_rows[str(side)]) for side in range(len(pending_rows))),
+            tuple(RowBuffer.from_arrow(pending[str(side)]) for side in range(len(pending))),
         )

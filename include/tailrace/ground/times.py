@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 TIME = pa.timestamp("us", "UTC")
 """The type of times in tables."""
@@ -24,6 +26,13 @@ TIMES = frozenset(
 ANSWERED = TIMES | {"key", "tuples", "coverage", "k_ms", "facts_version", "interval", "retracted", "corrected"}
 """Columns that every table of answers has."""
 
+EVENT_US, ARRIVAL_US = "event_us", "arrival_us"
+"""The columns of tuples with the microseconds of a time after its whole millisecond, 0 to 999.
+
+The clock and the windows count in milliseconds. What is ordered or bounded by times counts these microseconds, too."""
+
+_WHOLE = {"event_time": EVENT_US, "arrival_time": ARRIVAL_US}
+
 SEPARATORS = " ,;{}()\n\t="
 """Characters that Delta forbids in the names of columns."""
 
@@ -31,6 +40,35 @@ SEPARATORS = " ,;{}()\n\t="
 def with_times(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Cast rows to a table's columns and types; times are given as int64 milliseconds."""
     return pa.table([_cast(rows.column(field.name), field.type) for field in schema], schema=schema)
+
+
+def whole_times(tuples: pa.RecordBatch | pa.Table, name: str) -> NDArray[np.int64]:
+    """Return the event or arrival times of tuples in microseconds, shape (n,)."""
+    ms, us = (tuples.column(each).to_numpy(zero_copy_only=False) for each in (name, _WHOLE[name]))
+    return np.asarray(ms * 1000 + us)
+
+
+def joined_times(tuples: pa.Table) -> pa.Table:
+    """Put the times of tuples together as timestamps; the inverse of `split_times`."""
+    for name, rest in _WHOLE.items():
+        micros = pa.array(whole_times(tuples, name)).cast(TIME)
+        tuples = tuples.set_column(tuples.schema.get_field_index(name), name, micros).drop_columns([rest])
+    return tuples
+
+
+def split_times(tuples: pa.Table) -> pa.Table:
+    """Split the times of tuples, which are timestamps in microseconds, into milliseconds and the rest."""
+    for name in [name for name in _WHOLE if name in tuples.schema.names]:
+        micros = tuples.column(name).cast(TIME).cast(pa.int64()).to_numpy()
+        ms = micros // 1000
+        tuples = tuples.set_column(tuples.schema.get_field_index(name), name, pa.array(ms))
+        tuples = tuples.append_column(_WHOLE[name], pa.array(micros - ms * 1000))
+    return tuples
+
+
+def stored_column(name: str) -> str:
+    """Return the column of a table that has a column of tuples, before `split_times`."""
+    return next((time for time, rest in _WHOLE.items() if rest == name), name)
 
 
 def in_ms(rows: pa.Table) -> pa.Table:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number of things in words; `plural` is by default the noun and an s."""
@@ -13,3 +15,10 @@ def overflow_of(number: int) -> str:
     remedy = "a derived column of a wider type holds more, as cast(amount as decimal(38, 2)) or as double"
     left = f"{counted(number, 'sum')} left the type of the answers, which are null there, or infinite as doubles"
     return f"{left}: {remedy}"
+
+
+def floored_of(stream: str, columns: Iterable[str]) -> str:
+    """Return a warning about times that are finer than microseconds."""
+    names = sorted(columns)
+    have = "has" if len(names) == 1 else "have"
+    return f"{' and '.join(names)} of {stream} {have} times finer than microseconds, which were floored to these"

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.table_place import TablePlace
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ RowCheck = Callable[[Mapping[str, pa.Array]], Iterable[Reject]]
 
 FileCheck = Callable[[str, "ParquetFile", Iterable[str]], None]
 """Refuses a Parquet file, given its place and the columns that are read, for what it declares of them."""
+
+_TIMES = ("event_time", EVENT_US, "arrival_time", ARRIVAL_US)
 
 
 class ColumnTypes(NamedTuple):
@@ -106,8 +109,8 @@ class Input:
 
     @property
     def no_tuples(self) -> pa.RecordBatch:
-        """An empty batch of tuples with their ticks and positions."""
-        columns = dict.fromkeys(("event_time", "tick", "position"), pa.int64())
+        """An empty batch of tuples with their times, ticks and positions."""
+        columns = dict.fromkeys((*_TIMES, "tick", "position"), pa.int64())
         columns |= {"key": self.column_types.key, "id": self.column_types.id}
         columns |= {name: self.types.get(name, pa.float64()) for name in self.columns}
         columns |= self.column_types.of_carried(self.carried)

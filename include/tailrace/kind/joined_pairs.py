@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 
 from tailrace.answers.by_pair import ByPair, PairAnswers
 from tailrace.disorder.clock import Frontier
-from tailrace.ground.columns import Floats, single_batch
+from tailrace.ground.columns import Floats, Ints, single_batch
 from tailrace.ground.errors import Problem
+from tailrace.ground.times import EVENT_US
 from tailrace.kind.failed_pairs import FAILURE
 from tailrace.kind.inputs import ColumnTypes, Input, common_id_type
 from tailrace.kind.pair_condition import PairCondition
@@ -81,6 +82,16 @@ class JoinedPairs(PairQuality):
         return None
 
     @property
+    def bounds_ms(self) -> tuple[int, int] | None:
+        """The least and the greatest right time − left time of a pair; None where windows bound it."""
+        return -self.reach_ms, self.reach_ms
+
+    @property
+    def times(self) -> list[str]:
+        """The columns of a row with its event time."""
+        return ["event_time"] if self.bounds_ms is None else ["event_time", EVENT_US]
+
+    @property
     def kept_ms(self) -> tuple[int, int]:
         """How far behind F a left and a right tuple are stored, see `interval_join.step`.
 
@@ -108,7 +119,7 @@ class JoinedPairs(PairQuality):
 
     @abstractmethod
     def match(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
-        """Find the pairs of matching rows, see `interval_join.Match`."""
+        """Find the pairs of matching rows within `bounds_ms` by their milliseconds, see `interval_join.Match`."""
 
     @property
     def windows(self) -> Sliding:
@@ -132,8 +143,8 @@ class JoinedPairs(PairQuality):
         return [] if self.condition is None else self.condition.problems()
 
     def pairs(self, left: Sequence[Chunk], right: Sequence[Chunk], new: int) -> Matches:
-        """Find the pairs as `match` does, and keep those that fulfil `where`."""
-        matches = self.match(left, right, new)
+        """Find the pairs as `match` does, and keep those within the bounds that fulfil `where`."""
+        matches = self._within_bounds(left, right, self.match(left, right, new))
         if self.condition is None or not (len(matches.left) or self.keeps_failed):
             return matches
         values: dict[str, pa.ChunkedArray] = {}
@@ -147,6 +158,26 @@ class JoinedPairs(PairQuality):
         matches = matches._replace(columns={**matches.columns, FAILURE: tested.reasons})
         return matches.only(tested.kept | tested.failed, tested.counts)
 
+    def _within_bounds(self, left: Sequence[Chunk], right: Sequence[Chunk], matches: Matches) -> Matches:
+        """Leave out the pairs that are beyond a bound by less than a millisecond.
+
+        The bounds are whole milliseconds. So the milliseconds of such a pair are apart by exactly the bound.
+        """
+        if self.bounds_ms is None or not len(matches.left):
+            return matches
+        sides = (left, matches.left), (right, matches.right)
+        left_ms, right_ms = (_taken(chunks, "event_time", rows) for chunks, rows in sides)
+        apart_ms, (lower, upper) = right_ms - left_ms, self.bounds_ms
+        at_bound = np.flatnonzero((apart_ms == lower) | (apart_ms == upper))
+        if not len(at_bound):
+            return matches
+        left_us, right_us = (_taken(chunks, EVENT_US, rows[at_bound]) for chunks, rows in sides)
+        more, apart_ms = right_us - left_us, apart_ms[at_bound]
+        is_beyond = ((apart_ms == upper) & (more > 0)) | ((apart_ms == lower) & (more < 0))
+        kept = np.ones(len(matches.left), bool)
+        kept[at_bound[is_beyond]] = False
+        return matches.only(kept, {}) if is_beyond.any() else matches
+
     def counting_failures(self) -> Self:
         """Return the kind whose `evaluate` keeps failed pairs, see `failed_pairs.CountsFailures`."""
         return self if self.condition is None else replace(self, keeps_failed=True)
@@ -155,7 +186,19 @@ class JoinedPairs(PairQuality):
         return PairState.of({}, self.bin_ms)
 
     def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
-        return PairState.of(chunks, self.bin_ms)
+        return PairState.of({side: tuple(map(self._upgraded, mine)) for side, mine in chunks.items()}, self.bin_ms)
+
+    def _upgraded(self, chunk: Chunk) -> Chunk:
+        rows = self.upgraded(chunk.rows)
+        return chunk if rows is chunk.rows else replace(chunk, rows=rows)
+
+    def upgraded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Add `EVENT_US` to rows of a state of an earlier version, whose times are in milliseconds."""
+        names = rows.schema.names
+        if self.bounds_ms is None or EVENT_US in names or "event_time" not in names:
+            return rows
+        none = pa.array(np.zeros(rows.num_rows, np.int64))
+        return rows.add_column(names.index("event_time") + 1, EVENT_US, none)
 
     def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         state, pairs, late = interval_join.step(
@@ -227,3 +270,8 @@ class JoinedPairs(PairQuality):
         failures = {FAILURE: pa.array(computed[FAILURE], pa.string())} if self.keeps_failed else {}
         numbers = {name: each for name, each in computed.items() if name not in failures}
         return {name: pa.array(each, mask=np.isnan(each)) for name, each in numbers.items()} | failures | carried
+
+
+def _taken(chunks: Sequence[Chunk], name: str, rows: Ints) -> Ints:
+    """Return the values of an integer column in some rows, which are numbered across the chunks."""
+    return np.concatenate([np.asarray(chunk.rows.column(name)) for chunk in chunks])[rows]

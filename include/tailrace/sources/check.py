@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tailrace.expressions.projection import Projection
 from tailrace.ground.number_types import cast_values
 from tailrace.ground.time_limits import LATEST_MS
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import carried_values
 from tailrace.sources.columns import Columns
@@ -36,7 +37,8 @@ class Checked:
     Attributes
     ----------
     tuples : RecordBatch
-        `event_time`, `arrival_time` (int64, ms), `row` (int64), `id`, `key`, the values and the carried columns.
+        `event_time`, `arrival_time` (int64, ms), `EVENT_US`, `ARRIVAL_US`, `row` (int64), `id`, `key`, the values and
+        the carried columns.
     rejected : ndarray, shape (m,)
         Indices into the raw records.
     reasons : list of str, length m
@@ -51,6 +53,8 @@ class Checked:
         Which of these are tuples; None: all.
     unmatched : int
         The number of those left out that meet no row of a lookup, which drops them.
+    floored : frozenset of str
+        The columns with times that are finer than microseconds, which were floored.
     """
 
     tuples: pa.RecordBatch
@@ -61,6 +65,7 @@ class Checked:
     sound: Times
     is_tuple: pa.BooleanArray | None
     unmatched: int = 0
+    floored: frozenset[str] = frozenset()
 
 
 def check(
@@ -91,27 +96,27 @@ def check(
     """
     verdict = RecordVerdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
+    verdict.floored |= {name for name in raw.column_names if _is_finer(raw.column(name))}
     raw, dropped = with_looked_up(verdict, raw, columns, versions)
     filtered = dropped
     if columns.projection is not None:
         raw, filtered = _project(verdict, raw, columns.projection, dropped)
-    event = read_times(verdict, raw, columns.event_time, columns.timezone, columns.zones)
+    event, event_us = read_times(verdict, raw, columns.event_time, columns.timezone, columns.zones)
     if columns.arrival_time is None:
-        arrival = np.full(raw.num_rows, ingested_ms, np.int64)
+        arrival, arrival_us = (np.full(raw.num_rows, each, np.int64) for each in (ingested_ms, 0))
     else:
-        arrival = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
+        arrival, arrival_us = read_times(verdict, raw, columns.arrival_time, columns.timezone, columns.zones)
     _check_bounds(verdict, columns, event, arrival, ingested_ms)
     times, code, whole = Times(event, arrival, row), verdict.code, raw
     if filtered is not None:
         stays = pa.array(~filtered)
-        event, arrival, row = (select(each, stays) for each in times)
+        event, arrival, row, event_us, arrival_us = (select(each, stays) for each in (*times, event_us, arrival_us))
         verdict.code = code[~filtered]
         read = {name for part, name in columns.parts().items() if part not in ("event_time", "arrival_time")}
         raw = raw.select([name for name in raw.column_names if name in read]).filter(stays)
     parts = _parts(verdict, raw, columns, types, coded_keys)
-    tuples = pa.RecordBatch.from_pydict(
-        {"event_time": pa.array(event), "arrival_time": pa.array(arrival), "row": pa.array(row), **parts}
-    )
+    own = {"event_time": event, "arrival_time": arrival, "row": row, EVENT_US: event_us, ARRIVAL_US: arrival_us}
+    tuples = pa.RecordBatch.from_pydict({name: pa.array(each) for name, each in own.items()} | parts)
     rejected = np.flatnonzero(verdict.code)
     if len(rejected):
         tuples = tuples.filter(pa.array(verdict.code == 0))
@@ -123,11 +128,11 @@ def check(
             reasons = with_units(reasons, whole.column(time).take(pa.array(rejected)), time)
     if filtered is None:
         accepted = Times(*(np.asarray(tuples.column(name)) for name in ("event_time", "arrival_time", "row")))
-        return Checked(tuples, rejected, reasons, arrivals, 0, accepted, None)
+        return Checked(tuples, rejected, reasons, arrivals, 0, accepted, None, 0, frozenset(verdict.floored))
     sound = Sound.of(times, filtered, code, verdict.code)
     left_out = int(np.count_nonzero(filtered))
     unmatched = 0 if dropped is None else int(np.count_nonzero(dropped))
-    return Checked(tuples, rejected, reasons, arrivals, left_out, *sound, unmatched)
+    return Checked(tuples, rejected, reasons, arrivals, left_out, *sound, unmatched, frozenset(verdict.floored))
 
 
 def _parts(
@@ -161,7 +166,7 @@ def with_looked_up(
         return raw, None
     event = None
     if any(lookup.needs_event_time for lookup in columns.lookups):
-        event = read_times(verdict, raw, columns.event_time, columns.timezone, columns.zones)
+        event = read_times(verdict, raw, columns.event_time, columns.timezone, columns.zones).whole
     raw, dropped = look_up(verdict, raw, columns.lookups, versions, event)
     return raw, dropped if dropped.any() else None
 
@@ -218,6 +223,14 @@ def _without_other_texts(verdict: RecordVerdict, raw: pa.Table) -> pa.Table:
             verdict.reject(is_other, f"{name} is no UTF-8")
             raw = raw.set_column(index, name, without(column, is_other))
     return raw
+
+
+def _is_finer(column: pa.ChunkedArray) -> bool:
+    """Test whether a column has timestamps that are finer than microseconds."""
+    if not (pa.types.is_timestamp(column.type) and column.type.unit == "ns"):
+        return False
+    nanoseconds = without_nulls(column.combine_chunks().cast(pa.int64()), 0)
+    return bool((nanoseconds % 1000).any())
 
 
 def _value(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType, nullable: bool) -> pa.Array:

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tailrace.ground import written_files
 from tailrace.ground.files import new_file
 from tailrace.ground.key_lists import KEY_PART, key_columns
 from tailrace.ground.object_path import Location
-from tailrace.ground.times import TIME
+from tailrace.ground.times import TIME, joined_times
 
 PARTITIONS = ["event_date", "event_hour"]
 FILES = pa.schema([*written_files.FILES, ("event_date", pa.string()), ("event_hour", pa.int64())])
@@ -54,12 +53,8 @@ def write(tuples: pa.RecordBatch, ordinal: int, directory: Location) -> pa.Recor
     RecordBatch
         The files, for the table's log: `path` (relative), `size`, `rows`, `event_date`, `event_hour`.
     """
-    table = pa.table(tuples).drop_columns(["row"])
+    table = joined_times(pa.table(tuples).drop_columns(["row"]))
     event = np.asarray(tuples.column("event_time"))
-    for name in _TIMES:
-        index = table.schema.get_field_index(name)
-        micros = pc.cast(pc.cast(table.column(name), pa.timestamp("ms", "UTC")), TIME)
-        table = table.set_column(index, name, micros)
     hours, written = event // _HOUR_MS, []
     for hour in np.unique(hours).tolist():
         date, hour_of_day = str(np.datetime64(hour, "h").astype("datetime64[D]")), hour % 24

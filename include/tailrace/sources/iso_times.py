@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +29,8 @@ _FRACTION = r"(?:\.(?P<fraction>\d*))?)?)?"
 _OFFSET = r"\s*(?:Z|(?P<sign>[-+])(?P<ahead>\d{1,2})(?::?(?P<ahead2>\d{1,2}))?)?\s*)?)?)?$"
 _FORM = _DATE + _TIME + _FRACTION + _OFFSET
 
+_FINER = r"\.\d{6}\d*[1-9]"
+
 _SECOND_US = 1_000_000
 
 _GREATEST = {"year": 9999, "month": 12, "day": 31, "hour": 23, "minute": 59, "second": 59, "ahead": 23, "ahead2": 59}
@@ -36,21 +40,32 @@ _PROBED = 64
 """Texts that are read first: Arrow takes long to fail on many."""
 
 
-def instants(texts: pa.Array) -> pa.Array:
-    """Return the instants of texts, floored to microseconds; null for texts that are no time, and for null.
+class Instants(NamedTuple):
+    """The instants of n texts, null where they are no time, and whether one was finer than microseconds."""
+
+    times: pa.Array
+    are_floored: bool
+
+
+def instants(texts: pa.Array) -> Instants:
+    """Read the instants of texts, floored to microseconds.
 
     Each reader reads some forms; it gets the texts that those before it, which are faster, left.
     """
+    are_floored = False
     texts = pc.utf8_ltrim_whitespace(texts)  # a blank after the comma of a CSV is no fault
     times = pa.nulls(len(texts), INSTANT)
     for read in (_plain, _with_long_fraction, _compact, _by_fields):
         unread = pc.and_(times.is_null(), texts.is_valid())
         if not pc.any(unread).as_py():
             break
-        times = pc.replace_with_mask(times, unread, read(texts.filter(unread)))
+        left = texts.filter(unread)
+        if read is not _plain and not are_floored:
+            are_floored = bool(pc.any(pc.match_substring_regex(left, _FINER)).as_py())
+        times = pc.replace_with_mask(times, unread, read(left))
     us = times.cast(pa.int64())
     inside = pc.and_(pc.greater_equal(us, _EARLIEST_US), pc.less_equal(us, _LATEST_US))
-    return pc.if_else(inside, times, pa.scalar(None, INSTANT))
+    return Instants(pc.if_else(inside, times, pa.scalar(None, INSTANT)), are_floored)
 
 
 def _plain(texts: pa.Array) -> pa.Array:

@@ -119,7 +119,7 @@ class KeyIndex:
         keys : sequence of Array
             The columns of the records' keys, in the order of the table's.
         times : ndarray, shape (n,), or None
-            Their event times in ms; needed if rows have a validity.
+            Their event times in microseconds; needed if rows have a validity.
         """
         rows, places, starts = self._rows
         code = self._code_of(keys)

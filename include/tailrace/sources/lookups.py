@@ -75,14 +75,14 @@ def stored_versions(lookups: Sequence[Lookup], files: Mapping[Subject, Location]
 
 
 def look_up(
-    verdict: RecordVerdict, raw: pa.Table, lookups: Sequence[Lookup], versions: Versions, event_ms: Ints | None
+    verdict: RecordVerdict, raw: pa.Table, lookups: Sequence[Lookup], versions: Versions, event_us: Ints | None
 ) -> tuple[pa.Table, Mask]:
     """Add the columns of lookups to n raw records, in order; a column takes the place of one of its name.
 
     Parameters
     ----------
-    event_ms : ndarray, shape (n,), or None
-        The event times; needed where a row is valid for a time.
+    event_us : ndarray, shape (n,), or None
+        The event times in microseconds; needed where a row is valid for a time.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def look_up(
     dropped = np.zeros(raw.num_rows, bool)
     for lookup in lookups:
         version = versions[lookup.subject]
-        rows = version.index.find([raw.column(name).combine_chunks() for name in lookup.keys], event_ms)
+        rows = version.index.find([raw.column(name).combine_chunks() for name in lookup.keys], event_us)
         if lookup.on_no_match == "drop":
             dropped |= (rows < 0) & (verdict.code == 0)
         elif lookup.on_no_match == "quarantine":

@@ -1,8 +1,9 @@
-"""Reads the times of records as epoch milliseconds in UTC."""
+"""Reads the times of records as epoch milliseconds in UTC, and the microseconds after them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +17,37 @@ from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
 
 Ints = NDArray[np.int64]
 
+_MOST_MS = np.iinfo(np.int64).max // 1000 - 1
 _PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
+
+
+class ReadTimes(NamedTuple):
+    """n times: milliseconds since 1970, floored, and the microseconds after these, 0 to 999; shapes (n,)."""
+
+    ms: Ints
+    us: Ints
+
+    @property
+    def whole(self) -> Ints:
+        """The times in microseconds; as far as they are sound, since others could overflow."""
+        return np.clip(self.ms, -_MOST_MS, _MOST_MS) * 1000 + self.us
+
+    @staticmethod
+    def of(values: Ints, unit: str) -> ReadTimes:
+        """Split times that are counted in a unit; what is finer than microseconds is floored."""
+        if unit == "s":  # clipped, since the product could overflow into the accepted times
+            values, unit = np.clip(values, -LATEST_MS, LATEST_MS) * 1000, "ms"
+        if unit == "ms":
+            return ReadTimes(values, np.zeros(len(values), np.int64))
+        ms = values // _PER_MS[unit]
+        rest = values - ms * _PER_MS[unit]
+        return ReadTimes(ms, rest if unit == "us" else rest // 1000)
 
 
 def read_times(
     verdict: RecordVerdict, raw: pa.Table, name: str, timezone: str | None, zones: Mapping[str, bool]
-) -> Ints:
-    """Return the epoch milliseconds of a column, and reject a time that is null, unreadable or of an unknown zone.
+) -> ReadTimes:
+    """Return the times of a column, and reject a time that is null, unreadable or of an unknown zone.
 
     `timezone` and `zones` are as in `check.Columns`.
     """
@@ -42,27 +67,23 @@ def read_times(
             verdict.reject(is_local == stated, f"{name} {fault}: timezone says what times without one mean")
             return value
     if timezone is not None and is_local.any():
-        utc, gap = localised(value, timezone)
+        utc, gap = localised(value.ms, timezone)
         verdict.reject(gap & is_local, f"{name} is no time in {timezone}: clocks went forward then")
-        value = np.where(is_local, utc, value)
+        value = value._replace(ms=np.where(is_local, utc, value.ms))
     return value
 
 
-def _utc_or_local(verdict: RecordVerdict, raw: pa.Table, name: str) -> Ints:
-    """Return the epoch milliseconds of a column, floored, in UTC or its own zone; reject unreadable times."""
+def _utc_or_local(verdict: RecordVerdict, raw: pa.Table, name: str) -> ReadTimes:
+    """Return the times of a column, in UTC or its own zone; reject unreadable times."""
     column = raw.column(name).combine_chunks()
     missing = nulls(column)
     verdict.reject(missing, f"{name} is null")
     if pa.types.is_string(column.type):
-        column = instants(column)
+        column, are_floored = instants(column)
+        verdict.floored |= {name} if are_floored else set()
         verdict.reject(
             nulls(column) & ~missing,
             f"{name} is no time that could be read: ISO 8601, from 1678 to 2261",
         )
     unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
-    value = without_nulls(column.cast(pa.int64()), 0)
-    if unit == "ms":
-        return value
-    if unit == "s":  # clipped, since the product could overflow into the accepted times
-        return np.asarray(np.clip(value, -LATEST_MS, LATEST_MS) * 1000)
-    return np.asarray(value // _PER_MS[unit])
+    return ReadTimes.of(without_nulls(column.cast(pa.int64()), 0), unit)

@@ -22,13 +22,13 @@ Mask = NDArray[np.bool_]
 _ALWAYS = np.iinfo(np.int64)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_S = LATEST_MS // 1000  # in seconds that is the year 9999, in milliseconds 1978
-_PER_MS = {"s": -1000, "ms": 1, "us": 1000, "ns": 1_000_000}
+_US_OF = {"s": 1_000_000, "ms": 1000, "us": 1}
 _TIMES = "times as timestamps, dates, ISO 8601 texts, or integers of epoch milliseconds"
 
 
 @dataclass(frozen=True, eq=False)
 class ValidTimes:
-    """The validity of each row, in ms: from `start` on, and before `end`; shape (n,)."""
+    """The validity of each row, in microseconds: from `start` on, and before `end`; shape (n,)."""
 
     start: Ints
     end: Ints
@@ -75,7 +75,7 @@ def valid_times(where: str, bounds: Sequence[pa.Array | None], names: Sequence[s
 
 
 def _bounds(where: str, column: pa.Array | None, count: int, unbounded: int) -> Ints:
-    """Return ms, rounded up, as an event time in whole ms is at or after a finer bound if it is at or after that."""
+    """Return microseconds; nanoseconds are rounded up, as event times, which are floored, are compared with them."""
     if column is None or pa.types.is_null(column.type):
         return np.full(count, unbounded)
     if pa.types.is_dictionary(column.type):
@@ -89,14 +89,14 @@ def _bounds(where: str, column: pa.Array | None, count: int, unbounded: int) -> 
     if not (pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type)):
         raise refuse(where, f"it is of the type {column.type}", _TIMES)
     known = np.asarray(column.is_valid())
-    per_ms = _PER_MS[column.type.unit] if pa.types.is_timestamp(column.type) else 1
+    unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
     values = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
     if pa.types.is_integer(column.type):
         _require_ms(where, values)
-    if per_ms < 0:  # seconds
-        values = np.clip(values, _ALWAYS.min // -per_ms, _ALWAYS.max // -per_ms) * -per_ms
+    if unit == "ns":
+        values = -(-values // 1000)
     else:
-        values = -(-values // per_ms)
+        values = np.clip(values, _ALWAYS.min // _US_OF[unit] + 1, _ALWAYS.max // _US_OF[unit]) * _US_OF[unit]
     return np.where(known, values, unbounded)
 
 
@@ -121,7 +121,7 @@ def _whole(where: str, column: pa.Array) -> pa.Array:
 def _parsed(where: str, texts: pa.Array) -> pa.Array:
     """Read ISO texts; an empty text is null."""
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
-    times = instants(texts)
+    times = instants(texts).times
     unread = pc.and_(times.is_null(), texts.is_valid())
     far = {text: _far_us(text) for text in texts.filter(unread).unique().to_pylist()}  # beyond the years of ns
     if (faulty := [text for text, us in far.items() if us is None]) != []:

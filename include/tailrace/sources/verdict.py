@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 
 
 class RecordVerdict:
-    """The first reason to reject each record, as a code from 1 into `reasons`; 0 for none."""
+    """The first reason to reject each record, as a code from 1 into `reasons`; 0 for none.
+
+    `floored` has the columns with times finer than microseconds, which were floored.
+    """
 
     def __init__(self, records: int) -> None:
         self.code = np.zeros(records, np.int32)
         self.reasons: list[str] = []
+        self.floored: set[str] = set()
 
     def reject(self, mask: NDArray[np.bool_], reason: str) -> None:
         """Reject the records of a mask, shape (n,), that have no earlier reason."""

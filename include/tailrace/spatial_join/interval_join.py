@@ -30,6 +30,10 @@ class SpatialIntervalJoin(JoinedStreams):
         return self.bins
 
     @property
+    def bounds_ms(self) -> tuple[int, int]:
+        return self.interval
+
+    @property
     def kept_ms(self) -> tuple[int, int]:
         """The bound of each side: T_ub for the left one and −T_lb for the right one (eq. 5)."""
         lower, upper = self.interval

@@ -61,9 +61,10 @@ class JoinedStreams(JoinedPairs):
 
     def prepare(self, tuples: pa.RecordBatch, side: int = 0) -> pa.RecordBatch:
         geometry, count = self.join.inputs[side], tuples.num_rows
-        columns = [tuples.column(name) for name in ("id", "event_time", "tick")]
+        own = ["id", *self.times, "tick"]
+        columns = [tuples.column(name) for name in own]
         columns += [pa.repeat(pa.scalar(value, pa.int64()), count) for value in (1, 0)]
         carried = self.inputs[side].carried
         columns += [*geometry.rows(tuples), *(tuples.column(name) for name in carried)]
-        names = ["id", "event_time", "tick", "tuples", "plan", *geometry.schema.names, *carried]
+        names = [*own, "tuples", "plan", *geometry.schema.names, *carried]
         return pa.RecordBatch.from_arrays(columns, names=names)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from tailrace.answers.by_table_row import ByTableRow
 from tailrace.ground.errors import Problem
 from tailrace.ground.object_path import Location
+from tailrace.ground.times import whole_times
 from tailrace.kind.explanation import KindExplanation
 from tailrace.kind.inputs import ColumnTypes, Input
 from tailrace.kind.pair_condition import PairCondition, with_carried
@@ -134,7 +135,7 @@ def _valid(tuples: pa.RecordBatch, table: DimensionTable, pairs: Pairs) -> Pairs
     """Return the pairs whose row is valid at the tuple's event time."""
     if table.validity is None:
         return pairs
-    times = np.asarray(tuples.column("event_time"))[pairs.left]
+    times = whole_times(tuples, "event_time")[pairs.left]
     return pairs.take(table.validity.holds(pairs.right, times))
 
 

@@ -42,6 +42,10 @@ class SpatialWindowJoin(JoinedStreams):
         return self.sliding
 
     @property
+    def bounds_ms(self) -> None:
+        return None
+
+    @property
     def answers(self) -> ByPairInWindow:
         return ByPairInWindow(self.sliding)
 

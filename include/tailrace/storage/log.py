@@ -26,7 +26,7 @@ from tailrace.ground.matching import select
 from tailrace.ground.object_path import Location
 from tailrace.ground.ranges import Ranges, in_ranges, overlap, overlap_another
 from tailrace.ground.sortable import from_sortable_text
-from tailrace.ground.times import in_ms
+from tailrace.ground.times import ARRIVAL_US, split_times, stored_column
 from tailrace.sources.column_rules import is_text
 from tailrace.sources.object_files import open_location
 from tailrace.sources.segments import Segment
@@ -35,7 +35,7 @@ from tailrace.storage.lookup_versions import with_known_versions
 from tailrace.storage.lost_files import lost
 from tailrace.storage.tables import Tables
 
-ORDER = ["id", "tick", "arrival_time", "position"]
+ORDER = ["id", "tick", "arrival_time", ARRIVAL_US, "position"]
 """The columns that determine which tuple with an id arrived first."""
 
 _SEGMENT_COLUMNS = ["ordinal", "position", "path", "first_row", "rows", "ingested_ms", "before_tick", "before_end"]
@@ -88,9 +88,9 @@ class Reader:
         records = self.stream.records
         stored = columns if records is None else records.stored_columns
         dtypes = self.stream.value_types if records is None else records.value_types
-        names = list(dict.fromkeys([*stored, "position", "tick", "end"]))
+        names = list(dict.fromkeys([*map(stored_column, stored), "position", "tick", "end"]))
         try:
-            table = in_ms(pq.read_table(open_location(piece.path), columns=names, partitioning=None))
+            table = split_times(pq.read_table(open_location(piece.path), columns=names, partitioning=None))
         except FileNotFoundError:
             raise lost(str(piece.path), "this file of history is lost") from None
         for name, dtype in dtypes.items():  # a compacted file may name a list's elements otherwise

@@ -159,7 +159,7 @@ class StoredSegments:
 
 @lru_cache(maxsize=_FILES_IN_MEMORY)
 def _file(path: str, mtime_ns: int) -> pa.Table:
-    return in_ms(pq.read_table(path, partitioning=None))
+    return pq.read_table(path, partitioning=None)
 
 
 @lru_cache(maxsize=2)

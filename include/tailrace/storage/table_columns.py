@@ -84,6 +84,7 @@ SEGMENTS = {
     "distinct_ids": Column(BOOLEAN, "whether no id stands in it twice, as far as that is known"),
     "filtered": Column(INT, "records that `where`, or a lookup without a row for them, leaves out"),
     "unmatched": Column(INT, "those among `filtered` that met no row of a lookup with `on_no_match: drop`"),
+    "floored": Column(TEXT, "columns with times finer than microseconds, which were floored; null: none"),
 }
 
 METRICS = {

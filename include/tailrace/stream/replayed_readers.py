@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tailrace.engine.stream_reader import StreamReader
 from tailrace.ground.errors import Problem, Refused
+from tailrace.ground.times import TIME
 from tailrace.query.query import Query
 from tailrace.storage.journal import BatchRecord
 from tailrace.storage.layout import Layout
@@ -81,7 +82,7 @@ def _stored_columns(reader: StreamReader, before: Mapping[str, str]) -> dict[str
     parts = reader.columns.named()
     if any(before.get(part) != name for part, name in parts.items()):
         return None
-    times = dict.fromkeys(("event_time", "arrival_time"), pa.int64())
+    times = dict.fromkeys(("event_time", "arrival_time"), TIME)
     kinds = reader.value_types | times | {"id": reader.column_types.id, "key": reader.column_types.key}
     if isinstance(reader.columns.key, tuple):
         kinds |= {part: reader.column_types.keys[name] for part, name in reader.columns.key_parts.items()}

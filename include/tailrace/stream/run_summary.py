@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.times import in_ms
-from tailrace.ground.words import counted, overflow_of
+from tailrace.ground.words import counted, floored_of, overflow_of
 from tailrace.kind.failed_pairs import FailedPairs
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.table_schemas import LATE_TIMES
@@ -48,6 +48,8 @@ class RunSummary:
     failed_pairs : FailedPairs
         The pairs for which the condition of a join fails.
     rejections : Rejections
+    floored : dict
+        The columns with times that are finer than microseconds, by stream.
     """
 
     def __init__(self) -> None:
@@ -57,6 +59,7 @@ class RunSummary:
         self._of_stream: dict[str, list[int]] = {}
         self.failed_pairs = FailedPairs()
         self.rejections = Rejections()
+        self.floored: dict[str, set[str]] = {}
         self._last: dict[str, Any] = {}
         self._delays_ms: list[NDArray[np.int64]] = []
 
@@ -80,6 +83,9 @@ class RunSummary:
                 self.first.setdefault(name, position)
                 before = self._of_stream.get(name, [0] * len(counts))
                 self._of_stream[name] = [one + other for one, other in zip(before, counts, strict=True)]
+            names, floored = (written["segments"][each].to_pylist() for each in ("stream", "floored"))
+            for name, cut in zip(names, floored, strict=True):
+                self.floored.setdefault(name, set()).update(cut.split(", ") if cut else ())
         if "quarantine" in written:
             self.rejections.add(written["quarantine"])
         if "late" in written and sum(map(len, self._delays_ms)) < _SAMPLE:
@@ -123,6 +129,7 @@ class RunSummary:
             yield f"{counted(self.late, 'tuple')} of {self.accepted:,} came late{shown}: {self._cause()}"
         if self.overflowed:
             yield overflow_of(self.overflowed)
+        yield from (floored_of(stream, columns) for stream, columns in self.floored.items() if columns)
         if self.failed_pairs.number:
             yield self.failed_pairs.warning
         newest, reached = (

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.engine.other_contents import RepeatedIds, find_repeats
 from tailrace.engine.outlying_times import OutlyingTimes, find_outlying
-from tailrace.ground.words import counted
+from tailrace.ground.words import counted, floored_of
 from tailrace.sources.answers_source import RETRACTED
 from tailrace.sources.record_place import place_of
 from tailrace.sources.segments import Segment, Types
@@ -47,7 +47,8 @@ class SampleReport:
 
     `filtered` is the number of those that are left out, `unmatched` of those among them that met no row of a lookup.
     `first_line` says where the first rejected record stands, and why; None: none was rejected. `repeats` are the
-    records that repeat an id, and `outlying` the event times that are implausible; None: there are none.
+    records that repeat an id, and `outlying` the event times that are implausible; None: there are none. `floored` are
+    the columns with times that are finer than microseconds.
     """
 
     sample: SourceSample
@@ -59,6 +60,7 @@ class SampleReport:
     first_line: str | None = None
     repeats: tuple[RepeatedIds, ...] = ()
     outlying: OutlyingTimes | None = None
+    floored: frozenset[str] = frozenset()
 
     @property
     def is_unfit(self) -> bool:
@@ -86,6 +88,8 @@ class SampleReport:
             yield f"  {repeats.words()}"
         for line in self.outlying.lines() if self.outlying is not None else ():
             yield f"  warning: {line}"
+        if self.floored:
+            yield f"  warning: {floored_of(self.sample.stream, self.floored)}"
 
     def with_tuples(self, tuples: Sequence[pa.RecordBatch]) -> SampleReport:
         """Return the report with what the tuples of the sample's segments show; versions of answers are no repeats."""

@@ -132,6 +132,7 @@ def report_of(query: Query, samples: Mapping[str, SourceSample]) -> list[SampleR
             accepted=before.accepted + content.tuples.num_rows,
             filtered=before.filtered + content.filtered,
             unmatched=before.unmatched + content.unmatched,
+            floored=before.floored | content.floored,
             first_line=before.first_line or first_line(sample.format, content.quarantine),
         )
     return [report.with_tuples(tuples[name]) for name, report in reports.items()]

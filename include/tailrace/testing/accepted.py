@@ -17,7 +17,7 @@ from tailrace.query.sections import StreamSection
 
 @dataclass(frozen=True)
 class Tuple:
-    """A tuple, its times in ms.
+    """A tuple, its times in microseconds.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def first_tuples(
         if each is None or not is_sound(each.values):
             continue
         largest = each.arrival_time if largest is None else max(largest, each.arrival_time)
-        arrived.append((largest // tick if tick else position, each.arrival_time, position, each))
+        arrived.append((largest // 1000 // tick if tick else position, each.arrival_time, position, each))
     first: dict[Any, Tuple] = {}
     for *_, each in sorted(arrived, key=lambda one: one[:3]):
         first.setdefault(each.id, each)
@@ -69,14 +69,14 @@ def _tuples(query: Query, stream: StreamSection, rows: pa.Table, conditions: dic
     keys = [stream.key] if isinstance(stream.key, str) else [*(stream.key or ())]
     ahead_ms, zone = query.ahead_ms(stream), ZoneInfo(stream.timezone or "UTC")
     for row, is_kept in zip(table.to_pylist(), kept, strict=True):
-        event_time = _ms(row[stream.event_time], zone)
-        arrival_time = 0 if stream.arrival_time is None else _ms(row[stream.arrival_time], zone)
+        event_time = _us(row[stream.event_time], zone)
+        arrival_time = 0 if stream.arrival_time is None else _us(row[stream.arrival_time], zone)
         identity, key = row[str(stream.id)], tuple(row[name] for name in keys)
         if not is_kept or event_time is None or arrival_time is None or identity is None or None in key:
             yield None
             continue
-        is_ahead = stream.arrival_time is not None and event_time > arrival_time + ahead_ms
-        is_in_bounds = not is_ahead and event_time >= stream.bounds.earliest_ms
+        is_ahead = stream.arrival_time is not None and event_time // 1000 > arrival_time // 1000 + ahead_ms
+        is_in_bounds = not is_ahead and event_time // 1000 >= stream.bounds.earliest_ms
         yield Tuple(event_time, arrival_time, identity, key, row) if is_in_bounds else None
 
 
@@ -93,14 +93,14 @@ def _computed(stream: StreamSection, rows: pa.Table, conditions: dict[str, str])
     return projected.table, kept
 
 
-def _ms(value: Any, zone: ZoneInfo) -> int | None:
-    """Return a time in ms, None of a text that is none; a time without a zone is of the stream's."""
+def _us(value: Any, zone: ZoneInfo) -> int | None:
+    """Return a time in microseconds, None of a text that is none; a time without a zone is of the stream's."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
         except ValueError:
             return None
     if not isinstance(value, datetime):
-        return None if value is None else int(value)
+        return None if value is None else int(value) * 1000
     moment = value.replace(tzinfo=zone) if value.tzinfo is None else value
-    return int(moment.timestamp() // 1) * 1000 + moment.microsecond // 1000
+    return int(moment.timestamp() // 1) * 1_000_000 + moment.microsecond

@@ -76,7 +76,7 @@ def _windows(query: WindowedQuery, tuples: Iterable[Tuple]) -> Held:
     """Return the tuples of each key and window, in order of event time, arrival and id."""
     held: Held = {}
     for each in sorted(tuples, key=lambda one: (one.event_time, one.arrival_time, one.id)):
-        for start, end in windows_of(each.event_time, query.window):
+        for start, end in windows_of(each.event_time // 1000, query.window):
             held.setdefault((each.key, start, end), []).append(each)
     return held
 

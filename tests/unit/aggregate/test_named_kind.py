@@ -15,6 +15,7 @@ from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.overflows import OVERFLOWED
 from tailrace.windows.sliding import Sliding
@@ -34,6 +35,7 @@ def tuples(rows: list[dict[str, Any]]) -> pa.RecordBatch:
     """Tuples of the first window, in their order."""
     times = pa.array(range(len(rows)), pa.int64())
     columns = {"event_time": times, "tick": times, "key": pa.array(["a"] * len(rows)), "arrival_time": times}
+    columns |= dict.fromkeys((EVENT_US, ARRIVAL_US), pa.array([0] * len(rows)))
     columns["id"] = pa.array([f"t{number}" for number in range(len(rows))])
     values = {f"value_{name}": pa.array([row.get(name) for row in rows], dtype) for name, dtype in TYPES.items()}
     return pa.RecordBatch.from_pydict(columns | values)

@@ -19,6 +19,7 @@ from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.error_model import AggregateErrorModel
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.expressions.projection import Projection
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 
 TYPES = {"double": pa.float64(), "whole": pa.int64(), "money": pa.decimal128(18, 2), "long": pa.decimal128(38, 4)}
 NEEDS = st.sampled_from([0, 0, 0, 1, 7, 20, 500])
@@ -96,7 +97,7 @@ def required(
     count, (window, need, value, holds) = len(rows), zip(*rows, strict=True)
     times = pa.array(range(count), pa.int64())
     columns = {"event_time": times, "arrival_time": times, "id": pa.array([str(i) for i in range(count)])}
-    columns |= {"holds": pa.array(holds, pa.bool_())}
+    columns |= {"holds": pa.array(holds, pa.bool_()), **dict.fromkeys((EVENT_US, ARRIVAL_US), pa.array([0] * count))}
     columns["value"] = pa.array([None if each is None else Decimal(each) for each in value]).cast(dtype)
     single = model.sampled([None]).of(pa.RecordBatch.from_pydict(columns)) | {"tuples": np.ones(count, np.int64)}
     promised, code = model.promised(of), np.array([windows.index(each) for each in window])

@@ -147,3 +147,12 @@ def test_a_clock_stands_still_until_it_is_moved():
     clock = testing.Clock("2024-05-01T00:00:00+02:00")
     assert clock.now == clock.now == datetime(2024, 4, 30, 22, tzinfo=UTC)
     assert clock.advance("2 s") == clock.now == datetime(2024, 4, 30, 22, 0, 2, tzinfo=UTC)
+
+
+def test_the_first_value_is_the_first_by_microseconds():
+    at = [datetime(2026, 1, 1, 0, 0, 0, micros, tzinfo=UTC) for micros in (1700, 1300, 1500)]
+    rows = tailrace.Stream({"at": at, "id": [1, 2, 3], "v": [1, 2, 3]}, event_time="at", id="id")
+    each = {name: {"function": name, "column": "v"} for name in ("first", "last")}
+    query = tailrace.query("aggregate", streams={"rows": rows}, window="1 s", aggregate=each)
+    (answer,) = testing.batch_answers(query)
+    assert (answer["first"], answer["last"]) == (2, 1)

@@ -27,6 +27,7 @@ from tailrace.calibration.two_scales.loss_sample import LossSample
 from tailrace.calibration.two_scales.measured import MeasuredLosses
 from tailrace.calibration.two_scales.measured_fit import MeasuredFit
 from tailrace.disorder.cache_duration import CacheDuration
+from tailrace.ground.times import EVENT_US
 from toy_join import ToyJoin
 
 SPAN, FOREVER, REACH, TICK = 10**8, 10**12, 50, 10
@@ -87,7 +88,7 @@ def side(draw: st.DrawFn, number: int) -> list[Item]:
 
 def history_of(items: list[Item]) -> MemoryHistory:
     columns = {"event_time": [i.event_time for i in items], "tick": [i.arrival_time // TICK for i in items]}
-    columns |= {"id": [i.id for i in items], "value": [str(i.value) for i in items]}
+    columns |= {"id": [i.id for i in items], "value": [str(i.value) for i in items], EVENT_US: [0] * len(items)}
     return MemoryHistory(pa.RecordBatch.from_pydict(columns))
 
 

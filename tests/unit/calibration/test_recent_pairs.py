@@ -16,6 +16,7 @@ from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_in_windows, batch_p
 from tailrace.calibration.measure import EventTimeCourse
 from tailrace.calibration.recent_pairs import RecentPairs
 from tailrace.calibration.recent_windows import NotReady, RecentTuples
+from tailrace.ground.times import EVENT_US
 from tailrace.kind.explanation import KindExplanation
 from tailrace.spatial_join.condition import Condition
 from tailrace.spatial_join.geometry_input import GeometryInput
@@ -49,6 +50,7 @@ class MemoryHistory:
         course = EventTimeCourse.of(tick, event)
         columns = {
             "event_time": event,
+            EVENT_US: np.zeros(len(event), np.int64),
             "tick": tick,
             "id": [i.id for i in items],
             self.column: [self.content(i.value) for i in items],

@@ -10,7 +10,7 @@ from tailrace.engine.other_contents import EQUAL, OTHER, RepeatedIds, find_repea
 
 SCHEMA = pa.schema(
     [("id", pa.string()), ("key", pa.string()), ("value", pa.float64()), ("list", pa.list_(pa.float64()))]
-    + [(name, pa.int64()) for name in ("event_time", "tick", "arrival_time", "position", "row")]
+    + [(name, pa.int64()) for name in ("event_time", "tick", "arrival_time", "arrival_us", "position", "row")]
 )
 TUPLES = st.lists(
     st.fixed_dictionaries(
@@ -22,6 +22,7 @@ TUPLES = st.lists(
             "event_time": st.integers(0, 1),
             "tick": st.integers(0, 1),
             "arrival_time": st.integers(0, 2),
+            "arrival_us": st.integers(0, 1),
         }
     ),
     max_size=12,
@@ -33,7 +34,8 @@ def test_the_repeats_are_found_in_order_by_whether_they_differ_from_the_first_to
     rows = [row | {"position": position, "row": position} for position, row in enumerate(rows)]
     first: dict[str, dict[str, object]] = {}
     expected = {EQUAL: [], OTHER: []}
-    for row in sorted(rows, key=lambda each: (each["tick"], each["arrival_time"], each["position"])):
+    order = ("tick", "arrival_time", "arrival_us", "position")
+    for row in sorted(rows, key=lambda each: [each[name] for name in order]):
         same = first.setdefault(row["id"], row)
         if row is not same:
             is_equal = all(str(row[name]) == str(same[name]) for name in ("key", "value", "list", "event_time"))
@@ -55,6 +57,6 @@ def test_they_are_said_with_the_place_of_the_first():
 def test_nan_in_a_list_is_like_nan_and_a_column_without_values_differs_nowhere():
     nan = float("nan")
     columns = {"id": ["a", "a", "a"], "tick": [0, 1, 2], "arrival_time": [0, 1, 2], "position": [0, 1, 2]}
-    columns |= {"bins": [[nan, 1.0], [nan, 1.0], [nan, 2.0]], "empty": pa.nulls(3)}
+    columns |= {"arrival_us": [0, 0, 0], "bins": [[nan, 1.0], [nan, 1.0], [nan, 2.0]], "empty": pa.nulls(3)}
     found = find_repeats(pa.RecordBatch.from_pydict(columns))
     assert {content: rows.tolist() for content, rows in found.items()} == {EQUAL: [1], OTHER: [2]}

@@ -130,7 +130,7 @@ def test_segments_as_they_were_read(first, last) -> None:
     }
     place |= {"mtime_ns": 1 << 60, "ingested_ms": None}
     place |= {"accepted": 3, "quarantined": 1, "filtered": 0, "unmatched": 0, "before_tick": 5, "before_end": 60}
-    place |= {"min_event": 11, "max_event": 12, "min_id": first, "max_id": last, "distinct_ids": True}
+    place |= {"min_event": 11, "max_event": 12, "min_id": first, "max_id": last, "distinct_ids": True, "floored": None}
     assert output_tables.segments(9, [place]).to_pylist() == [{"batch": 9} | place]
     assert output_tables.segments(9, []).num_rows == 0
 

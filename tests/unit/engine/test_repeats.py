@@ -40,8 +40,15 @@ def test_a_retraction_counts_nothing_and_makes_no_repeat_of_what_follows_it_unle
     rows = [("taken back", 1, True), ("taken back", 1, False), ("once", 2, False), ("once", 3, True), ("late", 4, True)]
     ids, ticks, retracted = zip(*rows, strict=True)
     columns = {"id": ids, "tick": ticks, "arrival_time": ticks, "position": range(5), "retracted": retracted}
+    columns["arrival_us"] = [0] * 5
     before = np.array([0, 0, 0, 0, 10])
     tuples = pa.table({name: pa.array(list(column)) for name, column in columns.items()})
     known, dropped = KnownIds.none(pa.string()).observe(tuples, np.full(5, 10), before, 5)
     assert dropped.tolist() == [0, 3]
     assert sorted(known.ids.to_pylist()) == ["once", "taken back"]
+
+
+def test_of_one_tick_the_first_to_arrive_counts_by_microseconds():
+    columns = {"id": ["a", "a"], "tick": [1, 1], "arrival_time": [5, 5], "arrival_us": [8, 7], "position": [0, 1]}
+    _, dropped = KnownIds.none(pa.string()).observe(pa.table(columns), np.full(2, 10), np.zeros(2, np.int64), 5)
+    assert dropped.tolist() == [0]

@@ -16,7 +16,7 @@ from hypothesis import given
 from examples import drawn
 from tailrace.engine.local_engine import MemoryFormat, pipeline_in_memory
 from tailrace.engine.stream_reader import StreamReader
-from tailrace.ground.times import in_ms
+from tailrace.ground.times import split_times
 from tailrace.query.declared import declared_query
 from tailrace.sources import history
 from tailrace.sources.lookups import stored_versions
@@ -81,7 +81,7 @@ def reader_of(versions: list[Path], raw: pa.Table, on_no_match: str) -> StreamRe
 def stored(records: pa.RecordBatch, home: Path) -> pa.RecordBatch:
     """Write records to history, and read them back."""
     files = history.write(records, 0, home).column("path").to_pylist()
-    tables = [in_ms(pq.read_table(home / path, partitioning=None)) for path in files]
+    tables = [split_times(pq.read_table(home / path, partitioning=None)) for path in files]
     (batch,) = pa.concat_tables(tables).sort_by("position").combine_chunks().to_batches()
     return batch
 

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.ground.errors import Refused
+from tailrace.ground.times import EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kinds import build
 from tailrace.query.declared import declared_query
@@ -23,6 +24,7 @@ from tailrace.spatial_join.dimension_table import parse
 
 TWENTY_YEARS = 20 * 365 * 86_400_000
 NOW = 1_700_000_000_000
+ALWAYS = np.iinfo(np.int64).min
 
 BOXES = st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(1, 4), st.integers(1, 4))
 TIMES = st.none() | st.integers(0, 20)
@@ -75,7 +77,7 @@ def write(path: Path, rows) -> pa.Table:
 def tuples_of(records) -> pa.RecordBatch:
     times, x, y = (np.array([record[place] for record in records], np.int64) for place in range(3))
     columns = {"event_time": pa.array(NOW + times), "id": [f"t{number}" for number in range(len(records))]}
-    names = {"x": x.astype(float), "y": y.astype(float)}
+    names = {"x": x.astype(float), "y": y.astype(float), EVENT_US: np.zeros(len(times), np.int64)}
     return pa.RecordBatch.from_pydict({**columns, "id": pa.array(columns["id"], pa.string()), **names})
 
 
@@ -148,35 +150,36 @@ def test_a_column_of_another_type_is_no_time():
         pa.array(["1970-01-01T00:00:01Z", None]),
         pa.array([1, None], pa.timestamp("s")),
         pa.array([1000, None], pa.timestamp("ms", "UTC")),
+        pa.array([1_000_000, None], pa.timestamp("us", "UTC")),
         pa.array([999_999_001, None], pa.timestamp("ns")),
         pa.array(["1970-01-01T00:00:01Z", ""]).dictionary_encode(),
     ],
     ids=str,
 )
-def test_a_bound_is_read_alike_from_each_type_and_holds_for_whole_milliseconds(column):
+def test_a_bound_is_read_alike_from_each_type_and_holds_from_its_microsecond_on(column):
     sink = pa.BufferOutputStream()
     shapes = pa.array([shapely.to_wkb(shapely.box(0, 0, 1, 1))] * 2, pa.binary())
     pq.write_table(pa.table({"id": ["a", "b"], "geometry": shapes, "since": column}), sink)
     validity = parse(Path("t.parquet"), sink.getvalue().to_pybytes(), valid=("since", None)).validity
-    rows, times = np.array([0, 0, 1]), np.array([999, 1000, -TWENTY_YEARS])
+    rows, times = np.array([0, 0, 1]), np.array([999_999, 1_000_000, -TWENTY_YEARS])
     assert validity.holds(rows, times).tolist() == [False, True, True]
 
 
 def starts_of(column: pa.Array) -> list[int]:
-    return valid_times("t", [column, None], ["since", None]).start.tolist()
+    """The bounds in milliseconds; without one, the least integer."""
+    micros = valid_times("t", [column, None], ["since", None]).start.tolist()
+    return [us if us == ALWAYS else us // 1000 for us in micros]
 
 
 @pytest.mark.parametrize("dtype", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
 def test_texts_of_all_years_are_times_and_an_empty_one_is_no_bound(dtype):
     texts = pa.array(["9999-12-31", "2024-01-01T01:00:00+01:00", "", None, "0001-01-01"], pa.string()).cast(dtype)
-    always = np.iinfo(np.int64).min
-    assert starts_of(texts) == [253_402_214_400_000, 1_704_067_200_000, always, always, -62_135_596_800_000]
+    assert starts_of(texts) == [253_402_214_400_000, 1_704_067_200_000, ALWAYS, ALWAYS, -62_135_596_800_000]
 
 
 def test_whole_doubles_and_integers_are_epoch_milliseconds():
-    always = np.iinfo(np.int64).min
-    assert starts_of(pa.array([NOW, None, 0])) == [NOW, always, 0]
-    assert starts_of(pa.array([float(NOW), None, float("nan")])) == [NOW, always, always]
+    assert starts_of(pa.array([NOW, None, 0])) == [NOW, ALWAYS, 0]
+    assert starts_of(pa.array([float(NOW), None, float("nan")])) == [NOW, ALWAYS, ALWAYS]
 
 
 @pytest.mark.parametrize("value", [1_700_000_000, 20240101, 1.7e9, -5], ids=str)

@@ -14,6 +14,7 @@ from pair_query import STREAMS, pair_query
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.task_states import CLOCK, TaskStates
 from tailrace.ground.errors import Damaged
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kinds import build
 from tailrace.sources import history
 from tailrace.storage import checkpoint
@@ -35,6 +36,7 @@ TIME_MS = 1_700_000_000_000
 def tuples(ids: list[str]) -> pa.RecordBatch:
     """Tuples at `TIME_MS`, as a reader has them."""
     columns = {name: np.full(len(ids), TIME_MS) for name in ("event_time", "arrival_time")}
+    columns |= {name: np.zeros(len(ids), np.int64) for name in (EVENT_US, ARRIVAL_US)}
     columns |= {"id": pa.array(ids), "key": pa.array(ids)}
     columns |= {name: np.arange(len(ids)) for name in ("position", "tick", "end", "row")}
     return pa.RecordBatch.from_pydict(columns)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.bench.topk.paper_query import SIZE_MS, SLIDE_MS, TICK_MS, K
+from tailrace.ground.times import EVENT_US
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -95,6 +96,7 @@ def arrived(tuples: Tuples, until_ms: int | None = None, keys: int = 1) -> pa.Re
     order = order if until_ms is None else order[arrival[order] < until_ms]
     columns = {
         "event_time": tuples.event[order],
+        EVENT_US: np.zeros(len(order), np.int64),
         "arrival_time": arrival[order],
         "tick": arrival[order] // TICK_MS,
         "id": order,

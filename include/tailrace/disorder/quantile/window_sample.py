@@ -15,6 +15,9 @@ from tailrace.disorder.quantile.key_sketch import KeySketch, stretch_of
 from tailrace.disorder.tick_statistics import TickRows
 from tailrace.windows.windows import Windows
 
+SAMPLED = "row_"
+"""Prefix of the columns of the sample in the state of a policy; no other part of it begins with it."""
+
 _NAMES = ("pane", "group", "before")
 _MAX_CELLS, _MIN_WAITS = 2_000_000, 64  # partials times distinct waits evaluated at once; waits allowed in any case
 
@@ -47,7 +50,7 @@ class WindowSample:
         """Restore the partials of earlier calls and add this call's, with t_max before each as `before`, shape (m,)."""
         new = sample.columns | {"before": before}
         names = (*_NAMES, *promised.columns)
-        earlier = {name: state.get(f"row_{name}", new[name][:0]) for name in names}
+        earlier = {name: state.get(SAMPLED + name, new[name][:0]) for name in names}
         columns = {name: np.concatenate([earlier[name], new[name]]) for name in names}
         at = np.concatenate([np.full(len(earlier["pane"]), -1), sample.at])
         order = np.argsort(columns["pane"], kind="stable")
@@ -60,7 +63,7 @@ class WindowSample:
         index = np.searchsorted(end, pane, side="right")  # the first given end after the pane's start
         next_end = np.append(end, pane.max(initial=0) + 2 * self.windows.size_ms)[index]
         is_needed = (self.windows.start(next_end) <= pane) | (self.windows.last_end(pane) > t_max)
-        rows: PolicyState = {f"row_{name}": column[is_needed] for name, column in self.columns.items()}
+        rows: PolicyState = {SAMPLED + name: column[is_needed] for name, column in self.columns.items()}
         oldest = self.windows.start(end.min(initial=t_max, keepdims=True))
         return rows | self.groups.checkpoint(int(stretch_of(self.windows, oldest)[0]))
 
