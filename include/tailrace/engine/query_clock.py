@@ -188,13 +188,13 @@ class QueryClock:
             arrived = TickBuffer.empty(self.tick_ms, id_types, sample_schema(self.kind))
             return ClockState(-1, StreamClock(), TotalCoverage(), arrived, Repeats.none(id_types))
         batches, values = wire.unpack(state)
-        arrived = wire.under("arrived.", batches)
-        arrived |= {name: upgraded(self.kind, rows) for name, rows in arrived.items() if name.endswith(".sample")}
+        ticks = wire.under("arrived.", batches)
+        ticks |= {name: upgraded(self.kind, rows) for name, rows in ticks.items() if name.endswith(".sample")}
         return ClockState(
             values["batch"],
             StreamClock.unpack(self._sampled(wire.under("clock.", batches)), values["clock"]),
             TotalCoverage.from_json(values["coverage"]),
-            TickBuffer.from_arrow(self.tick_ms, arrived, values["arrived"]),
+            TickBuffer.from_arrow(self.tick_ms, ticks, values["arrived"]),
             Repeats.from_arrow(wire.under("repeats.", batches)),
         )
 
