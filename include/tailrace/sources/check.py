@@ -21,7 +21,7 @@ from tailrace.sources.ids_and_keys import read_ids, read_keys
 from tailrace.sources.lookups import NO_VERSIONS, Versions, look_up
 from tailrace.sources.record_times import read_times
 from tailrace.sources.sound_times import Sound, Times, select
-from tailrace.sources.time_units import with_units
+from tailrace.sources.time_units import is_finer, with_units
 from tailrace.sources.utf_8 import not_utf_8, without
 from tailrace.sources.verdict import RecordVerdict, nulls, without_nulls
 
@@ -96,7 +96,7 @@ def check(
     """
     verdict = RecordVerdict(raw.num_rows)
     raw = _without_other_texts(verdict, raw)
-    verdict.floored |= {name for name in raw.column_names if _is_finer(raw.column(name))}
+    verdict.floored |= {name for name in raw.column_names if is_finer(raw.column(name))}
     raw, dropped = with_looked_up(verdict, raw, columns, versions)
     filtered = dropped
     if columns.projection is not None:
@@ -223,14 +223,6 @@ def _without_other_texts(verdict: RecordVerdict, raw: pa.Table) -> pa.Table:
             verdict.reject(is_other, f"{name} is no UTF-8")
             raw = raw.set_column(index, name, without(column, is_other))
     return raw
-
-
-def _is_finer(column: pa.ChunkedArray) -> bool:
-    """Test whether a column has timestamps that are finer than microseconds."""
-    if not (pa.types.is_timestamp(column.type) and column.type.unit == "ns"):
-        return False
-    nanoseconds = without_nulls(column.combine_chunks().cast(pa.int64()), 0)
-    return bool((nanoseconds % 1000).any())
 
 
 def _value(verdict: RecordVerdict, raw: pa.Table, name: str, dtype: pa.DataType, nullable: bool) -> pa.Array:

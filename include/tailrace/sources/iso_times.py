@@ -52,20 +52,23 @@ def instants(texts: pa.Array) -> Instants:
 
     Each reader reads some forms; it gets the texts that those before it, which are faster, left.
     """
-    are_floored = False
+    not_plain = None
     texts = pc.utf8_ltrim_whitespace(texts)  # a blank after the comma of a CSV is no fault
     times = pa.nulls(len(texts), INSTANT)
     for read in (_plain, _with_long_fraction, _compact, _by_fields):
         unread = pc.and_(times.is_null(), texts.is_valid())
         if not pc.any(unread).as_py():
             break
-        left = texts.filter(unread)
-        if read is not _plain and not are_floored:
-            are_floored = bool(pc.any(pc.match_substring_regex(left, _FINER)).as_py())
-        times = pc.replace_with_mask(times, unread, read(left))
+        if read is not _plain and not_plain is None:
+            not_plain = unread
+        times = pc.replace_with_mask(times, unread, read(texts.filter(unread)))
     us = times.cast(pa.int64())
     inside = pc.and_(pc.greater_equal(us, _EARLIEST_US), pc.less_equal(us, _LATEST_US))
-    return Instants(pc.if_else(inside, times, pa.scalar(None, INSTANT)), are_floored)
+    times = pc.if_else(inside, times, pa.scalar(None, INSTANT))
+    if not_plain is None:
+        return Instants(times, False)
+    are_finer = pc.match_substring_regex(texts.filter(pc.and_(not_plain, times.is_valid())), _FINER)
+    return Instants(times, bool(pc.any(are_finer).as_py()))
 
 
 def _plain(texts: pa.Array) -> pa.Array:

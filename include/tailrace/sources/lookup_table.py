@@ -19,7 +19,7 @@ from tailrace.sources.carried_columns import CARRIABLE, carried_type, carried_va
 from tailrace.sources.column_rules import is_text, value_type
 from tailrace.sources.csv_types import read_narrowest
 from tailrace.sources.key_index import KeyIndex, meets
-from tailrace.sources.table_content import csv_texts, parquet_columns
+from tailrace.sources.table_content import PARQUET, csv_texts, parquet_columns, with_floored
 from tailrace.sources.valid_times import valid_times
 
 MOST_BYTES = 512 << 20
@@ -95,7 +95,11 @@ class LookupTable:
         if first is not None:  # an integer and a text meet, in whichever version one of them is
             keys = {name: before if meets(before := first.carried[name], key) else key for name, key in keys.items()}
         own = {_COLUMN + name: column.type for name, column in version.columns.items()}
-        return CheckedTable(ColumnTypes(carried=own | keys), counted(len(version.index.keys[0]), "row"))
+        rows = counted(len(version.index.keys[0]), "row")
+        suffix = self.place.suffix if suffix is None else suffix
+        floored = [*self.keys, *(column for _, column in self.columns)]
+        rows = with_floored(rows, str(self.path), content, suffix, floored)
+        return CheckedTable(ColumnTypes(carried=own | keys), rows)
 
     def read(
         self, where: Location | DatabaseTable, content: bytes, suffix: str | None = None, texts: Collection[str] = ()
@@ -127,7 +131,7 @@ class LookupTable:
 
     def _rows(self, where: str, content: bytes, suffix: str, texts: Collection[str]) -> pa.Table:
         if suffix != ".csv":
-            if suffix not in (".parquet", ".geoparquet"):
+            if suffix not in PARQUET:
                 raise refuse(where, f"a lookup can't be read from {suffix or 'a file without suffix'}", _FORMATS)
             return parquet_columns(where, content, self._names, _FORMATS)
         rows = csv_texts(where, content, self._names)

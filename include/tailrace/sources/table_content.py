@@ -13,9 +13,13 @@ import pyarrow.parquet
 
 from tailrace.ground.errors import refuse
 from tailrace.ground.times import INT96_UNIT
+from tailrace.ground.words import floored_of
 from tailrace.kind.table_place import require_columns
 from tailrace.sources.csv_dialect import COMMAS, named, other_delimiter
+from tailrace.sources.time_units import is_finer
 from tailrace.sources.utf_8 import not_utf_8
+
+PARQUET = (".parquet", ".geoparquet")
 
 _WHOLE_FILE = (1 << 31) - 1  # the largest block of Arrow's CSV reader, which accepts no longer row
 _LINE_END = re.compile(rb"[\r\n]")
@@ -42,6 +46,16 @@ def parquet_columns(where: str, content: bytes, columns: Sequence[str], formats:
             row = int(np.flatnonzero(faulty)[0]) + 1
             raise refuse(f"{where}: {name}", f"the text of row {row} is no UTF-8", "texts in UTF-8")
     return table
+
+
+def with_floored(rows: str, table: str, content: bytes, suffix: str, columns: Sequence[str]) -> str:
+    """Add to a table's number of rows, in words, which of its columns have times finer than microseconds."""
+    if suffix not in PARQUET:
+        return rows
+    schema = pa.parquet.read_schema(pa.BufferReader(content))
+    nanoseconds = [name for name in dict.fromkeys(columns) if getattr(schema.field(name).type, "unit", None) == "ns"]
+    finer = [name for name in nanoseconds if is_finer(parquet_columns(table, content, [name], "")[name])]
+    return f"{rows}; {floored_of('the table', finer)}" if finer else rows
 
 
 def csv_texts(where: str, content: bytes, columns: Sequence[str]) -> pa.Table:

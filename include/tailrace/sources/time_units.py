@@ -1,9 +1,11 @@
-"""Hints about integer times in a unit other than epoch milliseconds, which are rejected as out of bounds."""
+"""Times in other units: integers that are no epoch milliseconds, and timestamps finer than microseconds."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+
+from tailrace.sources.verdict import without_nulls
 
 _OUT_OF_BOUNDS, _CENTURY_S = "out of bounds", (946_684_800, 4_102_444_800)
 _UNITS = (("seconds", 1), ("microseconds", 1_000_000), ("nanoseconds", 1_000_000_000))
@@ -23,3 +25,11 @@ def with_units(reasons: list[str], times: pa.ChunkedArray, name: str) -> list[st
             if _OUT_OF_BOUNDS in reasons[index]:
                 hinted[index] += f"; {name} looks like epoch {unit}, and integers are read as epoch milliseconds"
     return hinted
+
+
+def is_finer(column: pa.ChunkedArray) -> bool:
+    """Test whether a column has timestamps that are finer than microseconds."""
+    if not (pa.types.is_timestamp(column.type) and column.type.unit == "ns"):
+        return False
+    nanoseconds = without_nulls(column.combine_chunks().cast(pa.int64()), 0)
+    return bool((nanoseconds % 1000).any())

@@ -18,6 +18,7 @@ from tailrace.ground.words import counted
 from tailrace.kind.inputs import CheckedTable, ColumnTypes
 from tailrace.kind.table_place import DatabaseTable, TableFormat, TablePlace, WrongColumn
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, carried_values, require_castable
+from tailrace.sources.table_content import with_floored
 from tailrace.spatial_join import dimension_table
 from tailrace.spatial_join.condition import DWITHIN, Condition
 from tailrace.spatial_join.dimension_table import DimensionTable
@@ -86,8 +87,9 @@ class TableSource:
             See `dimension_table.parse`; it names the declared path. And for a column that can't be carried along, or
             that has a value which the type of the first version does not have.
         """
+        suffix = self.place.suffix if suffix is None else suffix
         try:
-            table = self.read(self.path, content, self.place.suffix if suffix is None else suffix)
+            table = self.read(self.path, content, suffix)
         except WrongColumn as wrong:
             raise wrong.in_fields(dict(self.fields)) from None
         except _FAILURES as error:
@@ -101,7 +103,8 @@ class TableSource:
         rows = counted(len(table), "row")
         if table.skipped:
             rows += f", and {len(table.skipped):,} skipped, first {table.skipped[0].where}: {table.skipped[0].fault}"
-        return CheckedTable(types, rows)
+        floored = [self.id, *(column for _, column in self.columns)]
+        return CheckedTable(types, with_floored(rows, str(self.path), content, suffix, floored))
 
     def read(self, path: Location | DatabaseTable, content: bytes, suffix: str | None = None) -> DimensionTable:
         """Read a version of the table from its content, with columns named as in answers.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -54,6 +56,20 @@ def test_texts_are_read_as_pandas_reads_them(texts):
     read = instants(pa.array(texts, pa.string()))
     assert read.type == INSTANT
     assert read.to_pylist() == [expected(text) for text in texts]
+
+
+def finer(text: str | None) -> bool:
+    """Whether pandas reads the text, within the bounds of `instants`, and drops more than zeros of it as microseconds."""
+    if expected(text) is None:
+        return False
+    return any(int(more) for more in re.findall(r"\.\d{6}(\d+)", text or ""))
+
+
+@example(["x.1234567", "2024-05-01T12:00:00.1234560Z", "2024-05-01T12:00:00,5Z"])
+@example(["2024-05-01T12:00:00.1234567Z", "x"])
+@given(st.lists(_TEXTS, max_size=6))
+def test_a_text_was_floored_if_it_is_a_time_with_more_than_microseconds(texts):
+    assert instants(pa.array(texts, pa.string())).are_floored == any(map(finer, texts))
 
 
 @pytest.mark.parametrize("ending", ["", "Z", "+02:00", ".5Z"])

@@ -100,7 +100,7 @@ def test_a_column_may_be_named_as_the_id_and_bounds_of_csv_be_epoch_milliseconds
     table = table_of(file, columns={"id": "id", "key id": "name"}, valid_from="since")
     types = table_types(named_types(table.check(file.read_bytes()).types))
     assert (column_type(types, "id"), column_type(types, "key id"), key_type(types, "id")) == (pa.string(),) * 3
-    found = table.read(file, file.read_bytes()).index.find([pa.array([1, 1])], np.array([1714561199999, 1714561200000]))
+    found = table.read(file, file.read_bytes()).index.find([pa.array([1, 1])], np.array([1714561199_999_999, 1714561200_000_000]))
     assert found.tolist() == [-1, 0]
 
 
@@ -240,3 +240,13 @@ def test_a_table_has_any_line_ends_and_any_number_of_columns():
     header = ",".join(["id", *(f"column_{number:06}" for number in range(12_000))])
     content = f"{header}\n{'1,' * 12_000}1\n".encode()
     assert csv_texts("t.csv", content, ("id",))["id"].to_pylist() == ["1"]
+
+
+def test_columns_with_times_finer_than_microseconds_are_told(tmp_path):
+    whole, finer = (pa.array([nanoseconds], pa.timestamp("ns")) for nanoseconds in (1_000, 1_001))
+    path = parquet(tmp_path / "t.parquet", id=finer, name=["a"], price=finer, other=finer)
+    table = table_of(path, valid_from="other")
+    told = "1 row; id and price of the table have times finer than microseconds, which were floored to these"
+    assert table.check(path.read_bytes()).rows == told
+    path = parquet(tmp_path / "t.parquet", id=whole, name=["a"], price=whole, other=finer)
+    assert table.check(path.read_bytes()).rows == "1 row"

@@ -84,6 +84,13 @@ def test_selected_columns_have_the_types_of_answers(tmp_path):
     assert source.read(path, path.read_bytes()).columns["right_day"].to_pylist() == days
 
 
+def test_columns_with_times_finer_than_microseconds_are_told(tmp_path):
+    times = pa.array([1_001, None], pa.timestamp("ns"))
+    path = write(tmp_path / "t.parquet", areas(1, "tiles")[:2], at=times, other=times)
+    told = "2 rows; at of the table has times finer than microseconds, which were floored to these"
+    assert TableSource(path, degrees=False, columns=(("right_at", "at"),)).check(path.read_bytes()).rows == told
+
+
 @pytest.mark.parametrize(
     ("column", "wrong"),
     [
