@@ -59,7 +59,7 @@ def test_texts_are_read_as_pandas_reads_them(texts):
 
 
 def finer(text: str | None) -> bool:
-    """Whether pandas reads the text, within the bounds of `instants`, and drops more than zeros of it as microseconds."""
+    """Whether pandas reads the text, within the bounds of `instants`, and it has more than zeros after microseconds."""
     if expected(text) is None:
         return False
     return any(int(more) for more in re.findall(r"\.\d{6}(\d+)", text or ""))

@@ -100,7 +100,8 @@ def test_a_column_may_be_named_as_the_id_and_bounds_of_csv_be_epoch_milliseconds
     table = table_of(file, columns={"id": "id", "key id": "name"}, valid_from="since")
     types = table_types(named_types(table.check(file.read_bytes()).types))
     assert (column_type(types, "id"), column_type(types, "key id"), key_type(types, "id")) == (pa.string(),) * 3
-    found = table.read(file, file.read_bytes()).index.find([pa.array([1, 1])], np.array([1714561199_999_999, 1714561200_000_000]))
+    times_us = np.array([1714561199_999_999, 1714561200_000_000])
+    found = table.read(file, file.read_bytes()).index.find([pa.array([1, 1])], times_us)
     assert found.tolist() == [-1, 0]
 
 
