@@ -6,6 +6,7 @@ from guards.mutation import Mutation
 
 PICTURE = "tests/unit/cli/test_picture.py"
 QUERIES = "tests/unit/api/test_queries.py"
+CHOSEN = "tests/unit/api/test_chosen.py"
 FORMS = "tests/unit/api/test_forms.py"
 
 MUTATIONS = (
@@ -109,5 +110,19 @@ MUTATIONS = (
             "tests/unit/cli/test_outlying_times.py"
             "::test_a_file_that_was_removed_since_is_a_warning_as_the_answers_are_written",
         ),
+    ),
+    Mutation(
+        "an answer for which --where fails is refused, and not left out in silence",
+        "api/chosen.py",
+        "    if computed.failures:\n",
+        "    if False:\n",
+        (CHOSEN,),
+    ),
+    Mutation(
+        "answers are ordered with nulls as in Spark",
+        "api/chosen.py",
+        'nulls == "FIRST" if nulls else not descends)',
+        'nulls == "FIRST" if nulls else False)',
+        (CHOSEN,),
     ),
 )

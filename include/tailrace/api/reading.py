@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from tailrace.api.answers import Answers
 from tailrace.api.rows import Rows
 from tailrace.api.times import Time, time_ms
@@ -38,6 +40,16 @@ def current_answers(name: str, warehouse: Warehouse, as_of: str, part: AnswerRan
         raise refuse("--as-of stream", "by a name only newest versions are read", "the query's file in its place")
     rows = read_current(Layout.of(warehouse, name), part)
     return Answers(rows, rows.column_names)
+
+
+def chosen_of(rows: Answers, where: str | None, order_by: str | None, limit: int | None) -> Answers:
+    """Return the answers that meet a condition, in an order, the first of them; see `api.chosen`."""
+    if limit is not None and limit < 0:
+        raise refuse("--limit", f"{limit} is no number of answers", "0 or more")
+    raw = rows.raw
+    if where is not None or order_by is not None:  # the grammar takes long to import
+        raw = raw.take(import_module("tailrace.api.chosen").chosen(rows.arrow(), where, order_by))
+    return Answers(raw.slice(0, limit), rows.columns)
 
 
 def quality_of(query: Query, warehouse: Warehouse) -> Rows:

@@ -158,8 +158,11 @@ class WarehouseQuery:
         start: Time = None,
         end: Time = None,
         key: str | None = None,
+        where: str | None = None,
+        order_by: str | None = None,
+        limit: int | None = None,
     ) -> Answers:
-        """Return the answers.
+        """Return the answers, ordered by time where nothing else is said.
 
         Parameters
         ----------
@@ -169,9 +172,16 @@ class WarehouseQuery:
             Event times: windows that end after `start` and start before `end`, pairs with a tuple in [start, end).
         key : str, optional
             The answers of this key alone; of a list of keys a JSON array.
+        where : str, optional
+            An expression over the columns of answers; those for which it is false or null are left out.
+        order_by : str, optional
+            Expressions with commas between them, such as `value desc, key`; nulls as in Spark SQL.
+        limit : int, optional
+            At most so many of them.
         """
         with self._refusing():
-            return reading.answers_of(self.declared, self.warehouse, as_of, reading.part_of(start, end, key))
+            answers = reading.answers_of(self.declared, self.warehouse, as_of, reading.part_of(start, end, key))
+            return reading.chosen_of(answers, where, order_by, limit)
 
     def quality(self) -> Rows:
         """Return how far streamed answers were from corrected ones, over time, and what the policy promises."""

@@ -11,10 +11,14 @@ import typer
 from tailrace.cli.arguments import File, FileOrName, Form, Limit, Output, Streams, Warehouse, Wide, is_name
 from tailrace.cli.local_paths import local_path
 from tailrace.ground.errors import Problem, Refused
+from tailrace.ground.words import counted
 from tailrace.terminal import screen
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_SHOWN = 50
+"""The number of answers that a table on the terminal shows."""
 
 _QUALITY_FIRST = ("bucket_start", "answers", "share", "mean_error", "error", "risk", "accuracy")
 """Columns of the table `quality` that say most: what was found, and what is promised."""
@@ -95,7 +99,15 @@ def results(
     format: Annotated[Form, typer.Option(help="How they are written.")] = Form.table,
     output: Output = None,
     streams: Streams = None,
-    limit: Limit = 50,
+    where: Annotated[
+        str | None, typer.Option(help="Only answers for which this is true: an expression over their columns.")
+    ] = None,
+    order_by: Annotated[
+        str | None, typer.Option(help="In this order, as 'value desc, key'; absent: of time.", metavar="EXPR,…")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="At most so many; absent: all, of which a terminal's table shows 50.", min=0)
+    ] = None,
     wide: Wide = False,
     start: Annotated[
         str | None,
@@ -110,7 +122,7 @@ def results(
 
     By a NAME it reads the table current, which a living stream brings up to date within a minute.
     """
-    from tailrace.api.reading import current_answers, part_of
+    from tailrace.api.reading import chosen_of, current_answers, part_of
     from tailrace.cli.opening import open_query
     from tailrace.terminal.answers import require_output, write_answers
 
@@ -120,7 +132,11 @@ def results(
         answers = current_answers(query, warehouse, as_of, part)
     else:
         answers = open_query(Path(query), streams, warehouse).results(as_of.value, start=start, end=end, key=key)
-    write_answers(answers.raw, answers.columns, format.value, output, limit, wide)
+    chosen = chosen_of(answers, where, order_by, limit)
+    if where is not None and len(answers) and not len(chosen) and limit != 0:
+        screen.err.print(f"none of {counted(len(answers), 'answer')} meets --where", markup=False, soft_wrap=True)
+    shown = len(chosen) if limit is not None else _SHOWN
+    write_answers(chosen.raw, chosen.columns, format.value, output, shown, wide)
 
 
 def quality(

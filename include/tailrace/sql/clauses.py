@@ -8,7 +8,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from tailrace.sql.tokens import TokenSpan
 
-_ANSWERS = "no such clause: filter, order and limit answers where they are read"
+_ANSWERS = "no such clause: tailrace results --where 'n > 1' --order-by 'n desc' --limit 10 reads such answers"
 _OTHERS = {
     "HAVING": ("HAVING", _ANSWERS),
     "ORDER BY": ("ORDER BY", f"{_ANSWERS}; the best of each window: row_number() OVER (…)"),

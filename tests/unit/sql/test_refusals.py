@@ -33,7 +33,7 @@ STATEMENTS = [
         "the same windows in both",
     ),
     (f"SELECT ¦window(event_ts, '1 h'), count(*) AS n {GROUPED}", "grouped by other windows", "window_start"),
-    (f"{COUNT} ¦HAVING count(*) > 1", "HAVING", "where they are read"),
+    (f"{COUNT} ¦HAVING count(*) > 1", "HAVING", "results --where"),
     (f"{COUNT}\n¦ORDER BY n", "ORDER BY", "row_number()"),
     (f"{COUNT} ¦LIMIT 3", "LIMIT", "row_number()"),
     (f"{COUNT} ¦UNION ALL {COUNT}", "a second SELECT", "a file of its own"),
