@@ -204,7 +204,7 @@ MUTATIONS = (
     Mutation(
         "a timestamp finer than microseconds is told",
         "sources/check.py",
-        "    verdict.floored |= {name for name in raw.column_names if _is_finer(raw.column(name))}\n",
+        "    verdict.floored |= {name for name in raw.column_names if is_finer(raw.column(name))}\n",
         "",
         ("tests/unit/cli/test_whole_times.py::test_what_is_finer_than_microseconds_is_told_once",),
     ),

@@ -8,7 +8,7 @@ from decimal import Decimal
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tailrace
@@ -28,6 +28,8 @@ def table(rows) -> pa.Table:
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, TYPES, strict=True)], schema=TYPES)
 
 
+@example(rows=[(1.5, "a", 1), (None, "a", 1)], items=[("value", ("", ""))], where=None)
+@example(rows=[(1.5, "a", 1), (float("nan"), "a", 1)], items=[("value", (" desc", ""))], where=None)
 @given(
     rows=ROWS,
     items=st.lists(st.tuples(st.sampled_from(["value", "key", "n * n", "`n`"]), WAYS), min_size=1, max_size=3),
