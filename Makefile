@@ -1,6 +1,6 @@
 # What there is to do here: make help
 .DEFAULT_GOAL := help
-.PHONY: help setup parts demo test test-all test-fast touched timed clusters mutations chaos outages steady screenshots console-load docs lint tree format bench audit wheel clean
+.PHONY: help setup parts demo test test-all test-fast touched timed clusters mutations fuzz chaos outages steady screenshots console-load docs lint tree format bench audit wheel clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -43,6 +43,9 @@ clusters: setup ## What starts clusters of several servers, for minutes: Spark's
 
 mutations: setup ## Take each guard out of a copy of the tree, see a quick test go red without it, and count what the gate holds; WORDS="lease note" of their names, PROCESSES=2 at once
 	@PYTHONPATH=include:tests:tools $(BIN)/python tools/mutations.py --processes $(PROCESSES) $(WORDS)
+
+fuzz: setup ## Draw queries, expressions and records by SEED=1 and those after it for SECONDS=600, and hold each answer to DuckDB and plain oracles; PATHS=tests/…: other properties
+	@PYTHONPATH=include:tests $(BIN)/python tools/fuzz.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --processes $(PROCESSES) $(PATHS)
 
 chaos: setup ## Random kills of a live stream for SECONDS=150, by SEED=1, of KIND=aggregate (topk, emd_join, spatial_join); then an oracle counts what is lost, doubled or wrong
 	@PYTHONPATH=include:tests $(BIN)/python tools/chaos --seconds $(or $(SECONDS),150) --seed $(or $(SEED),1) --kind $(or $(KIND),aggregate)
