@@ -3,8 +3,9 @@
     python tools/fuzz.py [--seconds S] [--seed FIRST] [--processes N] [PATH…]
 
 Each seed draws all examples of the properties of values: whole queries in sections and SQL text, expressions, named
-aggregates, rankings, lists of keys, each type in each place, what a reader chooses. Their oracles are DuckDB, Spark's golden values and plain
-Python. The first seed with a wrong answer ends the run with exit code 1, and pytest's report says how to draw it again.
+aggregates, rankings, lists of keys, each type in each place, and what a reader chooses. Their oracles are DuckDB,
+Spark's golden values and plain Python. The first seed with a wrong answer ends the run with exit code 1, and pytest's
+report says how to draw it again.
 """
 
 from __future__ import annotations
