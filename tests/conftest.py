@@ -5,6 +5,7 @@ Several processes are given the longest tests first (`balance.py`).
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(UnitChoice(config), "units")
     elif units:
         config.pluginmanager.register(UnitRecorder(Path(units), bool(config.getoption("--alone"))))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Search for no garbage among modules and tests, which stay to the end: neither now nor beside each test."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, and after the hooks of directories, which are later

@@ -28,6 +28,7 @@ from tailrace.disorder.policy import SlackPolicy
 from tailrace.disorder.tick_statistics import COUNTS, TickContents
 from tailrace.disorder.ticks import Ticks
 from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.calendar import Calendar
 from tailrace.windows.sliding import Sliding
@@ -93,6 +94,7 @@ def with_values(columns: dict[str, pa.Array]) -> pa.RecordBatch:
     columns = columns | {f"value_{name}": column for name, column in named.items()}
     columns |= dict.fromkeys(("condition_failures", "condition_lowest"), pa.array(event % 3 == 1))
     columns |= {"arrival_time": columns["tick"], "id": pa.array([f"t{each}" for each in event.tolist()], pa.string())}
+    columns |= dict.fromkeys((EVENT_US, ARRIVAL_US), pa.array(np.zeros_like(event)))
     return pa.RecordBatch.from_pydict(columns)
 
 

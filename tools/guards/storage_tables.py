@@ -169,15 +169,15 @@ MUTATIONS = (
     Mutation(
         "a condition on a column that a file's statistics lack",
         "storage/file_bounds.py",
-        "    if not names:",
+        "    if not _NULL_BOUND.search(str(fragment.partition_expression)):",
         "    if True:",
         ("tests/unit/storage/test_tables.py",),
     ),
     Mutation(
         "a condition leaves out files by the columns that statistics have",
         "storage/file_bounds.py",
-        "for name in each if name in condition",
-        "for name in each",
+        "if field.name in partitions or field.name in condition",
+        "if True",
         ("tests/unit/storage/test_tables.py",),
     ),
     Mutation(

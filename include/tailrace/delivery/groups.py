@@ -21,6 +21,7 @@ from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.times import in_ms, with_times
+from tailrace.storage.file_bounds import bounded_dataset
 from tailrace.storage.results import AnswerGroups, AnswerTables
 
 _MOST_GROUPS = 1_000  # in one condition on a table; where more have changed, all is written again
@@ -123,7 +124,7 @@ class _GroupReader:
 
     def _of_groups(self, groups: AnswerGroups, columns: list[str]) -> pa.Table:
         """Read columns of the groups' rows in `current`."""
-        return in_ms(self.table.to_pyarrow_dataset().to_table(columns=columns, filter=groups.condition))
+        return in_ms(bounded_dataset(self.table, groups.condition).to_table(columns=columns, filter=groups.condition))
 
 
 def _greatest_end(table: DeltaTable) -> int:

@@ -1,4 +1,4 @@
-"""Group-by of columns over an integer code: the hash aggregation that all kinds share."""
+"""Group-by of columns over an integer code: the aggregation that all kinds share."""
 
 from __future__ import annotations
 
@@ -86,6 +86,9 @@ def group(group_id: Ints, *columns: tuple[NDArray[Any], How]) -> tuple[Ints, lis
         return present + low, results
     if (compiled_group := sorted_group(group_id, low, high, columns)) is not None:
         return compiled_group
+    if exact:
+        codes, offset = np.unique(group_id, return_inverse=True)
+        return codes, [_dense_group(offset, len(codes), *column).astype(column[0].dtype) for column in columns]
     names = list(map(str, range(len(columns))))
     table = pa.table([group_id, *(column for column, _ in columns)], names=["code", *names])
     grouped = table.group_by("code", use_threads=False).aggregate(

@@ -5,25 +5,31 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
+from deltalake import DeltaTable
 
-_NULL_BOUND = re.compile(r"(\w+) [<>]= null\[")  # in the text of an expression
+_NULL_BOUND = re.compile(r" [<>]= null\[")  # in the text of an expression
 
 
-def without_null_bounds(dataset: ds.FileSystemDataset, where: Any) -> ds.FileSystemDataset:
-    """Drop the bounds of files whose statistics lack a column of a condition: Delta's library bounds it by null.
+def bounded_dataset(table: DeltaTable, where: Any) -> ds.FileSystemDataset:
+    """Return the files of an opened table, bounded in the columns that a condition names and in no others.
+
+    A bound takes time to build, for each column of each file, and again for each scan.
+    """
+    schema, condition = pa.schema(table.schema().to_arrow()), "" if where is None else str(where)
+    partitions = table.metadata().partition_columns  # files lack these columns: a bound gives their value
+    bounded = [field for field in schema if field.name in partitions or field.name in condition]
+    dataset = table.to_pyarrow_dataset(schema=pa.schema(bounded))
+    fragments = [_without_null_bounds(dataset, fragment) for fragment in dataset.get_fragments()]
+    return ds.FileSystemDataset(fragments, schema, dataset.format, dataset.filesystem)
+
+
+def _without_null_bounds(dataset: ds.FileSystemDataset, fragment: ds.ParquetFileFragment) -> ds.ParquetFileFragment:
+    """Drop the bounds of a file whose statistics lack a column of the condition: Delta's library bounds it by null.
 
     The condition would silently skip all rows of such a file.
     """
-    if where is None:
-        return dataset
-    fragments, condition = list(dataset.get_fragments()), str(where)
-    lacking = [_NULL_BOUND.findall(str(fragment.partition_expression)) for fragment in fragments]
-    names = {name for each in lacking for name in each if name in condition}
-    if not names:
-        return dataset
-    known = [
-        dataset.format.make_fragment(fragment.path, dataset.filesystem) if names & set(each) else fragment
-        for fragment, each in zip(fragments, lacking, strict=True)
-    ]
-    return ds.FileSystemDataset(known, dataset.schema, dataset.format, dataset.filesystem)
+    if not _NULL_BOUND.search(str(fragment.partition_expression)):
+        return fragment
+    return dataset.format.make_fragment(fragment.path, dataset.filesystem)

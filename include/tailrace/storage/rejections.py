@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tailrace.sources.record_place import places_of
 from tailrace.storage.layout import Layout
-from tailrace.storage.tables import Tables, open_table
+from tailrace.storage.tables import Tables
 
 _VALUE = r"(: ['\"].*|: line \d+ column .*)$"  # at the end of a reason: the text of a record, or a position in it
 _LONGEST_EXAMPLE = 120
@@ -50,8 +50,9 @@ class Rejections:
     def read(layout: Layout) -> Rejections:
         """Read the rejections in the table `quarantine`; none where it does not exist."""
         rejections = Rejections()
-        if Tables(layout).has("quarantine"):
-            for batch in open_table(layout.table("quarantine")).to_pyarrow_dataset().to_batches(columns=_COLUMNS):
+        tables = Tables(layout)
+        if tables.has("quarantine"):
+            for batch in tables.batches("quarantine", _COLUMNS, None):
                 rejections.add(pa.Table.from_batches([batch]))
         return rejections
 

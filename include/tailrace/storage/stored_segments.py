@@ -21,6 +21,7 @@ from tailrace.ground.times import in_ms
 from tailrace.sources import history
 from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.segments import MalformedRecord, RawSegment, Segment, Types
+from tailrace.storage.file_bounds import bounded_dataset
 from tailrace.storage.history_files import ordinals_of
 from tailrace.storage.lost_files import lost
 from tailrace.storage.tables import Tables
@@ -166,6 +167,6 @@ def _file(path: str, mtime_ns: int) -> pa.Table:
 def _rejects(quarantine: Path, version: int, stream: str) -> dict[str, dict[str, Any]]:
     """Return the rejected records of a stream by their position in its source."""
     columns = ["position", "arrival_time", "reason", "record"]
-    table = DeltaTable(quarantine, version=version).to_pyarrow_dataset()
-    rows = table.to_table(columns=columns, filter=ds.field("stream") == stream)
+    table, of_stream = DeltaTable(quarantine, version=version), ds.field("stream") == stream
+    rows = bounded_dataset(table, of_stream).to_table(columns=columns, filter=of_stream)
     return {row["position"]: row for row in in_ms(rows).to_pylist()}

@@ -20,7 +20,7 @@ from tailrace.ground.times import TIME, in_ms
 from tailrace.ground.written_files import FILES
 from tailrace.sources import history
 from tailrace.storage.added_files import add_actions
-from tailrace.storage.file_bounds import without_null_bounds
+from tailrace.storage.file_bounds import bounded_dataset
 from tailrace.storage.layout import Layout
 from tailrace.storage.lost_files import has_leftovers, naming_what_is_lost, repair_of
 from tailrace.storage.retention import adapt_retention, properties
@@ -210,13 +210,13 @@ class Tables:
         """
         if not self.has(name):
             raise FileNotFoundError(self.layout.table(name))
-        dataset = without_null_bounds(self.open(name).to_pyarrow_dataset(), where)
+        dataset = bounded_dataset(self.open(name), where)
         with naming_what_is_lost(self.layout, name):
             return in_ms(dataset.to_table(columns=list(columns) if columns else None, filter=where))
 
     def batches(self, name: str, columns: list[str], where: Any, most: int = _BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield an existing table's rows under a condition, at most `most` at a time, to limit memory."""
-        dataset = without_null_bounds(self.open(name).to_pyarrow_dataset(), where)
+        dataset = bounded_dataset(self.open(name), where)
         with naming_what_is_lost(self.layout, name):
             yield from dataset.to_batches(columns=columns, filter=where, batch_size=most)
 

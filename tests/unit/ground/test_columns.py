@@ -1,4 +1,4 @@
-"""Group-by over integer codes: the dense and the hash path give the same aggregates."""
+"""Group-by over integer codes: the same aggregates of dense codes, codes far apart, and large integers."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ def test_minima_and_maxima_by_code_on_either_path(how: How, of, rows: list[tuple
     assert (extremes.dtype, tuples.dtype) == (np.float64, np.int64)
 
 
-@pytest.mark.parametrize("far", [[], [FAR]], ids=["dense", "hash"])
+@pytest.mark.parametrize("far", [[], [FAR]], ids=["dense", "far apart"])
 def test_ints_stay_ints_and_doubles_doubles(far: list[int]) -> None:
     code = np.array([3, 3, 5, *far])
     _, (ints, floats) = group_sums(code, np.ones(len(code), np.int64), np.ones(len(code)))
     assert (ints.dtype, floats.dtype) == (np.int64, np.float64)
 
 
-@pytest.mark.parametrize("far", [[], [FAR]], ids=["dense", "hash"])
+@pytest.mark.parametrize("far", [[], [FAR]], ids=["dense", "far apart"])
 def test_a_group_whose_sum_is_zero_stays(far: list[int]) -> None:
     codes, (sums,) = group_sums(np.array([1, 1, 2, *far]), np.array([5, -5, 0, *[1 for _ in far]]))
     assert codes.tolist() == [1, 2, *far]
     assert sums.tolist()[:2] == [0, 0]
 
 
-@pytest.mark.parametrize("far", [[], [FAR]], ids=["dense", "hash"])
+@pytest.mark.parametrize("far", [[], [FAR]], ids=["dense", "far apart"])
 def test_huge_values_in_one_group_do_not_change_the_sum_of_another(far: list[int]) -> None:
     code = np.array([0, 1, 0, 1, 0, *far])
     _, (sums,) = group_sums(code, np.array([1e300, 1e-9, -1e300, 1e-9, 1e300, *[1.0 for _ in far]]))
@@ -77,7 +77,7 @@ def test_no_rows_give_empty_columns_of_the_same_types() -> None:
     assert (len(codes), [column.dtype for column in sums]) == (0, [np.float64, np.int64])
 
 
-def test_large_ints_are_summed_exactly_on_the_hash_path() -> None:
+def test_large_ints_are_summed_exactly_whose_codes_are_far_apart() -> None:
     _, (sums,) = group_sums(np.array([0, 0, FAR]), np.array([2**53, 1, 1]))
     assert sums.tolist() == [2**53 + 1, 1]
 
