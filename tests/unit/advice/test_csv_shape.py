@@ -11,8 +11,6 @@ from tailrace.ground.errors import Refused
 
 GOOD = "time,city,value\n2024-03-14T10:00:00Z,Köln,1\n2024-03-14T10:00:01Z,Bonn,2\n"
 DAMAGED = {
-    "semicolons": (GOOD.replace(",", ";").encode(), "semicolons"),
-    "tabs": (GOOD.replace(",", "\t").encode(), "tabs"),
     "latin-1": (GOOD.encode("latin-1"), "no UTF-8"),
     "utf-16": (GOOD.encode("utf-16"), "UTF-16"),
     "no header": (GOOD.partition("\n")[2].encode(), "names no columns"),
@@ -76,3 +74,21 @@ def test_columns_without_a_name_or_with_one_twice_are_left_out(tmp_path):
     (tmp_path / "a.csv").write_text("time,x,x,,y\n2024-03-14T10:00:00Z,1,2,3,4\n")
     sample = sample_of(tmp_path / "a.csv")
     assert sample.table.column_names == ["time", "y"]
+
+
+@pytest.mark.parametrize(
+    ("sign", "decimal", "number"),
+    [(";", ",", "1,50"), (";", None, "1.50"), ("\t", ",", "1,50"), ("|", None, "1.50"), (",", None, "1.50")],
+)
+def test_what_separates_fields_and_decimals_is_found(tmp_path, sign, decimal, number):
+    lines = [("time", "city", "value"), ("14.03.2024 10:00", "Köln", number), ("14.03.2024 10:01", "Bonn", "2")]
+    (tmp_path / "a.csv").write_text("".join(f"{sign.join(line)}\n" for line in lines))
+    sample = sample_of(tmp_path / "a.csv")
+    assert (sample.source.get("delimiter"), sample.source.get("decimal")) == (None if sign == "," else sign, decimal)
+    assert sample.table["value"].to_pylist() == ["1.50", "2"]
+    assert sample.table["time"].to_pylist() == ["14.03.2024 10:00", "14.03.2024 10:01"]
+
+
+def test_numbers_with_points_among_semicolons_have_no_decimal_comma(tmp_path):
+    (tmp_path / "a.csv").write_text("time;value;text\n1;1.5;a,5\n2;2;1,5\n")
+    assert "decimal" not in sample_of(tmp_path / "a.csv").source
