@@ -85,8 +85,11 @@ class AggregateQuery(WindowedQuery):
 
     def structure(self) -> dict[str, Any]:
         """Return the structure, with the order of the answers' columns, which states and tables depend on."""
-        names = [*getattr(self.aggregate, "each", ())]
-        return super().structure() | ({"aggregate.order": names} if len(names) > 1 else {})
+        section = self.aggregate
+        if not isinstance(section, NamedAggregatesSection):
+            return super().structure()
+        order = {"aggregate.order": [*section.each]} if len(section.each) > 1 else {}
+        return super().structure() | section.in_structure() | order
 
     @model_validator(mode="before")
     @classmethod
@@ -111,7 +114,8 @@ class AggregateQuery(WindowedQuery):
     def _keeping(self) -> list[str]:
         """The functions that need all values of a window at once."""
         section = self.aggregate
-        each = section.each.values() if isinstance(section, NamedAggregatesSection) else [section]
+        is_named = isinstance(section, NamedAggregatesSection)
+        each = [*section.functions.values(), *section.hidden.values()] if is_named else [section]
         exact = (one.function for one in each if one.function is not None and not one.approximate)
         return [name for name in exact if FUNCTIONS[name].keeps_values]
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import drawn
-from tailrace.sql.derived import generated_name
+from tailrace.sql.derived import generated_name, quoted
 from tailrace.sql.translate import translate
-from tailrace.sql.write import plain, quoted, write
+from tailrace.sql.write import plain, write
 
 STREAM = {"event_time": "event_ts", "id": "event_id"}
 NAMES = ["country", "my code", "limit", "from", "window", "window_end", "a`b", "null", "Price", "größe", "user", "x"]
