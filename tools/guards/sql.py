@@ -107,6 +107,20 @@ MUTATIONS = (
         (SQL_WRITTEN,),
     ),
     Mutation(
+        "SQL text is written of expressions in the spelling that is read back",
+        "sql/write.py",
+        "fields = _as_sql_says(fields)",
+        "pass",
+        (SQL_WRITTEN,),
+    ),
+    Mutation(
+        "SQL text: an aggregate in an expression has the name of an equal one in the list",
+        "sql/aggregates.py",
+        "if (name := name_of_same(section, sections)) is not None:",
+        "if (name := None) is not None:",
+        ("tests/unit/sql/test_translate.py",),
+    ),
+    Mutation(
         "SQL text: a parenthesis is closed by one of its sort",
         "sql/tokens.py",
         "if not opened or _OPENING.index(opened[-1].tokens[0].token_type) != _CLOSING.index(token.token_type):",

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_serializer, model_validator
 
 from tailrace.aggregate.function_section import FUNCTION, FunctionName, ValuesSection
 from tailrace.aggregate.interval_names import interval_names
-from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressions_over_names, in_structure
+from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.fields import Section, field_error
@@ -109,7 +109,8 @@ class NamedAggregatesSection(Section):
     @property
     def over_names(self) -> ExpressionsOverNames:
         """The expressions with names in place of their aggregates, and the aggregates that have none in answers."""
-        return expressions_over_names(self.expressions, self._sections)
+        named = {name: each.model_dump(exclude_none=True) for name, each in self.functions.items()}
+        return expressions_over_names(self.expressions, named)
 
     @property
     def hidden(self) -> dict[str, NamedAggregateSection]:
@@ -117,13 +118,8 @@ class NamedAggregatesSection(Section):
         return {name: NamedAggregateSection(**each.section) for name, each in self.over_names.hidden.items()}
 
     def in_structure(self) -> dict[str, str]:
-        """Return the expressions as they bind a checkpoint, by field: one form for what means the same."""
-        named = self._sections
-        return {f"aggregate.{name}.expression": in_structure(text, named) for name, text in self.expressions.items()}
-
-    @property
-    def _sections(self) -> dict[str, dict[str, Any]]:
-        return {name: each.model_dump(exclude_none=True) for name, each in self.functions.items()}
+        """Return the expressions as they bind a checkpoint, by field: one spelling for what means the same."""
+        return {f"aggregate.{name}.expression": text for name, text in self.over_names.spellings.items()}
 
     @model_serializer
     def _serialize(self) -> dict[str, Any]:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.expression import require_libraries
 from tailrace.expressions.projection import NamedError
-
-if TYPE_CHECKING:
-    from tailrace.sql.functions import Call
-    from tailrace.sql.tokens import TokenSpan
 
 Section = Mapping[str, Any]
 """A function, its column and its parameters, as in a query file."""
@@ -38,8 +33,7 @@ class HiddenAggregate(NamedTuple):
     section : mapping
     place : CallPlace
     condition : str or None
-        Its condition after as many blanks and lines as stand before it in the expression, so that positions are
-        those of the expression.
+        Its condition, whose positions are those of the expression.
     """
 
     section: Section
@@ -56,12 +50,15 @@ class ExpressionsOverNames(NamedTuple):
         The expressions by name. They read the columns of answers, `tuples`, and hidden aggregates.
     beside : dict
         The columns that each reads beside its aggregates.
+    spellings : dict
+        The expressions in the one spelling of all that mean the same: what binds a checkpoint, and what SQL text says.
     hidden : dict
         The aggregates that have no name in the section, under names that no column of answers can have.
     """
 
     texts: dict[str, str]
     beside: dict[str, tuple[str, ...]]
+    spellings: dict[str, str]
     hidden: dict[str, HiddenAggregate]
 
     def place_of(self, name: str) -> CallPlace | None:
@@ -84,7 +81,7 @@ def expressions_over_names(expressions: Mapping[str, str], named: Mapping[str, S
     NamedError
         At an aggregate that can't be computed, and where the libraries of expressions are not installed.
     """
-    found = ExpressionsOverNames({}, {}, {})
+    found = ExpressionsOverNames({}, {}, {}, {})
     for name, text in expressions.items():
         try:
             require_libraries()
@@ -94,40 +91,17 @@ def expressions_over_names(expressions: Mapping[str, str], named: Mapping[str, S
     return found
 
 
-def in_structure(text: str, named: Mapping[str, Section]) -> str:
-    """Return an expression in the one form that all have that mean the same, and that SQL text gives."""
-    from tailrace.sql.over_aggregates import over_names
-
-    return over_names(text, named)
-
-
 def _add(found: ExpressionsOverNames, expression: str, text: str, named: Mapping[str, Section]) -> None:
     """Add an expression."""
-    # The grammar loads with the first expression: most queries have none, and Airflow loads queries again and again.
-    from tailrace.sql.derived import quoted
-    from tailrace.sql.over_aggregates import columns_beside, in_place, name_of_same, section_within, with_calls
-    from tailrace.sql.tokens import tokenize
+    from tailrace.sql.over_aggregates import UnnamedCall, name_of_same, read_expression  # noqa: PLC0415 (an extra, and a grammar that other queries do without)
 
-    def name_of(call: Call) -> str:
-        section = section_within(call)
-        name = name_of_same(section, named)
-        if name is None:
-            name = name_of_same(section, {known: each.section for known, each in found.hidden.items()})
+    def name_of(call: UnnamedCall) -> str:
+        name = name_of_same(call.section, {known: each.section for known, each in found.hidden.items()})
         if name is None:
             name = f"_{len(found.hidden) + 1}"
-            place = CallPlace(expression, call.whole.position)
-            condition = _in_its_place(section, call, value)
-            found.hidden[name] = HiddenAggregate(section, place, condition)
-        return in_place(quoted(name), call)
+            place = CallPlace(expression, call.position)
+            found.hidden[name] = HiddenAggregate(call.section, place, call.condition)
+        return name
 
-    value = tokenize(text, "one expression")
-    found.beside[expression] = columns_beside(value)
-    found.texts[expression] = text[: value.at] + with_calls(value, name_of) + text[value.end :]
-
-
-def _in_its_place(section: Section, call: Call, value: TokenSpan) -> str | None:
-    """Return the condition of an aggregate after blanks."""
-    if "where" not in section:
-        return None
-    written = call.arguments[0] if call.condition is None else call.condition
-    return re.sub(r"[^\n]", " ", value.sql[: written.at]) + str(section["where"])
+    read = read_expression(text, named, name_of)
+    found.texts[expression], found.beside[expression], found.spellings[expression] = read

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+from tailrace.expressions.errors import Position
 from tailrace.sql.derived import DerivedColumns, quoted
 from tailrace.sql.functions import Call, Section, call_text, calls_in, section_of
 from tailrace.sql.projected import SelectedRows
@@ -14,6 +15,54 @@ from tailrace.sql.tokens import TokenSpan, tokenize
 
 BY_TIME = {"min_by": "first", "max_by": "last"}
 """The functions that name the event time in SQL text, and what they are without it."""
+
+
+class ReadExpression(NamedTuple):
+    """An expression of sections over aggregates.
+
+    Attributes
+    ----------
+    text : str
+        The expression with names in place of its aggregates; what follows keeps its position.
+    beside : tuple of str
+        The columns that it reads beside its aggregates.
+    spelling : str
+        The expression as SQL text says it, see `over_names`.
+    """
+
+    text: str
+    beside: tuple[str, ...]
+    spelling: str
+
+
+class UnnamedCall(NamedTuple):
+    """A call in an expression of an aggregate that has no name.
+
+    `condition` stands after as many blanks and lines as stand before it in the expression, so that its positions are
+    those of the expression; None without one.
+    """
+
+    section: Section
+    position: Position
+    condition: str | None
+
+
+def read_expression(text: str, named: Mapping[str, Section], name_of: Callable[[UnnamedCall], str]) -> ReadExpression:
+    """Read an expression of sections; `name_of` names the aggregates that are not among the named ones.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    value = tokenize(text, "one expression")
+
+    def text_of(call: Call) -> str:
+        section = section_within(call)
+        name = name_of_same(section, named)
+        return in_place(quoted(name or name_of(_unnamed(section, call))), call)
+
+    beside = columns_beside(value)
+    return ReadExpression(_within(text, value, text_of), beside, over_names(text, named))
 
 
 def with_calls(value: TokenSpan, text_of: Callable[[Call], str]) -> str:
@@ -75,13 +124,25 @@ def over_names(text: str, named: Mapping[str, Mapping[str, Any]]) -> str:
         section = section_within(call)
         return name_of_same(section, named) or written(section)
 
-    value = tokenize(text)
-    return text[: value.at] + with_calls(value, text_of) + text[value.end :]
+    return _within(text, tokenize(text), text_of)
 
 
 def written(section: Mapping[str, Any]) -> str:
     """Return the call of a section whose values are a column of the stream."""
     return call_text(section, quoted(section["column"]) if "column" in section else "*")
+
+
+def _within(text: str, value: TokenSpan, text_of: Callable[[Call], str]) -> str:
+    """Return a whole text, with the comments around its expression, and other texts in place of calls."""
+    return text[: value.at] + with_calls(value, text_of) + text[value.end :]
+
+
+def _unnamed(section: Section, call: Call) -> UnnamedCall:
+    position, where = call.whole.position, section.get("where")
+    if where is None:
+        return UnnamedCall(section, position, None)
+    written_there = call.arguments[0] if call.condition is None else call.condition
+    return UnnamedCall(section, position, re.sub(r"[^\n]", " ", call.whole.sql[: written_there.at]) + where)
 
 
 def _normal(section: Mapping[str, Any]) -> dict[str, Any]:

@@ -230,6 +230,23 @@ def test_aggregates_in_an_expression_are_columns_of_the_list():
     assert rate == {"expression": "round(failures / n, 2)"}
 
 
+def test_other_aggregates_in_an_expression_stand_in_it_in_one_spelling():
+    own = generated_name("case when a then 1 end")
+    for text, said_so in [
+        ("round( mean(x), 2 )", "round( avg(x), 2 )"),
+        ("coalesce(Sum(`x`) filter (where y > 1), 0)", "coalesce(sum(x) FILTER (WHERE y > 1), 0)"),
+        ("count_if(y > 1) / count(1)", "count(*) FILTER (WHERE y > 1) / count(*)"),
+        ("max_by(x, event_ts) - min_by(x, event_ts)", "last(x) - first(x)"),
+        ("sum(case when a then 1 end) * 100.0 / count(*)", f"sum({own}) * 100.0 / count(*)"),
+        ("percentile(x, 0.9) - count(distinct `my x`)", "percentile(x, 0.9) - count(DISTINCT `my x`)"),
+        ("sum(x)::double", "sum(x)::double"),
+        ("sum(n) + n", "sum(n) + n"),
+    ]:
+        assert aggregates(f"count(y) AS n, {text} AS it")["it"] == {"expression": said_so}
+    stream = said(f"SELECT 1 + sum(x / 2) AS a, avg( x  / 2 ) - sum(y / 2) AS b {TUMBLE} {BOUNDS}")["stream"]
+    assert [*stream["columns"]] == [generated_name("x / 2"), generated_name("y / 2")]
+
+
 def test_derived_columns_have_one_name_however_they_are_spaced_and_stand_after_the_declared_ones():
     stream = said(
         f"SELECT sum(net * 2) AS a, max( net  *  2 ) AS b, sum(Net * 2) AS c {TUMBLE} {BOUNDS}",
