@@ -5,7 +5,6 @@ from __future__ import annotations
 from guards.mutation import Mutation
 
 WITHIN = "tests/unit/aggregate/test_within_expressions.py"
-LINEAGE, LOADING = "tests/unit/query/test_column_lineage.py", "tests/unit/query/test_loading.py"
 
 MUTATIONS = (
     Mutation(
@@ -219,13 +218,6 @@ MUTATIONS = (
         ("tests/unit/kind/test_states_in_milliseconds.py::test_first_and_last_go_on_in_microseconds",),
     ),
     Mutation(
-        "expressions over aggregates: one with a name is computed once",
-        "sql/over_aggregates.py",
-        "name = name_of_same(section, named)",
-        "name = None",
-        (f"{WITHIN}::test_equal_aggregates_are_one_and_the_named_one_where_there_is_one",),
-    ),
-    Mutation(
         "expressions over aggregates: equal ones without a name are computed once",
         "aggregate/within_expressions.py",
         "if name is None:",
@@ -245,40 +237,5 @@ MUTATIONS = (
         "if is_number(dtype) and name not in hidden)",
         "if is_number(dtype))",
         (f"{WITHIN}::test_a_promise_is_of_answers_and_of_no_hidden_aggregate",),
-    ),
-    Mutation(
-        "expressions over aggregates: errors have the positions of the text as written",
-        "sql/over_aggregates.py",
-        """return name + re.sub(r"[^\\n]", " ", call.whole.text[len(name) :])""",
-        "return name",
-        (f"{WITHIN}::test_what_does_not_fit_the_columns_is_refused_at_its_place_before_anything_is_written",),
-    ),
-    Mutation(
-        "expressions over aggregates: a condition has its position in the expression",
-        "sql/over_aggregates.py",
-        """re.sub(r"[^\\n]", " ", call.whole.sql[: written_there.at]) + where""",
-        "where",
-        (f"{WITHIN}::test_what_does_not_fit_the_columns_is_refused_at_its_place_before_anything_is_written",),
-    ),
-    Mutation(
-        "expressions over aggregates: a checkpoint is bound to what they mean",
-        "query/windowed.py",
-        "super().structure() | section.in_structure() | order",
-        "super().structure() | order",
-        (f"{WITHIN}::test_a_checkpoint_is_bound_to_what_an_expression_means_and_not_to_its_spelling",),
-    ),
-    Mutation(
-        "expressions over aggregates: lineage goes through them",
-        "query/column_lineage.py",
-        "functions = (section.functions | section.hidden).items()",
-        "functions = section.functions.items()",
-        (f"{LINEAGE}::test_an_aggregate_in_an_expression_comes_from_its_columns_as_one_with_a_name",),
-    ),
-    Mutation(
-        "expressions over aggregates: method two_scales takes none that keeps values",
-        "query/windowed.py",
-        "[*section.functions.values(), *section.hidden.values()]",
-        "[*section.functions.values()]",
-        (f"{LOADING}::test_an_aggregate_in_an_expression_that_keeps_values_is_not_calibrated_directly",),
     ),
 )

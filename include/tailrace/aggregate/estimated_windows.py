@@ -52,7 +52,7 @@ def with_open_corrections(
         "tuples": pa.array(none),
         "frontier": pa.array(end),
     }
-    columns = [
+    values = [
         known[field.name].cast(field.type)
         if field.name in known
         else pa.array(none.astype(float))
@@ -60,5 +60,5 @@ def with_open_corrections(
         else pa.nulls(len(end), field.type)
         for field in late.schema
     ]
-    rows = pa.RecordBatch.from_arrays(columns, schema=late.schema)
+    rows = pa.RecordBatch.from_arrays(values, schema=late.schema)
     return step._replace(late=(pa.concat_batches([late, rows]),))

@@ -33,7 +33,7 @@ class HiddenAggregate(NamedTuple):
     section : mapping
     place : CallPlace
     condition : str or None
-        Its condition, whose positions are those of the expression.
+        Its condition, with its positions in the expression.
     """
 
     section: Section

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.named_section import NamedAggregatesSection, gathered
+from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection, gathered
 from tailrace.aggregate.promise import refusal
 from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.cache_duration import CacheDuration
@@ -114,8 +115,11 @@ class AggregateQuery(WindowedQuery):
     def _keeping(self) -> list[str]:
         """The functions that need all values of a window at once."""
         section = self.aggregate
-        is_named = isinstance(section, NamedAggregatesSection)
-        each = [*section.functions.values(), *section.hidden.values()] if is_named else [section]
+        each: list[FunctionSection | NamedAggregateSection]
+        if isinstance(section, NamedAggregatesSection):
+            each = [*section.functions.values(), *section.hidden.values()]
+        else:
+            each = [section]
         exact = (one.function for one in each if one.function is not None and not one.approximate)
         return [name for name in exact if FUNCTIONS[name].keeps_values]
 

@@ -78,7 +78,7 @@ def _nameless(value: TokenSpan) -> ExpressionError:
 def _expression(
     value: TokenSpan, names: Collection[str], sections: Mapping[str, Section], columns: DerivedColumns, event_time: str
 ) -> dict[str, str]:
-    """Return the section of an expression over aggregates, which reads those of the list by their names."""
+    """Return the section of an expression over aggregates, which reads aggregates of the list by their names."""
 
     def text_of(call: Call) -> str:
         section = section_of(call, DerivedColumns(columns.rows), event_time)
@@ -88,6 +88,6 @@ def _expression(
 
     for column in columns_beside(value):
         if column not in names and column != _ALWAYS:
-            remedy = f"max({column}) AS name; or {value.text[:60]} in GROUP BY"
-            raise value.error(f"{column} is neither a group, nor an aggregate of the list", remedy)
+            remedy = f"max({column}), which is the value of a group, too; or {value.text[:60]} in GROUP BY"
+            raise value.error(f"{column} is neither in an aggregate, nor the name of one in the list", remedy)
     return {"expression": with_calls(value, text_of)}

@@ -38,8 +38,8 @@ class ReadExpression(NamedTuple):
 class UnnamedCall(NamedTuple):
     """A call in an expression of an aggregate that has no name.
 
-    `condition` stands after as many blanks and lines as stand before it in the expression, so that its positions are
-    those of the expression; None without one.
+    `condition` stands after as many blanks and lines as stand before it in the expression, so that errors in it have
+    positions in the expression; None without one.
     """
 
     section: Section
@@ -47,7 +47,9 @@ class UnnamedCall(NamedTuple):
     condition: str | None
 
 
-def read_expression(text: str, named: Mapping[str, Section], name_of: Callable[[UnnamedCall], str]) -> ReadExpression:
+def read_expression(
+    text: str, named: Mapping[str, Mapping[str, Any]], name_of: Callable[[UnnamedCall], str]
+) -> ReadExpression:
     """Read an expression of sections; `name_of` names the aggregates that are not among the named ones.
 
     Raises

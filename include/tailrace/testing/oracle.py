@@ -94,7 +94,7 @@ def _functions(query: AggregateQuery) -> dict[str, FunctionSection | NamedAggreg
     """Return the functions of a query by their names in the answers, without expressions over them."""
     section = query.aggregate
     if isinstance(section, NamedAggregatesSection):
-        return section.functions | section.hidden
+        return {**section.functions, **section.hidden}
     return {"value": section}
 
 

@@ -105,7 +105,7 @@ LISTS = [
     (f"SELECT 1 + sum(x) ¦OVER (PARTITION BY y) AS n {GROUPED}", "rows of others", "no OVER"),
     (f"SELECT sum(x) +\n ¦sqr(y) AS n {GROUPED}", "no function sqr", "sqrt"),
     (f"SELECT sum(x) AS n FROM {TUMBLE} WHERE y AND ¦sum(x) > 1 GROUP BY {BOUNDS}", "in WHERE", "sum(x) AS name"),
-    (f"SELECT count(*) AS n, ¦n / amount AS rate {GROUPED}", "amount is neither", "max(amount)"),
+    (f"SELECT count(*) AS n, ¦n / amount AS rate {GROUPED}", "amount is neither", "max(amount), which"),
     (f"SELECT sum(¦sqr(x)) AS n {GROUPED}", "no function sqr", "sqrt"),
     (f"SELECT count(*) AS n FROM {TUMBLE} WHERE a\n > ¦rand() GROUP BY {BOUNDS}", "chance", "a column of the source"),
     (f"SELECT x, count(*) AS n {GROUPED}, ¦0", "the number 0, and the list has 2 columns", "1 to 2"),
