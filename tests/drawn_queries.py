@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -24,6 +25,7 @@ STREAM = "events"
 NUMBERS = ("sum", "avg", "median", "quantile", "stddev", "stddev_pop", "var", "var_pop")
 FUNCTIONS = (*NUMBERS, "count", "min", "max", "count_distinct", "first", "last")
 SPARK = {"quantile": "percentile", "var": "var_samp", "stddev": "stddev_samp"}
+_ANSWER = re.compile(r"\banswer_\d+\b")
 
 
 @dataclass(frozen=True)
@@ -44,15 +46,15 @@ class Aggregate:
         section |= {"approximate": self.approximate or None}
         return {name: value for name, value in section.items() if value is not None}
 
-    def call(self, text_of: Mapping[str, str], event_time: str) -> str:
-        """The call in SQL text."""
+    def call(self, text_of: Mapping[str, str], event_time: str | None) -> str:
+        """The call in SQL text; in an expression of sections, where no event time is named."""
         value = "*" if self.column is None else text_of.get(self.column, quoted(self.column))
         function = SPARK.get(self.function, self.function)
         if self.function == "count_distinct":
             call = f"approx_count_distinct({value})" if self.approximate else f"count(DISTINCT {value})"
         elif self.function == "quantile":
             call = f"percentile({value}, {self.q})"
-        elif self.function in ("first", "last") and self.is_inline:
+        elif self.function in ("first", "last") and self.is_inline and event_time:
             call = f"{'min_by' if self.function == 'first' else 'max_by'}({value}, {event_time})"
         elif self.function == "count" and self.column is None and self.where is not None and self.is_inline:
             return f"count_if({self.where.spark})"
@@ -69,6 +71,15 @@ class Expression:
     sql: str
     value: Any
 
+    @property
+    def reads(self) -> list[str]:
+        """The aggregates that it reads."""
+        return _ANSWER.findall(self.spark)
+
+    def over(self, calls: Mapping[str, str]) -> str:
+        """As Spark SQL, with the calls of some aggregates in place of their names."""
+        return _ANSWER.sub(lambda name: calls.get(name[0], name[0]), self.spark)
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -83,6 +94,8 @@ class Drawn:
         The derived columns that SQL text has where they are used, and not beside it.
     is_flinks : bool
         Whether SQL text has the windows in FROM, and not in GROUP BY.
+    hidden : frozenset of str
+        The aggregates that stand in expressions alone, and in no column of answers.
     """
 
     derived: tuple[Derived, ...]
@@ -96,6 +109,12 @@ class Drawn:
     inline: frozenset[str]
     is_flinks: bool
     parallelism: int
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def listed(self) -> dict[str, Aggregate]:
+        """The aggregates that are columns of answers."""
+        return {name: each for name, each in self.aggregates.items() if name not in self.hidden}
 
     @property
     def types(self) -> dict[str, pa.DataType]:
@@ -104,7 +123,12 @@ class Drawn:
     @property
     def names(self) -> list[str]:
         """The columns of answers in their order, without the key."""
-        return [*self.aggregates, *self.expressions]
+        return [*self.listed, *self.expressions]
+
+    def texts(self, text_of: Mapping[str, str], event_time: str | None) -> dict[str, str]:
+        """The expressions as Spark SQL, by name."""
+        calls = {name: self.aggregates[name].call(text_of, event_time) for name in self.hidden}
+        return {name: each.over(calls) for name, each in self.expressions.items()}
 
     @property
     def needed(self) -> set[str]:
@@ -158,8 +182,9 @@ class Drawn:
         if self.keys:
             keys = [name_of.get(name, name) for name in self.keys]
             stream["key"] = keys if self.is_list else keys[0]
-        aggregate = {name: each.section(name_of) for name, each in self.aggregates.items()}
-        aggregate |= {name: {"expression": each.spark} for name, each in self.expressions.items()}
+        aggregate = {name: each.section(name_of) for name, each in self.listed.items()}
+        texts = self.texts({name: quoted(other) for name, other in name_of.items()}, None)
+        aggregate |= {name: {"expression": text} for name, text in texts.items()}
         fields |= {"kind": "aggregate", "window": self.window, "aggregate": aggregate}
         return yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)
 
@@ -198,8 +223,8 @@ class Drawn:
             alias = name if self.is_list else "key"
             items.append(value if value == quoted(alias) else f"{value} AS {quoted(alias)}")
         items += bounds
-        items += [f"{each.call(text_of, 'ts')} AS {name}" for name, each in self.aggregates.items()]
-        items += [f"{each.spark} AS {name}" for name, each in self.expressions.items()]
+        items += [f"{each.call(text_of, 'ts')} AS {name}" for name, each in self.listed.items()]
+        items += [f"{text} AS {name}" for name, text in self.texts(text_of, "ts").items()]
         listed = ",\n  ".join(items)
         named = ",\n".join(f"{quoted(name)} AS ({select})" for name, select in selects)
         begin = f"WITH {named}\n" if selects else ""
@@ -349,7 +374,10 @@ def queries(draw: st.DrawFn, times: oracle.Settings) -> Drawn:
         draw(st.booleans()),
         draw(st.integers(1, 3)),
     )
-    return in_order(replace(query, inline=frozenset(name for name in inlinable(query) if draw(st.booleans()))))
+    read = sorted({name for each in query.expressions.values() for name in each.reads})
+    hidden = frozenset(name for name in read if draw(st.booleans()))
+    inline = frozenset(name for name in inlinable(query) if draw(st.booleans()))
+    return in_order(replace(query, inline=inline, hidden=hidden))
 
 
 def inlinable(query: Drawn) -> list[str]:
@@ -367,7 +395,8 @@ def inlinable(query: Drawn) -> list[str]:
 
 def in_order(query: Drawn) -> Drawn:
     """The query with its derived columns in the order in which SQL text has them: beside it first, then in place."""
-    met = [*query.keys, *(each.column for each in query.aggregates.values())]
+    within = [name for each in query.expressions.values() for name in each.reads if name in query.hidden]
+    met = [*query.keys, *(query.aggregates[name].column for name in (*query.listed, *within))]
     inline = [each for each in query.derived if each.name in query.inline]
     beside = [each for each in query.derived if each.name not in query.inline]
     return replace(query, derived=(*beside, *sorted(inline, key=lambda each: met.index(each.name))))

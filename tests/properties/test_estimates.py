@@ -138,6 +138,24 @@ def test_a_correction_of_arrivals_replaces_estimates_where_nothing_came_late(
     assert_answers_equal(done.results(), batch_answers(declared))
 
 
+def test_an_estimate_within_an_expression_is_early_as_one_with_a_name_and_is_corrected_where_nothing_came_late(
+    tmp_path: Any,
+) -> None:
+    calm = START + 7_000
+    rows = [replace(row, arrival=row.event) if row.event >= calm else row for row in log(5)]
+    rows.sort(key=lambda row: row.arrival)
+    hidden = in_memory(rows, {"value": {"expression": "estimate_sum(v) + 0"}})
+    done = hidden.run(tmp_path / "hidden", engine="local")
+    named = in_memory(rows, SUM).run(tmp_path / "named", engine="local")
+    early, same = (each.results(as_of="stream").arrow().to_pylist() for each in (done, named))
+    assert [row["value"] for row in early] == [row["value"] for row in same]
+    assert [row for row in same if row["value_low"] is not None and row["coverage"] == 1.0]
+    assert not [name for name in early[0] if "_low" in name]
+    done.correct(arrived_from=START + 8_000, arrived_to=max(row.arrival for row in rows) // 100 * 100 + 100)
+    done.correct(arrived_from=START - 1_000, arrived_to=START + 8_000)
+    assert_answers_equal(done.results(), batch_answers(hidden))
+
+
 def test_policy_quantile_waits_as_long_as_scaled_answers_need() -> None:
     table = generate(RATE * 60, RATE, SENSORS, MODELS["game2"].build(""), 1)
     found = run(table, "quantile", PROMISE, estimate=True)

@@ -1,8 +1,9 @@
 """Whole queries, drawn, run as users run them: streamed answers are the plain oracle's, corrected ones one statement's.
 
 A query has derived columns on top of each other, some of which fail for a record, a condition, a key or a list, windows
-of any sort, aggregates of all functions with conditions, and expressions over them. It is read from a query file, runs
-on the local engine in batches and tasks, dies at a write, goes on from SQL text that says the same, and is corrected.
+of any sort, aggregates of all functions with conditions, and expressions over them, by name or in place. It is read
+from a query file, runs on the local engine in batches and tasks, dies at a write, goes on from SQL text that says the
+same, and is corrected.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def test_streamed_is_the_oracle_and_corrected_is_one_statement(tmp_path_factory,
     for form, text in (("sections", query.sections("in")), ("sql", query.sql_file("in"))):
         (directory / f"{form}.yaml").write_text(text)
         forms[form] = load(directory / f"{form}.yaml")
-    assert forms["sql"] == forms["sections"]
+    if not query.hidden:  # calls in expressions have several spellings
+        assert forms["sql"] == forms["sections"]
     assert forms["sql"].structure() == forms["sections"].structure()
 
     cut = data.draw(st.integers(0, len(rows)), label="restart")

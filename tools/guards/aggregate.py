@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from guards.mutation import Mutation
 
+WITHIN = "tests/unit/aggregate/test_within_expressions.py"
+
 MUTATIONS = (
     Mutation(
         "a mean of decimals is the nearest double",
@@ -29,7 +31,7 @@ MUTATIONS = (
     Mutation(
         "estimates: a correction replaces one where nothing came late",
         "aggregate/kind.py",
-        "step = with_open_corrections(self.windows, self._estimated, step, frontier)",
+        "step = with_open_corrections(self.windows, self._estimated, step, columns, frontier)",
         "pass",
         ("tests/properties/test_estimates.py",),
     ),
@@ -214,5 +216,26 @@ MUTATIONS = (
         "micros = pc.multiply(rows.column(name), 1000)",
         "micros = rows.column(name)",
         ("tests/unit/kind/test_states_in_milliseconds.py::test_first_and_last_go_on_in_microseconds",),
+    ),
+    Mutation(
+        "expressions over aggregates: equal ones without a name are computed once",
+        "aggregate/within_expressions.py",
+        "if name is None:",
+        "if True:",
+        (f"{WITHIN}::test_equal_aggregates_are_one_and_the_named_one_where_there_is_one",),
+    ),
+    Mutation(
+        "expressions over aggregates: their answers are never amended",
+        "aggregate/amend.py",
+        "if aggregate.within is not None or FUNCTIONS",
+        "if FUNCTIONS",
+        (f"{WITHIN}::test_an_answer_over_hidden_aggregates_alone_is_read_again_and_never_amended",),
+    ),
+    Mutation(
+        "expressions over aggregates: a promise is of answers alone",
+        "aggregate/error_model.py",
+        "if is_number(dtype) and name not in hidden)",
+        "if is_number(dtype))",
+        (f"{WITHIN}::test_a_promise_is_of_answers_and_of_no_hidden_aggregate",),
     ),
 )

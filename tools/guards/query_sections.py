@@ -6,6 +6,8 @@ from guards.mutation import Mutation
 
 WINDOW = "tests/unit/query/test_window_section.py"
 PROMISES = "tests/unit/query/test_promise_names.py"
+WITHIN = "tests/unit/aggregate/test_within_expressions.py"
+LINEAGE, LOADING = "tests/unit/query/test_column_lineage.py", "tests/unit/query/test_loading.py"
 
 MUTATIONS = (
     Mutation(
@@ -53,7 +55,7 @@ MUTATIONS = (
     Mutation(
         "aggregates: their order is structure",
         "query/windowed.py",
-        "if len(names) > 1 else {}",
+        "if len(section.each) > 1 else {}",
         "if False else {}",
         ("tests/unit/query/test_edits.py",),
     ),
@@ -163,5 +165,26 @@ MUTATIONS = (
         "if calibration.windows is not None and calibration.windows > (most := max(1, _LONGEST // step)):",
         "if False:",
         ("tests/unit/query/test_calibration_section.py",),
+    ),
+    Mutation(
+        "expressions over aggregates: a checkpoint is bound to what they mean",
+        "query/windowed.py",
+        "super().structure() | section.in_structure() | order",
+        "super().structure() | order",
+        (f"{WITHIN}::test_a_checkpoint_is_bound_to_what_an_expression_means_and_not_to_its_spelling",),
+    ),
+    Mutation(
+        "expressions over aggregates: lineage goes through them",
+        "query/column_lineage.py",
+        "functions = (section.functions | section.hidden).items()",
+        "functions = section.functions.items()",
+        (f"{LINEAGE}::test_an_aggregate_in_an_expression_comes_from_its_columns_as_one_with_a_name",),
+    ),
+    Mutation(
+        "expressions over aggregates: method two_scales takes none that keeps values",
+        "query/windowed.py",
+        "[*section.functions.values(), *section.hidden.values()]",
+        "[*section.functions.values()]",
+        (f"{LOADING}::test_an_aggregate_in_an_expression_that_keeps_values_is_not_calibrated_directly",),
     ),
 )

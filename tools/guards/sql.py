@@ -6,6 +6,7 @@ from guards.mutation import Mutation
 from guards.shared_tests import SQL_FORMS, SQL_OUTER, SQL_REFUSALS, SQL_REFUSED, SQL_WRITTEN
 
 SQL_TABLES = "tests/unit/sql/test_table_names.py"
+WITHIN = "tests/unit/aggregate/test_within_expressions.py"
 
 MUTATIONS = (
     Mutation(
@@ -107,6 +108,20 @@ MUTATIONS = (
         (SQL_WRITTEN,),
     ),
     Mutation(
+        "SQL text is written of expressions in the spelling that is read back",
+        "sql/write.py",
+        "fields = _as_sql_says(fields)",
+        "pass",
+        (SQL_WRITTEN,),
+    ),
+    Mutation(
+        "SQL text: an aggregate in an expression has the name of an equal one in the list",
+        "sql/aggregates.py",
+        "if (name := name_of_same(section, sections)) is not None:",
+        "if (name := None) is not None:",
+        ("tests/unit/sql/test_translate.py",),
+    ),
+    Mutation(
         "SQL text: a parenthesis is closed by one of its sort",
         "sql/tokens.py",
         "if not opened or _OPENING.index(opened[-1].tokens[0].token_type) != _CLOSING.index(token.token_type):",
@@ -161,5 +176,26 @@ MUTATIONS = (
         "if not 1 <= number <= len(items):",
         "if not 0 <= number <= len(items):",
         (SQL_REFUSED,),
+    ),
+    Mutation(
+        "expressions over aggregates: one with a name is computed once",
+        "sql/over_aggregates.py",
+        "name = name_of_same(section, named)",
+        "name = None",
+        (f"{WITHIN}::test_equal_aggregates_are_one_and_the_named_one_where_there_is_one",),
+    ),
+    Mutation(
+        "expressions over aggregates: errors have the positions of the text as written",
+        "sql/over_aggregates.py",
+        """return name + re.sub(r"[^\\n]", " ", call.whole.text[len(name) :])""",
+        "return name",
+        (f"{WITHIN}::test_what_does_not_fit_the_columns_is_refused_at_its_place_before_anything_is_written",),
+    ),
+    Mutation(
+        "expressions over aggregates: a condition has its position in the expression",
+        "sql/over_aggregates.py",
+        """re.sub(r"[^\\n]", " ", call.whole.sql[: written_there.at]) + where""",
+        "where",
+        (f"{WITHIN}::test_what_does_not_fit_the_columns_is_refused_at_its_place_before_anything_is_written",),
     ),
 )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tailrace.aggregate.accumulators import Accumulator, Squares
 from tailrace.aggregate.bindings import BINDINGS, BoundFunction, Values
 from tailrace.aggregate.kept import Kept
+from tailrace.aggregate.within_expressions import CallPlace
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.value_column import Ints
 from tailrace.windows.panes import Columns
@@ -37,6 +38,8 @@ class NamedAggregate:
         Whether answers are cast to doubles, as for an unnamed aggregate.
     is_estimated : bool
         Whether early answers are scaled by the expected coverage of their windows, see `estimates`.
+    within : CallPlace or None
+        The place of an aggregate within an expression, which no column of the answers has; None of all others.
     """
 
     name: str
@@ -45,6 +48,7 @@ class NamedAggregate:
     parameters: Mapping[str, Any]
     in_doubles: bool = False
     is_estimated: bool = False
+    within: CallPlace | None = None
 
     @cached_property
     def bound(self) -> BoundFunction | None:
@@ -63,7 +67,14 @@ class NamedAggregate:
     @property
     def description(self) -> str:
         """The aggregate in words."""
+        if self.within is not None:
+            return f"{self.function} in {self.within.expression}"
         return self.function if self.in_doubles else f"{self.function} as {self.name}"
+
+    @property
+    def field(self) -> str:
+        """Its place in a query file."""
+        return f"aggregate.{self.name}" if self.within is None else self.within.field
 
     @property
     def result(self) -> pa.DataType:

@@ -36,7 +36,7 @@ def amounts_of(aggregates: Sequence[NamedAggregate]) -> dict[str, pa.DataType]:
     """
     if _in_doubles(aggregates):
         return {TOTAL: pa.float64()}
-    return {AMOUNTS: pa.struct(_fields(aggregates))} if _are_amended(aggregates) else {}
+    return {AMOUNTS: pa.struct(_fields(aggregates))} if are_amended(aggregates) else {}
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class AmendedAggregates(Aggregates):
         codes, rows = GroupedRows.of(group_id)
         tuples = rows.fold(columns["tuples"], "sum")
         late = {"tuples": pa.array(tuples)}
-        if not _are_amended(self.aggregates):
+        if not are_amended(self.aggregates):
             return codes, late | {
                 name: pa.nulls(len(rows), dtype) for name, dtype in amounts_of(self.aggregates).items()
             }
@@ -76,7 +76,7 @@ def amend(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Tabl
         computed from these (its streamed sum is null, or the new one overflows). None where a function can't be
         amended.
     """
-    if not _are_amended(aggregates):
+    if not are_amended(aggregates):
         return None
     fields = _fields(aggregates)
     late = pa.table({name: late.column(name) for name in _IDENTITY} | _amounts(aggregates, late))
@@ -118,16 +118,18 @@ def amend(aggregates: Sequence[NamedAggregate], answers: pa.Table, late: pa.Tabl
     return pa.RecordBatch.from_pydict(columns).filter(pa.array(is_known))
 
 
-def _are_amended(aggregates: Sequence[NamedAggregate]) -> bool:
+def are_amended(aggregates: Sequence[NamedAggregate]) -> bool:
+    """Test whether answers can be amended, see `amend`."""
     return all(map(_is_amended, aggregates))
 
 
 def _is_amended(aggregate: NamedAggregate) -> bool:
     """Test whether an aggregate's answers can be amended; a sum can't where a part of it could overflow.
 
+    Of an aggregate within an expression there are no answers.
     Of aggregates in doubles, only sums and the number of tuples can: late rows of earlier versions contain only sums.
     """
-    if FUNCTIONS[aggregate.function].amended_as is None:
+    if aggregate.within is not None or FUNCTIONS[aggregate.function].amended_as is None:
         return False
     if aggregate.in_doubles:
         return aggregate.function == "sum" or aggregate.values is None

@@ -85,7 +85,8 @@ class AggregateErrorModel:
 
     @cached_property
     def _numbers(self) -> tuple[str, ...]:
-        return tuple(name for name, dtype in self._types.items() if is_number(dtype))
+        hidden = {each.name for each in self.aggregates if each.within is not None}
+        return tuple(name for name, dtype in self._types.items() if is_number(dtype) and name not in hidden)
 
     def _needed(self, names: tuple[str, ...]) -> tuple[NamedAggregate, ...]:
         """Return the aggregates that are among some answers, or that their expressions read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -26,16 +26,21 @@ def with_coverage(closed: pa.RecordBatch, frontier: Frontier) -> pa.RecordBatch:
 
 
 def with_open_corrections(
-    windows: Windows, estimated: Sequence[NamedAggregate], step: Step, frontier: Frontier
+    windows: Windows,
+    estimated: Sequence[NamedAggregate],
+    step: Step,
+    columns: Mapping[str, pa.Array],
+    frontier: Frontier,
 ) -> Step:
     """Add a late row of no tuples for each window with an estimate.
 
-    So a correction replaces the estimate even where no tuple came late after all.
+    So a correction replaces the estimate even where no tuple came late after all. `columns` has the columns of the
+    estimates, also of those that stand in no answer.
     """
     answers, (late,) = step.answers, step.late
     is_scaled = np.zeros(answers.num_rows, bool)
     for each in estimated:
-        is_scaled |= np.asarray(answers.column(interval_names(each.name)[0]).is_valid())
+        is_scaled |= np.asarray(columns[interval_names(each.name)[0]].is_valid())
     if not is_scaled.any():
         return step
     scaled = answers.filter(pa.array(is_scaled))
@@ -47,7 +52,7 @@ def with_open_corrections(
         "tuples": pa.array(none),
         "frontier": pa.array(end),
     }
-    columns = [
+    values = [
         known[field.name].cast(field.type)
         if field.name in known
         else pa.array(none.astype(float))
@@ -55,5 +60,5 @@ def with_open_corrections(
         else pa.nulls(len(end), field.type)
         for field in late.schema
     ]
-    rows = pa.RecordBatch.from_arrays(columns, schema=late.schema)
+    rows = pa.RecordBatch.from_arrays(values, schema=late.schema)
     return step._replace(late=(pa.concat_batches([late, rows]),))

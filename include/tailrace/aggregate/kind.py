@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tailrace.aggregate.accuracy import errors_by_column, greatest_errors, share_right
 from tailrace.aggregate.aggregates import Aggregates, NamedAggregate
-from tailrace.aggregate.amend import AmendedAggregates, amend, amounts_of
+from tailrace.aggregate.amend import AmendedAggregates, amend, amounts_of, are_amended
 from tailrace.aggregate.bindings import takes
 from tailrace.aggregate.chosen import ORDERED_BY, Chosen
 from tailrace.aggregate.counted_overflows import CountedOverflows
@@ -50,6 +50,7 @@ class Aggregate(KeyedWindows):
     Attributes
     ----------
     aggregates : tuple of NamedAggregate
+        Those among the columns of answers, and those within expressions.
     names : tuple of str
         The columns of answers in order: aggregates, and expressions over them.
     carried : dict
@@ -96,6 +97,11 @@ class Aggregate(KeyedWindows):
         return tuple(each for each in self.aggregates if each.is_estimated)
 
     @cached_property
+    def _hidden(self) -> Aggregates:
+        """The aggregates within expressions, which no column of answers has."""
+        return Aggregates(tuple(each for each in self.aggregates if each.within is not None))
+
+    @cached_property
     def _derived(self) -> Projection:
         """The expressions over the aggregates."""
         types = {aggregate.name: aggregate.result for aggregate in self.aggregates} | {"tuples": pa.int64()}
@@ -129,7 +135,7 @@ class Aggregate(KeyedWindows):
                 source = self.carried[each.values.source]
                 fault = f"function {each.function} takes numbers, and column {source} is of type {each.values.dtype}"
                 number = f"a column of numbers, such as columns: {{number: cast({source} as double)}}; or {takes_any}"
-                problems.append(Problem(f"aggregate.{each.name}", fault, number))
+                problems.append(Problem(each.field, fault, number))
         for column, dtype in self.carried_types.items():
             if self.carried[column] in self.conditions and not pa.types.is_boolean(dtype):
                 remedy = "a boolean: a comparison, or several with and, or, not"
@@ -190,14 +196,19 @@ class Aggregate(KeyedWindows):
         if self._estimated:
             closed = with_coverage(closed, frontier)
         step = self._step(state, closed, late, frontier)
-        answers = {each.name: step.answers.column(raw_name(each)) for each in self.aggregates}
+        answers = {each.name: step.answers.column(raw_name(each)) for each in self.aggregates if each.within is None}
+        answers |= (hidden := self._hidden.finish(closed))
         overflowed = int(self.summary.overflows(closed, answers).sum())
         if self._estimated:
-            step = with_open_corrections(self.windows, self._estimated, step, frontier)
+            columns = dict(zip(step.answers.schema.names, step.answers.columns, strict=True))
+            columns |= self._estimates(hidden, closed)
+            step = with_open_corrections(self.windows, self._estimated, step, columns, frontier)
         return step._replace(counts={"overflowed": overflowed} if overflowed else {})
 
     def amend(self, answers: pa.Table, late: pa.Table) -> pa.RecordBatch:
         """Add late tuples to answers; return no rows where a function can't be amended."""
+        if not are_amended(self.aggregates):
+            return pa.RecordBatch.from_pylist([], self.answer)
         raw = {name: answers.column(name) for name in ("key", "window_end", "tuples")}
         raw |= {each.name: answers.column(raw_name(each)) for each in self.aggregates}
         rows = amend(self.aggregates, pa.table(raw), late)
@@ -242,8 +253,8 @@ class Aggregate(KeyedWindows):
         """Return the columns of estimated answers; `closed` is None where tuples are complete, as in corrections."""
         columns = dict[str, pa.Array]()
         for each in self._estimated:
-            answers = raw[each.name]
-            columns |= whole(each, answers) if closed is None else estimate(each, answers, closed)
+            if (answers := raw.get(each.name)) is not None:
+                columns |= whole(each, answers) if closed is None else estimate(each, answers, closed)
         return columns
 
     def _with_expressions(self, rows: pa.RecordBatch) -> pa.RecordBatch:

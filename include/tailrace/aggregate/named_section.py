@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_serializer, model_validator
 
 from tailrace.aggregate.function_section import FUNCTION, FunctionName, ValuesSection
 from tailrace.aggregate.interval_names import interval_names
+from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError, Position
-from tailrace.expressions.expression import parse
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.fields import Section, field_error
 from tailrace.ground.times import ANSWERED
@@ -32,7 +32,7 @@ class NamedAggregateSection(ValuesSection):
     function: FunctionName | None = Field(default=None, description=FUNCTION)
     expression: str | None = Field(
         default=None,
-        description="in place of a function, computed of other columns of the answer: failures / purchases",
+        description="in place of a function, computed of other answers and of aggregates: failures / count(*)",
     )
 
     @model_validator(mode="after")
@@ -81,13 +81,15 @@ class NamedAggregatesSection(Section):
     @model_validator(mode="after")
     def _validate_expressions(self) -> Self:
         try:
-            projection = Projection.of(self.expressions, None)
-            functions = {name: section for name, section in self.each.items() if section.function}
+            expressions = self.over_names
+            projection = Projection.of(expressions.texts, None)
+            functions = {**self.functions, **expressions.hidden}
             projection.require_order(functions, "functions, and expressions that stand above it")
-            for name, text in self.expressions.items():
-                for column in parse(text).columns:
+            for name, columns in expressions.beside.items():
+                for column in columns:
                     if column not in self.each and column != "tuples":
                         near = " or ".join(get_close_matches(column, self.each)) or ", ".join([*self.each, "tuples"])
+                        near = f"{near}; or an aggregate of a column of the stream, such as max({column})"
                         raise NamedError(name, ExpressionError(Position(), f"no answer has a column {column}", near))
         except NamedError as error:
             fault = f"at {error.position}: {error.fault}"
@@ -95,9 +97,29 @@ class NamedAggregatesSection(Section):
         return self
 
     @property
+    def functions(self) -> dict[str, NamedAggregateSection]:
+        """The aggregates, by their names in the answers."""
+        return {name: each for name, each in self.each.items() if each.function is not None}
+
+    @property
     def expressions(self) -> dict[str, str]:
-        """The expressions, by their names in the answers."""
+        """The expressions as written, by their names in the answers."""
         return {name: each.expression for name, each in self.each.items() if each.expression is not None}
+
+    @property
+    def over_names(self) -> ExpressionsOverNames:
+        """The expressions with names in place of their aggregates, and the aggregates that have none in answers."""
+        named = {name: each.model_dump(exclude_none=True) for name, each in self.functions.items()}
+        return expressions_over_names(self.expressions, named)
+
+    @property
+    def hidden(self) -> dict[str, NamedAggregateSection]:
+        """The aggregates within expressions that have no name in answers."""
+        return {name: NamedAggregateSection(**each.section) for name, each in self.over_names.hidden.items()}
+
+    def in_structure(self) -> dict[str, str]:
+        """Return the expressions as they bind a checkpoint, by field: one spelling for what means the same."""
+        return {f"aggregate.{name}.expression": text for name, text in self.over_names.spellings.items()}
 
     @model_serializer
     def _serialize(self) -> dict[str, Any]:

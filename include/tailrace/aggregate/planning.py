@@ -11,6 +11,7 @@ from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
+from tailrace.aggregate.within_expressions import CallPlace
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.windows import Windows
 
@@ -66,9 +67,14 @@ def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys:
 
 def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes, keys: Keys) -> Aggregate:
     """Build the kind of named aggregates, each of a column in its own type."""
-    functions = {name: each for name, each in section.each.items() if each.function is not None}
-    conditions = {name: each.where for name, each in functions.items() if each.where is not None}
+    expressions = section.over_names
+    functions = section.functions | section.hidden
+    conditions = {name: each.where for name, each in section.functions.items() if each.where is not None}
     fields = {name: f"aggregate.{name}.where" for name in conditions}
+    for name, hidden in expressions.hidden.items():
+        if hidden.condition is not None:
+            conditions[name] = hidden.condition
+            fields[name] = f"aggregate.{hidden.place.expression}.expression.filter {len(conditions)}"
     carried = {_VALUE + each.column: each.column for each in functions.values() if each.column is not None}
     carried |= {_CONDITION + name: field for name, field in fields.items()}
     carried_types = types.of_carried(carried)
@@ -78,17 +84,24 @@ def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes
         types.key,
         types.id,
         keys,
-        aggregates=tuple(_aggregate(name, each, carried_types, types.id) for name, each in functions.items()),
+        aggregates=tuple(
+            _aggregate(name, each, carried_types, types.id, expressions.place_of(name))
+            for name, each in functions.items()
+        ),
         names=tuple(section.each),
         carried=carried,
         carried_types=carried_types,
-        expressions=tuple(section.expressions.items()),
+        expressions=tuple(expressions.texts.items()),
         conditions={fields[name]: text for name, text in conditions.items()},
     )
 
 
 def _aggregate(
-    name: str, section: NamedAggregateSection, types: Mapping[str, pa.DataType], id_type: pa.DataType
+    name: str,
+    section: NamedAggregateSection,
+    types: Mapping[str, pa.DataType],
+    id_type: pa.DataType,
+    within: CallPlace | None,
 ) -> NamedAggregate:
     """Bind a named aggregate to the types of the tuples' columns."""
     assert section.function is not None
@@ -98,4 +111,4 @@ def _aggregate(
     if column is not None or condition is not None:
         values = Values(column, pa.bool_() if column is None else types[column], id_type, condition)
     parameters = section.parameters_of(section.function)
-    return NamedAggregate(name, section.function, values, parameters, is_estimated=section.estimate)
+    return NamedAggregate(name, section.function, values, parameters, is_estimated=section.estimate, within=within)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tailrace.aggregate.named_section import NamedAggregatesSection
 from tailrace.answers.identity import SIDES
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
+from tailrace.query.windowed import AggregateQuery
 
 _NAMING = ("column", "score", "select")
 """The fields of a kind's section that name columns, one or a list."""
@@ -32,6 +34,10 @@ def _fields(query: Query, stream: str) -> Iterator[tuple[str, str]]:
             yield column, f"spatial_join.geometry.{stream}.{part}"
     else:
         yield from _named(query.kind, query.model_dump(mode="json").get(query.kind))
+    if isinstance(query, AggregateQuery) and isinstance(query.aggregate, NamedAggregatesSection):
+        for each in query.aggregate.over_names.hidden.values():
+            if "column" in each.section:
+                yield each.section["column"], each.place.field
 
 
 def _named(path: str, section: Any) -> Iterator[tuple[str, str]]:

@@ -139,10 +139,9 @@ def _aggregates(query: AggregateQuery, stream: _StreamColumns) -> dict[str, list
     section = query.aggregate
     if isinstance(section, FunctionSection):
         return {"value": _function(section.function, section, stream)}
-    columns = {
-        name: _function(each.function, each, stream) for name, each in section.each.items() if each.function is not None
-    }
-    for name, text in section.expressions.items():
+    functions = (section.functions | section.hidden).items()
+    columns = {name: _function(each.function, each, stream) for name, each in functions if each.function is not None}
+    for name, text in section.over_names.texts.items():
         columns[name] = [origin for column in parse(text).columns for origin in columns.get(column, ())]
     return {name: columns[name] for name in section.each}
 

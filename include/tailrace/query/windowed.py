@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.named_section import NamedAggregatesSection, gathered
+from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection, gathered
 from tailrace.aggregate.promise import refusal
 from tailrace.aggregate.section import AggregateSection
 from tailrace.disorder.cache_duration import CacheDuration
@@ -85,8 +86,11 @@ class AggregateQuery(WindowedQuery):
 
     def structure(self) -> dict[str, Any]:
         """Return the structure, with the order of the answers' columns, which states and tables depend on."""
-        names = [*getattr(self.aggregate, "each", ())]
-        return super().structure() | ({"aggregate.order": names} if len(names) > 1 else {})
+        section = self.aggregate
+        if not isinstance(section, NamedAggregatesSection):
+            return super().structure()
+        order = {"aggregate.order": [*section.each]} if len(section.each) > 1 else {}
+        return super().structure() | section.in_structure() | order
 
     @model_validator(mode="before")
     @classmethod
@@ -111,7 +115,11 @@ class AggregateQuery(WindowedQuery):
     def _keeping(self) -> list[str]:
         """The functions that need all values of a window at once."""
         section = self.aggregate
-        each = section.each.values() if isinstance(section, NamedAggregatesSection) else [section]
+        each: list[FunctionSection | NamedAggregateSection]
+        if isinstance(section, NamedAggregatesSection):
+            each = [*section.functions.values(), *section.hidden.values()]
+        else:
+            each = [section]
         exact = (one.function for one in each if one.function is not None and not one.approximate)
         return [name for name in exact if FUNCTIONS[name].keeps_values]
 

@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from tailrace.expressions.errors import ExpressionError, Position
-from tailrace.expressions.expression import parse
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns
-from tailrace.sql.functions import Section, calls_in, is_call, refuse_unknown, section_of
-from tailrace.sql.projected import SelectedRows
-from tailrace.sql.tokens import TokenSpan, tokenize
+from tailrace.sql.functions import Call, Section, calls_in, is_call, refuse_unknown, section_of
+from tailrace.sql.over_aggregates import columns_beside, name_of_same, with_calls, written
+from tailrace.sql.tokens import TokenSpan
 
 _ALWAYS = "tuples"
 """A column of each answer that expressions may read beside the aggregates."""
@@ -56,7 +55,7 @@ def aggregates_of(
         name: section_of(calls_in(value)[0][2], columns, event_time) for name, value in named.items() if is_call(value)
     }
     both = {
-        name: sections.get(name) or _expression(value, named, sections, columns.rows, event_time)
+        name: sections.get(name) or _expression(value, named, sections, columns, event_time)
         for name, value in named.items()
     }
     return both, {name: value.position for name, value in named.items()}
@@ -77,28 +76,18 @@ def _nameless(value: TokenSpan) -> ExpressionError:
 
 
 def _expression(
-    value: TokenSpan, names: Collection[str], sections: Mapping[str, Section], rows: SelectedRows, event_time: str
+    value: TokenSpan, names: Collection[str], sections: Mapping[str, Section], columns: DerivedColumns, event_time: str
 ) -> dict[str, str]:
-    """Return the section of an expression over answers, which reads the list's aggregates by their names."""
-    text, at = "", value.at
-    for _, _, call in calls_in(value):
-        section = section_of(call, DerivedColumns(rows), event_time)
-        name = next((name for name, other in sections.items() if _same(section, other)), None)
-        if name is None:
-            written = call.whole.text[:60]
-            fault = f"{written} is in an expression, and no column of the list"
-            raise call.whole.error(fault, f"{written} AS name beside it, and the name in the expression")
-        text += value.sql[at : call.whole.at] + name
-        at = call.whole.end
-    text += value.sql[at : value.end]
-    for column in (parse(text) if at > value.at else value.expression()).columns:
+    """Return the section of an expression over aggregates, which reads aggregates of the list by their names."""
+
+    def text_of(call: Call) -> str:
+        section = section_of(call, DerivedColumns(columns.rows), event_time)
+        if (name := name_of_same(section, sections)) is not None:
+            return name
+        return written(section_of(call, columns, event_time))
+
+    for column in columns_beside(value):
         if column not in names and column != _ALWAYS:
-            remedy = f"max({column}) AS name; or {value.text[:60]} in GROUP BY"
-            raise value.error(f"{column} is neither a group, nor an aggregate of the list", remedy)
-    return {"expression": text}
-
-
-def _same(one: Section, other: Section) -> bool:
-    """Test whether two sections mean the same, ignoring the spacing of their conditions."""
-    plain = [{**section, "where": tokenize(section.get("where", "")).same} for section in (one, other)]
-    return plain[0] == plain[1]
+            remedy = f"max({column}), which is the value of a group, too; or {value.text[:60]} in GROUP BY"
+            raise value.error(f"{column} is neither in an aggregate, nor the name of one in the list", remedy)
+    return {"expression": with_calls(value, text_of)}

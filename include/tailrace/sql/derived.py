@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 from sqlglot.tokenizer_core import TokenType
 
-from tailrace.expressions.errors import Position
+from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.sql.projected import SelectedRows, columns_read
 from tailrace.sql.tokens import TokenSpan, tokenize
+from tailrace.sql.windows import WINDOW_COLUMNS
 
 _LONGEST_SLUG = 40
 
@@ -24,6 +25,15 @@ def name_of(expression: TokenSpan) -> str:
 def generated_name(text: str) -> str:
     """Return the name that SQL text gives to a column derived by this expression."""
     return name_of(tokenize(text))
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL text, in quotes unless it is a plain word."""
+    try:
+        is_word = [token.token_type for token in tokenize(name).tokens] == [TokenType.VAR]
+    except ExpressionError:
+        is_word = False
+    return name if is_word and name.lower() not in WINDOW_COLUMNS else f"`{name.replace('`', '``')}`"
 
 
 class DerivedColumns:

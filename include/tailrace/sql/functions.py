@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from tailrace.expressions.other_functions import refusal_of
 from tailrace.expressions.registry import FUNCTIONS as SCALARS
@@ -21,16 +22,22 @@ OF_COLUMN = {
 """Spark SQL's functions of one column, and the query's names; the first of each is the one that is written."""
 ESTIMATES = {"estimate_sum": "sum", "estimate_count": "count"}
 """The functions whose early answers are scaled by the share of tuples that is expected to have arrived."""
+_CALLS = {query: spark for spark, query in reversed(OF_COLUMN.items())}
+_ESTIMATE_CALLS = {query: name for name, query in ESTIMATES.items()}
 _NAMES = (*OF_COLUMN, "count", "count_if", "percentile", "min_by", "max_by", "approx_count_distinct", *ESTIMATES)
 _EXACT = "percentile(column, 0.9), which is exact"
 _OTHERS = """
 collect_list collect_set array_agg listagg string_agg mode kurtosis skewness corr covar_pop covar_samp bool_and bool_or
-every some any bit_and bit_or bit_xor try_sum try_avg grouping grouping_id row_number rank dense_rank ntile lag lead
+every some any bit_and bit_or bit_xor try_sum try_avg grouping grouping_id
 """
+_OVER_ROWS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
 _REFUSED = {
     **dict.fromkeys(("approx_percentile", "percentile_approx", "percentile_cont", "percentile_disc"), _EXACT),
     "count_distinct": "count(DISTINCT column)",
+    "quantile": "percentile(column, 0.9)",
+    "var": "var_samp(column)",
     "any_value": "first(column), by event time",
+    **dict.fromkeys(_OVER_ROWS.split(), "an aggregate of each window and key, such as first, last, min or max"),
     **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(_NAMES)}"),
 }
 
@@ -51,6 +58,14 @@ class Call:
     @property
     def function(self) -> str:
         return self.whole.word(0).lower()
+
+    @property
+    def value(self) -> TokenSpan | None:
+        """The values that it aggregates; None where it counts tuples."""
+        if self.function == "count_if" or not self.arguments:
+            return None
+        is_of_tuples = self.arguments[0].word(0) == "*" or is_number(self.arguments[0])
+        return None if is_of_tuples and not self.is_distinct else self.arguments[0]
 
 
 _ToSection = Callable[[Call, DerivedColumns], Section]
@@ -73,6 +88,7 @@ def calls_in(piece: TokenSpan) -> list[tuple[int, int, Call]]:
         if name in _REFUSED:
             raise piece[index:].error(f"{name} is no aggregate of a query", _REFUSED[name])
         end, call = _call(piece, index)
+        _refuse_nested(call)
         calls.append((index, end, call))
         index = end
     return calls
@@ -89,6 +105,19 @@ def refuse_unknown(piece: TokenSpan) -> None:
     name = piece.word(0).lower()
     if piece[:1].name is not None and piece.word(1) == "(" and name not in (*SCALARS, *_WORDS):
         raise piece.error(*refusal_of(name, *_NAMES))
+
+
+def refuse_in_where(condition: TokenSpan) -> None:
+    """Refuse aggregates in WHERE.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    for _, _, call in calls_in(condition):
+        text = call.whole.text[:60]
+        fault = f"{text} stands in WHERE, which is a condition of single records"
+        raise call.whole.error(fault, f"{text} AS name in the list, and a condition of it where answers are read")
 
 
 def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
@@ -112,6 +141,24 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     return section
 
 
+def call_text(section: Mapping[str, Any], value: str) -> str:
+    """Return the call of a section, given the text of its values: * where it counts tuples."""
+    function = section["function"]
+    is_approximate, is_estimated = (
+        str(section.get(name) or "false").lower() == "true" for name in ("approximate", "estimate")
+    )
+    match function:
+        case "quantile":
+            call = f"percentile({value}, {section['q']})"
+        case "count_distinct":
+            call = f"approx_count_distinct({value})" if is_approximate else f"count(DISTINCT {value})"
+        case _ if is_estimated and function in _ESTIMATE_CALLS:
+            call = f"{_ESTIMATE_CALLS[function]}({value})"
+        case _:
+            call = f"{_CALLS.get(function, function)}({value})"
+    return call + (f" FILTER (WHERE {section['where']})" if section.get("where") else "")
+
+
 def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
     """Read a call that begins at an index; return the index of its end, and the call."""
     close = piece.close(start + 1)
@@ -132,6 +179,21 @@ def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
     is_distinct = inner.word(0) == "DISTINCT"
     inner = inner[1:] if is_distinct else inner
     return end, Call(piece[start:end], inner.split() if len(inner) else [], is_distinct, condition)
+
+
+def _refuse_nested(call: Call) -> None:
+    """Refuse aggregates of aggregates, and conditions over them.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    for part in (*call.arguments, *(() if call.condition is None else (call.condition,))):
+        for _, _, inner in calls_in(part):
+            text = inner.whole.text[:60]
+            fault = f"{text} stands within {call.function}, which takes values of single records"
+            remedy = f"{text} alone; or a second query, over the answers of this one: source: {{format: tailrace, …}}"
+            raise inner.whole.error(fault, remedy)
 
 
 def _one(call: Call) -> TokenSpan:

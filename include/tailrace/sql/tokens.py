@@ -140,14 +140,25 @@ class TokenSpan:
         ------
         ExpressionError
         """
+        return self.parse(self.text)
+
+    def parse(self, text: str) -> Expression:
+        """Parse a text as a scalar expression; errors have the positions that it has in place of the piece.
+
+        Raises
+        ------
+        ExpressionError
+        """
         try:
-            return parse(self.text)
+            return parse(text)
         except ExpressionError as error:
             raise ExpressionError(self._at(error.position), error.fault, error.remedy) from None
 
 
-def tokenize(sql: str) -> TokenSpan:
+def tokenize(sql: str, one: str = "one SELECT") -> TokenSpan:
     """Return the tokens of one SQL statement; a semicolon may end it.
+
+    `one` says what the text should be.
 
     Raises
     ------
@@ -165,7 +176,7 @@ def tokenize(sql: str) -> TokenSpan:
     _check_parentheses(piece)
     semicolons = [index for index in range(len(tokens)) if tokens[index].token_type is TokenType.SEMICOLON]
     if semicolons and semicolons[0] + 1 < len(tokens):
-        raise piece[semicolons[0] + 1 :].error("a second statement begins", "one SELECT")
+        raise piece[semicolons[0] + 1 :].error("a second statement begins", one)
     return piece[: semicolons[0]] if semicolons else piece
 
 

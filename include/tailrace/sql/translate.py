@@ -12,6 +12,7 @@ from tailrace.sql.aggregates import aggregates_of
 from tailrace.sql.beside import Beside
 from tailrace.sql.clauses import Clauses, clauses_of
 from tailrace.sql.derived import DerivedColumns
+from tailrace.sql.functions import refuse_in_where
 from tailrace.sql.keys import by_position, key_of, refuse_bounds_by_other_names, windows_among
 from tailrace.sql.projected import SelectedRows
 from tailrace.sql.selects import named_selects, projected_by
@@ -93,6 +94,8 @@ def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: SelectedR
     windows, groups = windows_among(by_position(clauses.group, clauses.items), source, written)
     columns = DerivedColumns(rows)
     event_time = _event_time(beside, rows, windows)
+    if clauses.where is not None:
+        refuse_in_where(clauses.where)
     key, items = key_of(groups, refuse_bounds_by_other_names(clauses.items, windows), columns)
     section, positions = aggregates_of(items, columns, event_time, end)
     for name in key if isinstance(key, list) else ():

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from sqlglot.tokenizer_core import TokenType
-
-from tailrace.expressions.errors import ExpressionError
 from tailrace.ground.duration import ms, parse_duration
 from tailrace.sql.beside import SETTINGS
-from tailrace.sql.derived import generated_name
-from tailrace.sql.functions import ESTIMATES, OF_COLUMN
+from tailrace.sql.derived import generated_name, quoted
+from tailrace.sql.functions import call_text
 from tailrace.sql.keys import KEY
+from tailrace.sql.over_aggregates import over_names, section_within, with_calls
 from tailrace.sql.tokens import tokenize
 from tailrace.sql.translate import translate
-from tailrace.sql.windows import WINDOW_COLUMNS
 
 _SECOND_MS = 1000
 _UNITS = (("DAY", 86_400_000), ("HOUR", 3_600_000), ("MINUTE", 60_000))
-_CALLS = {query: spark for spark, query in reversed(OF_COLUMN.items())}
-_ESTIMATES = {query: name for name, query in ESTIMATES.items()}
 _RANK = "rank"
 
 
@@ -41,6 +36,7 @@ def write(fields: Mapping[str, Any]) -> Written | None:
     """
     if fields.get("kind") not in ("aggregate", "topk"):
         return None
+    fields = _as_sql_says(fields)
     ((_, stream),) = fields["streams"].items()
     columns = stream.get("columns") or {}
     inline = {column for column, text in columns.items() if column == generated_name(text)}
@@ -49,6 +45,19 @@ def write(fields: Mapping[str, Any]) -> Written | None:
         if _says(written, fields):
             return written
     return None
+
+
+def _as_sql_says(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a declaration whose expressions are as SQL text says them."""
+    section = fields.get("aggregate")
+    if section is None or isinstance(section.get("function"), str):
+        return fields
+    named = {name: each for name, each in section.items() if not each.get("expression")}
+    read = {
+        name: each | {"expression": over_names(each["expression"], named)} if each.get("expression") else each
+        for name, each in section.items()
+    }
+    return {**fields, "aggregate": read}
 
 
 def _says(written: Written, fields: Mapping[str, Any]) -> bool:
@@ -124,24 +133,17 @@ class _Writer:
         if isinstance(section.get("function"), str):
             return [self._call(section)]
         return [
-            f"{each['expression'] if each.get('expression') else self._call(each)} AS {quoted(name)}"
+            f"{self._expression(each['expression']) if each.get('expression') else self._call(each)} AS {quoted(name)}"
             for name, each in section.items()
         ]
 
     def _call(self, section: Mapping[str, Any]) -> str:
-        function, column = section["function"], section.get("column")
-        value = "*" if column is None else self._value(column)
-        match function:
-            case "quantile":
-                call = f"percentile({value}, {section['q']})"
-            case "count_distinct":
-                is_exact = str(section.get("approximate") or "false").lower() == "false"
-                call = f"count(DISTINCT {value})" if is_exact else f"approx_count_distinct({value})"
-            case _ if str(section.get("estimate") or "false").lower() == "true" and function in _ESTIMATES:
-                call = f"{_ESTIMATES[function]}({value})"
-            case _:
-                call = f"{_CALLS.get(function, function)}({value})"
-        return call + (f" FILTER (WHERE {section['where']})" if section.get("where") else "")
+        column = section.get("column")
+        return call_text(section, "*" if column is None else self._value(column))
+
+    def _expression(self, text: str) -> str:
+        """Return an expression with the values of its aggregates in place where they are derived so."""
+        return with_calls(tokenize(text), lambda call: self._call(section_within(call)))
 
     def _value(self, column: str) -> str:
         """Return a column, or its expression where it is derived in place."""
@@ -159,15 +161,6 @@ class _Writer:
         lengths = [*([] if is_tumbling else [slide]), size, *([offset] if offset else [])]
         table = f"TABLE {quoted(self.stream)}, DESCRIPTOR({quoted(self.declaration['event_time'])})"
         return f"{'TUMBLE' if is_tumbling else 'HOP'}({table}, {', '.join(map(_interval, lengths))})"
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL text, in quotes unless it is a plain word."""
-    try:
-        is_word = [token.token_type for token in tokenize(name).tokens] == [TokenType.VAR]
-    except ExpressionError:
-        is_word = False
-    return name if is_word and name.lower() not in WINDOW_COLUMNS else f"`{name.replace('`', '``')}`"
 
 
 def _interval(length: str) -> str:

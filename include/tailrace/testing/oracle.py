@@ -94,7 +94,7 @@ def _functions(query: AggregateQuery) -> dict[str, FunctionSection | NamedAggreg
     """Return the functions of a query by their names in the answers, without expressions over them."""
     section = query.aggregate
     if isinstance(section, NamedAggregatesSection):
-        return {name: each for name, each in section.each.items() if each.function is not None}
+        return {**section.functions, **section.hidden}
     return {"value": section}
 
 
@@ -150,7 +150,7 @@ def _aggregates(query: AggregateQuery, held: Held) -> list[Answer]:
             values = [value for value in values if value is not None]
             value = value_of(str(each.function), values, each.q)
             row[name] = float(value) if is_short and value is not None else value
-            if each.estimate:
+            if each.estimate and name in query.value_names:
                 row |= {f"{name}_low": None, f"{name}_high": None, f"{name}_raw": row[name]}
             scale += scale_of(str(each.function), values)
         rows.append(row | {"tuples": len(tuples)})
@@ -161,13 +161,14 @@ def _aggregates(query: AggregateQuery, held: Held) -> list[Answer]:
 def _with_expressions(query: AggregateQuery, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Add the expressions over other columns; one that fails is null."""
     section = query.aggregate
-    expressions = section.expressions if isinstance(section, NamedAggregatesSection) else {}
-    if not expressions or not rows:
+    if not isinstance(section, NamedAggregatesSection) or not section.expressions or not rows:
         return rows
+    expressions = section.over_names.texts
     table = pa.Table.from_pylist(rows)
     projection = Projection.of(expressions, None)
     types = {name: table.schema.field(name).type for name in projection.inputs}
-    return list(projection.over(types).run(table).table.to_pylist())
+    computed = projection.over(types).run(table).table
+    return list(computed.drop_columns([*section.hidden]).to_pylist())
 
 
 def _rankings(query: TopKQuery, held: Held) -> list[Answer]:

@@ -62,6 +62,18 @@ def test_conditions_and_order_are_no_values_and_expressions_have_what_their_colu
     assert "all_of" not in found.columns, "a count of tuples comes from no column"
 
 
+def test_an_aggregate_in_an_expression_comes_from_its_columns_as_one_with_a_name() -> None:
+    found = aggregates(
+        {
+            "newest": {"function": "last", "column": "user"},
+            "share": {"expression": "sum(gross) FILTER (WHERE upper_country = 'DE') / count(*) + length(last(user))"},
+        }
+    )
+    own = (("amount", "AGGREGATION"), ("country", "FILTER"))
+    assert ways(found.columns["share"]) == [*own, *ways(found.columns["newest"])]
+    assert [name for name in found.columns if not name.startswith("window_")] == ["newest", "share"]
+
+
 def test_keys_windows_and_the_streams_condition() -> None:
     found = aggregates({"n": {"function": "count"}}, key=["again", "upper_country"])
     assert found.columns["again"] == (Origin("events", "country", "IDENTITY"),)

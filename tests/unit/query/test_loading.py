@@ -366,6 +366,14 @@ def test_functions_that_keep_values_alone_are_not_calibrated_directly(
     assert problem.remedy == "method: search"
 
 
+def test_an_aggregate_in_an_expression_that_keeps_values_is_not_calibrated_directly(tmp_path: Path) -> None:
+    text = TOPK.replace("TOPK", "aggregate: {r: {expression: median(delay) + 1}}").replace(
+        "kind: topk", "kind: aggregate"
+    )
+    (problem,) = problems_of(write(tmp_path, text.replace(PLAIN, "cache_duration, method: two_scales")))
+    assert "median needs all values of a window" in problem.fault
+
+
 def test_a_good_top_k_is_loaded(tmp_path: Path) -> None:
     query = load(write(tmp_path, TOPK.replace("TOPK", "topk: {k: 5, score: delay}")))
     assert query.topk == TopKSection(k=5, score="delay")

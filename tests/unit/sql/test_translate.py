@@ -140,8 +140,8 @@ def test_functions(call, section):
 def test_an_expression_reads_estimates():
     sections = aggregates("estimate_sum(x) AS total, count(x) AS n, estimate_sum(x) / 2 AS half")
     assert sections["half"] == {"expression": "total / 2"}
-    with pytest.raises(ExpressionError, match="is in an expression, and no column of the list"):
-        aggregates("sum(x) AS total, estimate_sum(x) / 2 AS half")
+    sections = aggregates("sum(x) AS total, estimate_sum(x) / 2 AS half")
+    assert sections["half"] == {"expression": "estimate_sum(x) / 2"}, "a sum is no estimate"
 
 
 @pytest.mark.parametrize("call", ["estimate_sum(DISTINCT x)", "estimate_count(DISTINCT x)"])
@@ -228,6 +228,23 @@ def test_aggregates_in_an_expression_are_columns_of_the_list():
         assert found["rest"] == {"expression": "tuples - n"}
     rate = aggregates(f"{listed}, round(count(*) FILTER (WHERE code >= 500) / count(*), 2) AS rate")["rate"]
     assert rate == {"expression": "round(failures / n, 2)"}
+
+
+def test_other_aggregates_in_an_expression_stand_in_it_in_one_spelling():
+    own = generated_name("case when a then 1 end")
+    for text, said_so in [
+        ("round( mean(x), 2 )", "round( avg(x), 2 )"),
+        ("coalesce(Sum(`x`) filter (where y > 1), 0)", "coalesce(sum(x) FILTER (WHERE y > 1), 0)"),
+        ("count_if(y > 1) / count(1)", "count(*) FILTER (WHERE y > 1) / count(*)"),
+        ("max_by(x, event_ts) - min_by(x, event_ts)", "last(x) - first(x)"),
+        ("sum(case when a then 1 end) * 100.0 / count(*)", f"sum({own}) * 100.0 / count(*)"),
+        ("percentile(x, 0.9) - count(distinct `my x`)", "percentile(x, 0.9) - count(DISTINCT `my x`)"),
+        ("sum(x)::double", "sum(x)::double"),
+        ("sum(n) + n", "sum(n) + n"),
+    ]:
+        assert aggregates(f"count(y) AS n, {text} AS it")["it"] == {"expression": said_so}
+    stream = said(f"SELECT 1 + sum(x / 2) AS a, avg( x  / 2 ) - sum(y / 2) AS b {TUMBLE} {BOUNDS}")["stream"]
+    assert [*stream["columns"]] == [generated_name("x / 2"), generated_name("y / 2")]
 
 
 def test_derived_columns_have_one_name_however_they_are_spaced_and_stand_after_the_declared_ones():

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import drawn
-from tailrace.sql.derived import generated_name
+from tailrace.sql.derived import generated_name, quoted
+from tailrace.sql.over_aggregates import written as called
 from tailrace.sql.translate import translate
-from tailrace.sql.write import plain, quoted, write
+from tailrace.sql.write import plain, write
 
 STREAM = {"event_time": "event_ts", "id": "event_id"}
 NAMES = ["country", "my code", "limit", "from", "window", "window_end", "a`b", "null", "Price", "größe", "user", "x"]
@@ -70,6 +71,10 @@ def declarations(draw: st.DrawFn) -> dict[str, Any]:
             calls_by_name = {name: draw(calls(values, NAMED, ["", "", *CONDITIONS])) for name in names}
             read = {each.get("column") for each in calls_by_name.values()}
             ratio = {"ratio": {"expression": f"({names[0]} - 1) / tuples"}} if draw(st.booleans()) else {}
+            within = draw(calls(values, NAMED, ["", *CONDITIONS]))
+            if within not in calls_by_name.values():  # else it has that one's name
+                ratio |= {"within": {"expression": f"coalesce({called(within)}, 0) * 100.0 / tuples"}}
+                read.add(within.get("column"))
             section = {"kind": "aggregate", "aggregate": calls_by_name | ratio}
     texts = declared | {name: text for name, text in derived.items() if name in read}
     stream |= {"columns": texts} if texts else {}
@@ -107,6 +112,31 @@ def test_sections_to_text_and_back_is_the_identity(declaration: dict[str, Any]) 
 def named(**aggregate: Any) -> dict[str, Any]:
     window = {"size": "5 min"}
     return {"kind": "aggregate", "streams": {"events": STREAM}, "window": window, "aggregate": aggregate}
+
+
+@pytest.mark.parametrize(
+    ("text", "written_so"),
+    [
+        ("sum( net ) / mean(b)", "total / avg(b)"),
+        ("count_if(a > 1) - approx_count_distinct(b)", "count(*) FILTER (WHERE a > 1) - approx_count_distinct(b)"),
+        ("max(net) - min(net) FILTER (WHERE a = ' sum(b) ')", "max(net) - min(net) FILTER (WHERE a = ' sum(b) ')"),
+    ],
+)
+def test_aggregates_in_an_expression_are_written_in_the_one_spelling_that_is_read_back(text, written_so):
+    written = write(named(total={"function": "sum", "column": "net"}, r={"expression": text}))
+    assert f"{written_so} AS r" in written.sql
+    again = translate(*written).fields
+    assert again["aggregate"]["r"] == {"expression": written_so}
+    assert write(again) == written
+
+
+def test_columns_that_aggregates_in_an_expression_read_stand_in_the_text():
+    text = "case when a then b end"
+    column = generated_name(text)
+    share = named(r={"expression": f"sum({column}) * 100.0 / count(*)"})
+    share["streams"] = {"events": STREAM | {"columns": {column: text}}}
+    assert f"sum({text}) * 100.0 / count(*) AS r" in write(share).sql
+    assert write(share).beside["streams"] == {"events": STREAM}
 
 
 def test_a_query_whose_expression_ends_in_a_comment_has_no_text_that_the_comment_would_swallow():

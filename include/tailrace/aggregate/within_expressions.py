@@ -1,0 +1,107 @@
+"""Aggregates within expressions: each is computed as if it had a name, and stands in no column of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.expressions.expression import require_libraries
+from tailrace.expressions.projection import NamedError
+
+Section = Mapping[str, Any]
+"""A function, its column and its parameters, as in a query file."""
+
+
+class CallPlace(NamedTuple):
+    """The place of an aggregate within an expression of a query file."""
+
+    expression: str
+    position: Position
+
+    @property
+    def field(self) -> str:
+        """The field of the query file, with the position in it."""
+        return f"aggregate.{self.expression}.expression: {self.position}"
+
+
+class HiddenAggregate(NamedTuple):
+    """An aggregate within expressions, at the place of its first call.
+
+    Attributes
+    ----------
+    section : mapping
+    place : CallPlace
+    condition : str or None
+        Its condition, with its positions in the expression.
+    """
+
+    section: Section
+    place: CallPlace
+    condition: str | None
+
+
+class ExpressionsOverNames(NamedTuple):
+    """Expressions with names in place of their aggregates.
+
+    Attributes
+    ----------
+    texts : dict
+        The expressions by name. They read the columns of answers, `tuples`, and hidden aggregates.
+    beside : dict
+        The columns that each reads beside its aggregates.
+    spellings : dict
+        The expressions in the one spelling of all that mean the same: what binds a checkpoint, and what SQL text says.
+    hidden : dict
+        The aggregates that have no name in the section, under names that no column of answers can have.
+    """
+
+    texts: dict[str, str]
+    beside: dict[str, tuple[str, ...]]
+    spellings: dict[str, str]
+    hidden: dict[str, HiddenAggregate]
+
+    def place_of(self, name: str) -> CallPlace | None:
+        """Return the place of a hidden aggregate; None for another name."""
+        return self.hidden[name].place if name in self.hidden else None
+
+
+def expressions_over_names(expressions: Mapping[str, str], named: Mapping[str, Section]) -> ExpressionsOverNames:
+    """Return expressions with names in place of their aggregates; equal aggregates have one name.
+
+    Parameters
+    ----------
+    expressions : mapping
+        The texts by the name in answers.
+    named : mapping
+        The aggregates that have a name in answers.
+
+    Raises
+    ------
+    NamedError
+        At an aggregate that can't be computed, and where the libraries of expressions are not installed.
+    """
+    found = ExpressionsOverNames({}, {}, {}, {})
+    for name, text in expressions.items():
+        try:
+            require_libraries()
+            _add(found, name, text, named)
+        except ExpressionError as error:
+            raise NamedError(name, error) from None
+    return found
+
+
+def _add(found: ExpressionsOverNames, expression: str, text: str, named: Mapping[str, Section]) -> None:
+    """Add an expression."""
+    from tailrace.sql.over_aggregates import UnnamedCall, name_of_same, read_expression  # noqa: PLC0415 (an extra, and a grammar that other queries do without)
+
+    def name_of(call: UnnamedCall) -> str:
+        name = name_of_same(call.section, {known: each.section for known, each in found.hidden.items()})
+        if name is None:
+            name = f"_{len(found.hidden) + 1}"
+            place = CallPlace(expression, call.position)
+            found.hidden[name] = HiddenAggregate(call.section, place, call.condition)
+        return name
+
+    read = read_expression(text, named, name_of)
+    found.texts[expression], found.beside[expression], found.spellings[expression] = read

@@ -1,0 +1,158 @@
+"""Expressions over aggregates: the calls of aggregates in them, and expressions with other texts in their places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from tailrace.expressions.errors import Position
+from tailrace.sql.derived import DerivedColumns, quoted
+from tailrace.sql.functions import Call, Section, call_text, calls_in, section_of
+from tailrace.sql.projected import SelectedRows
+from tailrace.sql.tokens import TokenSpan, tokenize
+
+BY_TIME = {"min_by": "first", "max_by": "last"}
+"""The functions that name the event time in SQL text, and what they are without it."""
+
+
+class ReadExpression(NamedTuple):
+    """An expression of sections over aggregates.
+
+    Attributes
+    ----------
+    text : str
+        The expression with names in place of its aggregates; what follows keeps its position.
+    beside : tuple of str
+        The columns that it reads beside its aggregates.
+    spelling : str
+        The expression as SQL text says it, see `over_names`.
+    """
+
+    text: str
+    beside: tuple[str, ...]
+    spelling: str
+
+
+class UnnamedCall(NamedTuple):
+    """A call in an expression of an aggregate that has no name.
+
+    `condition` stands after as many blanks and lines as stand before it in the expression, so that errors in it have
+    positions in the expression; None without one.
+    """
+
+    section: Section
+    position: Position
+    condition: str | None
+
+
+def read_expression(
+    text: str, named: Mapping[str, Mapping[str, Any]], name_of: Callable[[UnnamedCall], str]
+) -> ReadExpression:
+    """Read an expression of sections; `name_of` names the aggregates that are not among the named ones.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    value = tokenize(text, "one expression")
+
+    def text_of(call: Call) -> str:
+        section = section_within(call)
+        name = name_of_same(section, named)
+        return in_place(quoted(name or name_of(_unnamed(section, call))), call)
+
+    beside = columns_beside(value)
+    return ReadExpression(_within(text, value, text_of), beside, over_names(text, named))
+
+
+def with_calls(value: TokenSpan, text_of: Callable[[Call], str]) -> str:
+    """Return an expression with another text in place of each call of an aggregate."""
+    text, at = "", value.at
+    for _, _, call in calls_in(value):
+        text += value.sql[at : call.whole.at] + text_of(call)
+        at = call.whole.end
+    return text + value.sql[at : value.end]
+
+
+def in_place(name: str, call: Call) -> str:
+    """Return a name, filled up with blanks to the length of a call, so that what follows keeps its position."""
+    return name + re.sub(r"[^\n]", " ", call.whole.text[len(name) :])
+
+
+def columns_beside(value: TokenSpan) -> tuple[str, ...]:
+    """Return the columns that an expression reads beside its aggregates.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    return value.parse(with_calls(value, partial(in_place, "0"))).columns
+
+
+def section_within(call: Call) -> Section:
+    """Return the section of a call in an expression of a query file, whose values are a column of the stream.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    if call.function in BY_TIME:
+        remedy = f"{BY_TIME[call.function]}(column), by event time"
+        raise call.whole.error(f"{call.function} in an expression of sections", remedy)
+    columns = DerivedColumns(SelectedRows("the stream", frozenset()))
+    section = section_of(call, columns, "")
+    if columns.texts:
+        assert call.value is not None
+        text, function = call.value.text[:60], call.function
+        remedy = f"columns: {{name: {text}}} at the stream, and {function}(name)"
+        raise call.value.error(f"{text} is no column of the stream", remedy)
+    if "q" in section and not 0 < float(section["q"]) < 1:
+        raise call.arguments[1].error(f"{section['q']} is no share of the numbers", "more than 0 and less than 1: 0.9")
+    return section
+
+
+def name_of_same(section: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return the name of the section that means the same as another one; None without one."""
+    normal = _normal(section)
+    return next((name for name, other in named.items() if _normal(other) == normal), None)
+
+
+def over_names(text: str, named: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return an expression as SQL text says it: named aggregates by their names, and the others by one spelling."""
+
+    def text_of(call: Call) -> str:
+        section = section_within(call)
+        return name_of_same(section, named) or written(section)
+
+    return _within(text, tokenize(text), text_of)
+
+
+def written(section: Mapping[str, Any]) -> str:
+    """Return the call of a section whose values are a column of the stream."""
+    return call_text(section, quoted(section["column"]) if "column" in section else "*")
+
+
+def _within(text: str, value: TokenSpan, text_of: Callable[[Call], str]) -> str:
+    """Return a whole text, with the comments around its expression, and other texts in place of calls."""
+    return text[: value.at] + with_calls(value, text_of) + text[value.end :]
+
+
+def _unnamed(section: Section, call: Call) -> UnnamedCall:
+    position, where = call.whole.position, section.get("where")
+    if where is None:
+        return UnnamedCall(section, position, None)
+    written_there = call.arguments[0] if call.condition is None else call.condition
+    return UnnamedCall(section, position, re.sub(r"[^\n]", " ", call.whole.sql[: written_there.at]) + where)
+
+
+def _normal(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a section in a normal form: without the spacing of its condition, and its share as a number."""
+    given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in section.items()}
+    normal = {name: value for name, value in given.items() if value not in (None, "false")}
+    if "where" in normal:
+        normal["where"] = tokenize(normal["where"]).same
+    if "q" in normal:
+        normal["q"] = float(normal["q"])
+    return normal
