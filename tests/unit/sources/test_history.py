@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.sources import history
 
 HOUR = 3_600_000
@@ -19,6 +20,8 @@ def tuples(*event: int) -> pa.RecordBatch:
         {
             "event_time": pa.array(event, pa.int64()),
             "arrival_time": pa.array([NOW + i for i in range(rows)], pa.int64()),
+            EVENT_US: pa.array(range(rows), pa.int64()),
+            ARRIVAL_US: pa.array([999] * rows, pa.int64()),
             "row": pa.array(range(rows), pa.int64()),
             "id": pa.array([f"n{i}" for i in range(rows)], pa.string()),
             "key": pa.array([None, "é", ""][:rows], pa.string()),

@@ -64,7 +64,7 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {str(file.relative_to(directory)): file.read_bytes() for file in directory.rglob("*") if file.is_file()}
 
 
-LACKING = ("filtered", "lookups", "threshold", "unmatched")
+LACKING = ("filtered", "floored", "lookups", "threshold", "unmatched")
 
 
 def answers(warehouse: Path) -> dict[str, list[str]]:

@@ -40,7 +40,7 @@ def summary_of(
         "metrics": pa.Table.from_pylist([row]).append_column("counts", pa.array([counts], COUNTS)),
         "segments": pa.table(
             {"rows": [read], "accepted": [accepted], "filtered": [filtered], "unmatched": [unmatched]}
-            | {"stream": ["s"], "position": [0]}
+            | {"stream": ["s"], "position": [0], "floored": [None]}
         ),
         "late": pa.table(
             {
