@@ -159,6 +159,15 @@ def declared(home: Path, disorder: str = "{policy: k_slack, k: 200 ms, tick: 100
     return load(home / "readings.yaml")
 
 
+@pytest.fixture(scope="module")
+def streamed(tmp_path_factory):
+    """A declared query that was run in two batches: the directory of its file and of its warehouse, and its driver."""
+    home = tmp_path_factory.mktemp("streamed")
+    driver = Driver(declared(home), home / "wh")
+    driver.run(240, flush=True)
+    return SimpleNamespace(home=home, driver=driver)
+
+
 def test_a_stream_that_has_begun_and_read_nothing_is_a_picture_of_notes(tmp_path, axes):
     query = declared(tmp_path)
     drawn(ShownPanels.read(query, Layout.of(tmp_path / "wh", "readings"), None, None, None))
@@ -166,12 +175,9 @@ def test_a_stream_that_has_begun_and_read_nothing_is_a_picture_of_notes(tmp_path
 
 
 @pytest.mark.parametrize("form", ["png", "pdf"])
-def test_hostile_names_are_drawn_as_text(tmp_path, axes, form):
-    query = declared(tmp_path)
-    driver = Driver(query, tmp_path / "wh")
-    driver.run(240, flush=True)
+def test_hostile_names_are_drawn_as_text(streamed, axes, form):
     poison = "$\\frac{<script>$\u0007漢🦊" + "x" * 2_000_000
-    shown = ShownPanels.read(query, driver.layout, None, None, "k1")
+    shown = ShownPanels.read(streamed.driver.query, streamed.driver.layout, None, None, "k1")
     assert drawn(replace(shown, name="$a_{$", key=poison), form)
     assert axes()[2].get_title() == f"Answers of {poison[:39]}…"
 
@@ -187,14 +193,12 @@ def test_the_command_writes_the_picture_and_says_where(tmp_path, tailrace, monke
     assert "Answers of k1" in (tmp_path / "of k1.svg").read_text()
 
 
-def test_the_command_shows_the_range_that_is_asked_for(tmp_path, tailrace, monkeypatch, axes):
-    query = declared(tmp_path)
-    driver = Driver(query, tmp_path / "wh")
-    driver.run(240, flush=True)
-    monkeypatch.chdir(tmp_path)
-    committed = sorted(set(driver.tables.read("metrics", ["committed"])["committed"].to_pylist()))
+def test_the_command_shows_the_range_that_is_asked_for(streamed, tmp_path, tailrace, monkeypatch, axes):
+    monkeypatch.chdir(streamed.home)
+    committed = sorted(set(streamed.driver.tables.read("metrics", ["committed"])["committed"].to_pylist()))
     start, end = (np.datetime64(committed[place], "ms") for place in (0, 1))
-    tailrace("plot", "readings.yaml", "--warehouse", "wh", "--from", start, "--to", end)
+    file = tmp_path / "range.png"
+    tailrace("plot", "readings.yaml", "--warehouse", "wh", "--from", start, "--to", end, "--output", file)
     assert points(line(axes()[0], "frontier"))[0] == committed[1:2]
 
 
@@ -209,13 +213,11 @@ def test_the_command_shows_the_range_that_is_asked_for(tmp_path, tailrace, monke
     ],
     ids=["never ran", "form", "directory", "range", "time"],
 )
-def test_the_command_refuses_what_it_can_not_draw(tmp_path, tailrace, monkeypatch, arguments, fault):
-    query = declared(tmp_path)
-    Driver(query, tmp_path / "wh").run(480, flush=True)
-    monkeypatch.chdir(tmp_path)
-    before = sorted(tmp_path.iterdir())
+def test_the_command_refuses_what_it_can_not_draw(streamed, tailrace, monkeypatch, arguments, fault):
+    monkeypatch.chdir(streamed.home)
+    before = sorted(streamed.home.iterdir())
     assert fault in tailrace("plot", "readings.yaml", *arguments, code=2).stderr
-    assert sorted(tmp_path.iterdir()) == before
+    assert sorted(streamed.home.iterdir()) == before
 
 
 def test_without_matplotlib_the_command_is_refused_with_the_extra_that_has_it(tmp_path, tailrace, monkeypatch):
