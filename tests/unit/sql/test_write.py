@@ -34,7 +34,7 @@ columns = st.sampled_from(NAMES)
 def sections_of_windows(draw: st.DrawFn) -> dict[str, str]:
     zone = draw(st.sampled_from(["", "", "Europe/Berlin"]))
     if zone:
-        return {"size": draw(st.sampled_from(["1 d", "7 d", "1 month"])), "timezone": zone}
+        return {"size": draw(st.sampled_from(["1 d", "7 d", "1 month", "1 quarter", "1 year"])), "timezone": zone}
     window = {"size": draw(st.sampled_from(LENGTHS))}
     if draw(st.booleans()):
         window["slide"] = draw(st.sampled_from([length for length in LENGTHS if length != window["size"]]))
