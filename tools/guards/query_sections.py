@@ -79,7 +79,7 @@ MUTATIONS = (
         (WINDOW,),
     ),
     Mutation(
-        "windows of a time zone are those of its calendar",
+        "windows of a time zone follow its calendar",
         "query/window_section.py",
         "if self.timezone is not None and self.size not in _UNITS:",
         "if False:",

@@ -58,7 +58,8 @@ def _tokens(pattern: str) -> Iterator[Token]:
             yield Token(match["other"], is_letters=False)
 
 
-def _refuse_letters(pattern: str, letters: str, known: Sequence[str], what: str) -> TypeFault:
+def _refusal(pattern: str, letters: str, known: Sequence[str], what: str) -> TypeFault:
+    """Return the refusal of letters that are not what `known` lists."""
     if letters[0] in _OF_WEEKS:
         fault = f"{letters} in the pattern {pattern!r} counts by weeks, and Spark takes no such pattern"
         return TypeFault(fault, "yyyy for the year; weekofyear(ts), extract(yearofweek from ts)")
@@ -122,7 +123,7 @@ def _written(pattern: str) -> tuple[str, list[str]]:
             text += token.text.replace("%", "%%")
             continue
         if token.text not in _WRITTEN:
-            raise _refuse_letters(pattern, token.text, [*_WRITTEN], "written")
+            raise _refusal(pattern, token.text, [*_WRITTEN], "written")
         part, value = _WRITTEN[token.text]
         text += part
         values += [value] if value else []
@@ -226,7 +227,7 @@ def _read(pattern: str) -> _Format:
             continue
         reading = _READ.get(token.text)
         if reading is None:
-            raise _refuse_letters(pattern, token.text, [*_READ], "read")
+            raise _refusal(pattern, token.text, [*_READ], "read")
         if reading.part in parts:
             raise TypeFault(f"the pattern {pattern!r} states the {reading.part} twice", "each part of a time once")
         if before is not None and reading.has_digits and (before.is_open or (before.has_digits and reading.is_open)):
@@ -242,7 +243,7 @@ def _read(pattern: str) -> _Format:
 
 
 def _stated(plan: Plan, text: Term, format_: _Format) -> StatedTime:
-    """Return the parts of a time that texts state; what a pattern leaves out is that of 1970-01-01 00:00."""
+    """Return the parts of a time that texts state; 1970-01-01 00:00 has what a pattern leaves out."""
     parts = text_parts(plan, text, format_.expression, format_.names)
 
     def number(name: str, default: str) -> str:
@@ -260,9 +261,7 @@ def _stated(plan: Plan, text: Term, format_: _Format) -> StatedTime:
         later = f"12 * CAST(upper({parts.sql}.half) = 'PM' AS BIGINT)" if "half" in format_.names else "0"
         hour = f"CASE WHEN {of_half} BETWEEN 1 AND 12 THEN {of_half} % 12 + {later} END"
     is_read = f"{parts.sql}.{format_.names[0]} <> ''"
-    date = (
-        f"CASE WHEN {is_read} AND {year} BETWEEN 1 AND 9999 THEN make_date({year}, {month}, {number('day', '1')}) END"
-    )
+    date = f"CASE WHEN {is_read} THEN make_date({year}, {month}, {number('day', '1')}) END"
     fraction = f"{parts.sql}.fraction" if "fraction" in format_.names else "''"
     zone = f"upper({parts.sql}.zone)" if "zone" in format_.names else "''"
     return StatedTime(parts, date, hour, number("minute", "0"), number("second", "0"), fraction, zone)

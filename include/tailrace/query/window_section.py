@@ -1,4 +1,4 @@
-"""The section `window` of a query over windows of each key: sliding ones, or those of a time zone's calendar."""
+"""The section `window` of a query over windows of each key: sliding, or by the calendar of a time zone."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class KeyedWindow(Window):
         if self.timezone is not None and self.slide != self.size:
             raise field_error("windows of a time zone lie side by side", "no slide, or no timezone", "slide")
         if self.timezone is not None and self.size not in _UNITS:
-            fault = f"windows of a time zone are those of its calendar, and {_format_length(self.size)} is none"
+            fault = f"windows of a time zone follow its calendar, and {_format_length(self.size)} is no part of it"
             raise field_error(fault, f"{_SIZES}; or no timezone", "size")
         return self
 

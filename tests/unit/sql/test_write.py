@@ -23,6 +23,8 @@ CONDITIONS = [
     "a and -- why\n  b",
 ]
 EXPRESSIONS = ["amount / 1.19", "lower(payload.os)", "case when a > b then a end", "try_cast(x as decimal(18, 2))"]
+EXPRESSIONS += ["date_format(event_ts, 'yyyy-MM')", "to_date(day, \"dd.MM.yyyy''\")"]
+EXPRESSIONS += ["year(from_utc_timestamp(event_ts, 'Asia/Kolkata'))"]
 NUMBERS = ["sum", "avg", "min", "max", "median"]
 NAMED = [*NUMBERS, "stddev", "var", "stddev_pop", "var_pop", "count_distinct", "first", "last"]
 LENGTHS = ["1 ms", "500 ms", "1500 ms", "7 s", "5 min", "90 min", "6 h", "1 d", "14 d"]
