@@ -61,8 +61,8 @@ def _timestamp_from_text(plan: Plan, term: Term, reason: str) -> Term:
     pattern = _pattern(2, _CLOCK)
     short = ("short_year", "short_month", "short_day")
     parts = text_parts(plan, term, pattern, (*_DATE_PARTS, *_TIME_PARTS, *short))
-    clock = (f"CAST({_part(parts, name)} AS BIGINT)" for name in ("hour", "minute", "second"))
-    stated = StatedTime(parts, _date(parts), *clock, f"{parts.sql}.fraction", f"{parts.sql}.zone")
+    hour, minute, second = (f"CAST({_part(parts, name)} AS BIGINT)" for name in ("hour", "minute", "second"))
+    stated = StatedTime(parts, _date(parts), hour, minute, second, f"{parts.sql}.fraction", f"{parts.sql}.zone")
     return stated.timestamp(plan, term, reason)
 
 
