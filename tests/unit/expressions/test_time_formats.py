@@ -146,3 +146,8 @@ def test_offsets_of_far_times_follow_the_last_rule():
     zone, moments = ZoneInfo("Europe/Berlin"), [datetime(9999, 12, 31), datetime(1, 1, 1, 12), datetime(5000, 7, 1)]
     expected = [moment + (zone.utcoffset(moment) or timedelta()) for moment in moments]
     assert over_times(moments, "from_utc_timestamp(t, 'Europe/Berlin')") == expected
+
+
+def test_clock_times_beyond_the_calendar_are_none():
+    assert over_times([datetime(9999, 12, 31, 23, 30)], "from_utc_timestamp(t, 'Europe/Berlin')") == [FAILS]
+    assert over_times([datetime(1, 1, 1)], "to_utc_timestamp(t, 'Europe/Berlin')") == [FAILS]
