@@ -360,7 +360,7 @@ def queries(draw: st.DrawFn, times: oracle.Settings) -> Drawn:
     where = draw(conditions(set(types))) if draw(st.integers(0, 3)) else None
     keys = draw(st.lists(st.sampled_from(sorted(n for n, t in plain.items() if is_key(t))), unique=True, max_size=3))
     is_list = len(keys) > 1 or (len(keys) == 1 and draw(st.booleans()))
-    unit = None if times.days_of is None else draw(st.sampled_from(["day", "week", "month"]))
+    unit = None if times.days_of is None else draw(st.sampled_from(["day", "week", "month", "quarter", "year"]))
     query = Drawn(
         derived,
         where,

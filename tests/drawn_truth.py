@@ -49,7 +49,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class CalendarSettings(oracle.Settings):
-    """Settings whose windows are the days, weeks or months of a time zone."""
+    """Settings whose windows are those of a time zone's calendar."""
 
     unit: str = "day"
 
@@ -61,6 +61,11 @@ class CalendarSettings(oracle.Settings):
 
 def _unit(day: date, unit: str) -> tuple[date, date]:
     """The first day of what holds a day, and of what follows."""
+    if unit == "year":
+        return date(day.year, 1, 1), date(day.year + 1, 1, 1)
+    if unit == "quarter":
+        first = date(day.year, (day.month - 1) // 3 * 3 + 1, 1)
+        return first, (first + timedelta(days=100)).replace(day=1)
     if unit == "month":
         first = day.replace(day=1)
         return first, (first + timedelta(days=31)).replace(day=1)

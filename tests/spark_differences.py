@@ -1,4 +1,4 @@
-"""Examples of what differs from Spark, by the rows of the table in docs/expressions.md."""
+"""Examples of what differs from Spark, by the rows of the table in docs/expressions.md; and values of times."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import expression_values
 from expression_values import value_over
 from tailrace.expressions.errors import ExpressionError
 
+_DATA = Path(__file__).parent / "data/expressions"
 ROW = pa.table(
     {
         "o": pa.array([1], pa.int32()),
@@ -40,11 +41,17 @@ class Difference(NamedTuple):
 
 def examples() -> Iterator[Difference]:
     row = ""
-    for line in (Path(__file__).parent / "data/expressions/differences.txt").read_text().splitlines():
+    for line in (_DATA / "differences.txt").read_text().splitlines():
         if line.startswith("# "):
             row = line.removeprefix("# ")
         else:
             yield Difference(row, *line.split(" => "))
+
+
+def golden_times() -> dict[str, str | None]:
+    """What Spark 4.2 gives for calls of functions of times, as text; None: null."""
+    lines = (_DATA / "golden_times.txt").read_text().splitlines()
+    return {text: None if value == "null" else value for text, _, value in (line.partition(" => ") for line in lines)}
 
 
 def value_here(text: str) -> str:

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions
 from pyspark.sql.classic.column import Column
 
-from spark_differences import ANY, FAILS, REFUSED, ROW, examples
+from spark_differences import ANY, FAILS, REFUSED, ROW, examples, golden_times
 from spark_expressions import EXPRESSIONS, TABLES
 from tailrace.expressions.projection import Projection
 from tailrace.expressions.types import column_type, spark_name
@@ -102,6 +102,14 @@ def test_each_expression_gives_what_spark_gives(as_declared, name):
 def test_the_list_of_spark_s_functions_is_whole(spark):
     shown = {row.function for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
     assert (DATA / "spark_functions.txt").read_text().split() == sorted(shown)
+
+
+def test_the_golden_values_of_times_are_spark_s(as_declared):
+    texts = [f"cast(if(o = 1, {text}, null) as string)" for text in golden_times()]  # a constant is never null
+    columns = [attempted(as_declared, text).alias(f"c{number}") for number, text in enumerate(texts)]
+    (found,) = as_declared.createDataFrame(ROW).select(*columns).toArrow().to_pylist()
+    values = [FAILS if each is None else each["v"] for each in found.values()]
+    assert dict(zip(golden_times(), values, strict=True)) == golden_times()
 
 
 def spark_gives(spark, text):

@@ -11,6 +11,7 @@ REGEX = "tests/unit/expressions/test_java_regex.py"
 DECIMALS = "tests/unit/expressions/test_decimals.py"
 SPARK_VALUES = "tests/unit/expressions/test_spark_values.py"
 MORE_FUNCTIONS = "tests/unit/expressions/test_more_functions.py"
+TIME_FORMATS = "tests/unit/expressions/test_time_formats.py"
 LONG_LISTS = "tests/unit/expressions/test_long_lists.py"
 READER = "tests/unit/engine/test_stream_expressions.py"
 
@@ -158,7 +159,7 @@ MUTATIONS = (
     Mutation(
         "expressions: no day has a 24th hour",
         "expressions/time_texts.py",
-        "{number['hour']} < 24 AND ",
+        "{self.hour} < 24 AND ",
         "",
         (SPARK_VALUES,),
     ),
@@ -210,6 +211,62 @@ MUTATIONS = (
         "WHEN {has_null} THEN NULL ELSE FALSE END",
         "ELSE FALSE END",
         (MORE_FUNCTIONS,),
+    ),
+    Mutation(
+        "expressions: a literal pattern or zone is checked when a query file is read",
+        "expressions/parse.py",
+        "for number, check in function.literals.items():",
+        "for number, check in ():",
+        (TIME_FORMATS,),
+    ),
+    Mutation(
+        "expressions: a text without the part of its pattern is no time",
+        "expressions/time_formats.py",
+        """is_read = f"{parts.sql}.{format_.names[0]} <> ''\"""",
+        'is_read = "TRUE"',
+        (TIME_FORMATS,),
+    ),
+    Mutation(
+        "expressions: numbers of any length side by side are read by no pattern",
+        "expressions/time_formats.py",
+        "if before is not None and reading.has_digits and (before.is_open or (before.has_digits and reading.is_open)):",
+        "if False:",
+        (TIME_FORMATS,),
+    ),
+    Mutation(
+        "expressions: a part of a time is stated once by a pattern",
+        "expressions/time_formats.py",
+        "if reading.part in parts:",
+        "if False:",
+        (TIME_FORMATS,),
+    ),
+    Mutation(
+        "expressions: try_to_date forgives its text alone",
+        "expressions/time_formats.py",
+        "replace(read, faults=text.faults)",
+        "replace(read, faults=())",
+        (TIME_FORMATS,),
+    ),
+    Mutation(
+        "expressions: a clock time that comes twice is the first",
+        "expressions/zoned_times.py",
+        "return moment.replace(tzinfo=zone).utcoffset()",
+        "return moment.replace(tzinfo=zone, fold=1).utcoffset()",
+        (TIME_FORMATS,),
+    ),
+    Mutation(
+        "expressions: a zone that Java takes otherwise is none",
+        "expressions/zoned_times.py",
+        "return None if name in _OTHER_IN_SPARK else ZoneInfo(name)",
+        "return ZoneInfo(name)",
+        (TIME_FORMATS,),
+    ),
+    Mutation(
+        "expressions: no clock time lies beyond the years 1 to 9999",
+        "expressions/zoned_times.py",
+        'outside = f"{micros.sql} < {FIRST_MICROS} OR {micros.sql} > {LAST_MICROS}"',
+        'outside = "FALSE"',
+        (TIME_FORMATS,),
     ),
     Mutation(
         "expressions: a filtered record has not failed",

@@ -74,14 +74,14 @@ MUTATIONS = (
         ("tests/unit/query/test_column_lineage.py",),
     ),
     Mutation(
-        "weeks and months need a time zone",
+        "weeks, months, quarters and years need a time zone",
         "query/window_section.py",
         "if unit is not None:",
         "if False:",
         (WINDOW,),
     ),
     Mutation(
-        "windows of a time zone are its days, weeks or months",
+        "windows of a time zone follow its calendar",
         "query/window_section.py",
         "if self.timezone is not None and self.size not in _UNITS:",
         "if False:",

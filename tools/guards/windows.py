@@ -36,6 +36,13 @@ MUTATIONS = (
         (CALENDAR,),
     ),
     Mutation(
+        "calendar: the longest quarter has 92 days",
+        "windows/calendar.py",
+        '"quarter": 92,',
+        '"quarter": 90,',
+        (CALENDAR,),
+    ),
+    Mutation(
         "an offset moves panes",
         "windows/sliding.py",
         "return event_ms - self.offset_ms if self.offset_ms else event_ms",

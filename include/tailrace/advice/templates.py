@@ -27,7 +27,7 @@ kind: aggregate
 {_streams("records")}\
     key: sensor                 # YOURS: the column to group by; a list groups by several; without one: one group
     # where: speed > 0          # records for which it is false are left out
-window: 5 min                   # or {{size: 1 h, slide: 5 min}}; with a timezone 1 d, 1 week or 1 month
+window: 5 min                   # or {{size: 1 h, slide: 5 min}}; with a timezone 1 d, 1 week, 1 month, …
 {_DISORDER}\
 # Or a promise, for which tailrace finds the wait itself: {{policy: quantile, error: 0.05, risk: 0.05}}
 aggregate:                      # answers have columns of these names

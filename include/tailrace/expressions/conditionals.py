@@ -10,7 +10,7 @@ from tailrace.expressions.literals import integer, null
 from tailrace.expressions.operators import comparison
 from tailrace.expressions.plan import Fault, Plan, Term
 from tailrace.expressions.registry import FUNCTIONS, function, number_of, simple, take
-from tailrace.expressions.types import BOOLEAN, DOUBLE
+from tailrace.expressions.types import BOOLEAN, DOUBLE, NULL
 
 
 def choose(plan: Plan, conditions: Sequence[Term], values: Sequence[Term], default: Term | None = None) -> Term:
@@ -63,12 +63,16 @@ def _nullif(plan: Plan, terms: Sequence[Term]) -> Term:
 
 @function("nullifzero(number)", "null where it is zero")
 def _nullifzero(plan: Plan, terms: Sequence[Term]) -> Term:
-    return FUNCTIONS["nullif"].compile(plan, [number_of(plan, terms[0]), integer(0)])
+    return FUNCTIONS["nullif"].compile(plan, [_number_or_null(plan, terms[0]), integer(0)])
 
 
 @function("zeroifnull(number)", "0 where it is null", stops_at_null=False)
 def _zeroifnull(plan: Plan, terms: Sequence[Term]) -> Term:
-    return coalesce(plan, [number_of(plan, terms[0]), integer(0)])
+    return coalesce(plan, [_number_or_null(plan, terms[0]), integer(0)])
+
+
+def _number_or_null(plan: Plan, term: Term) -> Term:
+    return term if term.dtype == NULL else number_of(plan, term)
 
 
 def _extreme(name: str) -> None:

@@ -54,7 +54,7 @@ def connection(functions: Mapping[str, PythonFunction] = MappingProxyType({})) -
                 lent.connection.create_function(
                     name,
                     function.compute,
-                    [duckdb.sqltype(function.takes)],
+                    [duckdb.sqltype(each) for each in function.takes],
                     duckdb.sqltype(function.gives),
                     type=PythonUDFType.ARROW,
                     null_handling=FunctionNullHandling.SPECIAL,

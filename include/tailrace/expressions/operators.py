@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailrace.expressions import decimals
 from tailrace.expressions.casts import cast, to_double, widened
 from tailrace.expressions.decimals import ZERO
-from tailrace.expressions.literals import TypeFault
+from tailrace.expressions.literals import TypeFault, null
 from tailrace.expressions.plan import Fault, Plan, Term, faults_of, until_null
 from tailrace.expressions.registry import FUNCTIONS, function, number_of, take
 from tailrace.expressions.types import (
@@ -46,8 +46,10 @@ def arithmetic(plan: Plan, sign: str, terms: Sequence[Term], is_try: bool = Fals
 
 
 def _shifted_date(plan: Plan, sign: str, terms: Sequence[Term]) -> Term | None:
-    """Return a date some days later or earlier; None for other operands."""
-    one, other = terms if terms[0].dtype == DATE or sign == "-" else terms[::-1]
+    """Return a date some days later or earlier, or null for a time plus null; None for other operands."""
+    one, other = terms if terms[0].dtype in (DATE, TIMESTAMP) or sign == "-" else terms[::-1]
+    if one.dtype in (DATE, TIMESTAMP) and other.dtype == NULL and sign == "+":
+        return null(TIMESTAMP)  # Spark takes the null for an interval
     if one.dtype != DATE or not is_integer(other.dtype):
         return None
     return FUNCTIONS["date_add" if sign == "+" else "date_sub"].call(plan, [one, other])

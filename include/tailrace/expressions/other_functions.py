@@ -37,7 +37,7 @@ _MISSING = """
 acos acosh aes_decrypt aes_encrypt aggregate approx_top_k_estimate array array_append array_compact
 array_distinct array_except array_insert array_intersect array_join array_max array_min array_position array_prepend
 array_remove array_repeat array_sort array_union arrays_overlap arrays_zip ascii asin asinh atan atan2 atanh base64 bin
-binary bit_count bit_get bit_length bround cbrt char chr collate collation conv convert_timezone cos cosh cot crc32 csc
+binary bit_count bit_get bit_length bround cbrt char chr collate collation conv cos cosh cot crc32 csc
 decode degrees elt encode expm1 factorial filter find_in_set flatten forall format_string from_avro from_csv
 from_protobuf from_xml getbit hash hex hypot is_valid_utf8 is_valid_variant is_variant_null json_array_length
 json_object_keys levenshtein log1p luhn_check make_dt_interval make_interval make_time make_timestamp_ltz
@@ -46,8 +46,8 @@ map_from_entries map_keys map_values map_zip_with mask named_struct next_day par
 regexp_count regexp_extract_all regexp_instr reverse rint schema_of_avro schema_of_csv schema_of_json schema_of_variant
 schema_of_xml sentences sequence shiftleft shiftright shiftrightunsigned sin sinh slice sort_array soundex space
 str_to_map struct tan tanh time time_diff time_from_micros time_from_millis time_from_seconds time_to_micros
-time_to_millis time_to_seconds time_trunc to_avro to_binary to_char to_csv to_json to_protobuf to_time to_variant_object
-to_varchar to_xml transform transform_keys transform_values translate try_aes_decrypt try_make_interval
+time_to_millis time_to_seconds time_trunc to_avro to_binary to_csv to_json to_protobuf to_time to_variant_object
+to_xml transform transform_keys transform_values translate try_aes_decrypt try_make_interval
 try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz try_parse_json try_parse_url try_to_binary try_to_time
 try_url_decode try_validate_utf8 try_variant_get typeof unbase64 unhex url_decode url_encode validate_utf8 variant_get
 width_bucket xxhash64 zip_with
@@ -58,18 +58,17 @@ _FAMILIES = ("bitmap_", "hll_", "kll_", "st_", "theta_", "tuple_", "vector_", "x
 _INSTEAD = {
     "array_size": "size(a)",
     "btrim": "trim(both from a), or trim(both '…' from a)",
-    "date_format": "left(cast(ts as string), 7), as ts is 2024-02-29 10:20:30 as text; or date_trunc('month', ts)",
+    "convert_timezone": "from_utc_timestamp(ts, 'Europe/Berlin'), or to_utc_timestamp(ts, 'Europe/Berlin')",
     "date_from_unix_date": "date_add(date '1970-01-01', n)",
-    "dayname": "case dayofweek(d) when 1 then 'Sun' … end",
+    "dayname": "date_format(d, 'EEE')",
     "e": "exp(1)",
     "element_at": "a[0], which counts from 0; m['key'] of a map",
     "format_number": "cast(round(x, 2) as decimal(18, 2))",
-    "from_unixtime": "timestamp_seconds(n)",
-    "from_utc_timestamp": "timestamp_seconds(unix_seconds(ts) + 3600), by a fixed distance; or the stream's timezone",
+    "from_unixtime": "timestamp_seconds(n); as text date_format(timestamp_seconds(n), 'yyyy-MM-dd HH:mm:ss')",
     "log": "ln(x); to a base: ln(x) / ln(base)",
     "make_timestamp": "to_timestamp('2024-02-29 10:20:30'), of a text",
     "map_contains_key": "m['key'] is not null",
-    "monthname": "case month(d) when 1 then 'Jan' … end",
+    "monthname": "date_format(d, 'MMM')",
     "months_between": "datediff(end, start), in days",
     "nanvl": "if(isnan(x), y, x)",
     "overlay": "concat(left(a, n), b, substring(a, m))",
@@ -81,15 +80,14 @@ _INSTEAD = {
     "sec": "second(ts), of a time",
     "substring_index": "split_part(a, '.', 1), of which 1 is the part's number",
     "to_number": "cast(a as decimal(18, 2))",
+    "to_char": "date_format(ts, 'yyyy-MM-dd'), of a time",
     "to_unix_timestamp": "unix_seconds(to_timestamp(a))",
+    "to_varchar": "date_format(ts, 'yyyy-MM-dd'), of a time",
     "unix_timestamp": "unix_seconds(ts) of a time; without one it is the clock, and no answer depends on it",
-    "to_utc_timestamp": "timestamp_seconds(unix_seconds(ts) - 3600), by a fixed distance; or the stream's timezone",
     "try_element_at": "get(a, 0)",
-    "try_to_date": "try_cast(a as date)",
     "try_to_number": "try_cast(a as decimal(18, 2))",
     **dict.fromkeys(("to_timestamp_ltz", "to_timestamp_ntz"), "to_timestamp(a)"),
     **dict.fromkeys(("sha", "sha1", "sha2"), "md5(a), which is another digest"),
-    "try_to_timestamp": "try_cast(a as timestamp)",
     **{
         name: f"cast(a as {name})"
         for name in ("bigint", "boolean", "decimal", "double", "float", "int", "smallint", "string", "tinyint")

@@ -14,6 +14,7 @@ from sqlglot.parsers.spark import SparkParser
 import tailrace.expressions.functions  # noqa: F401  they register themselves
 from tailrace.expressions.errors import AGGREGATE, ExpressionError, Position
 from tailrace.expressions.literal_texts import check_texts
+from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.other_functions import WITHOUT_PARENTHESES, refusal_of
 from tailrace.expressions.registry import FUNCTIONS
 from tailrace.expressions.type_names import NAMES
@@ -184,4 +185,11 @@ def _call_fault(node: exp.Anonymous) -> tuple[str, str] | None:
     count = len(node.expressions)
     if not function.least <= count <= function.most:
         return f"{node.name.lower()} has {count} argument{'s' * (count != 1)}", function.signature
+    for number, check in function.literals.items():
+        given = node.expressions[number] if number < count else None
+        if isinstance(given, exp.RawString) or (isinstance(given, exp.Literal) and given.args.get("is_string")):
+            try:
+                check(given.name)
+            except TypeFault as fault:
+                return fault.fault, fault.remedy
     return None

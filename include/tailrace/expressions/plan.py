@@ -69,11 +69,11 @@ def until_null(terms: Sequence[Term]) -> list[Term]:
 
 @dataclass(frozen=True)
 class PythonFunction:
-    """A function over an Arrow column, and DuckDB's names of its argument and result types."""
+    """A function over Arrow columns, and DuckDB's names of its result and argument types."""
 
-    compute: Callable[[pa.ChunkedArray], pa.Array]
+    compute: Callable[..., pa.Array]
     gives: str = "VARCHAR"
-    takes: str = "VARCHAR"
+    takes: tuple[str, ...] = ("VARCHAR",)
 
 
 @dataclass

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -40,6 +41,8 @@ class SqlFunction:
         The least and the largest number of arguments.
     stops_at_null : bool
         Whether Spark evaluates its arguments in order up to the first null.
+    literals : dict
+        Checks of arguments that are literal texts, by number from 0: each raises TypeFault before types are known.
     """
 
     signature: str
@@ -48,6 +51,7 @@ class SqlFunction:
     least: int
     most: int
     stops_at_null: bool = True
+    literals: Mapping[int, Callable[[str], object]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -64,7 +68,13 @@ FUNCTIONS: dict[str, SqlFunction] = {}
 _MOST_ARGUMENTS = 100
 
 
-def function(signature: str, meaning: str, *aliases: str, stops_at_null: bool = True) -> Callable[[Compile], Compile]:
+def function(
+    signature: str,
+    meaning: str,
+    *aliases: str,
+    stops_at_null: bool = True,
+    literals: Mapping[int, Callable[[str], object]] = MappingProxyType({}),
+) -> Callable[[Compile], Compile]:
     """Register a function under its name and its other names."""
 
     def register(compile_: Compile) -> Compile:
@@ -73,7 +83,7 @@ def function(signature: str, meaning: str, *aliases: str, stops_at_null: bool = 
         most = _MOST_ARGUMENTS if "…" in arguments else len([each for each in arguments.split(",") if each.strip()])
         least = len([each for each in given if "…" not in each])
         for each in (name, *aliases):
-            FUNCTIONS[each] = SqlFunction(signature, meaning, compile_, least, most, stops_at_null)
+            FUNCTIONS[each] = SqlFunction(signature, meaning, compile_, least, most, stops_at_null, literals)
         return compile_
 
     return register

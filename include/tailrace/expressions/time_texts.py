@@ -5,7 +5,8 @@ A text may leave out the day, or the month and the day: 2024-02 is 2024-02-01, a
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import pyarrow as pa
@@ -51,7 +52,7 @@ def _time_of(text: str, target: pa.DataType) -> str | None:
 def _date_from_text(plan: Plan, term: Term, reason: str) -> Term:
     """Read a date; what follows a whole day after a blank or a T is not read."""
     pattern = _pattern(3, _AFTER_DAY)
-    parts = _parts(plan, term, pattern, (*_DATE_PARTS, "short_year", "short_month", "short_day"))
+    parts = text_parts(plan, term, pattern, (*_DATE_PARTS, "short_year", "short_month", "short_day"))
     return plan.fallible(_date(parts), DATE, reason, term, uses=[parts])
 
 
@@ -59,19 +60,49 @@ def _timestamp_from_text(plan: Plan, term: Term, reason: str) -> Term:
     """Read a timestamp, in UTC if it has no zone; digits beyond microseconds are cut off."""
     pattern = _pattern(2, _CLOCK)
     short = ("short_year", "short_month", "short_day")
-    parts = _parts(plan, term, pattern, (*_DATE_PARTS, *_TIME_PARTS, *short))
-    number = {name: f"CAST({_part(parts, name)} AS BIGINT)" for name in ("hour", "minute", "second")}
-    clock = f"({number['hour']} * 60 + {number['minute']}) * 60 + {number['second']}"
-    is_sound = f"{number['hour']} < 24 AND {number['minute']} < 60 AND {number['second']} < 60"
-    second = plan.step(f"CASE WHEN {is_sound} THEN {clock} END", BIGINT, parts)
-    fraction = f"CAST(left(rpad({parts.sql}.fraction, 6, '0'), 6) AS BIGINT)"
-    shift = _shift(plan, parts)
-    micros = f"({second.sql} - {shift.sql}) * 1000000 + {fraction}"
-    sql = plan.step(
-        f"TRY(CAST({_date(parts)} AS TIMESTAMP) + to_microseconds({micros}))", TIMESTAMP, parts, shift, second
-    )
-    within = f"CASE WHEN {sql.sql} BETWEEN {_FIRST} AND {_LAST} THEN {sql.sql} END"
-    return plan.fallible(within, TIMESTAMP, reason, term, uses=[sql])
+    parts = text_parts(plan, term, pattern, (*_DATE_PARTS, *_TIME_PARTS, *short))
+    hour, minute, second = (f"CAST({_part(parts, name)} AS BIGINT)" for name in ("hour", "minute", "second"))
+    stated = StatedTime(parts, _date(parts), hour, minute, second, f"{parts.sql}.fraction", f"{parts.sql}.zone")
+    return stated.timestamp(plan, term, reason)
+
+
+@dataclass(frozen=True)
+class StatedTime:
+    """The parts of a time as a text states them, in SQL.
+
+    Attributes
+    ----------
+    parts : Term
+        The step that all of them are read from.
+    date : str
+        A date; it may raise.
+    hour, minute, second : str
+        Integers, which may be too large, or null.
+    fraction, zone : str
+        Texts: digits, and a zone or ''.
+    """
+
+    parts: Term
+    date: str
+    hour: str
+    minute: str
+    second: str
+    fraction: str
+    zone: str
+
+    def timestamp(self, plan: Plan, term: Term, reason: str) -> Term:
+        """Return the timestamp that a text states; where it is none the record has a fault."""
+        clock = f"({self.hour} * 60 + {self.minute}) * 60 + {self.second}"
+        is_sound = f"{self.hour} < 24 AND {self.minute} < 60 AND {self.second} < 60"
+        second = plan.step(f"CASE WHEN {is_sound} THEN {clock} END", BIGINT, self.parts)
+        fraction = f"CAST(left(rpad({self.fraction}, 6, '0'), 6) AS BIGINT)"
+        shift = _shift(plan, self.zone, self.parts)
+        micros = f"({second.sql} - {shift.sql}) * 1000000 + {fraction}"
+        sql = plan.step(
+            f"TRY(CAST({self.date} AS TIMESTAMP) + to_microseconds({micros}))", TIMESTAMP, self.parts, shift, second
+        )
+        within = f"CASE WHEN {sql.sql} BETWEEN {_FIRST} AND {_LAST} THEN {sql.sql} END"
+        return plan.fallible(within, TIMESTAMP, reason, term, uses=[sql])
 
 
 _READERS = {DATE: _date_from_text, TIMESTAMP: _timestamp_from_text}
@@ -83,7 +114,7 @@ def _pattern(zeros: int, after_day: str) -> str:
     return rf"^{_BLANK}(?:{year}{_MONTH}{_MONTH}{after_day}|{year}(?:{_MONTH}(?:{_MONTH})?)?){_BLANK}$"
 
 
-def _parts(plan: Plan, term: Term, pattern: str, names: tuple[str, ...]) -> Term:
+def text_parts(plan: Plan, term: Term, pattern: str, names: Sequence[str]) -> Term:
     """Add a step with the groups of a pattern as texts; all are empty where a text does not match."""
     listed = ", ".join(text_literal(name) for name in names)
     sql = f"regexp_extract({term.sql}, {text_literal(pattern)}, [{listed}])"
@@ -104,9 +135,8 @@ def _date(parts: Term) -> str:
     return f"make_date(NULLIF({year}, 0), {', '.join(rest)})"
 
 
-def _shift(plan: Plan, parts: Term) -> Term:
-    """Add a step with the seconds by which a text's zone is ahead of UTC; null where no zone is."""
-    zone = f"{parts.sql}.zone"
+def _shift(plan: Plan, zone: str, parts: Term) -> Term:
+    """Add a step with the seconds by which a zone is ahead of UTC; null where a text is no zone."""
     hours = _after_sign(zone, "([0-9]{1,2})")
     minutes = _after_sign(zone, "[0-9]{1,2}:([0-9]{1,2})", "[0-9]{2}([0-9]{2})")
     seconds = _after_sign(zone, "[0-9]{1,2}:[0-9]{2}:([0-9]{2})", "[0-9]{4}([0-9]{2})")

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from tailrace.expressions.casts import cast
 from tailrace.expressions.literals import TypeFault
 from tailrace.expressions.plan import Plan, Term
 from tailrace.expressions.registry import FUNCTIONS, constant_of, function, simple, take
 from tailrace.expressions.types import BIGINT, DATE, INT, TEXT, TIMESTAMP, decimal, is_integer, spark_name
 
-_BEYOND = "a time beyond the years 1 to 9999"
+BEYOND = "a time beyond the years 1 to 9999"
+"""The reason of a record whose time would be another than dates and timestamps may be."""
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-_FIRST_MICROS, _LAST_MICROS = _FIRST_DAY * 86_400_000_000, (_LAST_DAY + 1) * 86_400_000_000 - 1
+FIRST_MICROS, LAST_MICROS = _FIRST_DAY * 86_400_000_000, (_LAST_DAY + 1) * 86_400_000_000 - 1
 
 
 def _part(signature: str, meaning: str, sql: str, dtype: pa.DataType, *aliases: str) -> None:
@@ -101,7 +101,7 @@ def _added(name: str, sign: str) -> None:
             f"date_diff('day', DATE '1970-01-01', {date.sql}) {sign} CAST({days.sql} AS BIGINT)", BIGINT, date, days
         )
         outside = f"{day.sql} < {_FIRST_DAY} OR {day.sql} > {_LAST_DAY}"
-        return plan.checked(f"DATE '1970-01-01' + CAST({day.sql} AS INTEGER)", DATE, outside, _BEYOND, day)
+        return plan.checked(f"DATE '1970-01-01' + CAST({day.sql} AS INTEGER)", DATE, outside, BEYOND, day)
 
 
 _added("date_add", "+")
@@ -116,7 +116,7 @@ def _add_months(plan: Plan, terms: Sequence[Term]) -> Term:
     )
     outside = f"{number.sql} < 13 OR {number.sql} > 119999 + 1"
     return plan.checked(
-        f"CAST({date.sql} + to_months({months.sql}) AS DATE)", DATE, outside, _BEYOND, date, months, number
+        f"CAST({date.sql} + to_months({months.sql}) AS DATE)", DATE, outside, BEYOND, date, months, number
     )
 
 
@@ -162,18 +162,6 @@ def _trunc(plan: Plan, terms: Sequence[Term]) -> Term:
     return _truncated(plan, terms[1], terms[0], _UNITS, DATE)
 
 
-@function("to_date(text)", "the date that a text, or a timestamp, states", "date")
-def _to_date(plan: Plan, terms: Sequence[Term]) -> Term:
-    return cast(plan, take(plan, terms[0], DATE), DATE)
-
-
-@function(
-    "to_timestamp(text)", "the timestamp that a text, or a date, states; in UTC where it has no zone", "timestamp"
-)
-def _to_timestamp(plan: Plan, terms: Sequence[Term]) -> Term:
-    return cast(plan, take(plan, terms[0], TIMESTAMP), TIMESTAMP)
-
-
 @function("make_date(year, month, day)", "the date of these numbers")
 def _make_date(plan: Plan, terms: Sequence[Term]) -> Term:
     taken = [take(plan, term, INT) for term in terms]
@@ -197,8 +185,8 @@ def _from_unix(name: str, unit: str, micros: int) -> None:
             fault = f"an argument is {spark_name(terms[0].dtype)}, and has to be an integer"
             raise TypeFault(fault, "cast(… as bigint)")
         value = take(plan, terms[0], BIGINT)
-        outside = f"{value.sql} < {_FIRST_MICROS // micros} OR {value.sql} > {_LAST_MICROS // micros}"
-        return plan.checked(f"make_timestamp({value.sql} * {micros})", TIMESTAMP, outside, _BEYOND, value)
+        outside = f"{value.sql} < {FIRST_MICROS // micros} OR {value.sql} > {LAST_MICROS // micros}"
+        return plan.checked(f"make_timestamp({value.sql} * {micros})", TIMESTAMP, outside, BEYOND, value)
 
 
 _from_unix("timestamp_seconds", "seconds", 1_000_000)

@@ -50,12 +50,12 @@ def _known_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        remedy = f"{' or '.join(_near_zones(name)) or 'UTC'}: a name of the IANA time zone database"
+        remedy = f"{' or '.join(near_zones(name)) or 'UTC'}: a name of the IANA time zone database"
         raise field_error(f"{name!r} is no time zone", remedy) from None
     return name
 
 
-def _near_zones(name: str) -> list[str]:
+def near_zones(name: str) -> list[str]:
     """Return the time zones with the names nearest to a wrong one, else those with the nearest names of cities."""
     zones = sorted(available_timezones())
     if near := get_close_matches(name, zones, 3):

@@ -23,14 +23,17 @@ from tailrace.aggregate.named_section import NAMED
 from tailrace.ground.duration import _UNIT_OF, format_duration, ms
 from tailrace.query.declared import ADAPTER
 from tailrace.query.sql_schema import or_sql
+from tailrace.query.window_section import NAMED_LENGTHS
 
 Json = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # Patterns of the number of a duration, by its lower bound of zero: at least (ge), more than (gt), or no bound.
 NUMBERS = {"ge": r"(\d+(\.\d+)?|-0+(\.0+)?)", "gt": r"(?=[0.]*[1-9])\d+(\.\d+)?", "": r"-?\d+(\.\d+)?"}
-UNITS = "|".join("".join(f"[{letter}{letter.upper()}]" for letter in unit) for unit in sorted(_UNIT_OF))
-CALENDAR_LENGTH = r"1\s*([wW][eE][eE][kK]|[mM][oO][nN][tT][hH])"
+UNITS, CALENDAR_UNITS = (
+    "|".join("".join(f"[{letter}{letter.upper()}]" for letter in unit) for unit in units)
+    for units in (sorted(_UNIT_OF), NAMED_LENGTHS)
+)
 TIME = r"^\s*\d{4}(-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|-?W\d{2}(-?[1-7])?)(.\d{2}[\d:.,+\-Z ]*)?\s*$"
 FIRST_DAY, LAST_DAY = 1_01_01, 9999_12_31  # 2000-01-01 may be written 20000101, which YAML reads as a number
 QUOTED = r"^\s*[+-]?[\d_]*\.?\d+\.?([eE][+-]?\d+)?\s*$"  # a number that YAML parsers read as text: quoted, or 1_000
@@ -123,7 +126,8 @@ def _leaf(node: Json, form: str | None) -> Json:
         case "string" | ["object", "string"], "duration" | "window length":
             number = NUMBERS["gt" if node.pop("gt", None) else "ge" if node.pop("ge", None) else ""]
             length = rf"{number}\s*({UNITS})"
-            return {"pattern": rf"^\s*{length if form == 'duration' else f'({length}|{CALENDAR_LENGTH})'}\s*$"}
+            length = length if form == "duration" else rf"({length}|1\s*({CALENDAR_UNITS}))"
+            return {"pattern": rf"^\s*{length}\s*$"}
         case "string", "date-time":
             return {"type": ["string", "integer"], "pattern": TIME, "minimum": FIRST_DAY, "maximum": LAST_DAY}
         case "string", "path":

@@ -1,4 +1,4 @@
-"""The section `window` of a query over windows of each key: sliding ones, or days, weeks or months in a time zone."""
+"""The section `window` of a query over windows of each key: sliding, or by the calendar of a time zone."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from tailrace.windows.sliding import Sliding
 from tailrace.windows.windows import Windows
 
 _UNITS: dict[timedelta, Unit] = {timedelta(milliseconds=length): unit for unit, length in LENGTHS_MS.items()}
-_MONTH = timedelta(milliseconds=LENGTHS_MS["month"])
-_NAMED = {"week": timedelta(days=7), "month": _MONTH}
-_SIZES = "size: 1 d, 1 week or 1 month"
+NAMED_LENGTHS: dict[str, timedelta] = {unit: length for length, unit in _UNITS.items() if unit != "day"}
+"""The mean lengths of windows that a calendar's unit names: `1 week`, `1 month`."""
+
+_SIZES = "size: 1 d, 1 week, 1 month, 1 quarter or 1 year"
 
 
 def _calendar_unit(text: Any) -> str | None:
-    """Return the unit of a length written as `1 week` or `1 month`; None for other lengths."""
-    match = re.fullmatch(r"1\s*(week|month)", text.strip().lower()) if isinstance(text, str) else None
+    """Return the unit of a length written as `1 week`, `1 month` and the like; None for other lengths."""
+    match = re.fullmatch(rf"1\s*({'|'.join(NAMED_LENGTHS)})", text.strip().lower()) if isinstance(text, str) else None
     return match[1] if match else None
 
 
 def _parse_length(text: Any) -> Any:
-    """Parse a duration, or `1 week` or `1 month`, whose length is the mean one."""
+    """Parse a duration, or `1 week`, `1 month` and the like, whose length is the mean one."""
     unit = _calendar_unit(text)
-    return parse_duration(text) if unit is None else _NAMED[unit]
+    return parse_duration(text) if unit is None else NAMED_LENGTHS[unit]
 
 
 def _format_length(length: timedelta) -> str:
-    return "1 month" if length == _MONTH else format_duration(ms(length))
+    unit = _UNITS.get(length, "day")
+    return format_duration(ms(length)) if unit in ("day", "week") else f"1 {unit}"
 
 
 Length = Annotated[
@@ -44,7 +46,7 @@ Length = Annotated[
     PlainSerializer(_format_length, return_type=str),
     Field(gt=timedelta(0), json_schema_extra={"format": "window length"}),
 ]
-"""Pydantic field type of a window's length: as a duration, and also `1 week` and `1 month`."""
+"""Pydantic field type of a window's length: a duration, or `1 week`, `1 month`, `1 quarter` or `1 year`."""
 
 
 class KeyedWindow(Window):
@@ -52,7 +54,7 @@ class KeyedWindow(Window):
 
     size: Length = Field(
         description="the span of a window, more than 0 ms and not less than slide; "
-        "of a timezone 1 d, 1 week or 1 month: 500 ms"
+        "of a timezone 1 d, 1 week, 1 month, 1 quarter or 1 year: 500 ms"
     )
     slide: Length = Field(
         default_factory=as_size,
@@ -62,7 +64,8 @@ class KeyedWindow(Window):
         default=None, description="by which all boundaries are moved, less than slide either way: 6 h"
     )
     timezone: TimeZone | None = Field(
-        default=None, description="days, weeks from Monday or months from midnight there: Europe/Berlin"
+        default=None,
+        description="days, weeks from Monday, months, quarters, years from midnight there: Europe/Berlin",
     )
 
     @model_validator(mode="before")
@@ -82,7 +85,7 @@ class KeyedWindow(Window):
         if self.timezone is not None and self.slide != self.size:
             raise field_error("windows of a time zone lie side by side", "no slide, or no timezone", "slide")
         if self.timezone is not None and self.size not in _UNITS:
-            fault = f"windows of a time zone are its days, weeks or months, and {_format_length(self.size)} is none"
+            fault = f"windows of a time zone follow its calendar, and {_format_length(self.size)} is no part of it"
             raise field_error(fault, f"{_SIZES}; or no timezone", "size")
         return self
 

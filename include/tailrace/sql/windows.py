@@ -159,10 +159,11 @@ def _duration(piece: TokenSpan, by_calendar: bool) -> str:
     number, _, unit = words.strip().lower().partition(" ")
     if (rest is piece and not (is_text and len(piece) == 1)) or len(rest) > 2 or not words:  # noqa: PLR2004
         raise piece.error(f"{piece.text} is no length of time", _INTERVAL)
-    if unit.rstrip("s") == "month" or (unit.rstrip("s") == "week" and number == "1" and by_calendar):
-        return f"{number} {unit.rstrip('s')}"
+    one = unit.rstrip("s")
+    if one in ("month", "quarter", "year") or (one == "week" and number == "1" and by_calendar):
+        return f"{number} {one}"
     try:
-        if unit.rstrip("s") == "week":
+        if one == "week":
             return format_duration(_DAYS_OF_WEEK * ms(parse_duration(f"{number} d")))
         return format_duration(ms(parse_duration(words)))
     except ValueError:

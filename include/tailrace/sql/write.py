@@ -165,7 +165,7 @@ class _Writer:
 
 def _interval(length: str) -> str:
     number, _, unit = length.partition(" ")
-    if unit in ("week", "month"):
+    if unit in ("week", "month", "quarter", "year"):
         return f"INTERVAL '{number}' {unit.upper()}"
     value_ms = ms(parse_duration(length))
     for name, unit_ms in _UNITS:

@@ -1,4 +1,4 @@
-"""Windows of days, weeks or months in a time zone, without gaps; their lengths differ with the zone's clocks."""
+"""Windows of days, weeks, months, quarters or years in a time zone, without gaps; their lengths differ."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ from numpy.typing import NDArray
 from tailrace.ground.duration import format_duration
 from tailrace.windows.windows import Ints, Time
 
-Unit = Literal["day", "week", "month"]
+Unit = Literal["day", "week", "month", "quarter", "year"]
 
 DAY_MS = 86_400_000
 _CYCLE_DAYS = 146_097  # 400 years, after which weekdays and months repeat
-LENGTHS_MS: dict[Unit, int] = {"day": DAY_MS, "week": 7 * DAY_MS, "month": _CYCLE_DAYS * DAY_MS // 4800}
+_MONTHS: dict[Unit, int] = {"month": 1, "quarter": 3, "year": 12}
+"""The months of each unit that consists of months."""
+
+LENGTHS_MS: dict[Unit, int] = {
+    "day": DAY_MS,
+    "week": 7 * DAY_MS,
+    **{unit: months * _CYCLE_DAYS * DAY_MS // 4800 for unit, months in _MONTHS.items()},
+}
 """The mean length of a window of each unit."""
 
-_LONG_MS: dict[Unit, int] = {"day": DAY_MS, "week": 7 * DAY_MS, "month": 31 * DAY_MS}
+_LONG_DAYS: dict[Unit, int] = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
 _SUMMER_MS = 3_600_000  # the time by which a window is longer when clocks go back
 _EPOCH = date(1970, 1, 1)
 _NO_CLOCKS, _BY_RULE = (date(year, 1, 1).toordinal() - _EPOCH.toordinal() for year in (1400, 2500))
@@ -35,7 +42,7 @@ _NEAR = 400  # days
 
 @dataclass(frozen=True)
 class Calendar:
-    """The days, weeks (from Monday) or months of a time zone, from midnight to midnight there, moved by an offset.
+    """The days, weeks (from Monday), months, quarters or years of a time zone, from midnight there, moved by an offset.
 
     A window begins at the first instant at which clocks show its first date or a later one: at midnight, unless clocks
     skip it. So a day may have 23 or 25 hours, and a date that a zone skipped has no window. A window is one pane. The
@@ -63,7 +70,7 @@ class Calendar:
 
     @property
     def pane_ms(self) -> int:
-        return _LONG_MS[self.unit] + _SUMMER_MS
+        return _LONG_DAYS[self.unit] * DAY_MS + _SUMMER_MS
 
     @property
     def pane_step_ms(self) -> int:
@@ -166,8 +173,8 @@ class Calendar:
 
     def _numbers_of(self, days: Ints) -> Ints:
         """Return the numbers of the units that contain days; days are counted from 1970."""
-        if self.unit == "month":
-            return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        if self.unit in _MONTHS:
+            return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) // _MONTHS[self.unit]
         return days if self.unit == "day" else (days + 3) // 7
 
     def _starts(self, numbers: Ints) -> Ints:
@@ -210,8 +217,9 @@ def _own_numbers(unit: Unit) -> tuple[int, int]:
 
 def _first_day(unit: Unit, number: int) -> int:
     """Return the first day of a unit, counted from 1970."""
-    if unit == "month":
-        return date(1970 + number // 12, number % 12 + 1, 1).toordinal() - _EPOCH.toordinal()
+    if unit in _MONTHS:
+        years, month = divmod(number * _MONTHS[unit], 12)
+        return date(1970 + years, month + 1, 1).toordinal() - _EPOCH.toordinal()
     return number if unit == "day" else 7 * number - 3
 
 

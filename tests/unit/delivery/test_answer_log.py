@@ -386,7 +386,15 @@ def test_a_live_stream_that_the_silence_between_two_answers_closes_is_refused(tm
         open_feeds(declared_query(fields), layout, None, live=True)
 
 
-@pytest.mark.parametrize(("size", "idle", "longest"), [("1 d", "24 h", "25 h"), ("1 month", "744 h", "745 h")])
+@pytest.mark.parametrize(
+    ("size", "idle", "longest"),
+    [
+        ("1 d", "24 h", "25 h"),
+        ("1 month", "744 h", "745 h"),
+        ("1 quarter", "2208 h", "2209 h"),
+        ("1 year", "8784 h", "8785 h"),
+    ],
+)
 def test_the_silence_between_two_answers_of_a_calendar_is_that_of_its_longest_window(tmp_path, size, idle, longest):
     fields, warehouse = declarations(tmp_path / "in"), tmp_path / "wh"
     fields[0]["window"] = {"size": size, "timezone": "Europe/Berlin"}

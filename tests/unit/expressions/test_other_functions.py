@@ -43,7 +43,8 @@ def test_what_is_said_instead_is_there():
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
-        ("date_format(a, 'yyyy-MM')", "left(cast(ts as string), 7)"),
+        ("from_unixtime(a)", "date_format(timestamp_seconds(n)"),
+        ("convert_timezone('UTC', 'Europe/Berlin', a)", "from_utc_timestamp(ts, 'Europe/Berlin')"),
         ("Element_At(a, 1)", "a[0], which counts from 0"),
         ("int(a)", "cast(a as int)"),
         ("unix_timestamp(ts)", "unix_seconds(ts)"),

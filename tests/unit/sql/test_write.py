@@ -24,6 +24,8 @@ CONDITIONS = [
     "a and -- why\n  b",
 ]
 EXPRESSIONS = ["amount / 1.19", "lower(payload.os)", "case when a > b then a end", "try_cast(x as decimal(18, 2))"]
+EXPRESSIONS += ["date_format(event_ts, 'yyyy-MM')", "to_date(day, \"dd.MM.yyyy''\")"]
+EXPRESSIONS += ["year(from_utc_timestamp(event_ts, 'Asia/Kolkata'))"]
 NUMBERS = ["sum", "avg", "min", "max", "median"]
 NAMED = [*NUMBERS, "stddev", "var", "stddev_pop", "var_pop", "count_distinct", "first", "last"]
 LENGTHS = ["1 ms", "500 ms", "1500 ms", "7 s", "5 min", "90 min", "6 h", "1 d", "14 d"]
@@ -35,7 +37,7 @@ columns = st.sampled_from(NAMES)
 def sections_of_windows(draw: st.DrawFn) -> dict[str, str]:
     zone = draw(st.sampled_from(["", "", "Europe/Berlin"]))
     if zone:
-        return {"size": draw(st.sampled_from(["1 d", "7 d", "1 month"])), "timezone": zone}
+        return {"size": draw(st.sampled_from(["1 d", "7 d", "1 month", "1 quarter", "1 year"])), "timezone": zone}
     window = {"size": draw(st.sampled_from(LENGTHS))}
     if draw(st.booleans()):
         window["slide"] = draw(st.sampled_from([length for length in LENGTHS if length != window["size"]]))

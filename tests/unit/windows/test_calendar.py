@@ -1,4 +1,4 @@
-"""Days, weeks and months of time zones against a search of the instant at which clocks show their first date."""
+"""Windows of a calendar against a search of the instant at which a time zone's clocks show their first date."""
 
 from __future__ import annotations
 
@@ -35,16 +35,19 @@ ALL = sorted(
 
 zones = st.one_of(st.sampled_from(ODD), st.sampled_from(ALL))
 days = st.dates(date(1971, 1, 1), date(2099, 12, 1))
-units = st.sampled_from(["day", "week", "month"])
+units = st.sampled_from(["day", "week", "month", "quarter", "year"])
 offsets_min = st.sampled_from([0, 0, 0, 360, -360, 30, 1439])
 
 
 def first_date(unit: Unit, day: date) -> date:
+    if unit in ("quarter", "year"):
+        return day.replace(month=(day.month - 1) // 3 * 3 + 1 if unit == "quarter" else 1, day=1)
     return day - timedelta(days={"day": 0, "week": day.weekday(), "month": day.day - 1}[unit])
 
 
 def next_date(unit: Unit, first: date) -> date:
-    return first_date(unit, first + timedelta(days={"day": 1, "week": 7, "month": 31}[unit]))
+    longest = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
+    return first_date(unit, first + timedelta(days=longest[unit]))
 
 
 def start_of(first: date, zone: str, offset_min: int) -> int:
@@ -98,6 +101,13 @@ def utc(text: str) -> int:
         ("day", "America/Toronto", "1919-03-31T12:00", "1919-03-31T04:30", "1919-04-01T04:00", 23.5),  # 23:30, 00:30
         ("week", "Europe/Berlin", "2024-10-27T12:00", "2024-10-20T22:00", "2024-10-27T23:00", 169),
         ("month", "Europe/Berlin", "2024-02-29T12:00", "2024-01-31T23:00", "2024-02-29T23:00", 696),
+        ("quarter", "Europe/Berlin", "2024-02-29T12:00", "2023-12-31T23:00", "2024-03-31T22:00", 2183),
+        ("quarter", "Asia/Kathmandu", "2023-11-29T12:00", "2023-09-30T18:15", "2023-12-31T18:15", 2208),
+        ("quarter", "UTC", "1969-12-31T12:00", "1969-10-01T00:00", "1970-01-01T00:00", 2208),
+        ("year", "Pacific/Apia", "2011-12-30T12:00", "2011-01-01T10:00", "2011-12-31T10:00", 8736),
+        ("year", "America/New_York", "2024-12-31T12:00", "2024-01-01T05:00", "2025-01-01T05:00", 8784),
+        ("year", "UTC", "1900-07-01T12:00", "1900-01-01T00:00", "1901-01-01T00:00", 8760),
+        ("year", "Europe/Berlin", "8824-10-27T12:00", "8823-12-31T23:00", "8824-12-31T23:00", 8784),
         ("day", "Europe/Berlin", "2824-03-31T12:00", "2824-03-30T23:00", "2824-03-31T22:00", 23),  # 800 years later
         ("day", "Europe/Berlin", "8824-10-27T12:00", "8824-10-26T22:00", "8824-10-27T23:00", 25),
     ],
@@ -156,3 +166,11 @@ def test_no_times_are_in_no_windows() -> None:
 def test_lengths_are_scales() -> None:
     assert [Calendar(unit, "UTC").size_ms for unit in ("day", "week")] == [86_400_000, 604_800_000]
     assert Calendar("month", "UTC").size_ms == 2_629_746_000  # a 4800th of 400 years
+    assert [Calendar(unit, "UTC").size_ms for unit in ("quarter", "year")] == [7_889_238_000, 31_556_952_000]
+
+
+@pytest.mark.parametrize("unit", ["day", "week", "month", "quarter", "year"])
+def test_no_pane_is_longer_than_the_long_one(unit: Unit) -> None:
+    windows = Calendar(unit, "Europe/Berlin")
+    starts = windows.end_of(np.arange(windows.number(utc("1990-01-01")), windows.number(utc("2030-01-01"))))
+    assert windows.pane_ms - 3_600_000 <= np.diff(starts).max() <= windows.pane_ms
