@@ -30,6 +30,8 @@ from guards import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[1]
 _TIMEOUT_S = 600  # more than a broker may take to start
+_PATIENCE_S = "60"  # without their guards many tests wait in vain
+_HANG_S = 120  # more than a test of the gate takes, and less than a loop that never ends
 _FAILED = 1  # pytest's exit code for tests that ran and failed; others tell of errors of the call
 GATE, SUITE = "red in the gate", "red in the whole suite alone"
 
@@ -42,8 +44,8 @@ def check(mutation: Mutation, tree: Path) -> str:
         return f"{mutation.file} has its text {whole.count(mutation.text)} times, and not once"
     try:
         file.write_text(whole.replace(mutation.text, mutation.replacement))
-        with suppress(subprocess.TimeoutExpired):  # without the guard a property may never end; the suite has more time
-            if _is_red(run_tests(mutation.tests, tree, "--gate", timeout_s=_TIMEOUT_S / 2)):
+        with suppress(subprocess.TimeoutExpired):  # without the guard a process may not end; the suite has more time
+            if _is_red(run_tests(mutation.tests, tree, "--gate", f"--timeout={_HANG_S}", timeout_s=_TIMEOUT_S / 2)):
                 return GATE
         without = run_tests(mutation.tests, tree)
         file.write_text(whole)
@@ -70,7 +72,7 @@ def run_tests(
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options, *tests],
         cwd=tree,
-        env=os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={"TAILRACE_PATIENCE_S": _PATIENCE_S} | os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=timeout_s,
