@@ -204,6 +204,8 @@ def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str,
     in a key, where they went to quarantine, and it is another key now, or a null is a group.
     """
     before, now = with_null_keys(manifest.structure), query.structure()
+    keys = {name: (f"streams.{name}.null_key", f"streams.{name}.key") for name in manifest.columns}
+    without_nulls = {name: fields for name, fields in keys.items() if before.get(fields[0]) == "quarantine"}
     had_expressions = {
         name
         for name in manifest.columns
@@ -215,10 +217,7 @@ def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str,
         name: columns
         for name, columns in manifest.columns.items()
         if name not in had_expressions
-        and (
-            before.get(f"streams.{name}.null_key") != "quarantine"
-            or all(before.get(field) == now.get(field) for field in (f"streams.{name}.null_key", f"streams.{name}.key"))
-        )
+        and (name not in without_nulls or all(before.get(field) == now.get(field) for field in without_nulls[name]))
         and manifest.structure.get(f"streams.{name}.timezone") == query.streams[name].timezone
     }
 
