@@ -99,7 +99,7 @@ class StreamSection(Section):
     key: Key | None = Field(default=None, description="column to group by, or a list of columns: sensor")
     null_key: NullKey | None = Field(
         default=None,
-        description="what a record with a null in its key goes to, by default a group of its own (group): quarantine",
+        description="what becomes of a record with a null in its key, by default a group of its own: quarantine",
     )
     bounds: Bounds = Field(default=Bounds(), description="times accepted: {earliest: 2000-01-01, ahead: 1 d}")
     timezone: TimeZone | None = Field(
