@@ -76,7 +76,7 @@ def check(name: str, keys: list[str], kind: dict[str, Any], tmp_path: Path) -> N
     assert same(given(query, driver.warehouse), right)
     assert driver.tables.read("quarantine").num_rows == 0
     quality = read_quality(query, driver.warehouse)[0].to_pylist()
-    names, windows = {row["answer"] for row in quality}, {row[: len(keys) + 1] for row in right}
+    names, windows = {row.get("answer") for row in quality}, {row[: len(keys) + 1] for row in right}
     assert sum(row["answers"] + row["missing"] for row in quality) == len(names) * len(windows)
     refresh(driver.layout, query.fixed_by(driver.layout.manifest().structure), driver.pipeline.kind)
     rows, columns = read_answers(query, driver.warehouse, False)

@@ -191,7 +191,7 @@ class StreamSection(Section):
         updates: dict[str, Any] = {}
         if ahead is not None and self.bounds.ahead is None:
             updates["bounds"] = self.bounds.model_copy(update={"ahead": parse_duration(ahead)})
-        if null_key is not None and self.null_key is None and self.key is not None:
+        if null_key == "quarantine" and self.null_key is None and self.key is not None:
             updates["null_key"] = null_key
         return self.model_copy(update=updates) if updates else self
 
