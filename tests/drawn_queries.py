@@ -90,6 +90,7 @@ class Drawn:
     keys : tuple of str
     is_list : bool
         Whether the key is a list of columns, which answers have by their names.
+    null_key : str or None
     inline : frozenset of str
         The derived columns that SQL text has where they are used, and not beside it.
     is_flinks : bool
@@ -102,6 +103,7 @@ class Drawn:
     where: Condition | None
     keys: tuple[str, ...]
     is_list: bool
+    null_key: str | None
     aggregates: dict[str, Aggregate]
     expressions: dict[str, Expression]
     settings: oracle.Settings
@@ -119,6 +121,10 @@ class Drawn:
     @property
     def types(self) -> dict[str, pa.DataType]:
         return SOURCE | {each.name: each.dtype for each in self.derived}
+
+    @property
+    def groups_nulls(self) -> bool:
+        return self.null_key != "quarantine"
 
     @property
     def names(self) -> list[str]:
@@ -156,6 +162,7 @@ class Drawn:
         name, *k = self.settings.policy if isinstance(self.settings.policy, tuple) else (self.settings.policy,)
         stream = {"source": {"format": "parquet", "path": str(path)}, "event_time": "ts", "arrival_time": "came"}
         stream |= {"id": "id", "bounds": {"ahead": "1 d"}}
+        stream |= {} if self.null_key is None else {"null_key": self.null_key}
         return {
             "name": "drawn",
             "streams": {STREAM: stream},
@@ -268,7 +275,8 @@ def is_number(dtype: pa.DataType) -> bool:
 
 
 def is_key(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(dtype) or pa.types.is_string(dtype))
+    tests = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean, pa.types.is_timestamp)
+    return any(test(dtype) for test in tests)
 
 
 @st.composite
@@ -366,6 +374,7 @@ def queries(draw: st.DrawFn, times: oracle.Settings) -> Drawn:
         where,
         tuple(keys),
         is_list,
+        draw(st.sampled_from([None, None, "group", "quarantine"])) if keys else None,
         named,
         draw(expressions(named)),
         replace(times, skew=60_000),

@@ -117,7 +117,7 @@ def kept(query: Drawn, rows: list[dict[str, Any]]) -> Kept:
 
 
 def _is_whole(query: Drawn, record: Record) -> bool:
-    if record["id"] is None or any(record[name] is None for name in query.keys):
+    if record["id"] is None or (not query.groups_nulls and any(record[name] is None for name in query.keys)):
         return False
     for each in query.aggregates.values():
         if (
@@ -218,7 +218,7 @@ def statement(query: Drawn, table: str = "records") -> str:
         steps.append(f"({step} FROM {steps[-1]})")
     where, fault = ("true", "false") if query.where is None else (query.where.sql, query.where.fault)
     is_bad = [f'"{name}?"' for name in query.needed]
-    is_bad += [f'"{name}" IS NULL' for name in ("id", *query.keys)]
+    is_bad += [f'"{name}" IS NULL' for name in ("id", *(() if query.groups_nulls else query.keys))]
     for each_ in query.aggregates.values():
         if each_.column is not None and pa.types.is_floating(query.types[each_.column]):
             is_bad.append(f'coalesce(NOT isfinite("{each_.column}"), false)')
@@ -314,7 +314,7 @@ def by_window(query: Drawn, declared: Query, warehouse: Path, streamed: bool) ->
     assert columns[: len(expected)] == expected
     found = {}
     for row in rows.drop_columns(["emitted_at"]).to_pylist():
-        place = (*(row[name] for name in keys), in_ms(row["window_start"]), in_ms(row["window_end"]))
+        place = (*(in_ms(row[name]) for name in keys), in_ms(row["window_start"]), in_ms(row["window_end"]))
         assert place not in found, "an answer was given twice"
         found[place] = row
     return found

@@ -17,7 +17,7 @@ from warehouse import EPOCH, TIME, tables_of
 
 WINDOW = {"window": {"size": "500 ms", "slide": "250 ms"}}
 MOVED = {"window": {"size": "500 ms", "slide": "250 ms", "offset": "-70 ms"}}
-AREAS = {"a": '"é", \\', "b": ""}
+AREAS = {"a": '"é", \\', "b": "", None: None}
 HISTOGRAMS = ([1.0, 2.0, 3.0, 0.0], [1.0, 1.0, 3.0, 1.0], [0.0, 0.0, 0.0, 5.0])
 PLANAR = {"crs": "planar"}
 POINTS = {side: {"x": "x", "y": "y"} for side in ("left", "right")}
@@ -73,7 +73,7 @@ class Row(NamedTuple):
     event_time: int
     arrival_time: int
     id: str
-    key: str
+    key: str | None
     x: float
     y: float
     hist: list[float]
@@ -82,7 +82,7 @@ class Row(NamedTuple):
     def draw(event_time: int, arrival_time: int, name: str, draw: random.Random) -> Row:
         """A tuple at a place, and with a key and a histogram, that are drawn."""
         x, y = (float(draw.randrange(11)) for _ in range(2))
-        return Row(event_time, arrival_time, name, draw.choice("ab"), x, y, draw.choice(HISTOGRAMS))
+        return Row(event_time, arrival_time, name, draw.choice(["a", "b", None]), x, y, draw.choice(HISTOGRAMS))
 
 
 def sides_of(name: str) -> tuple[str, ...]:

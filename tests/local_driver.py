@@ -77,7 +77,8 @@ class Driver:
     @property
     def pipeline(self) -> Pipeline:
         """The pipeline of a stream that has begun."""
-        return pipeline_of(self.query, self.layout, self.layout.manifest())
+        manifest = self.layout.manifest()
+        return pipeline_of(self.query.fixed_by(manifest.structure), self.layout, manifest)
 
     def begin(self) -> None:
         """Create the checkpoint and the tables, and run nothing."""
@@ -99,7 +100,7 @@ class Driver:
             if not manifest and not sources.have_types:  # a query upstream has no answers yet
                 return 0
             manifest = manifest or create_checkpoint(self.query, layout, sources.feeds, tables_read)
-            pipeline = pipeline_of(self.query, layout, manifest)
+            pipeline = pipeline_of(self.query.fixed_by(manifest.structure), layout, manifest)
             planner = BatchPlanner(
                 EntryWriter(Journal(layout.journal)),
                 sources.feeds,

@@ -93,7 +93,8 @@ def test_answers_after_the_last_one_are_added_at_once_and_others_are_merged(
     desk.driver.run(1000)
     desk.deliver()
     if not is_keyed_by_time:
-        sql("ALTER TABLE reports.answers DROP CONSTRAINT answers_pkey, ADD PRIMARY KEY (key, window_end)")
+        moved = "ADD UNIQUE NULLS NOT DISTINCT (key, window_end)"
+        sql(f"ALTER TABLE reports.answers DROP CONSTRAINT answers_window_end_key_key, {moved}")
     desk.write()
     desk.driver.run(1000)
     copied = []

@@ -27,7 +27,7 @@ def check(desk):
         "ALTER TABLE reports.answers ALTER COLUMN tuples TYPE numeric(20,0)",
         "ALTER TABLE reports.answers ADD COLUMN remark text NOT NULL DEFAULT 'x';"
         "ALTER TABLE reports.answers ALTER remark DROP DEFAULT",
-        "ALTER TABLE reports.answers DROP CONSTRAINT answers_pkey, ADD PRIMARY KEY (key)",
+        "ALTER TABLE reports.answers DROP CONSTRAINT answers_window_end_key_key,ADD UNIQUE NULLS NOT DISTINCT (key)",
         "ALTER TABLE reports.answers DROP COLUMN window_end",
     ],
 )
@@ -35,7 +35,7 @@ def test_another_schema_is_refused_with_the_statements_that_make_it_fit(tmp_path
     desk = PostgresDesk("aggregate", tmp_path, 3, connection, sql)
     desk.driver.run(1000)
     desk.deliver()
-    if "PRIMARY KEY" in change:
+    if "UNIQUE" in change:
         sql("DELETE FROM reports.answers")
     sql(change)
     before = sql("SELECT * FROM reports.answers")

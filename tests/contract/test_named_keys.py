@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,21 @@ from tailrace.ground.errors import Refused
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import AnswerRange
+from tailrace.storage.manifest import write_manifest
 from tailrace.storage.results import read_answers
 from tailrace.terminal.answers import write_answers
 
 BEGIN = 1_711_670_400_000  # 2024-03-29T00:00Z: the day of 23 hours is the 31st
 HOUR = 3_600_000
 ZONE = "Europe/Berlin"
-COUNTRIES, CODES = ['D"E', "F,R", "\\", "", "clé"], [2**53 + 1, -7]
+COUNTRIES, CODES = ['D"E', "F,R", "\\", "", "clé", None], [2**53 + 1, -7, None]
 STREAM = {"event_time": "at", "arrival_time": "came", "id": "id", "key": ["country", "code"]}
 KINDS = {
     "sum": {"kind": "aggregate", "aggregate": {"function": "sum", "column": "value"}},
     "topk": {"kind": "topk", "topk": {"k": 2, "score": "value"}},
 }
 
-Window = tuple[str, int, int, int]
+Window = tuple[str | None, int | None, int, int]
 
 
 def records_of(n: int = 300) -> list[dict[str, Any]]:
@@ -56,9 +58,11 @@ def write(records: list[dict[str, Any]], directory: Path, form: str, number: int
         pq.write_table(table, directory / f"part-{number:05d}.parquet", use_dictionary=form == "dictionary")
 
 
-def query_of(directory: Path, form: str, kind: str, window: dict[str, str] | None = None) -> Query:
+def query_of(
+    directory: Path, form: str, kind: str, window: dict[str, str] | None = None, null_key: str | None = None
+) -> Query:
     source = {"format": "json" if form == "json" else "parquet", "path": str(directory)}
-    stream = STREAM | {"source": source, "bounds": {"ahead": "1 h"}}
+    stream = STREAM | {"source": source, "bounds": {"ahead": "1 h"}, "null_key": null_key}
     disorder = {"policy": "k_slack", "k": "1 h", "tick": "1 min"}
     window = window or {"size": "1 d", "timezone": ZONE}
     return declared_query(
@@ -139,17 +143,51 @@ def test_a_key_that_is_no_list_is_refused_of_a_query_by_lists(tmp_path: Path) ->
         read_answers(driver.query, driver.warehouse, False, AnswerRange(key="DE"))
 
 
-def test_records_with_a_null_in_a_key_go_to_quarantine(tmp_path: Path) -> None:
-    records = records_of(20)
+def sound_records() -> list[dict[str, Any]]:
+    return [record | {"country": record["country"] or "", "code": record["code"] or 0} for record in records_of(20)]
+
+
+def test_records_with_a_null_in_a_key_are_groups_or_go_to_quarantine(tmp_path: Path) -> None:
+    records = sound_records()
     records[3] |= {"country": None}
     records[5] |= {"code": None}
     write(records, tmp_path / "in", "json", 0)
-    driver = Driver(query_of(tmp_path / "in", "json", "sum"), tmp_path / "wh")
+    driver = Driver(query_of(tmp_path / "in", "json", "sum", null_key="quarantine"), tmp_path / "wh")
     driver.run(flush=True)
     correct_here(driver.query, driver.warehouse)
     assert driver.tables.read("quarantine")["reason"].to_pylist() == ["country is null", "code is null"]
     sound = [record for number, record in enumerate(records) if number not in (3, 5)]
     assert given(driver.query, driver.warehouse) == truth(sound, "sum")
+    driver.rebuild(query_of(tmp_path / "in", "json", "sum", null_key="group"))  # history lacks the two
+    correct_here(driver.query, driver.warehouse)
+    assert driver.tables.read("quarantine").num_rows == 0
+    assert given(driver.query, driver.warehouse) == truth(records, "sum")
+    driver.rebuild(query_of(tmp_path / "in", "json", "sum", null_key="quarantine"))
+    correct_here(driver.query, driver.warehouse)
+    assert sorted(driver.tables.read("quarantine")["reason"].to_pylist()) == ["code is null", "country is null"]
+    assert given(driver.query, driver.warehouse) == truth(sound, "sum")
+
+
+def test_a_stream_of_an_earlier_version_goes_on_as_it_began(tmp_path: Path) -> None:
+    records = sound_records()
+    records[3] |= {"country": None}
+    records[15] |= {"code": None}
+    write(records[:10], tmp_path / "in", "json", 0)
+    driver = Driver(query_of(tmp_path / "in", "json", "sum", null_key="quarantine"), tmp_path / "wh")
+    driver.run()
+    manifest = driver.layout.manifest()
+    assert manifest is not None
+    structure = {field: value for field, value in manifest.structure.items() if not field.endswith("null_key")}
+    write_manifest(driver.layout.manifest_file, replace(manifest, structure=structure))
+    write(records[10:], tmp_path / "in", "json", 1)
+    now = Driver(query_of(tmp_path / "in", "json", "sum"), tmp_path / "wh")
+    now.run(flush=True)
+    correct_here(now.query, now.warehouse)
+    assert sorted(now.tables.read("quarantine")["reason"].to_pylist()) == ["code is null", "country is null"]
+    sound = [record for number, record in enumerate(records) if number not in (3, 15)]
+    assert given(now.query, now.warehouse) == truth(sound, "sum")
+    with pytest.raises(Refused, match=r"null_key: it is 'group', but .* begun with 'quarantine'"):
+        Driver(query_of(tmp_path / "in", "json", "sum", null_key="group"), tmp_path / "wh").run()
 
 
 @pytest.mark.needs("long")

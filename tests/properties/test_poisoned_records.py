@@ -98,7 +98,14 @@ def run(directory: Path, format_name: str, records: list[bytes]) -> Driver:
     header = b"t,a,id,k,v\n" if format_name == "csv" else b""
     (directory / "in" / f"0.{format_name}").write_bytes(header + b"".join(record + b"\n" for record in records))
     source = {"format": format_name, "path": "in"}
-    stream = {"source": source, "event_time": "t", "arrival_time": "a", "id": "id", "key": "k"}
+    stream = {
+        "source": source,
+        "event_time": "t",
+        "arrival_time": "a",
+        "id": "id",
+        "key": "k",
+        "null_key": "quarantine",
+    }
     fields = {
         "name": "sums",
         "kind": "aggregate",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from deaths import deaths
 from drawn_queries import richest, write_records
 from drawn_truth import by_one_statement, by_window, differences, over_all
@@ -49,6 +51,8 @@ def test_local_then_spark_then_local_with_a_kill_at_each_change(tmp_path, spark,
 def test_a_drawn_query_has_the_same_answers_on_spark_and_in_this_process(tmp_path, spark):
     """Columns, conditions, a list of keys, several aggregates and expressions over them; corrected, one statement's."""
     rows, drawn = richest(33)
+    drawn = replace(drawn, null_key=None, keys=("country", "paid"), is_list=True)
+    rows = [row | ({"country": None} if number % 3 else {"paid": None}) for number, row in enumerate(rows)]
     assert len(rows) > 9 < len(drawn.derived) * len(drawn.aggregates)
     assert drawn.keys
     assert drawn.expressions
@@ -62,6 +66,7 @@ def test_a_drawn_query_has_the_same_answers_on_spark_and_in_this_process(tmp_pat
         streamed.append(by_window(drawn, query, warehouse, streamed=True))
         corrected, right = by_window(drawn, query, warehouse, streamed=False), by_one_statement(drawn, rows)
         assert corrected.keys() == right.keys() == sizes.keys() != set()
+        assert any(None in window[:-2] for window in right), "no key is null"
         for window, answer in right.items():
             assert differences(drawn, corrected[window], answer, sizes[window]) == [], window
     assert streamed[1] == streamed[0]

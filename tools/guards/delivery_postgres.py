@@ -111,9 +111,16 @@ MUTATIONS = (
     Mutation(
         "postgres: the last answer is looked up in an index",
         "delivery/postgres_target.py",
-        "if horizon is None or self.cursor.fetchone() != (horizon,):",
+        "if horizon is None or key is None or key.columns[0] != horizon:",
         "if horizon is None:",
         (f"{POSTGRES}::test_answers_after_the_last_one_are_added_at_once_and_others_are_merged",),
+    ),
+    Mutation(
+        "postgres: an answer of a null key is merged with its older version",
+        "delivery/postgres_merge.py",
+        "for name in self.target.columns.nullable if rows.column(name).null_count",
+        "for name in ()",
+        ("tests/answers_postgres/test_null_keys.py::test_answers_of_null_keys_are_replaced_and_retracted",),
     ),
     Mutation(
         "postgres: a decimal is copied as text",

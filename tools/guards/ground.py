@@ -39,16 +39,16 @@ MUTATIONS = (
     ),
     Mutation(
         "lists of keys: quotes and control characters are escaped",
-        "ground/key_lists.py",
+        "ground/json_rows.py",
         "if not pc.any(escaped, min_count=0).as_py():",
         "if True:",
         (KEYS,),
     ),
     Mutation(
-        "lists of keys: nulls take no code of another value",
-        "ground/key_lists.py",
-        "encode(part.fill_null(_any_value(part.type)))",
-        "encode(part)",
+        "lists of keys: a null is no empty text",
+        "ground/json_rows.py",
+        'return texts.fill_null("null")',
+        "return texts.fill_null('\"\"')",
         (KEYS,),
     ),
     Mutation(

@@ -39,9 +39,23 @@ MUTATIONS = (
     Mutation(
         "a checkpoint fixes how far event times may be ahead",
         "query/query.py",
-        'stream.bounded_by(structure.get(f"streams.{name}.bounds.ahead"))',
-        "stream",
+        'structure.get(f"streams.{name}.{field}") for field in ("bounds.ahead", "null_key")',
+        "None for field in (1, 2)",
         ("tests/unit/storage/test_manifest.py",),
+    ),
+    Mutation(
+        "null keys: a stream of an earlier version goes on as it began",
+        "query/query.py",
+        "        structure = with_null_keys(structure)",
+        "        structure = dict(structure)",
+        ("tests/contract/test_named_keys.py::test_a_stream_of_an_earlier_version_goes_on_as_it_began",),
+    ),
+    Mutation(
+        "null keys: no field of a stream without a key",
+        "query/sections.py",
+        "if self.null_key is not None and self.key is None:",
+        "if False:",
+        ("tests/unit/query/test_key_section.py",),
     ),
     Mutation(
         "query file: no anchors",

@@ -8,6 +8,15 @@ TOPIC = "tests/kafka/test_source.py"
 
 MUTATIONS = (
     Mutation(
+        "null keys: a live topic waits for a key that shows the type",
+        "sources/kafka_feed.py",
+        "not (self._live and NULL in shown.types.values())",
+        "True",
+        (
+            "tests/unit/sources/test_kafka_feed.py::test_a_live_topic_waits_for_a_key_and_a_bounded_one_takes_nulls_for_texts",
+        ),
+    ),
+    Mutation(
         "a live run of a topic waits for records with a column",
         "sources/kafka_feed.py",
         "if optional and not self._live:",

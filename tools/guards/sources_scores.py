@@ -9,9 +9,9 @@ SCORES = "tests/unit/topk/test_scores.py"
 MUTATIONS = (
     Mutation(
         "top-k: scores that are null throughout have no type yet",
-        "sources/formats.py",
-        "if part not in columns.free or part in columns.required}",
-        "if part not in columns.free}",
+        "sources/columns.py",
+        "(part in self.free and part not in self.required)",
+        "(part in self.free)",
         (f"{SCORES}::test_scores_that_are_null_throughout_have_no_type_yet",),
     ),
     Mutation(

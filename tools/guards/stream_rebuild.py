@@ -9,6 +9,13 @@ PAIRS = "tests/unit/stream/test_rebuild_of_pairs.py"
 
 MUTATIONS = (
     Mutation(
+        "null keys: a rebuild takes from the source what history lacks of them",
+        "stream/rebuild.py",
+        'if before.get(fields[0]) == "quarantine"}',
+        "if False}",
+        ("tests/contract/test_named_keys.py::test_records_with_a_null_in_a_key_are_groups_or_go_to_quarantine",),
+    ),
+    Mutation(
         "top-k: nor is it rebuilt",
         "stream/rebuild.py",
         "    require_own_scores(manifest, query, layout.home)\n",

@@ -23,6 +23,7 @@ from tailrace.advice.column_profile import ColumnProfile
 from tailrace.advice.quoting import shown
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.near_names import nearest
+from tailrace.sources.ids_and_keys import is_grouped_as_is
 
 PARTS = {
     "event_time": "the time when it happened",
@@ -114,8 +115,10 @@ def _named(columns: Mapping[str, ColumnProfile], part: str, name: str) -> Column
     if part.endswith("_time") and column.time is None:
         right = "a column of ISO 8601 texts, timestamps, dates, or counts since 1970"
         raise Refused([Problem(option, f"most of its values are no times, as {column.example}", right)])
-    if part in ("id", "key") and not column.is_named:
-        raise Refused([Problem(option, f"its type is {column.dtype}", "a column of texts or integers")])
+    is_key = part == "key" and is_grouped_as_is(column.dtype)
+    if part in ("id", "key") and not (column.is_named or is_key):
+        others = ", booleans, dates or timestamps" if part == "key" else ""
+        raise Refused([Problem(option, f"its type is {column.dtype}", f"a column of texts or integers{others}")])
     if part == "value" and column.numbers < _LEAST_TIMES:
         raise Refused([Problem(option, f"most of its values are no numbers, as {column.example}", "numbers")])
     return column

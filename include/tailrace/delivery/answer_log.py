@@ -145,11 +145,11 @@ class AnswerLog:
             ends = with_times(changed.select(["window_end"]), pa.schema([schema.field("window_end")]))["window_end"]
             part = AnswerGroups("window_end", pc.unique(ends))
         answers, log = AnswerTables(tables, _MODEL), in_ms(schema.empty_table())
-        newest = _with_ids(_MODEL.identity.latest(answers.versions(part))).select(schema.names).cast(log.schema)
         if mine.has(self.name):
             log = (mine.read(self.name) if part is None else self._known(mine.open(self.name), part)).cast(log.schema)
         known = log.sort_by(AS_OF)
         known = known.take(pa.array(last_places(*_MODEL.identity.number(known))))
+        newest = _with_ids(_MODEL.identity.latest(answers.versions(part)), known).select(schema.names).cast(log.schema)
         if changed is not None:
             newest, known = (select(rows, _MODEL.identity.find(rows, changed) >= 0) for rows in (newest, known))
         lacking = difference(_MODEL.identity, newest, known)
@@ -200,9 +200,13 @@ class AnswerLog:
         return before
 
 
-def _with_ids(versions: pa.Table) -> pa.Table:
-    """Add the id of each answer."""
-    key = pc.fill_null(versions["key"].cast(pa.string()), "")
-    return versions.append_column(
-        ANSWER, pc.binary_join_element_wise(versions["window_end"].cast(pa.string()), key, "/")
-    )
+def _with_ids(versions: pa.Table, known: pa.Table) -> pa.Table:
+    """Add the id of each answer: its window's end and its key, of which a null has none.
+
+    An answer keeps the id by which the log knows it: an earlier version wrote an empty key for a null.
+    """
+    end = versions["window_end"].cast(pa.string())
+    ids = pc.coalesce(pc.binary_join_element_wise(end, versions["key"].cast(pa.string()), "/"), end)
+    place = pa.array(_MODEL.identity.find(versions, known))
+    place = pc.if_else(pc.less(place, 0), None, place)
+    return versions.append_column(ANSWER, pc.coalesce(known[ANSWER].take(place), ids))

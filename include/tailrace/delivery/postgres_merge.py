@@ -9,7 +9,7 @@ several rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,13 @@ from tailrace.delivery.postgres_schema import names
 from tailrace.delivery.postgres_target import PostgresTarget
 from tailrace.ground.matching import select
 from tailrace.ground.times import TIME
+from tailrace.sources.postgres_server import quoted
 
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
+
+_VALUES = {"text": "''", "bigint": "0", "boolean": "false"}
+"""A value of each type of keys; of dates and times there is the epoch."""
 
 _ALWAYS = pa.scalar(datetime.max.replace(tzinfo=UTC), TIME)
 """An `as_of` that no version of an answer is newer than."""
@@ -42,12 +46,16 @@ class Merge:
         Whether the table had no row.
     replaces : bool
         True: the table has the given rows alone afterwards. False: a row stays where it is of a newer version.
+    null_columns : set of str
+        The columns of the identity in which copied rows have nulls. Others are compared as they are, so that the
+        table's index serves.
     """
 
     target: PostgresTarget
     last_us: int | None
     is_empty: bool
     replaces: bool
+    null_columns: set[str] = field(default_factory=set)
 
     @staticmethod
     def begin(target: PostgresTarget, replaces: bool) -> Merge:
@@ -64,8 +72,12 @@ class Merge:
         """Copy rows of answers, and identities with `as_of`."""
         is_new = self._is_new(fresh)
         copy(self._cursor, self.target.table, select(fresh, is_new))
-        copy(self._cursor, "pg_temp.fresh", select(fresh, ~is_new))
-        copy(self._cursor, "pg_temp.pruned", select(pruned, ~self._is_new(pruned)))
+        self._copy("fresh", select(fresh, ~is_new))
+        self._copy("pruned", select(pruned, ~self._is_new(pruned)))
+
+    def _copy(self, table: str, rows: pa.Table) -> None:
+        self.null_columns.update(name for name in self.target.columns.nullable if rows.column(name).null_count)
+        copy(self._cursor, f"pg_temp.{table}", rows)
 
     def _is_new(self, rows: pa.Table) -> NDArray[np.bool_]:
         """Test whether the table can't have had a row's answer in any version: shape (n,)."""
@@ -77,7 +89,7 @@ class Merge:
     def remove(self, identities: pa.Table) -> None:
         """Copy the identities of answers that have no version any more."""
         always = pa.repeat(_ALWAYS, identities.num_rows)
-        copy(self._cursor, "pg_temp.pruned", identities.append_column("as_of", always))
+        self._copy("pruned", identities.append_column("as_of", always))
 
     def end(self) -> None:
         """Merge what was copied into the temporary tables."""
@@ -94,14 +106,16 @@ class Merge:
         columns, table = self.target.columns, self.target.table
         identity, row_identity = columns.identity, columns.row_identity
         if set(identity) != set(row_identity):  # else the upsert compares the versions
-            is_older = f"{_equal(identity, 't', 'f')} AND t.as_of > f.as_of"
+            is_older = f"{self._equal(identity, 't', 'f')} AND t.as_of > f.as_of"
             self._execute(f"DELETE FROM pg_temp.fresh f USING {table} t WHERE {is_older}")
-        is_pruned = f"{_equal(identity, 't', 'g')} AND t.as_of <= g.as_of"
+        is_pruned = f"{self._equal(identity, 't', 'g')} AND t.as_of <= g.as_of"
         self._execute(f"DELETE FROM {table} t USING pg_temp.pruned g WHERE {is_pruned} AND {self._is_not_fresh}")
 
     @property
     def _is_not_fresh(self) -> str:
-        return f"NOT EXISTS (SELECT FROM pg_temp.fresh f WHERE {_equal(self.target.columns.row_identity, 't', 'f')})"
+        return (
+            f"NOT EXISTS (SELECT FROM pg_temp.fresh f WHERE {self._equal(self.target.columns.row_identity, 't', 'f')})"
+        )
 
     def _upsert(self) -> str:
         columns = self.target.columns
@@ -115,13 +129,25 @@ class Merge:
             f"ON CONFLICT ({names(columns.row_identity)}) DO UPDATE SET ({names(values)}) = ROW({new}) WHERE {is_newer}"
         )
 
+    def _equal(self, columns: Sequence[str], one: str, other: str) -> str:
+        """Return the condition that two rows are equal in some columns, null to null; hash joins can serve it."""
+        sides = []
+        for side in (one, other):
+            plain = [f"{side}.{quoted(name)}" for name in columns if name not in self.null_columns]
+            for name in columns:
+                if name in self.null_columns:
+                    column = f"{side}.{quoted(name)}"
+                    plain += [f"{column} IS NULL", f"coalesce({column}, {self._any_value(name)})"]
+            sides.append(f"({', '.join(plain)})")
+        return " = ".join(sides)
+
+    def _any_value(self, name: str) -> str:
+        dtype = self.target.columns.types[name]
+        return _VALUES.get(dtype, f"'epoch'::{dtype}")
+
     @property
     def _cursor(self) -> Cursor:
         return self.target.cursor
 
     def _execute(self, statement: str) -> None:
         self._cursor.execute(statement)
-
-
-def _equal(columns: Sequence[str], one: str, other: str) -> str:
-    return f"({names(columns, f'{one}.')}) = ({names(columns, f'{other}.')})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -29,6 +30,18 @@ _TYPES = (
 )
 
 
+PRIMARY, UNIQUE = "PRIMARY KEY", "UNIQUE NULLS NOT DISTINCT"
+"""The forms of a table's key; the second one, from PostgreSQL 15 on, takes nulls."""
+
+
+class TableKey(NamedTuple):
+    """The constraint by which a table identifies its rows: its name, its columns, and whether they may be null."""
+
+    name: str
+    columns: tuple[str, ...]
+    takes_nulls: bool
+
+
 @dataclass(frozen=True)
 class AnswerColumns:
     """The columns of a table for answers.
@@ -44,12 +57,16 @@ class AnswerColumns:
         answers come to the end of the index.
     horizon : str or None
         The column of the identity that grows with the stream; None where the kind has no such column.
+    nullable : frozenset of str
+        The columns of the identity that may be null, so that no primary key can have them: a unique key takes its
+        place, for which nulls are equal.
     """
 
     types: Mapping[str, str]
     identity: tuple[str, ...]
     row_identity: tuple[str, ...]
     horizon: str | None
+    nullable: frozenset[str] = frozenset()
 
     @staticmethod
     def of(public: PublicAnswers, query: Query) -> AnswerColumns:
@@ -61,28 +78,41 @@ class AnswerColumns:
             When PostgreSQL has no such column.
         """
         is_keyless = "key" in public.identity and all(stream.key is None for stream in query.streams.values())
+        groups_nulls = any(stream.groups_nulls for stream in query.streams.values() if stream.key is not None)
+        nullable = frozenset(query.key_names or ("key",)) if groups_nulls else frozenset[str]()
 
         def present(columns: Sequence[str]) -> tuple[str, ...]:
-            return tuple(
-                name for name in columns if not (is_keyless and name == "key")
-            )  # it is null: in no primary key
+            return tuple(name for name in columns if not (is_keyless and name == "key"))  # it is always null
 
         types = {name: _type_of(public.schema.field(name)) for name in present(public.schema.names)}
         horizon = public.model.horizon_columns[0] if public.horizon_is_fixed else None
         row_identity = sorted(present(public.row_identity), key=lambda name: name != horizon)
-        return AnswerColumns(types, present(public.identity), tuple(row_identity), horizon)
+        return AnswerColumns(types, present(public.identity), tuple(row_identity), horizon, nullable)
 
     def create(self, table: str) -> str:
         """Return the statement that makes a table."""
-        columns = [
-            f"{quoted(name)} {dtype}{_of_key(dtype) if name in self.row_identity else ''}"
-            for name, dtype in self.types.items()
-        ]
-        key = f"PRIMARY KEY ({names(self.row_identity)})"
-        return f"CREATE TABLE {table} ({', '.join(columns)}, {key}) WITH (fillfactor = {_FILL})"
+        columns = [f"{quoted(name)} {dtype}{self._of_key(name, dtype)}" for name, dtype in self.types.items()]
+        return f"CREATE TABLE {table} ({', '.join(columns)}, {self._key}) WITH (fillfactor = {_FILL})"
+
+    @property
+    def _key(self) -> str:
+        form = UNIQUE if self.nullable else PRIMARY
+        return f"{form} ({names(self.row_identity)})"
+
+    def _of_key(self, name: str, dtype: str) -> str:
+        """Return the rest of a column's definition; text of the key is compared bytewise, which is faster."""
+        if name not in self.row_identity:
+            return ""
+        return (' COLLATE "C"' if dtype == "text" else "") + ("" if name in self.nullable else " NOT NULL")
+
+    def is_fit(self, key: TableKey | None) -> bool:
+        """Test whether a table's key identifies the rows of answers."""
+        if key is None or set(key.columns) != set(self.row_identity):
+            return False
+        return key.takes_nulls or not self.nullable
 
     def alterations(
-        self, table: str, there: Mapping[str, str], key: Sequence[str], constraint: str | None, required: Sequence[str]
+        self, table: str, there: Mapping[str, str], key: TableKey | None, required: Sequence[str]
     ) -> list[str]:
         """Return the statements that make a table fit; none where it does.
 
@@ -90,38 +120,32 @@ class AnswerColumns:
         ----------
         there : mapping of str to str
             The types of its columns.
-        key : sequence of str
-            Its primary key, by the name `constraint`.
+        key : TableKey or None
         required : sequence of str
-            Its NOT NULL columns outside the key that have no default.
+            Its NOT NULL columns that have no default.
         """
         alter = f"ALTER TABLE {table}"
         statements = []
-        if set(key) != set(self.row_identity):
+        if key is None or set(key.columns) != set(self.row_identity):
             statements.append(f"TRUNCATE {table};")  # a new column of the key has no values for its rows
-            if constraint is not None:
-                statements.append(f"{alter} DROP CONSTRAINT {quoted(constraint)};")
+        if key is not None and not self.is_fit(key):
+            statements.append(f"{alter} DROP CONSTRAINT {quoted(key.name)};")
         for name, dtype in self.types.items():
             column = quoted(name)
             if name not in there:
                 statements.append(f"{alter} ADD COLUMN {column} {dtype};")
             elif there[name] != dtype:
                 statements.append(f"{alter} ALTER COLUMN {column} TYPE {dtype} USING {column}::{dtype};")
-        foreign = [name for name in required if name not in self.types or name not in self.row_identity]
+        foreign = [name for name in required if name not in {*self.row_identity} - self.nullable]
         statements += [f"{alter} ALTER COLUMN {quoted(name)} DROP NOT NULL;" for name in foreign]
-        if set(key) != set(self.row_identity):
-            statements.append(f"{alter} ADD PRIMARY KEY ({names(self.row_identity)});")
+        if not self.is_fit(key):
+            statements.append(f"{alter} ADD {self._key};")
         return statements
 
 
 def names(columns: Sequence[str], prefix: str = "") -> str:
     """Return the list of columns as statements name them."""
     return ", ".join(f"{prefix}{quoted(name)}" for name in columns)
-
-
-def _of_key(dtype: str) -> str:
-    """Return the rest of a key column's definition; text is compared bytewise, which is faster."""
-    return ' COLLATE "C" NOT NULL' if dtype == "text" else " NOT NULL"
 
 
 def _type_of(field: pa.Field) -> str:

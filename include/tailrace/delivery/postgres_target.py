@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tailrace.delivery.postgres_rights import may_comment, require_rights
-from tailrace.delivery.postgres_schema import AnswerColumns
+from tailrace.delivery.postgres_schema import UNIQUE, AnswerColumns, TableKey
 from tailrace.ground.errors import Busy, Problem, refuse
 from tailrace.sources.postgres_server import quoted, takes_lock
 from tailrace.sources.postgres_table import PostgresTable
@@ -26,16 +26,18 @@ LOCK_TIMEOUT = "5s"
 """The longest wait for a lock of another session on a table."""
 
 _COLUMNS = """
-SELECT attname, format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef AND attidentity = '', attnum = ANY(
-    (SELECT conkey FROM pg_constraint WHERE conrelid = attrelid AND contype = 'p')::int2[])
+SELECT attname, format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef AND attidentity = ''
 FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """
 _TABLE = "table"  # in positions: its id
-_FIRST_OF_KEY = """
-SELECT attname FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
-WHERE conrelid = %s::regclass AND contype = 'p'
+_KEYS = """
+SELECT conname, contype = 'u', (
+    SELECT array_agg(attname::text ORDER BY place) FROM unnest(conkey) WITH ORDINALITY AS keys(number, place)
+    JOIN pg_attribute ON attrelid = conrelid AND attnum = number)
+FROM pg_constraint WHERE conrelid = %s::regclass AND (contype = 'p' OR pg_get_constraintdef(oid) LIKE %s)
+ORDER BY contype DESC, conname
 """
-_KEY = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass AND contype = 'p'"
+_NULLS_EQUAL = 150_000  # the first version of PostgreSQL with unique keys for which nulls are equal
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,10 @@ class PostgresTarget:
                 "no schema of the login's search path is there" if schema is None else f"there is no schema {schema}"
             )
             raise refuse(where, fault, f"CREATE SCHEMA {quoted(schema or 'public')};")
+        version = cursor.connection.server_version
+        if columns.nullable and version < _NULLS_EQUAL:
+            fault = f"a null may be a key, and the keys of PostgreSQL {version // 10_000} take no null as a value"
+            raise refuse(where, fault, "PostgreSQL 15 or later; or null_key: quarantine, beside the key of the stream")
         target = PostgresTarget(declared, columns, owner, cursor, *fetched)
         require_rights(cursor, where, target.schema, [target.table, target._positions])
         return target
@@ -133,20 +139,22 @@ class PostgresTarget:
             raise refuse(where, "it has rows that tailrace did not write", "another table, or an empty one")
         self.cursor.execute(_COLUMNS, (self.table,))
         rows = self.cursor.fetchall()
-        self.cursor.execute(_KEY, (self.table,))
-        constraint = next((name for (name,) in self.cursor.fetchall()), None)
-        alterations = self.columns.alterations(
-            self.table,
-            {name: dtype for name, dtype, *_ in rows},
-            [name for name, *_, is_key in rows if is_key],
-            constraint,
-            [name for name, _, is_required, is_key in rows if is_required and not is_key],
+        types, required = (
+            {name: dtype for name, dtype, _ in rows},
+            [name for name, _, is_required in rows if is_required],
         )
+        alterations = self.columns.alterations(self.table, types, self._key(), required)
         if alterations:
             if self._is_there(self._positions):  # last: its rows lack the values of the new columns
                 alterations.append(self._forget())
             raise refuse(where, "the answers have other columns", "\n    ".join(["to run", *alterations]))
         return True
+
+    def _key(self) -> TableKey | None:
+        """Return the key of the table, one that fits where there are several; None without one."""
+        self.cursor.execute(_KEYS, (self.table, f"{UNIQUE} (%"))
+        keys = [TableKey(name, tuple(columns), is_unique) for name, is_unique, columns in self.cursor.fetchall()]
+        return next((key for key in keys if self.columns.is_fit(key)), keys[0] if keys else None)
 
     def create(self) -> None:
         """Make the table and the one of positions where they are not there, and name the owner."""
@@ -174,11 +182,10 @@ class PostgresTarget:
     def last_us(self) -> int | None:
         """Return the greatest horizon of an answer in the table, in µs; None where there is none.
 
-        A table whose primary key begins with another column, as one of an earlier version of tailrace, is not searched.
+        A table whose key begins with another column, as one of an earlier version of tailrace, is not searched.
         """
-        horizon = self.columns.horizon
-        self.cursor.execute(_FIRST_OF_KEY, (self.table,))
-        if horizon is None or self.cursor.fetchone() != (horizon,):
+        horizon, key = self.columns.horizon, self._key()
+        if horizon is None or key is None or key.columns[0] != horizon:
             return None
         self.cursor.execute(f"SELECT (extract(epoch FROM max({quoted(horizon)})) * 1000000)::bigint FROM {self.table}")
         (last_us,) = self._row()

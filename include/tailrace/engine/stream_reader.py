@@ -28,9 +28,10 @@ from tailrace.sources.carried_columns import carried_type, score_type
 from tailrace.sources.check import check
 from tailrace.sources.columns import Columns
 from tailrace.sources.file_format import SegmentReader
+from tailrace.sources.ids_and_keys import id_type, key_type
 from tailrace.sources.kafka_topic import ID
 from tailrace.sources.lookups import NO_VERSIONS, Versions
-from tailrace.sources.segments import Segment, Types, is_integer
+from tailrace.sources.segments import Segment, Types
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 
 
@@ -171,6 +172,7 @@ def columns_of(query: Query) -> dict[str, Columns]:
         inputs = () if projection is None else projection.inputs
         read = replace(read, nullable=needed.nullable, finite=needed.finite, required=needed.required)
         read = replace(read, fields=frozenset(needed.derived), readers=needed.readers)
+        read = replace(read, groups_nulls=stream.groups_nulls)
         if isinstance(stream.source, AnswersSource):
             read = replace(read, carried={**read.carried, RETRACTED: RETRACTED})
         read = replace(read, timezone=stream.timezone, projection=projection, inputs=inputs)
@@ -181,23 +183,22 @@ def columns_of(query: Query) -> dict[str, Columns]:
 def column_types_of(columns: Columns, types: Types) -> ColumnTypes:
     """Return the types of a stream's tuples.
 
-    Key and id are int64 for integers of any width, and string otherwise, also without a key or with a list of keys.
+    The key is a string without a column, and of a list of columns.
     """
-    names = {name: pa.int64() if is_integer(types[name]) else pa.string() for name in columns.key_parts.values()}
+    names = {name: key_type(types[name]) for name in columns.key_parts.values()}
     is_list = isinstance(columns.key, tuple)
     key, keys = (pa.string(), names) if is_list else (next(iter(names.values()), pa.string()), {})
-    id_ = pa.int64() if is_integer(types[columns.id]) else pa.string()
     carried = {
         part: score_type(types[name]) if part in columns.required else carried_type(types[name])
         for part, name in columns.carried.items()
     }
-    return ColumnTypes(key, id_, carried, keys)
+    return ColumnTypes(key, id_type(types[columns.id]), carried, keys)
 
 
 def table_types(types: Types) -> ColumnTypes:
     """Return the types of a table's columns; the inverse of `named_types`."""
     carried = {name: carried_type(type_name) for name, type_name in types.items() if name != "id"}
-    return ColumnTypes(id=pa.int64() if is_integer(types["id"]) else pa.string(), carried=carried)
+    return ColumnTypes(id=id_type(types["id"]), carried=carried)
 
 
 def named_types(types: ColumnTypes) -> Types:

@@ -23,8 +23,9 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, score_type
 from tailrace.sources.check import Checked, check
 from tailrace.sources.columns import Columns
+from tailrace.sources.ids_and_keys import id_type, key_type
 from tailrace.sources.lookups import Versions, stored_versions
-from tailrace.sources.segments import Types, is_integer
+from tailrace.sources.segments import Types
 from tailrace.sources.sound_times import Times
 
 _PREFIX = "source_"
@@ -71,8 +72,9 @@ class StreamRecords:
         read = replace(read, projection=projection, inputs=inputs, readers={}, column_fields={}, fields=frozenset())
         event_time, arrival_time, id_ = map(_own, _OWN)
         tuples = replace(columns, event_time=event_time, arrival_time=arrival_time, id=id_, timezone=None, zones={})
-        id_type = pa.int64() if is_integer(types.get(columns.id, "")) else pa.string()
-        return StreamRecords(read, tuples, id_type, {part: wanted[name] for part, name in carried.items()})
+        return StreamRecords(
+            read, tuples, id_type(types.get(columns.id, "")), {part: wanted[name] for part, name in carried.items()}
+        )
 
     @property
     def stored_columns(self) -> list[str]:
@@ -161,7 +163,7 @@ def _types_of_records(columns: Columns, types: Types) -> dict[str, pa.DataType]:
         type_of = score_type if name in columns.scores else carried_type
         dtype = values.get(name) or type_of(types[name])
         if columns.is_name(part) and name not in columns.free.values():
-            dtype = pa.int64() if is_integer(types[name]) else pa.string()
+            dtype = (key_type if part in columns.key_parts else id_type)(types[name])
         if dtype is None:
             lookup = next(each.name for each in columns.lookups)
             fault = f"the type of {name} is {types[name]}, which history does not hold for a later correction"

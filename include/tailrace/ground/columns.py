@@ -140,7 +140,10 @@ def single_batch(table: pa.Table) -> pa.RecordBatch:
         batches = table.combine_chunks().to_batches()
     if len(batches) > 1:
         raise OverflowError(f"{table.num_rows:,} rows have a column of more than 2 GiB")
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+    if batches:
+        return batches[0]
+    nothing = [column.combine_chunks() for column in table.schema.empty_table().columns]
+    return pa.RecordBatch.from_arrays(nothing, schema=table.schema)  # from_pylist has no dictionaries of dates
 
 
 def without_nan(rows: pa.Table) -> pa.Table:

@@ -43,7 +43,7 @@ def json_rows(table: pa.Table) -> Iterator[bytes]:
         pieces: list[Any] = []
         for index, field in enumerate(table.schema):
             name = json.dumps(field.name, ensure_ascii=False)
-            pieces += [f"{',' if index else '{'}{name}:", _texts(batch.column(index))]
+            pieces += [f"{',' if index else '{'}{name}:", json_texts(batch.column(index))]
         rows = pc.binary_join_element_wise(*pieces, "}", "")
         yield from rows.cast(pa.binary()).to_pylist()
 
@@ -68,8 +68,8 @@ def _has_json(dtype: pa.DataType) -> bool:
     return any(is_of(dtype) for is_of in _WITH_JSON)
 
 
-def _texts(column: pa.Array) -> pa.Array:
-    """Return the JSON text of each value of a column."""
+def json_texts(column: pa.Array) -> pa.Array:
+    """Return the JSON text of each value of a column; `null` of a null."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     dtype = column.type
@@ -94,10 +94,12 @@ def _doubles(column: pa.Array) -> pa.Array:
 
 
 def _quoted(texts: pa.Array) -> pa.Array:
-    if pc.any(pc.match_substring_regex(texts, _ESCAPED)).as_py():
-        quoted = [None if text is None else json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()]
-        return pa.array(quoted, pa.string())
-    return pc.binary_join_element_wise('"', texts, '"', "")
+    escaped = pc.fill_null(pc.match_substring_regex(texts, _ESCAPED), False)
+    quoted = pc.binary_join_element_wise('"', texts, '"', "")
+    if not pc.any(escaped, min_count=0).as_py():
+        return quoted
+    written = [json.dumps(text, ensure_ascii=False) for text in texts.filter(escaped).to_pylist()]
+    return pc.replace_with_mask(quoted, escaped, pa.array(written, pa.string()))
 
 
 def _nested(value: Any) -> str:

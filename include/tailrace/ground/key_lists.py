@@ -1,20 +1,25 @@
-"""Lists of keys as one key: the canonical JSON text of a tuple's values, such as ["DE","web"], and back."""
+"""Lists of keys as one key: the canonical JSON text of a tuple's values, such as ["DE",null], and back.
+
+Dates and timestamps are texts, as `json_rows` writes them; a column's type says what its texts are.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.ground.columns import Ints, encode
+from tailrace.ground.json_rows import json_texts
 
 KEY_PART = "key "
 """The prefix of the columns that hold the parts of a composite key; a number from 1 on follows."""
 
-_ESCAPED = r'["\\\x00-\x1f]'
+_JSON_TYPES = {str, int, bool, type(None)}
 _FEW_CODES = 4  # codes a row: up to here a table of all codes is cheaper than hashing
 
 
@@ -26,7 +31,7 @@ def key_texts(parts: Sequence[pa.Array]) -> pa.DictionaryArray:
     Parameters
     ----------
     parts : list of Array, length n
-        Of type string or int64, perhaps dictionary-encoded; nulls stand for any value.
+        Of a type of keys, perhaps dictionary-encoded; null is a value like any other.
 
     Returns
     -------
@@ -49,37 +54,33 @@ def key_columns(keys: pa.Array | pa.ChunkedArray, types: Mapping[int, pa.DataTyp
     encoded = pc.dictionary_encode(keys)
     encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     lists = [json.loads(text) for text in encoded.dictionary.to_pylist()]
-    columns = (pa.array([values[index] for values in lists], dtype) for index, dtype in types.items())
+    columns = (_column([values[index] for values in lists], dtype) for index, dtype in types.items())
     return [column.take(encoded.indices) for column in columns]
 
 
 def canonical_key(text: str, length: int) -> str | None:
     """Return a JSON array in the form that `key_texts` writes.
 
-    Return None if it is not an array of `length` texts and integers.
+    Return None if it is not an array of `length` texts, integers, booleans and nulls.
     """
     try:
         values = json.loads(text)
-        if not isinstance(values, list) or len(values) != length or {*map(type, values)} - {str, int}:
+        if not isinstance(values, list) or len(values) != length or {*map(type, values)} - _JSON_TYPES:
             return None
         return str(key_texts([pa.array([each]) for each in values]).dictionary[0].as_py())
     except (ValueError, OverflowError):  # not JSON, not UTF-8, or not an int64
         return None
 
 
+def _column(values: list[Any], dtype: pa.DataType) -> pa.Array:
+    is_time = pa.types.is_date(dtype) or pa.types.is_timestamp(dtype)
+    return pa.array(values, pa.string()).cast(dtype) if is_time else pa.array(values, dtype)
+
+
 def _encoded(part: pa.Array) -> tuple[pa.Array, Ints]:
     """Return the JSON texts of a part's distinct values, and the code of each row."""
-    if not pa.types.is_dictionary(part.type):
-        texts, code = encode(part.fill_null(_any_value(part.type)))
-    elif len(part.dictionary):
-        texts, code = part.dictionary, np.asarray(part.indices.fill_null(0))
-    else:
-        texts, code = pa.array([_any_value(part.type.value_type)]), np.zeros(len(part), np.int64)
-    return _json_texts(texts), code.astype(np.int64)
-
-
-def _any_value(dtype: pa.DataType) -> int | str:
-    return 0 if pa.types.is_integer(dtype) else ""
+    values, code = encode(part)
+    return json_texts(values), code.astype(np.int64)
 
 
 def _dense(code: Ints, size: int) -> tuple[Ints, int]:
@@ -97,15 +98,3 @@ def _first_rows(code: Ints, size: int) -> Ints:
     row = np.zeros(size, np.int64)
     row[code] = np.arange(len(code))
     return row
-
-
-def _json_texts(values: pa.Array) -> pa.Array:
-    """Write each value as JSON: an integer in decimal, a text in quotes, with escapes only where JSON needs them."""
-    if pa.types.is_integer(values.type):
-        return values.cast(pa.string())
-    escaped = pc.match_substring_regex(values, _ESCAPED)
-    quoted = pc.binary_join_element_wise('"', values, '"', "")
-    if not pc.any(escaped, min_count=0).as_py():
-        return quoted
-    texts = [json.dumps(value, ensure_ascii=False) for value in values.filter(escaped).to_pylist()]
-    return pc.replace_with_mask(quoted, escaped, pa.array(texts, pa.string()))

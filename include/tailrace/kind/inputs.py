@@ -35,11 +35,11 @@ class ColumnTypes(NamedTuple):
     Attributes
     ----------
     key, id : DataType
-        string or int64.
+        string or int64; of a key also bool, date32 or a timestamp.
     carried : dict
         The types of the carried columns, by name in the tuple.
     keys : dict
-        The types of the columns that make up a list of keys, string or int64, by the source's name.
+        The types of the columns that make up a list of keys, by the source's name.
     """
 
     key: pa.DataType = pa.string()

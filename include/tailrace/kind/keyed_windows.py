@@ -30,9 +30,9 @@ class KeyedWindows(ABC):
     columns : dict
         The columns of a tuple that the kind needs beyond its key and times: name → the source's column.
     key_type, id_type : DataType
-        The types in the stream, string or int64.
+        The types in the stream, see `ColumnTypes`.
     keys : dict
-        The columns of answers with the parts of a composite key, string or int64; empty where the key is one column.
+        The columns of answers with the parts of a composite key; empty where the key is one column.
     row_key : tuple of str
         The columns that number the rows of an answer, see `ByWindow`.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
+from datetime import date
 from hashlib import blake2b
 from typing import Any
 
@@ -29,7 +30,8 @@ class AnswerId:
     Attributes
     ----------
     values : dict
-        By column: an integer, a text, None, or a list with the digest of a text.
+        By column: an integer, a boolean, a text (of a date or a timestamp its ISO 8601 form), None, or a list with the
+        digest of a text.
     """
 
     values: dict[str, Any]
@@ -106,7 +108,9 @@ def no_id(text: str) -> Refused:
 
 
 def _short(value: Any) -> Any:
-    """Return a value in the form of ids: a long text as a list with its digest."""
+    """Return a value in the form of ids: a long text as a list with its digest, a date or a timestamp as text."""
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, str) and len(value) > _LONGEST:
         return [blake2b(value.encode(), digest_size=16).hexdigest()]
     return value
@@ -118,7 +122,9 @@ def _is_value(value: Any, is_time: bool, is_needed: bool) -> bool:
         return not is_needed
     if isinstance(value, list):
         return not is_time and len(value) == 1 and isinstance(value[0], str)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return not is_time
+    if isinstance(value, int):
         low, high = (EARLIEST_MS, LATEST_MS) if is_time else _INTEGERS
         return low <= value <= high
     return not is_time and isinstance(value, str)

@@ -185,8 +185,8 @@ def _keys(answers: pa.Table) -> list[str]:
     """Return sorted keys of the newest answers, except keys that are too long for an address."""
     if "key" not in answers.column_names:
         return []
-    keys = answers["key"].unique().drop_null().to_pylist()
-    return sorted(str(key) for key in keys[:_MOST_KEYS] if len(str(key)) <= _LONGEST_KEY)
+    keys = answers["key"].unique().drop_null().cast(pa.string()).to_pylist()
+    return sorted(key for key in keys[:_MOST_KEYS] if len(key) <= _LONGEST_KEY)
 
 
 def _note(view: QueryView, sides: SideBySide, listed: pa.Table, is_all: bool) -> str | None:

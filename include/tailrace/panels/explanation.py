@@ -20,12 +20,20 @@ def explanation(query: Query) -> dict[str, str]:
         "streams": ", ".join(query.streams),
         **_expressions(query),
         "partition": f"{plan.partition}{spread}",
+        **_null_keys(query),
         "method": plan.method,
         "why": plan.reason,
         "policy": f"{query.policy.policy}, decided at the end of each tick of {format_duration(query.tick_ms)}",
         **_promise(query.policy),
         "lineage": column_lineage(query).summary(),
     }
+
+
+def _null_keys(query: Query) -> dict[str, str]:
+    """Return what becomes of nulls in the key; nothing of a query without one."""
+    grouped = [stream.groups_nulls for stream in query.streams.values() if stream.key is not None]
+    words = "a null is a group of its own" if all(grouped) else "a record with a null there goes to quarantine"
+    return {"null key": words} if grouped else {}
 
 
 def _promise(policy: SlackPolicy) -> dict[str, str]:

@@ -58,7 +58,7 @@ def _null(reject: _Reject) -> _Advice | None:
     name = reject.column
     text = f"where: {name} is not null, which leaves such records out; or a derived column with a value in its place"
     if name in reject.columns.key_parts.values():
-        text += f", as columns: {{{name}: ifnull({name}, 'none')}}"
+        text += f", as columns: {{{name}: ifnull({name}, 'none')}}; or null_key: group, a group of such records"
     return None if reject.field is None else _Advice(reject.field, text)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tailrace.ground.columns import unify
 from tailrace.ground.facts import Facts
+from tailrace.ground.value_column import ValueColumn, is_of_64_bits
 from tailrace.partition.routes import Routes
 
 _BASE = np.uint64(0x100000001B3)
@@ -35,7 +36,7 @@ def _encode(key: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
 
 
 def task_of(keys: pa.Array, tasks: int) -> NDArray[np.int64]:
-    """Assign each key (a string, an integer or null) a task in [0, tasks); shape (n,)."""
+    """Assign each key (a string, an integer, a boolean, a date, a timestamp or null) a task; shape (n,)."""
     return (hash_of(keys) % np.uint64(tasks)).astype(np.int64)
 
 
@@ -45,9 +46,9 @@ def hash_of(keys: pa.Array) -> NDArray[np.uint64]:
 
 
 def _fold(keys: pa.Array) -> NDArray[np.uint64]:
-    """Map each key to an integer: an integer to itself, a string to a polynomial over its bytes, null to 0."""
-    if pa.types.is_integer(keys.type):
-        return np.asarray(keys.cast(pa.int64()).fill_null(0)).view(np.uint64)
+    """Map each key to an integer: a string to a polynomial over its bytes, null to 0, others as they are stored."""
+    if is_of_64_bits(keys.type):
+        return ValueColumn(keys).integers.view(np.uint64)
     binary = pc.fill_null(keys.cast(pa.large_string()), "").cast(pa.large_binary())
     if isinstance(binary, pa.ChunkedArray):
         binary = binary.combine_chunks()

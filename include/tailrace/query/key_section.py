@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticKnownError
@@ -39,6 +39,10 @@ Key = Annotated[
     PlainSerializer(_as_written),
 ]
 """Pydantic field type of a key: a column, or a list of columns."""
+
+
+NullKey = Literal["group", "quarantine"]
+"""What a record with a null in its key is: a tuple of a group of its own, or no tuple."""
 
 
 def check_key_names(names: Collection[str], values: Collection[str], field: str) -> None:

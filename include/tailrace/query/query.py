@@ -22,7 +22,7 @@ from tailrace.query.elasticity_section import ElasticitySection
 from tailrace.query.later_versions import refuse_later_versions
 from tailrace.query.policy_pairing import check_policy
 from tailrace.query.sections import StreamSection
-from tailrace.query.structure import structure_of
+from tailrace.query.structure import structure_of, with_null_keys
 
 if TYPE_CHECKING:
     from tailrace.sources.lookups import Lookup
@@ -224,17 +224,18 @@ class Query(Section):
         return ms(max(_LEAST_AHEAD, self.span, self.policy.declared_k) if ahead is None else ahead)
 
     def fixed_by(self, structure: Mapping[str, Any]) -> Self:
-        """Return the query with the checkpoint's bounds where it declares none itself.
+        """Return the query with the checkpoint's bounds and `null_key` where it declares none itself.
 
-        So a stream keeps the bounds that it began with, also if their defaults change.
+        So a stream keeps those that it began with, also if their defaults change.
 
         Raises
         ------
         Refused
             When the declared fields do not fit these bounds.
         """
+        structure = with_null_keys(structure)
         streams = {
-            name: stream.bounded_by(structure.get(f"streams.{name}.bounds.ahead"))
+            name: stream.fixed_by(*(structure.get(f"streams.{name}.{field}") for field in ("bounds.ahead", "null_key")))
             for name, stream in self.streams.items()
         }
         return self.model_copy(update={"streams": streams})

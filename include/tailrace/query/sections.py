@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Self, get_args
+from typing import Annotated, Any, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -24,7 +24,7 @@ from tailrace.ground.fields import (
     TimeZone,
     field_error,
 )
-from tailrace.query.key_section import Key
+from tailrace.query.key_section import Key, NullKey
 from tailrace.query.lookup_section import LookupSection, check_corrections
 from tailrace.sources.answers_source import EVENT_TIMES, AnswersSource
 from tailrace.sources.kafka_source import KafkaSource
@@ -97,6 +97,10 @@ class StreamSection(Section):
         default=None, description="condition of the records that are tuples, by such an expression: status = 'paid'"
     )
     key: Key | None = Field(default=None, description="column to group by, or a list of columns: sensor")
+    null_key: NullKey | None = Field(
+        default=None,
+        description="what becomes of a record with a null in its key, by default a group of its own: quarantine",
+    )
     bounds: Bounds = Field(default=Bounds(), description="times accepted: {earliest: 2000-01-01, ahead: 1 d}")
     timezone: TimeZone | None = Field(
         default=None, description="what times without a zone mean, UTC if it is not given: Europe/Berlin"
@@ -141,6 +145,13 @@ class StreamSection(Section):
         return self
 
     @model_validator(mode="after")
+    def _validate_null_key(self) -> Self:
+        if self.null_key is not None and self.key is None:
+            remedy = "no null_key; or a key, of kind aggregate or topk"
+            raise field_error("the stream has no key, of which a value could be null", remedy, "null_key")
+        return self
+
+    @model_validator(mode="after")
     def _validate_versions(self) -> Self:
         """Refuse what would make versions of an answer tuples of different windows, or none."""
         if not isinstance(self.source, AnswersSource):
@@ -170,11 +181,19 @@ class StreamSection(Section):
         """Its source as a URI."""
         return self.source.uri()
 
-    def bounded_by(self, ahead: str | None) -> Self:
-        """Return the stream with a bound for event times ahead of arrival, where it declares none."""
-        if ahead is None or self.bounds.ahead is not None:
-            return self
-        return self.model_copy(update={"bounds": self.bounds.model_copy(update={"ahead": parse_duration(ahead)})})
+    @property
+    def groups_nulls(self) -> bool:
+        """Whether a null in the key is a value of its own."""
+        return self.null_key != "quarantine"
+
+    def fixed_by(self, ahead: str | None, null_key: NullKey | None) -> Self:
+        """Return the stream with a bound for event times ahead of arrival, and a `null_key`, where it declares none."""
+        updates: dict[str, Any] = {}
+        if ahead is not None and self.bounds.ahead is None:
+            updates["bounds"] = self.bounds.model_copy(update={"ahead": parse_duration(ahead)})
+        if null_key == "quarantine" and self.null_key is None and self.key is not None:
+            updates["null_key"] = null_key
+        return self.model_copy(update=updates) if updates else self
 
     @property
     def is_stamped(self) -> bool:

@@ -91,7 +91,7 @@ def sections_of(query: Query) -> dict[str, Any] | None:
         return None
     name, _ = query.stream
     declared = query.model_dump(mode="json")
-    stream = _set(declared["streams"][name], ("event_time", "id", "columns", "where", "key"))
+    stream = _set(declared["streams"][name], ("event_time", "id", "columns", "where", "key", "null_key"))
     window = _set(declared["window"], ("size", "slide", "offset", "timezone"))
     if window["slide"] == window["size"]:
         del window["slide"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tailrace.ground.duration import format_duration
@@ -18,6 +19,8 @@ UNBOUND = "emd_join.feedback"
 """The path of a field that binds no checkpoint, as no answer depends on a partition plan; an earlier version's
 structures have it."""
 
+
+_KEY = re.compile(r"streams\.[^.]+\.key")
 
 _DIALECT = ("delimiter", "decimal")
 """The fields of a source that only some CSV files need."""
@@ -45,6 +48,9 @@ def structure_of(query: Query) -> dict[str, Any]:
     for name, stream in query.streams.items():
         declared = declaration["streams"][name]
         declared["bounds"]["ahead"] = format_duration(query.ahead_ms(stream))
+        del declared["null_key"]
+        if stream.key is not None:
+            declared["null_key"] = "group" if stream.groups_nulls else "quarantine"
         if not stream.lookup:  # as of a stream of an earlier version
             del declared["lookup"]
         for field in _DIALECT:
@@ -57,6 +63,12 @@ def structure_of(query: Query) -> dict[str, Any]:
             if len(named) > 1:  # each sees those above it
                 declared[f"{field}_order"] = list(named)
     return dict(_flatten(declaration))
+
+
+def with_null_keys(structure: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a structure with the `null_key` of an earlier version, in which a record with a null key was no tuple."""
+    keys = [path for path, key in structure.items() if _KEY.fullmatch(path) and key is not None]
+    return {f"{path.removesuffix('key')}null_key": "quarantine" for path in keys} | dict(structure)
 
 
 def _flatten(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

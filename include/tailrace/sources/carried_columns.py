@@ -16,6 +16,9 @@ from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE
 CARRIABLE = "a boolean, an integer up to int64, a float, a decimal up to 38 digits, a string, a date or a timestamp"
 """The types of a source's column that can be carried along, in words."""
 
+OUT_OF_BOUNDS = "out of bounds: a date or a timestamp lies in the years 1 to 9999"
+"""The fault of a value that `carried_values` marks."""
+
 _INTEGERS = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64()}
 _INTEGERS |= {"uint8": pa.int16(), "uint16": pa.int32(), "uint32": pa.int64()}  # tables have none without a sign
 _REALS = {"halffloat": pa.float32(), "float": pa.float32(), "double": pa.float64()}

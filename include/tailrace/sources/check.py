@@ -15,7 +15,7 @@ from tailrace.ground.number_types import cast_values
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
-from tailrace.sources.carried_columns import carried_values
+from tailrace.sources.carried_columns import OUT_OF_BOUNDS, carried_values
 from tailrace.sources.columns import Columns
 from tailrace.sources.ids_and_keys import read_ids, read_keys
 from tailrace.sources.lookups import NO_VERSIONS, Versions, look_up
@@ -141,7 +141,7 @@ def _parts(
     """Read the id, the key, the values and the carried columns of records, and reject those that are not fit."""
     parts: dict[str, pa.Array] = {}
     parts["id"] = read_ids(verdict, raw, columns.id, types.id)
-    parts["key"] = read_keys(verdict, raw, columns.key, types, coded_keys)
+    parts["key"] = read_keys(verdict, raw, columns, types, coded_keys)
     value_of = partial(_value, verdict, raw, nullable=columns.nullable)
     values = {part: value_of(columns.values[part], dtype) for part, dtype in columns.value_types().items()}
     for mask, reason in columns.row_check(values) if columns.row_check else ():
@@ -152,7 +152,7 @@ def _parts(
         if is_required:
             verdict.reject(nulls(raw.column(name).combine_chunks()), f"{name} is null")
         parts[part], outside = carried_values(raw.column(name).combine_chunks(), dtype)
-        verdict.reject(outside, f"{name} out of bounds: a date or a timestamp lies in the years 1 to 9999")
+        verdict.reject(outside, f"{name} {OUT_OF_BOUNDS}")
         if (columns.finite or is_required) and pa.types.is_floating(dtype):
             _reject_infinite(verdict, without_nulls(parts[part], 0.0), name)
     return parts

@@ -11,6 +11,7 @@ from tailrace.ground.errors import refuse
 from tailrace.ground.number_types import is_number
 from tailrace.sources.carried_columns import CARRIABLE, carried_type, score_type
 from tailrace.sources.columns import Columns
+from tailrace.sources.ids_and_keys import is_grouped_as_is
 
 
 def value_type(dtype: pa.DataType) -> pa.DataType:
@@ -55,6 +56,10 @@ _PART_RULES: dict[str, Rule] = {
 }
 _TIMES = frozenset(_PART_RULES)
 _NAME_RULE: Rule = (_is_name, "a string or an integer up to int64")
+_KEY_RULE: Rule = (
+    lambda dtype: _is_name(dtype) or is_grouped_as_is(dtype),
+    "a string, an integer up to int64, a boolean, a date or a timestamp",
+)
 _VALUE_RULES: dict[pa.DataType, Rule] = {
     pa.float64(): (is_number, "an integer, float or decimal"),
     pa.list_(pa.float64()): (_is_list_of_numbers, "a list of integers, floats or decimals"),
@@ -109,5 +114,5 @@ def _rule(part: str, columns: Columns) -> Rule:
     if part in columns.free:
         return _INPUT_RULE
     if columns.is_name(part):
-        return _NAME_RULE
+        return _KEY_RULE if part in columns.key_parts else _NAME_RULE
     return _PART_RULES.get(part) or _VALUE_RULES[columns.value_types()[part]]

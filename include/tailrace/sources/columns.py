@@ -32,6 +32,8 @@ class Columns:
     ----------
     key : str, tuple of str or None
         Of several columns the tuple's key is the text of their values, see `ground.key_lists`.
+    groups_nulls : bool
+        Whether a null in a column of the key is a value of its own; otherwise the record is rejected.
     values : dict
         Columns of the kind's own: name in the tuple → column of the source.
     types : dict
@@ -101,6 +103,7 @@ class Columns:
     fields: frozenset[str] = frozenset()
     readers: Mapping[str, str] = field(default_factory=dict)
     lookups: tuple[Lookup, ...] = ()
+    groups_nulls: bool = True
 
     def value_types(self) -> dict[str, pa.DataType]:
         """Return the Arrow type of each column of the kind's own, by name in the tuple."""
@@ -226,5 +229,9 @@ class Columns:
         return texts
 
     def is_name(self, part: str) -> bool:
-        """Test whether a part of the tuple is its id, or the key or a part of it: a text or an integer."""
+        """Test whether a part of the tuple is its id, or the key or a part of it."""
         return part == "id" or part in self.key_parts
+
+    def may_be_null(self, part: str) -> bool:
+        """Test whether a record without a value in a part can be a tuple."""
+        return (part in self.free and part not in self.required) or (self.groups_nulls and part in self.key_parts)

@@ -16,12 +16,13 @@ from tailrace.sources.carried_columns import carried_type, holds_all
 from tailrace.sources.columns import Columns
 from tailrace.sources.csv_files import CsvFiles
 from tailrace.sources.file_format import Format, OtherFiles
+from tailrace.sources.ids_and_keys import id_type, key_type
 from tailrace.sources.json_files import JsonFiles
 from tailrace.sources.new_files import NewFiles
 from tailrace.sources.open_partitions import OpenPartitions
 from tailrace.sources.parquet_files import ParquetFiles
 from tailrace.sources.required_columns import MissingColumn, UnknownTypes, missing_optional, unfit_problems
-from tailrace.sources.segments import NULL, SourceFile, Types, is_integer
+from tailrace.sources.segments import NULL, SourceFile, Types
 from tailrace.sources.source_directory import SingleFile, open_directory
 
 FORMATS: dict[str, Format] = {
@@ -72,15 +73,16 @@ def merge_types(
     Raises
     ------
     Unfit
-        When the format refuses the file; when its ids or keys are integers and those before it are not, or the
-        reverse; or when a carried column has a type here with values that the one before it has not. Of CSV only when
-        no value of the first ones has the type before it: else records with another are malformed, each alone.
+        When the format refuses the file; when its ids or keys are of another type than those before it; or when a
+        carried column has a type here with values that the one before it has not. Of CSV only when no value of the
+        first ones has the type before it: else records with another are malformed, each alone.
     """
     file_format = file_format or FORMATS[format_name]
     file_types = file_format.types(file, columns, OtherFiles(types, newest)) or types
     known = {name: dtype for name, dtype in types.items() if NULL not in (dtype, file_types.get(name))}
     for part, name in columns.named().items():
-        if columns.is_name(part) and name in known and is_integer(types[name]) != is_integer(file_types[name]):
+        type_of = key_type if part in columns.key_parts else id_type
+        if columns.is_name(part) and name in known and type_of(types[name]) != type_of(file_types[name]):
             raise refuse(
                 f"{file}: column {name}",
                 f"its type is {file_types[name]}, in files before it {types[name]}",
@@ -103,12 +105,12 @@ def merge_types(
 def settled_types(types: Types, columns: Columns, newest: Callable[[], Types | None]) -> Types:
     """Return the final types of a source, given the types up to its last file that can be read now.
 
-    A column of answers that is null there has the type of the newest file; text, if it is null in that one too. None
-    are known where a column is null of which a tuple needs a value.
+    A column of answers or of the key that is null there has the type of the newest file; text, if it is null in that
+    one too. None are known where a column is null of which a tuple needs a value.
     """
     if NULL not in types.values():
         return types
-    needed = {name for part, name in columns.named().items() if part not in columns.free or part in columns.required}
+    needed = {name for part, name in columns.named().items() if not columns.may_be_null(part)}
     if any(types[name] == NULL for name in needed):
         return {}
     later = newest() or {}

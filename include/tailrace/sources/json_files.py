@@ -59,7 +59,7 @@ class JsonFiles:
         """
         if not others.before:  # later ones are read line by line, and what is no record goes to quarantine
             _require_lines(path)
-        types, names, nested = shown_types(_records(path), columns)
+        types, names, nested = shown_types(_records(path), columns, others.before)
         if types is None and names:
             require(path, columns.fixed, sorted(names))  # records may omit nulls
             for name in sorted(nested):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.sources.columns import Columns
 from tailrace.sources.json_nested import merged_types, nested_type
-from tailrace.sources.segments import Types
+from tailrace.sources.segments import NULL, Types
 from tailrace.sources.time_zones import WITH_ZONE, WITHOUT_ZONE, type_of_text
 from tailrace.sources.type_names import ARROW_TYPES, MOST_EXACT
 
@@ -49,21 +49,29 @@ class ShownTypes(NamedTuple):
     nested: set[str]
 
 
-def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> ShownTypes:
+def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns, before: Types | None = None) -> ShownTypes:
     """Return the types of the columns that a query reads.
 
-    The first record with a value of a fitting type in every column determines them. For carried columns several records
-    are examined, and numbers are integers if all of them are; scores only if one is beyond 2^53, too.
+    The first record with a value of a fitting type in every column determines them; of a key that may be null, its
+    first value. It is `NULL` without any, where records have the column, or the files `before`. For carried columns
+    several records are examined, and numbers are integers if all of them are; scores only if one is beyond 2^53, too.
     """
     numbers, scores = columns.numbers, columns.scores
     parts = {part: name for part, name in columns.named().items() if part not in columns.free}
     parts = {part: name for part, name in parts.items() if name not in numbers or part not in columns.values}
-    carried: dict[str, str | None] = dict.fromkeys(name for name in columns.free.values() if name not in parts.values())
+    keys = [name for part, name in parts.items() if columns.may_be_null(part)]
+    parts = {part: name for part, name in parts.items() if not columns.may_be_null(part)}
+    own = {*parts.values(), *keys}
+    carried: dict[str, str | None] = dict.fromkeys(name for name in columns.free.values() if name not in own)
+    of_keys = dict[str, str | None]()
     types: Types | None = None
     names, nested, wide, shown = set[str](), set[str](), set[str](), dict[str, pa.DataType | None]()
     for number, record in enumerate(records, 1):
         names |= record.keys()
         types = types or _types_of(record, parts, columns)
+        for name in keys:
+            if of_keys.get(name) is None and (value := record.get(name)) is not None:
+                of_keys[name] = _key_type(value)
         for name, dtype in carried.items():
             if name not in shown:
                 value = record.get(name)
@@ -79,13 +87,16 @@ def shown_types(records: Iterable[Mapping[str, Any]], columns: Columns) -> Shown
                 shown[name] = merged_types(shown.get(name), nested_type(record[name]))
         nested |= {name for name in carried if isinstance(record.get(name), dict | list)}
         enough = _SAMPLE if all(dtype or shown.get(name) for name, dtype in carried.items()) else _MOST_RECORDS
-        if types is not None and (not carried or number >= enough):
+        is_shown = types is not None and (all(map(of_keys.get, keys)) or number >= _MOST_RECORDS)
+        if is_shown and (not carried or number >= enough):
             break
     carried |= {name: "double" for name in scores - wide if carried.get(name) == "int64"}
     objects = {name: str(dtype) for name, dtype in shown.items() if dtype is not None}
     known = objects | {name: dtype for name, dtype in carried.items() if dtype is not None}
     is_complete = types is not None and len(known) == len(carried)
-    return ShownTypes((types or {}) | known if is_complete else None, names, nested - known.keys())
+    is_complete = is_complete and None not in of_keys.values() and {*keys} <= names | (before or {}).keys()
+    known |= {name: of_keys.get(name) or NULL for name in keys}
+    return ShownTypes(known | (types or {}) if is_complete else None, names, nested - known.keys())
 
 
 def unfit_values(records: Iterable[Mapping[str, Any]], columns: Columns) -> dict[str, Any]:
@@ -132,11 +143,17 @@ def _type(part: str, value: Any, columns: Columns) -> str | None:
     """Return the type of a part of the tuple for a record's value; None if the value is unusable."""
     is_own = part in _TIMES or columns.is_name(part)
     dtype = None if is_own else _JSON_TYPES[columns.value_types()[part]]
+    if part in columns.key_parts:
+        return _key_type(value)
     if not _is_of(value, (str, int) if dtype is None else _PYTHON_TYPES[dtype]):
         return None
     if dtype is None and isinstance(value, str):
         return type_of_text(value) if part in _TIMES else "string"
     return dtype or "int64"
+
+
+def _key_type(value: Any) -> str | None:
+    return next((name for name in ("bool", "int64", "string") if _is_of(value, _PYTHON_TYPES[name])), None)
 
 
 def _with_value(dtype: str | None, value: Any) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tailrace.ground.errors import Refused, refuse
 from tailrace.sources.columns import Columns
+from tailrace.sources.formats import settled_types
 from tailrace.sources.json_types import shown_types, unfit_values
 from tailrace.sources.kafka_cuts import Offsets, TopicCut, ends_known, known_until, split
 from tailrace.sources.kafka_fetch import gone, overtaken
@@ -19,7 +20,7 @@ from tailrace.sources.kafka_records import KafkaRecords, Records
 from tailrace.sources.kafka_topic import APPEND_TIME, ID
 from tailrace.sources.reading_progress import remaining
 from tailrace.sources.required_columns import MissingColumn, missing, missing_optional, unfit_problems
-from tailrace.sources.segments import Segment, Types
+from tailrace.sources.segments import NULL, Segment, Types
 
 MOST_ROWS = 50_000
 """Rows of a cut, the unit that one reader takes."""
@@ -180,8 +181,8 @@ class KafkaFeed:
     def _show_types(self, segments: list[Segment]) -> None:
         """Read the types of the columns from the records; in a bounded run, refuse records that don't show them."""
         shown = shown_types(self._objects(segments), self.columns)
-        if shown.types is not None:
-            self.types, self.problem = shown.types, None
+        if shown.types is not None and not (self._live and NULL in shown.types.values()):  # else a key may still come
+            self.types, self.problem = settled_types(shown.types, self.columns, lambda: None), None
             return
         own = {part: name for part, name in self.columns.named().items() if name not in (ID, APPEND_TIME)}
         names, where = ", ".join(sorted(set(own.values()))), f"topic {self.topic.name}"

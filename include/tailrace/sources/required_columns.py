@@ -114,9 +114,10 @@ def unfit_problems(where: str, columns: Columns, values: Mapping[str, Any]) -> l
 def _role(part: str, columns: Columns) -> tuple[str, str]:
     """Return what a part of a tuple is, and the values that it can come from."""
     if columns.is_name(part):
-        role = "an id" if part == "id" else "a key"
         example = f"columns: {{name: cast({columns.named()[part]} as string)}}"
-        return f"{role} is a text or an integer", f"a column of texts or integers, such as {example}"
+        if part == "id":
+            return "an id is a text or an integer", f"a column of texts or integers, such as {example}"
+        return "a key is a text, an integer or a boolean", f"a column of these, such as {example}"
     if part in ("event_time", "arrival_time"):
         return "this one is a time", "ISO 8601 text, 2000-01-01T06:30:00Z, or epoch milliseconds"
     if pa.types.is_float64(columns.value_types()[part]):

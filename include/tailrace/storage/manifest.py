@@ -13,7 +13,7 @@ from tailrace.engine.task_states import VERSION as STATE_VERSION
 from tailrace.ground.files import create_atomically, write_atomically
 from tailrace.ground.object_path import Location
 from tailrace.query.query import Query
-from tailrace.query.structure import UNBOUND
+from tailrace.query.structure import UNBOUND, with_null_keys
 from tailrace.sources.segments import Types
 
 FORMAT = 10
@@ -118,7 +118,7 @@ def changes(manifest: CheckpointManifest, query: Query) -> dict[str, tuple[Any, 
     Refused
         When the query's declaration does not fit the parts that it leaves to the checkpoint.
     """
-    before = _with_order(manifest.structure)
+    before = with_null_keys(_with_order(manifest.structure))
     now = json.loads(json.dumps(query.fixed_by(before).structure()))
     names = [name for name in sorted((now.keys() | before.keys()) - {UNBOUND}) if before.get(name) != now.get(name)]
     names = [name for name in names if name in before or not name.endswith(".bounds.skew")]

@@ -79,6 +79,7 @@ def run(
         _require_fit(query, layout, sources, tables)
     with only_driver(layout, waits=options.live and manifest is not None) as require_held, ExitStack() as stack:
         manifest = checkpoint.resumable(layout, query)
+        query = query if manifest is None else query.fixed_by(manifest.structure)
         reporter = StatusReporter(layout, options.grace_s)
         stack.enter_context(reporter.until_stopped())
         if manifest is not None:  # read again, as another process may have changed or created it meanwhile

@@ -26,6 +26,7 @@ from tailrace.ground.errors import Busy, Problem, refuse
 from tailrace.ground.facts import is_table
 from tailrace.ground.object_path import on_disk
 from tailrace.query.query import Query
+from tailrace.query.structure import with_null_keys
 from tailrace.storage.checkpoint import check_journal, entries_in_tables
 from tailrace.storage.journal import Journal, LogPosition
 from tailrace.storage.layout import Layout
@@ -199,8 +200,12 @@ def _other_answers(query: Query, layout: Layout, manifest: CheckpointManifest, p
 def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str, Mapping[str, str]]:
     """Return the source's columns in history, for streams without expressions whose time zone is unchanged.
 
-    For a stream with a `where`, lookups or derived columns, history lacks the source's records.
+    For a stream with a `where`, lookups or derived columns, history lacks the source's records; and those with a null
+    in a key, where they went to quarantine, and it is another key now, or a null is a group.
     """
+    before, now = with_null_keys(manifest.structure), query.structure()
+    keys = {name: (f"streams.{name}.null_key", f"streams.{name}.key") for name in manifest.columns}
+    without_nulls = {name: fields for name, fields in keys.items() if before.get(fields[0]) == "quarantine"}
     had_expressions = {
         name
         for name in manifest.columns
@@ -212,6 +217,7 @@ def _history_columns(query: Query, manifest: CheckpointManifest) -> Mapping[str,
         name: columns
         for name, columns in manifest.columns.items()
         if name not in had_expressions
+        and (name not in without_nulls or all(before.get(field) == now.get(field) for field in without_nulls[name]))
         and manifest.structure.get(f"streams.{name}.timezone") == query.streams[name].timezone
     }
 

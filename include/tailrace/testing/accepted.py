@@ -72,7 +72,8 @@ def _tuples(query: Query, stream: StreamSection, rows: pa.Table, conditions: dic
         event_time = _us(row[stream.event_time], zone)
         arrival_time = 0 if stream.arrival_time is None else _us(row[stream.arrival_time], zone)
         identity, key = row[str(stream.id)], tuple(row[name] for name in keys)
-        if not is_kept or event_time is None or arrival_time is None or identity is None or None in key:
+        is_keyed = stream.groups_nulls or None not in key
+        if not is_kept or event_time is None or arrival_time is None or identity is None or not is_keyed:
             yield None
             continue
         is_ahead = stream.arrival_time is not None and event_time // 1000 > arrival_time // 1000 + ahead_ms

@@ -67,7 +67,7 @@ OF_THE_SOURCE = [
     ({"net": "items.prise"}, 10, "columns.net: 1:1: there is no field prise", "price"),
     ({"net": "items.tags"}, 10, "its type is list<item: string>, but it is the query's value", "an integer, float"),
     ({"net": "upper(platform)"}, 10, "its type is string, but it is the query's value", "an integer, float"),
-    ({"key": "net"}, 10, "its type is double, but it is the query's key", "a string or an integer"),
+    ({"key": "net"}, 10, "its type is double, but it is the query's key", "a string, an integer"),
 ]
 
 

@@ -433,3 +433,22 @@ def test_days_and_months_of_a_calendar_make_a_chain(tmp_path):
         assert (local.day, local.hour) == (1, 0)
         found[local.year, local.month] = (row["revenue"], row["minutes"])
     assert found == {month: (revenue, len(days)) for month, (revenue, days) in truth.items()}
+
+
+def keyed_versions(*keys: str | None) -> pa.Table:
+    rows = [{"key": key, "window_end": 1_000, "window_start": 0} for key in keys]
+    return pa.Table.from_pylist(rows, pa.schema([("key", pa.string()), *_TIMES]))
+
+
+_TIMES = (("window_end", pa.int64()), ("window_start", pa.int64()))
+_LOG = pa.schema([("key", pa.string()), *_TIMES, ("answer", pa.string())])
+
+
+def test_answers_of_a_null_key_and_an_empty_one_are_two() -> None:
+    found = answer_log._with_ids(keyed_versions("", None, "a"), _LOG.empty_table())
+    assert found["answer"].to_pylist() == ["1000/", "1000", "1000/a"]
+
+
+def test_an_answer_keeps_the_id_that_an_earlier_version_gave_it() -> None:
+    known = keyed_versions(None).append_column("answer", pa.array(["1000/"]))
+    assert answer_log._with_ids(keyed_versions("a", None), known)["answer"].to_pylist() == ["1000/a", "1000/"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 
 import pytest
 
@@ -17,6 +18,7 @@ from tailrace.panels.answers import AnswersRequest
 from tailrace.panels.answers import read as read_list
 from tailrace.panels.cells import LONGEST
 from tailrace.query.declared import declared_query
+from typed_keys import SUM, query_of, write
 from warehouse import EPOCH
 
 LONG = "ÿz" * 150
@@ -75,3 +77,17 @@ def test_an_id_with_times_beyond_the_calendar_or_other_types_is_refused(view):
     for values in ((1, 0, 1 << 62), (["a", "b"], 0, 1), ("a", 0, "1"), ("a", 0, True), ("a", 0, None), ({}, 0, 1)):
         with pytest.raises(Refused, match="it is the id of no answer"):
             AnswerId.parse(str(AnswerId(dict(zip(names, values, strict=True)))), view.kind.answers)
+
+
+@pytest.mark.parametrize("name", ["boolean", "date", "instant", "text"])
+def test_an_id_finds_the_answer_of_a_key_of_any_type(tmp_path, name):
+    write(name, tmp_path / "in", random.Random(1), 60)
+    query = query_of(tmp_path / "in", ["k"], SUM)
+    Driver(query, tmp_path / "wh").run(flush=True)
+    view = view_of(query, tmp_path / "wh")
+    shown = read_list(view, AnswersRequest())
+    assert len({row.id for row in shown.rows}) == len(shown.rows) > 2
+    for row in shown.rows:
+        assert [version.values for version in read(view, AnswerRequest(id=row.id)).versions] == [row.latest]
+    for key in shown.keys:
+        assert read_list(view, AnswersRequest(key=key)).rows

@@ -35,6 +35,7 @@ streams:
     columns:
       share: 1 / amount
     key: key
+    null_key: quarantine
     bounds:
       ahead: 1 h
       earliest: 2019-01-01
@@ -135,6 +136,7 @@ def test_the_line_of_the_file_that_decides_is_named(view):
         ("event_time out of bounds: before the earliest accepted", "2019-01-01", "1990-01-01"),
         ("id is null", "    key: key", "    key: key\n    where: id is not null"),
         ("key is null", "      share: 1 / amount", "      key: ifnull(key, 'none')"),
+        ("key is null", "    null_key: quarantine", "    null_key: group"),
         ("value is NaN", "      share: 1 / amount", '      value: "if(isnan(value), null, value)"'),
         (
             "value is infinite",

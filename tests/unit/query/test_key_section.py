@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 
 from tailrace.ground.errors import Refused
 from tailrace.kinds import build
+from tailrace.panels.explanation import explanation
 from tailrace.query.differences import differences
 from tailrace.query.loading import load
 from tailrace.query.query import Query
@@ -83,3 +85,21 @@ def test_joins_take_no_list_either(tmp_path: Path) -> None:
     joined |= {"emd_join": {"threshold": 0.5, "histogram": "h"}}
     with pytest.raises(Refused, match="kind emd_join takes no key"):
         load(write(tmp_path, yaml.safe_dump(joined)))
+    joined["streams"]["left"] = deepcopy(right) | {"null_key": "quarantine"}
+    with pytest.raises(Refused, match=r"left\.null_key: the stream has no key[^\n]*\n.*kind aggregate or topk"):
+        load(write(tmp_path, yaml.safe_dump(joined)))
+
+
+def test_what_becomes_of_nulls_is_declared_beside_a_key_and_explained(tmp_path: Path) -> None:
+    declared = yaml.safe_load(GOOD)
+    for null_key, words in ((None, "group of its own"), ("group", "group of its own"), ("quarantine", "quarantine")):
+        declared["streams"]["departures"] |= {"null_key": null_key}
+        query = load(write(tmp_path, yaml.safe_dump(declared)))
+        assert words in explanation(query)["null key"]
+        assert query.structure()["streams.departures.null_key"] == (null_key or "group")
+    declared["streams"]["departures"] |= {"null_key": "none"}
+    with pytest.raises(Refused, match="one of group, quarantine"):
+        load(write(tmp_path, yaml.safe_dump(declared)))
+    declared["streams"]["departures"] |= {"null_key": "group", "key": None}
+    with pytest.raises(Refused, match="the stream has no key"):
+        load(write(tmp_path, yaml.safe_dump(declared)))

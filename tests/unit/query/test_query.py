@@ -217,7 +217,7 @@ def stream_with(**changes: Any) -> dict[str, Any]:
         ({"window": {"size": "1000 ms", "slide": "1 s"}}, set()),
         ({"streams": stream_with(source={"format": "json", "path": "elsewhere"})}, set()),
         ({"streams": stream_with(bounds={"earliest": "2000-01-01T01:00:00+01:00"})}, set()),
-        ({"streams": stream_with(key="sensor")}, {"streams.readings.key"}),
+        ({"streams": stream_with(key="sensor")}, {"streams.readings.key", "streams.readings.null_key"}),
         ({"streams": stream_with(bounds={"ahead": "1 h"})}, set()),
         ({"streams": stream_with(bounds={"ahead": "1 d"})}, {"streams.readings.bounds.ahead"}),
         ({"streams": stream_with(bounds={"skew": "2 min"})}, {"streams.readings.bounds.skew"}),
@@ -278,6 +278,7 @@ def test_the_structure_of_a_join_leaves_the_paths_and_rates_of_both_streams_free
     assert declare_join(left=ONE_STREAM | moved, right=ONE_STREAM | replayed).structure() == before
     changed = declare_join(left=ONE_STREAM, right=ONE_STREAM | replayed | {"key": "k"}).structure()
     assert {field for field in before if before[field] != changed[field]} == {"streams.right.key"}
+    assert changed.keys() - before.keys() == {"streams.right.null_key"}
 
 
 def test_the_schema_of_a_join_takes_left_and_right_alone() -> None:

@@ -83,7 +83,6 @@ LAST_ARRIVAL = 253_370_764_799_999  # the end of the year 9998
         ("came", pa.array([HIGHEST], pa.timestamp("s")), CAME),
         ("name", pa.array([None], pa.string()), "name is null"),
         ("name", pa.array([None], pa.int64()), "name is null"),
-        ("sensor", pa.array([None], pa.string()), "sensor is null"),
         ("speed", pa.array([None], pa.float64()), "speed is null"),
         ("speed", pa.array([None], pa.int8()), "speed is null"),
         ("speed", pa.array([float("nan")]), "speed is NaN"),
@@ -95,6 +94,15 @@ LAST_ARRIVAL = 253_370_764_799_999  # the end of the year 9998
 )
 def test_a_malformed_record_goes_to_quarantine_with_its_reason(name: str, value: pa.Array, reason: str) -> None:
     assert reasons(**{name: value}) == {0: reason}
+
+
+def test_a_null_key_is_a_value_or_goes_to_quarantine() -> None:
+    sensor = pa.array([None, ""], pa.string())
+    records = {"happened": [NOW] * 2, "came": [NOW] * 2, "name": ["x", "y"], "speed": [1.0, 2.0], "sensor": sensor}
+    kept = check(pa.table(records), COLUMNS, np.arange(2), ColumnTypes(), None)
+    assert kept.tuples.column("key").to_pylist() == [None, ""]
+    checked = check(pa.table(records), replace(COLUMNS, groups_nulls=False), np.arange(2), ColumnTypes(), None)
+    assert (checked.tuples.column("key").to_pylist(), checked.reasons) == ([""], ["sensor is null"])
 
 
 def test_records_beside_rejected_ones_are_accepted_with_their_row_numbers() -> None:
@@ -342,7 +350,7 @@ def test_a_column_that_is_null_throughout_is_null_in_its_type() -> None:
     assert checked.tuples.column("left_more") == pa.nulls(1, kind)
     for part, name in (("happened", "happened"), ("came", "came"), ("name", "id"), ("sensor", "key")):
         raw = pa.table(good | {part: pa.nulls(1), "more": pa.nulls(1)})
-        checked = check(raw, columns, np.arange(1), types, None)
+        checked = check(raw, replace(columns, groups_nulls=False), np.arange(1), types, None)
         assert checked.reasons == [f"{part} is null"], name
         assert checked.tuples.schema.field("id").type == checked.tuples.schema.field("key").type == pa.int64()
 
@@ -375,11 +383,12 @@ def coded(codes: list[int | None], dictionary: list[str | None]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(dictionary))
 
 
-def check_keys(keys: pa.Array, coded_keys: bool = True) -> Checked:
+def check_keys(keys: pa.Array, coded_keys: bool = True, groups_nulls: bool = True) -> Checked:
     """Check two good records with these keys."""
     record = {"happened": [NOW] * 2, "came": [NOW] * 2, "name": ["x", "y"], "speed": [1.0, 2.0]}
     raw = pa.table({name: pa.array(values) for name, values in record.items()} | {"sensor": keys})
-    return check(raw, COLUMNS, np.arange(2), ColumnTypes(), None, coded_keys)
+    columns = replace(COLUMNS, groups_nulls=groups_nulls)
+    return check(raw, columns, np.arange(2), ColumnTypes(), None, coded_keys)
 
 
 def test_keys_stay_codes_where_that_is_asked_for() -> None:
@@ -393,8 +402,12 @@ def test_keys_stay_codes_where_that_is_asked_for() -> None:
 @pytest.mark.parametrize(
     "keys", [coded([0, 1], ["a", None]), coded([0, None], ["a", "b"])], ids=["in the dictionary", "as a code"]
 )
-def test_a_coded_key_that_is_null_is_rejected(keys: pa.Array) -> None:
-    checked = check_keys(keys)
+def test_a_coded_key_that_is_null_is_a_key_of_its_own_or_rejected(keys: pa.Array) -> None:
+    key = check_keys(keys).tuples.column("key")
+    assert key.to_pylist() == ["a", None]
+    code, dictionary = (key.indices, key.dictionary) if pa.types.is_dictionary(key.type) else (key, key)
+    assert (code.null_count, dictionary.null_count) in ((0, 1), (1, 1)), "as a code it is in the dictionary"
+    checked = check_keys(keys, groups_nulls=False)
     assert (checked.rejected.tolist(), checked.reasons) == ([1], ["sensor is null"])
     assert checked.tuples.column("key").to_pylist() == ["a"]
 

@@ -187,13 +187,14 @@ def types(path: Path, text: str, columns: Columns = COLUMNS) -> dict[str, str] |
         ("1,7,a,1\n2,x,b,2\n", ("int64", "string", "string", "double")),
         ("oops,7,a,1\n5,8,b,2\n", ("int64", "string", "string", "double")),
         (",,,\n5,8,b,2\n", ("int64", "string", "string", "double")),
+        ("1,7,,1\n", ("int64", "string", "null", "double")),
     ],
 )
 def test_types_come_from_the_values_of_records(path: Path, text: str, kinds: tuple[str, ...]) -> None:
     assert types(path, "t,id,k,v\n" + text) == dict(zip(("t", "id", "k", "v"), kinds, strict=True))
 
 
-@pytest.mark.parametrize("text", ["x,7,a,1\n", "1,,a,1\n", "1,7,,1\n", "1,7,a,high\n", "bad\n"])
+@pytest.mark.parametrize("text", ["x,7,a,1\n", "1,,a,1\n", "1,7,a,high\n", "bad\n"])
 def test_records_whose_values_do_not_fit_show_no_types(path: Path, text: str) -> None:
     assert types(path, "t,id,k,v\n" + text) is None
 

@@ -125,3 +125,23 @@ def test_the_reason_names_the_value_that_is_wrong():
     assert wrong_value(FIXED | {"more": None}, types) is None
     assert wrong_value(FIXED | {"more": False}, types) is None
     assert wrong_value(FIXED | {"lon": True}, types) == "lon is of the wrong type: bool, not double"
+
+
+KEYED = replace(COLUMNS, key=("k", "l"), carried={})
+
+
+def keys_shown(*records: dict[str, Any], before: dict[str, str] | None = None) -> list[str] | None:
+    types = shown_types([FIXED | record for record in records], KEYED, before).types
+    return None if types is None else [types["k"], types["l"]]
+
+
+def test_the_first_value_of_each_key_shows_its_type_and_a_null_is_none() -> None:
+    assert keys_shown({"k": None, "l": "a"}, {"k": 1, "l": None}, {"k": "x", "l": 2}) == ["int64", "string"]
+    assert keys_shown({"k": True, "l": None}) == ["bool", "null"]
+    assert keys_shown({"k": [], "l": 1}) is None, "other values are no nulls"
+    assert shown_types([FIXED | {"k": None, "l": 1}], replace(KEYED, groups_nulls=False)).types is None
+
+
+def test_a_key_that_no_record_has_shows_no_type() -> None:
+    assert keys_shown({"k": "a"}) is None, "its name may be wrong"
+    assert keys_shown({"k": "a"}, before={"l": "int64"}) == ["string", "null"], "its file has nulls alone"

@@ -88,3 +88,19 @@ def test_a_column_that_each_record_has_to_have_is_refused_and_a_live_run_names_n
         with pytest.raises(Unfit) as refused:
             feed(Topic({"at": 1, "came": 1, "Id": "a", "paid": True}), live).fresh()
         assert [problem.where.partition(":")[0] for problem in refused.value.problems] == expected
+
+
+def test_a_live_topic_waits_for_a_key_and_a_bounded_one_takes_nulls_for_texts() -> None:
+    columns = Columns("at", "came", "id", "k", {}, 0, 0, stream="events")
+    topic = Topic(RECORD | {"k": None}, RECORD | {"id": "b", "k": None})
+    waiting, bounded = (
+        KafkaFeed(topic, topic, columns, {}, None, None, 0.0, live)  # type: ignore[arg-type]
+        for live in (True, False)
+    )
+    assert (waiting.fresh(), waiting.types) == ([], {})
+    assert waiting.problem is not None
+    assert bounded.fresh()
+    assert bounded.types["k"] == "string"
+    topic.values += Topic(RECORD | {"id": "c", "k": 7}).values
+    assert waiting.fresh()
+    assert (waiting.types["k"], waiting.problem) == ("int64", None)

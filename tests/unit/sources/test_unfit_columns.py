@@ -43,10 +43,14 @@ def of_directory(path: Path, format_name: str, columns: Columns = COLUMNS) -> tu
 @pytest.mark.parametrize(
     ("wrong", "field", "words"),
     [
-        ({"k": True}, "streams.s.key: ", "k: true is a boolean, and a key is a text or an integer"),
+        (
+            {"k": {}},
+            "streams.s.key: ",
+            "k: {} is an object, and a key is a text, an integer or a boolean",
+        ),
         ({"id": 1.5}, "streams.s.id: ", "id: 1.5 is a number with decimals, and an id is a text or an integer"),
         ({"id": False}, "streams.s.id: ", "id: false is a boolean, and an id is a text or an integer"),
-        ({"k": ["x"]}, "streams.s.key: ", 'k: ["x"] is a list, and a key is a text or an integer'),
+        ({"k": ["x"]}, "streams.s.key: ", 'k: ["x"] is a list, and a key is a text, an integer or a boolean'),
         ({"t": {"ms": 1}}, "streams.s.event_time: ", 't: {"ms": 1} is an object, and this one is a time'),
         ({"v": "N/A"}, "", 'v: "N/A" is a text, and this one is a number'),
     ],
@@ -67,7 +71,7 @@ def test_csv_names_the_one_column_and_a_text_of_it(tmp_path, wrong, words):
 
 def test_a_column_that_fits_in_another_file_is_not_named(tmp_path):
     write_json(tmp_path / "a.json", GOOD | {"v": "N/A"})
-    write_json(tmp_path / "b.json", GOOD | {"k": True})
+    write_json(tmp_path / "b.json", GOOD | {"k": 1.5})
     (problem,) = of_directory(tmp_path, "json")
     assert problem.fault == "no record has a value of a fitting type in each of t, id, k, v"
 
@@ -79,9 +83,9 @@ def test_a_column_without_any_value_is_not_named(tmp_path):
 
 
 def test_columns_that_only_expressions_read_are_not_named(tmp_path):
-    write_json(tmp_path / "a.json", GOOD | {"k": True})
+    write_json(tmp_path / "a.json", GOOD | {"k": 1.5})
     (problem,) = of_directory(tmp_path, "json", replace(COLUMNS, carried={"flag": "k", "more": "v"}, key="k"))
-    assert "in k: true" in problem.fault
+    assert "in k: 1.5" in problem.fault
 
 
 def text_problems(path: Path, values: list[Any], **options: str) -> list[Problem]:
