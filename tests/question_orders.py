@@ -14,7 +14,7 @@ import pyarrow as pa
 
 BEGIN = datetime(2024, 3, 30, 20, 0, 0, 250_000)  # the next day is the first of summer time in Berlin
 BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
-COLUMNS = ["id", "at", "came", "country", "planned", "user", "product", "amount", "price", "status", "code", "latency"]
+COLUMNS = ["id", "ts", "came", "country", "planned", "user", "product", "amount", "price", "status", "code", "latency"]
 COLUMNS += ["platform", "payload", "written", "due", "sent", "url", "mail", "is_new", "tags"]
 
 
@@ -28,7 +28,7 @@ def orders(number: int = 160, seed: int = 7) -> list[dict[str, Any]]:
         cents, due = draw.randrange(100, 9_000), at.date() + timedelta(days=draw.randrange(3))
         row = {
             "id": f"o{each}",
-            "at": at,
+            "ts": at,
             "came": at + late,
             "country": draw.choice(["DE", "AT", "FR", "FR", None]),
             "planned": draw.choice(["DE", "FR", None]),
@@ -69,8 +69,7 @@ def _text(value: Any) -> str:
 def table(rows: list[dict[str, Any]]) -> pa.Table:
     """The orders with what DuckDB can't compute without its library of zones: clocks and days in two of them."""
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
-    columns["moment"] = columns.pop("at")  # a word of DuckDB's grammar
-    local = [row["at"].replace(tzinfo=UTC) for row in rows]
+    local = [row["ts"].replace(tzinfo=UTC) for row in rows]
     days = [each.astimezone(BERLIN).replace(hour=0, minute=0, second=0, microsecond=0) for each in local]
     columns["berlin_day"] = [each.astimezone(UTC).replace(tzinfo=None) for each in days]
     columns["new_york"] = [each.astimezone(NEW_YORK).replace(tzinfo=None) for each in local]

@@ -11,6 +11,7 @@ from tailrace.expressions.documentation import function_table
 from tailrace.ground.errors import Problem
 from tree.derived import Derived
 from tree.measurements import REPORTS, tables_of, verdict_sentence, verdict_table
+from tree.questions import question_part
 
 DURATIONS = "tests/durations.json"
 GAUGES = "include/tailrace/orchestration/driver_metrics.py"
@@ -20,6 +21,7 @@ def derived(root: Path) -> list[Derived]:
     """Return every text that follows from code."""
     return [
         Derived("docs/expressions.md", lambda _: function_table(), "functions"),
+        Derived("docs/questions.md", lambda _: question_part(root), "questions"),
         Derived("docs/metrics.md", lambda _: gauge_table((root / GAUGES).read_text()), "gauges"),
         Derived("docs/measured.md", lambda _: verdict_table(root), "verdicts"),
         Derived("README.md", lambda _: verdict_sentence(root), "verdicts"),

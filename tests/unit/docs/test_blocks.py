@@ -131,9 +131,10 @@ def test_json_and_python_are_what_they_say(block):
 @pytest.mark.parametrize("block", of("sql"))
 def test_sql_is_sql_of_some_dialect(block):
     faults = []
+    text = re.sub(r"\bwindow\(", "window_of(", block.text)  # Spark's function, which sqlglot takes for a clause
     for dialect in DIALECTS:
         try:
-            sqlglot.parse(block.text, dialect=dialect)
+            sqlglot.parse(text, dialect=dialect)
         except sqlglot.ParseError as fault:
             faults.append(str(fault))
     assert len(faults) < len(DIALECTS), faults

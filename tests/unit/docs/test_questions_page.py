@@ -17,7 +17,7 @@ from tailrace.api.declaration import load
 
 PAGE = (ROOT / "docs" / "questions.md").read_text()
 RIGHT = (ROOT / "tests" / "data" / "questions.sql").read_text()
-BEGIN = re.search(r"```yaml\n(name: .*?)```", PAGE, re.DOTALL)[1]
+BEGIN = re.search(r"```yaml\n(streams:.*?)```", PAGE, re.DOTALL)[1]
 _QUESTION = re.compile(r"^### (\d+)\. (.*?)\n\n```sql\n(.*?)```\n\n```yaml\n(.*?)```\n", re.MULTILINE | re.DOTALL)
 
 
@@ -29,7 +29,7 @@ class Question(NamedTuple):
 
 
 QUESTIONS = [Question(*found) for found in _QUESTION.findall(PAGE)]
-STATEMENTS = dict(re.findall(r"^-- (\d+)\n(.*?);$", RIGHT, re.MULTILINE | re.DOTALL))
+STATEMENTS = dict(re.findall(r"^-- (\d+)\. .*?\n-- DuckDB\n(.*?)\n;$", RIGHT, re.MULTILINE | re.DOTALL))
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +42,11 @@ def folder(tmp_path_factory) -> Path:
 def files(question: Question, folder: Path) -> tuple[Path, Path]:
     """The query as sections, and as SQL text with what the sections say beside it."""
     begin, sections = yaml.safe_load(BEGIN), yaml.safe_load(question.sections)
-    kind = begin.pop("kind")
     zone = sections["window"].pop("timezone", None) if isinstance(sections["window"], dict) else None
     beside = {} if zone is None else {"window": {"timezone": zone}}
     found = []
     for form, fields in (
-        ("sections", {"kind": kind} | yaml.safe_load(question.sections)),
+        ("sections", {"kind": "aggregate"} | yaml.safe_load(question.sections)),
         ("sql", beside | {"sql": question.sql}),
     ):
         stream = begin["streams"]["orders"] | fields.pop("streams", {"orders": {}})["orders"]
