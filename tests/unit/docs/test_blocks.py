@@ -71,6 +71,10 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 DIALECTS = ("duckdb", "postgres", "spark", "trino")
 
 
+RUN = "docs/questions.md:"
+"""The page whose statements are tailrace's own: they are run."""
+
+
 def of(*languages: str) -> list[Any]:
     """The blocks in these languages, as parameters that are named by page and line."""
     found = [(page, block) for page, each in BLOCKS.items() for block in each if block.language in languages]
@@ -128,13 +132,12 @@ def test_json_and_python_are_what_they_say(block):
         compile(block.text, "page", "exec")
 
 
-@pytest.mark.parametrize("block", of("sql"))
+@pytest.mark.parametrize("block", [each for each in of("sql") if not each.id.startswith(RUN)])
 def test_sql_is_sql_of_some_dialect(block):
     faults = []
-    text = re.sub(r"\bwindow\(", "window_of(", block.text)  # Spark's function, which sqlglot takes for a clause
     for dialect in DIALECTS:
         try:
-            sqlglot.parse(text, dialect=dialect)
+            sqlglot.parse(block.text, dialect=dialect)
         except sqlglot.ParseError as fault:
             faults.append(str(fault))
     assert len(faults) < len(DIALECTS), faults
