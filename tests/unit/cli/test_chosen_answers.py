@@ -22,6 +22,7 @@ READINGS = """id,site,measured,v
 3,a,2026-11-23 08:01:50,1
 4,c,2026-11-23 08:02:05,9
 """
+WITHOUT_SITE = "5,,2026-11-23 08:02:06,3\n"
 
 
 def test_answers_are_chosen_in_every_form(tailrace, tmp_path):
@@ -54,3 +55,14 @@ def test_answers_are_chosen_in_every_form(tailrace, tmp_path):
     assert none.stderr == "none of 4 answers meets --where\n"
     wrong = tailrace("results", file, *where, "--where", "tpo > 100", code=2)
     assert "--where: answers have no column tpo\n    right would be: top" in wrong.stderr
+
+
+def test_the_answers_of_no_key_are_found(tailrace, tmp_path):
+    (tmp_path / "readings.csv").write_text(READINGS + WITHOUT_SITE)
+    file = tmp_path / "load.yaml"
+    file.write_text(QUERY)
+    where = "--warehouse", tmp_path / "wh"
+    tailrace("run", file, *where, "--engine", "local", "--bounded")
+    for query in (file, "load"):
+        (line,) = tailrace("results", query, *where, "--where", "key is null", "--format", "jsonl").stdout.splitlines()
+        assert (json.loads(line)["key"], json.loads(line)["top"]) == (None, 3.0)
