@@ -178,6 +178,13 @@ MUTATIONS = (
         (SQL_REFUSED,),
     ),
     Mutation(
+        "expressions over aggregates: a name that is a word of the grammar is quoted",
+        "sql/aggregates.py",
+        "            return quoted(name)\n",
+        "            return name\n",
+        ("tests/unit/sql/test_translate.py",),
+    ),
+    Mutation(
         "expressions over aggregates: one with a name is computed once",
         "sql/over_aggregates.py",
         "name = name_of_same(section, named)",

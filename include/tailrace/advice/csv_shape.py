@@ -1,4 +1,4 @@
-"""Finds what separates the fields of CSV; refuses CSV that no source reads, with a command that mends it."""
+"""Finds the delimiter of CSV and its decimal sign; refuses CSV that no source reads, with a command that mends it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import re
 import shlex
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tailrace.advice.sample_format import encoding_refusal
 from tailrace.ground.errors import refuse
-from tailrace.sources.csv_dialect import COMMA, SEPARATORS, CsvDialect
+from tailrace.sources.csv_dialect import COMMA, POINT, SEPARATORS, CsvDialect
 from tailrace.sources.csv_records import BOM
 from tailrace.sources.segments import SourceFile, open_source
 from tailrace.sources.utf_8 import is_utf_8
@@ -18,11 +21,16 @@ _LINES = 100
 _DATUM = re.compile(r"\s*[-+]?[\d.,:/TZ +-]*\d[\d.,:/TZ +-]*\s*")
 """A number, or a time: what names no column."""
 
-_BY_COMMA, _BY_POINT = (re.compile(rf"[-+]?\d+{sign}\d+") for sign in (",", r"\."))
+_QUOTED = re.compile('"[^"]*"')
+_NUMBERS = r"^(-?\d+({}\d+)?)?$"
+"""Matches a field of a column of numbers whose decimals follow a sign; an empty one is null."""
+
+_NO_THOUSANDS = r",(\d{1,2}|\d{4,})$"
+"""Matches a number whose comma separates decimals: thousands have three digits."""
 
 
-def dialect_of(file: SourceFile) -> CsvDialect:
-    """Find the dialect of a CSV file; refuse one that is empty, no UTF-8, or without a header.
+def delimiter_of(file: SourceFile) -> str:
+    """Find the delimiter of a CSV file; refuse one that is empty, no UTF-8, or without a header.
 
     Raises
     ------
@@ -38,28 +46,39 @@ def dialect_of(file: SourceFile) -> CsvDialect:
     if sum(not is_utf_8(line) for line in lines) * 10 > len(lines) or not is_utf_8(lines[0]):
         raise encoding_refusal(str(file), "LATIN1", "it is no UTF-8, perhaps Latin-1 or Windows-1252")
     readable = [line.decode(errors="replace") for line in lines[:_LINES] if line.strip()]
-    dialect = _dialect(readable)
-    first = [field.strip() for field in dialect.split(readable[0])]
+    plain = [_QUOTED.sub("", line) for line in readable]
+    delimiter = next((sign for sign in SEPARATORS if sign != COMMA and _separates(sign, plain)), COMMA)
+    first = [field.strip() for field in CsvDialect(delimiter).split(readable[0])]
     if any(_DATUM.fullmatch(field) for field in first):
-        names = dialect.delimiter.join(f"column{number}" for number in range(1, len(first) + 1))
+        names = delimiter.join(f"column{number}" for number in range(1, len(first) + 1))
         named = shlex.quote(f"{Path(str(file)).stem}-named.csv")
         command = f"(echo {shlex.quote(names)}; cat {shlex.quote(str(file))}) > {named}"
         fault = f"its first line names no columns: {readable[0][:60]!r}"
         raise refuse(f"{file}:1", fault, f"a first line with names, as by: {command}")
     if len(readable) == 1:
         raise refuse(str(file), "it has a header and no record", "a file with some records, as many as you have")
-    return dialect
+    return delimiter
 
 
-def _dialect(lines: list[str]) -> CsvDialect:
-    """Return what separates the fields of some lines, and the decimals of their numbers."""
-    delimiter = next((sign for sign in SEPARATORS if sign != COMMA and _separates(sign, lines)), COMMA)
-    by_points = CsvDialect(delimiter)
-    if delimiter == COMMA:
-        return by_points
-    fields = [field.strip() for line in lines[1:] for field in by_points.split(line)]
-    has_commas = any(map(_BY_COMMA.fullmatch, fields)) and not any(map(_BY_POINT.fullmatch, fields))
-    return CsvDialect(delimiter, COMMA) if has_commas else by_points
+def decimal_of(texts: pa.Table) -> str:
+    """Return the sign of the decimals in a sample's columns of texts.
+
+    It is a comma where more columns of numbers have commas than points. A column in which three digits follow each
+    comma has none: they may be thousands.
+    """
+    return COMMA if sum(map(has_decimal_commas, texts.columns)) > sum(map(_has_points, texts.columns)) else POINT
+
+
+def has_decimal_commas(texts: pa.ChunkedArray) -> bool:
+    """Test whether all texts of a column are numbers, some with a comma before their decimals."""
+    is_one = pc.any(pc.match_substring_regex(texts, _NO_THOUSANDS)).as_py()
+    return bool(is_one and pc.all(pc.match_substring_regex(texts, _NUMBERS.format(","))).as_py())
+
+
+def _has_points(texts: pa.ChunkedArray) -> bool:
+    """Test whether all texts of a column are numbers, some with a point before their decimals."""
+    is_one = pc.any(pc.match_substring(texts, POINT)).as_py()
+    return bool(is_one and pc.all(pc.match_substring_regex(texts, _NUMBERS.format(r"\."))).as_py())
 
 
 def _separates(separator: str, lines: list[str]) -> bool:

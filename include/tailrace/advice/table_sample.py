@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tailrace.advice.csv_shape import dialect_of
+from tailrace.advice.csv_shape import decimal_of, delimiter_of, has_decimal_commas
 from tailrace.advice.sample_format import DELTA, format_of
 from tailrace.ground.errors import refuse
 from tailrace.ground.words import counted
 from tailrace.sources.columns import Columns
-from tailrace.sources.csv_dialect import COMMAS, POINT, CsvDialect
+from tailrace.sources.csv_dialect import COMMA, COMMAS, POINT, CsvDialect
 from tailrace.sources.csv_files import CsvFiles, read_header
 from tailrace.sources.csv_records import blocks
 from tailrace.sources.declared_source import Opening
@@ -84,12 +83,10 @@ def sample_of(path: Path) -> TableSample:
     name = format_of(path)
     files = DELTA_TABLES.files(path) if name == DELTA else list_files(path, name)
     for file in files:
-        dialect = dialect_of(file) if name == "csv" else COMMAS
-        table = _csv(file, dialect) if name == "csv" else (_json if name == "json" else _parquet)(file)
+        further, table = _csv(file) if name == "csv" else ({}, (_json if name == "json" else _parquet)(file))
         if table.num_rows:
             among = f" ({counted(len(files), 'file')} in all)" if len(files) > 1 else ""
             extent = f"the first {counted(table.num_rows, 'record')} of {Path(str(file)).name}{among}"
-            further = dict(asdict(dialect).items() - asdict(COMMAS).items())
             return _sample({"format": name, "path": str(path.absolute())} | further, table, extent)
     raise refuse(str(path), "it has no record", "a sample with some records, as many as you have")
 
@@ -137,25 +134,26 @@ def _is_simple(dtype: pa.DataType) -> bool:
     return not (pa.types.is_nested(dtype) or pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype))
 
 
-def _csv(file: SourceFile, dialect: CsvDialect) -> pa.Table:
-    """Return the texts of the columns, with points in numbers."""
+def _csv(file: SourceFile) -> tuple[dict[str, str], pa.Table]:
+    """Return the fields of a source that say the dialect, and the texts of the columns, with points in numbers."""
+    dialect = CsvDialect(delimiter_of(file))
     with open_source(file) as opened:
         header = read_header(file, opened, dialect)
         block = None if header is None else next(blocks(opened, header.end, SAMPLE_BYTES, dialect.delimiter), None)
     if header is None or block is None:
-        return pa.table({})
+        return {}, pa.table({})
     segment = Segment(str(file), 0, block.records, block_start=block.start, block_end=block.end)
     names = [name for name in header.names if header.names.count(name) == 1]
     table = CsvFiles(dialect=dialect).read(segment, dict.fromkeys(names, "string")).table
+    if dialect.delimiter != COMMA:
+        dialect = replace(dialect, decimal=decimal_of(table))
+    further = {field: sign for field, sign in asdict(dialect).items() if sign != asdict(COMMAS)[field]}
     if dialect.decimal == POINT:
-        return table
-    return pa.table({name: _with_points(table[name], dialect) for name in names})
-
-
-def _with_points(texts: pa.ChunkedArray, dialect: CsvDialect) -> pa.ChunkedArray:
-    """Return a column of numbers with points before their decimals, and another one as it is."""
-    are_numbers = pc.all(pc.match_substring_regex(texts, r"^\s*([-+]?\d+(,\d+)?)?\s*$")).as_py()
-    return dialect.with_points(texts) if are_numbers else texts
+        return further, table
+    columns = {name: table[name] for name in names}
+    return further, pa.table(
+        {name: dialect.with_points(each) if has_decimal_commas(each) else each for name, each in columns.items()}
+    )
 
 
 def _json(file: SourceFile) -> pa.Table:

@@ -118,7 +118,7 @@ class NamedAggregatesSection(Section):
         return {name: NamedAggregateSection(**each.section) for name, each in self.over_names.hidden.items()}
 
     def in_structure(self) -> dict[str, str]:
-        """Return the expressions as they bind a checkpoint, by field: one spelling for what means the same."""
+        """Return the expressions as they bind a checkpoint, by field: with one spelling of each aggregate."""
         return {f"aggregate.{name}.expression": text for name, text in self.over_names.spellings.items()}
 
     @model_serializer

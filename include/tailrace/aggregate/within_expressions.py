@@ -55,7 +55,7 @@ class ExpressionsOverNames(NamedTuple):
     beside : dict
         The columns that each reads beside its aggregates.
     spellings : dict
-        The expressions in the one spelling of all that mean the same: what binds a checkpoint, and what SQL text says.
+        The expressions with one spelling of each aggregate: what binds a checkpoint, and what SQL text says.
     hidden : dict
         The aggregates that have no name in the section, under names that no column of answers can have.
     """

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.expressions.errors import ExpressionError
+from tailrace.expressions.errors import AGGREGATE, ExpressionError
 from tailrace.expressions.projection import Projected, Projection
 from tailrace.expressions.types import column_type
 from tailrace.ground.errors import refuse
@@ -58,7 +58,7 @@ def chosen(rows: pa.Table, where: str | None, order_by: str | None) -> pa.Array:
 
 def _orders(text: str) -> list[Order]:
     try:
-        return [_order(item) for item in tokenize(text).split()]
+        return [_order(item) for item in tokenize(text, "expressions with commas between them").split()]
     except ExpressionError as error:
         raise refuse("--order-by", f"{error.position}: {error.fault}", error.remedy) from None
 
@@ -91,7 +91,8 @@ def _computed(option: str, columns: dict[str, str], where: str | None, rows: pa.
             raise refuse(option, f"no expression reads {other}, which is {types[other]}", "another column")
         computed = projection.over(computable).run(rows)
     except ExpressionError as error:
-        raise refuse(option, f"{error.position}: {error.fault}", error.remedy) from None
+        remedy = "a column of the answers" if error.remedy == AGGREGATE else error.remedy
+        raise refuse(option, f"{error.position}: {error.fault}", remedy) from None
     if computed.failures:
         failed = computed.failures[0]
         fault = f"{failed.reason}, for {counted(int(failed.mask.sum()), 'answer')}"

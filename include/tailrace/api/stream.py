@@ -35,6 +35,8 @@ class Stream:
         Columns. Without an arrival time all rows arrive when they are read, so that none is late.
     key : str or list of str
         Column to group by, or several.
+    null_key : str
+        group: a null in the key is a group of its own, as in SQL. quarantine: its row is rejected.
     columns : dict
         Derived columns, by expressions of Spark SQL.
     where : str
@@ -50,6 +52,7 @@ class Stream:
     arrival_time: str | None = None
     id: str | None = None
     key: str | Sequence[str] | None = None
+    null_key: str | None = None
     columns: Mapping[str, str] | None = None
     where: str | None = None
     lookup: Mapping[str, Any] | None = None

@@ -31,9 +31,14 @@ def explanation(query: Query) -> dict[str, str]:
 
 def _null_keys(query: Query) -> dict[str, str]:
     """Return what becomes of nulls in the key; nothing of a query without one."""
-    grouped = [stream.groups_nulls for stream in query.streams.values() if stream.key is not None]
-    words = "a null is a group of its own" if all(grouped) else "a record with a null there goes to quarantine"
-    return {"null key": words} if grouped else {}
+    keyed = [stream for stream in query.streams.values() if stream.key is not None]
+    if not keyed:
+        return {}
+    if not all(stream.groups_nulls for stream in keyed):
+        return {"null key": "a record with a null there goes to quarantine"}
+    is_said = all(stream.null_key is not None for stream in keyed)
+    began = "" if is_said else ", but in a stream begun with quarantine"
+    return {"null key": f"a null is a group of its own{began}"}
 
 
 def _promise(policy: SlackPolicy) -> dict[str, str]:

@@ -187,9 +187,9 @@ class FileSource(DirectorySource):
 
     def text_problems(self, columns: Columns, types: Types) -> list[Problem]:
         file_format = self.format_options
-        if not isinstance(file_format, CsvFiles):
-            return []
         names = [name for name in columns.free.values() if types.get(name) == "string"]
+        if not isinstance(file_format, CsvFiles) or not names:
+            return []
         return [
             Problem(
                 place_of(f"{file}#{row}", self.format),

@@ -7,7 +7,7 @@ from typing import Any
 
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.sql.clauses import Item
-from tailrace.sql.derived import DerivedColumns
+from tailrace.sql.derived import DerivedColumns, quoted
 from tailrace.sql.functions import Call, Section, calls_in, is_call, refuse_unknown, section_of
 from tailrace.sql.over_aggregates import columns_beside, name_of_same, with_calls, written
 from tailrace.sql.tokens import TokenSpan
@@ -83,7 +83,7 @@ def _expression(
     def text_of(call: Call) -> str:
         section = section_of(call, DerivedColumns(columns.rows), event_time)
         if (name := name_of_same(section, sections)) is not None:
-            return name
+            return quoted(name)
         return written(section_of(call, columns, event_time))
 
     for column in columns_beside(value):

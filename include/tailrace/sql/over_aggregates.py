@@ -124,7 +124,8 @@ def over_names(text: str, named: Mapping[str, Mapping[str, Any]]) -> str:
 
     def text_of(call: Call) -> str:
         section = section_within(call)
-        return name_of_same(section, named) or written(section)
+        same = name_of_same(section, named)
+        return written(section) if same is None else quoted(same)
 
     return _within(text, tokenize(text), text_of)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
@@ -89,6 +90,22 @@ def test_what_separates_fields_and_decimals_is_found(tmp_path, sign, decimal, nu
     assert sample.table["time"].to_pylist() == ["14.03.2024 10:00", "14.03.2024 10:01"]
 
 
-def test_numbers_with_points_among_semicolons_have_no_decimal_comma(tmp_path):
-    (tmp_path / "a.csv").write_text("time;value;text\n1;1.5;a,5\n2;2;1,5\n")
-    assert "decimal" not in sample_of(tmp_path / "a.csv").source
+@pytest.mark.parametrize(
+    ("fields", "decimal"),
+    [
+        (["1.5;a,5", "2;1,5"], None),  # points in a column of numbers, commas in one of texts
+        (["1,100;1", "2,101;2"], None),  # perhaps thousands
+        (["1,100;1", "2,1;2"], ","),
+        (["1,100,000;0,5", "2,101,000;0"], ","),
+        (["1.10;0,5;1,5", "1.11;0,7;2"], ","),
+        (['0,5;"a;b,c"', '1;"d;e"'], ","),
+        ([*["5;1"] * 150, "0,5;2"], ","),
+        (["-0,5 ;1", "1;2"], None),  # which no source reads as a number
+    ],
+)
+def test_a_comma_is_a_decimal_sign_where_a_column_of_numbers_shows_it(tmp_path, fields, decimal):
+    names = ";".join("abc"[: re.sub('"[^"]*"', "", fields[0]).count(";") + 1])
+    (tmp_path / "a.csv").write_text("\n".join([names, *fields]) + "\n")
+    source = sample_of(tmp_path / "a.csv").source
+    assert (source["delimiter"], source.get("decimal")) == (";", decimal)
+    assert list(source) == ["format", "path", "delimiter", *(["decimal"] if decimal else [])]

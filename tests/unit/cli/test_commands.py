@@ -319,7 +319,7 @@ def test_explain_tells_how_a_query_is_run_and_why(tailrace):
     assert lines["partition"] == "by the hash of the key, over 2 tasks"
     assert lines["method"] == "avg of panes of 1 h, 6 to a window"
     assert lines["lineage"] == "key ← carrier; value ← delay; which answers ← carrier, scheduled"
-    assert lines.keys() == {"query", "kind", "streams", "partition", "method", "why", "policy", "lineage"}
+    assert lines.keys() == {"query", "kind", "streams", "partition", "method", "why", "null", "policy", "lineage"}
     assert "aggregate: {function: avg, column: delay}" in forms
     assert "FROM HOP(TABLE departures, DESCRIPTOR(scheduled), INTERVAL '1' HOUR, INTERVAL '6' HOUR)" in forms
 

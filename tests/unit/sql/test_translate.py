@@ -230,6 +230,11 @@ def test_aggregates_in_an_expression_are_columns_of_the_list():
     assert rate == {"expression": "round(failures / n, 2)"}
 
 
+@pytest.mark.parametrize("name", ["null", "true", "case", "current_date"])
+def test_a_name_that_is_a_word_of_the_grammar_is_quoted_in_an_expression(name):
+    assert aggregates(f"sum(v) AS `{name}`, sum(v) * 2 AS twice")["twice"] == {"expression": f"`{name}` * 2"}
+
+
 def test_other_aggregates_in_an_expression_stand_in_it_in_one_spelling():
     own = generated_name("case when a then 1 end")
     for text, said_so in [

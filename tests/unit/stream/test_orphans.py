@@ -14,7 +14,7 @@ from oracle import Settings
 from tailrace.engine.batch_header import BatchHeader
 from tailrace.engine.task_states import TaskStates
 from tailrace.ground.facts import Fact
-from tailrace.ground.times import with_times
+from tailrace.ground.times import ARRIVAL_US, EVENT_US, with_times
 from tailrace.kinds import build
 from tailrace.sources import history
 from tailrace.storage.journal import BatchRecord, Journal, LogPosition
@@ -33,7 +33,7 @@ def write(layout: Layout, ordinal: int) -> pa.RecordBatch:
     times = np.array([1_700_000_000_000, 1_700_009_000_000])
     columns = dict.fromkeys(("event_time", "arrival_time"), times) | {"id": pa.array(["a", "b"])}
     columns |= {"key": pa.array(["a", "b"])}
-    columns |= {name: np.arange(2) + ordinal for name in ("position", "tick", "end", "row")}
+    columns |= {name: np.arange(2) + ordinal for name in ("position", "tick", "end", "row", EVENT_US, ARRIVAL_US)}
     return history.write(pa.RecordBatch.from_pydict(columns), ordinal, layout.table("history"))
 
 
