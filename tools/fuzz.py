@@ -2,7 +2,7 @@
 
     python tools/fuzz.py [--seconds S] [--seed FIRST] [--processes N] [PATH…]
 
-Each seed draws all examples of the properties of values: whole queries in sections and SQL text, expressions, named
+Each seed draws as many examples as the gate, of the properties of values: whole queries in sections and SQL text, expressions, named
 aggregates, rankings, lists of keys, each type in each place, and what a reader chooses. Their oracles are DuckDB,
 Spark's golden values and plain Python. The first seed with a wrong answer ends the run with exit code 1, and pytest's
 report says how to draw it again.
@@ -37,7 +37,7 @@ def main(words: list[str] | None = None) -> int:
     called = parser.parse_args(words)
     began_s, seed = time.monotonic(), called.seed
     while seed == called.seed or time.monotonic() - began_s < called.seconds:
-        options = ["-q", "-x", "-n", str(called.processes), f"--hypothesis-seed={seed}"]
+        options = ["-q", "-x", "--gate", "-n", str(called.processes), f"--hypothesis-seed={seed}"]
         command = [sys.executable, "-m", "pytest", *options, *called.paths]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
