@@ -2,10 +2,10 @@
 
     python tools/fuzz.py [--seconds S] [--seed FIRST] [--processes N] [PATH…]
 
-Each seed draws as many examples as the gate, of the properties of values: whole queries in sections and SQL text, expressions, named
-aggregates, rankings, lists of keys, each type in each place, and what a reader chooses. Their oracles are DuckDB,
-Spark's golden values and plain Python. The first seed with a wrong answer ends the run with exit code 1, and pytest's
-report says how to draw it again.
+Each seed draws as many examples as the gate, of the properties of values: whole queries in sections and SQL text,
+expressions, named aggregates, rankings, lists of keys, each type in each place, and what a reader chooses. Their
+oracles are DuckDB, Spark's golden values and plain Python. The first seed with a wrong answer ends the run with exit
+code 1, and pytest's report says how to draw it again.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from subprocess import PIPE
@@ -51,12 +52,19 @@ def check(mutation: Mutation, tree: Path) -> str:
         file.write_text(whole)
         if not _is_red(without):
             return f"pytest ended with {without.returncode}: {(without.stdout + without.stderr)[-500:]}"
-        within = run_tests(mutation.tests, tree)
-        return f"red with the guard in place, too: {within.stdout[-500:]}" if within.returncode else SUITE
+        red = _red_with_guards(mutation.tests, tree)
+        return f"red with the guard in place, too: {red}" if red else SUITE
     except subprocess.TimeoutExpired:
         return f"its tests did not end within {_TIMEOUT_S} s"
     finally:
         file.write_text(whole)
+
+
+@cache
+def _red_with_guards(tests: tuple[str, ...], tree: Path) -> str:
+    """Return the end of what tests print that are red with all guards in place; an empty text if they are green."""
+    done = run_tests(tests, tree)
+    return done.stdout[-500:] if done.returncode else ""
 
 
 def _is_red(done: subprocess.CompletedProcess[str]) -> bool:
