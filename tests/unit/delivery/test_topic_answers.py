@@ -7,6 +7,7 @@ import random
 import shutil
 
 import pytest
+from deltalake import DeltaTable
 
 from current_tables import Desk
 from deaths import Died
@@ -83,6 +84,22 @@ def topic(monkeypatch):
 def test_a_consumer_ends_with_what_readers_get(tmp_path, topic, name):
     desk = TopicDesk(name, tmp_path, 0, topic)
     desk.live(6 if name == "emd_join" else 4, random.Random(0))  # after 4, no correction gives less than one before
+    desk.assert_shown()
+
+
+@pytest.mark.parametrize("name", ["aggregate", "emd_join"])
+def test_a_version_that_is_gone_does_not_hold_back_what_counts(tmp_path, topic, name):
+    """Corrections that give no versions any more: what the stream gave counts again, though its `as_of` is smaller."""
+    desk = TopicDesk(name, tmp_path, 1, topic)
+    for _ in range(4):
+        desk.write()
+    desk.driver.run(1000, flush=True)
+    streamed = len(topic.records)
+    desk.correct()
+    desk.send()
+    assert len(topic.records) > streamed
+    DeltaTable(str(desk.driver.layout.table("corrections"))).delete()
+    desk.send()
     desk.assert_shown()
 
 
