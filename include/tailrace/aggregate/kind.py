@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -144,8 +145,13 @@ class Aggregate(KeyedWindows):
             assert problems or self.values
         except NamedError as error:
             where = f"aggregate.{error.name}.expression: {error.position}"
-            problems.append(Problem(where, error.fault, error.remedy))
+            problems.append(Problem(where, self._as_written(error.fault), self._as_written(error.remedy)))
         return problems
+
+    def _as_written(self, text: str) -> str:
+        """Return a text with calls in place of the names of aggregates within expressions, which no file has."""
+        calls = {each.name: f"{each.function}(…)" for each in self.aggregates if each.within is not None}
+        return re.sub(r"\b_\d+\b", lambda name: calls.get(name[0], name[0]), text)
 
     @cached_property
     def _by_order(self) -> tuple[Chosen, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,7 @@ def write(directory: Path, **columns: Any) -> None:
         ("1 + sum(v) / sum(w)", "aggregate.r.expression: 1:14: "),
         ("count(*) FILTER (WHERE w > 1) + 1", "aggregate.r.expression.filter 1: 1:24: "),
         ("count(*) FILTER (WHERE v) + 1", "aggregate.r.expression.filter 1: the condition is of type double"),
+        ("max(word) + 1", "right would be: cast(max(…) as double), or as another type"),
         ("sum(v) + upper(max(v))", "aggregate.r.expression: 1:10: an argument is double, and has to be string"),
     ],
 )
@@ -153,6 +155,7 @@ def test_what_does_not_fit_the_columns_is_refused_at_its_place_before_anything_i
     with pytest.raises(Unfit) as refused:
         local_stream.run(query, tmp_path / "wh", RunOptions(live=False))
     assert fault in str(refused.value)
+    assert not re.search(r"\b_\d", str(refused.value)), "a name that the file does not have"
     assert not (tmp_path / "wh").exists() or not [*(tmp_path / "wh").rglob("*.parquet")]
 
 
