@@ -97,6 +97,8 @@ class Drawn:
         Whether SQL text has the windows in FROM, and not in GROUP BY.
     hidden : frozenset of str
         The aggregates that stand in expressions alone, and in no column of answers.
+    having : Expression or None
+        The condition of answers.
     """
 
     derived: tuple[Derived, ...]
@@ -112,6 +114,7 @@ class Drawn:
     is_flinks: bool
     parallelism: int
     hidden: frozenset[str] = frozenset()
+    having: Expression | None = None
 
     @property
     def listed(self) -> dict[str, Aggregate]:
@@ -133,8 +136,24 @@ class Drawn:
 
     def texts(self, text_of: Mapping[str, str], event_time: str | None) -> dict[str, str]:
         """The expressions as Spark SQL, by name."""
-        calls = {name: self.aggregates[name].call(text_of, event_time) for name in self.hidden}
+        calls = self._calls(text_of, event_time)
         return {name: each.over(calls) for name, each in self.expressions.items()}
+
+    def condition(self, text_of: Mapping[str, str], event_time: str | None) -> str | None:
+        """The condition of answers as Spark SQL."""
+        return None if self.having is None else self.having.over(self._calls(text_of, event_time))
+
+    def _calls(self, text_of: Mapping[str, str], event_time: str | None) -> dict[str, str]:
+        return {name: self.aggregates[name].call(text_of, event_time) for name in self.hidden}
+
+    def gives(self, answer: Mapping[str, Any]) -> bool:
+        """Test whether an answer meets the condition."""
+        return self.having is None or self.having.value(answer) is True
+
+    @property
+    def over_answers(self) -> list[Expression]:
+        """The expressions over answers, and their condition."""
+        return [*self.expressions.values(), *([] if self.having is None else [self.having])]
 
     @property
     def needed(self) -> set[str]:
@@ -190,8 +209,10 @@ class Drawn:
             keys = [name_of.get(name, name) for name in self.keys]
             stream["key"] = keys if self.is_list else keys[0]
         aggregate = {name: each.section(name_of) for name, each in self.listed.items()}
-        texts = self.texts({name: quoted(other) for name, other in name_of.items()}, None)
-        aggregate |= {name: {"expression": text} for name, text in texts.items()}
+        text_of = {name: quoted(other) for name, other in name_of.items()}
+        aggregate |= {name: {"expression": text} for name, text in self.texts(text_of, None).items()}
+        having = self.condition(text_of, None)
+        aggregate |= {} if having is None else {"having": having}
         fields |= {"kind": "aggregate", "window": self.window, "aggregate": aggregate}
         return yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)
 
@@ -235,7 +256,9 @@ class Drawn:
         listed = ",\n  ".join(items)
         named = ",\n".join(f"{quoted(name)} AS ({select})" for name, select in selects)
         begin = f"WITH {named}\n" if selects else ""
-        return f"{begin}SELECT {listed}\nFROM {source}{where}\nGROUP BY {', '.join([*groups, *values])}"
+        condition = self.condition(text_of, "ts")
+        having = "" if condition is None else f"\nHAVING {condition}"
+        return f"{begin}SELECT {listed}\nFROM {source}{where}\nGROUP BY {', '.join([*groups, *values])}{having}"
 
     def sql_file(self, path: Path | str) -> str:
         """The query file with SQL text."""
@@ -360,6 +383,21 @@ def expressions(draw: st.DrawFn, named: Mapping[str, Aggregate]) -> dict[str, Ex
 
 
 @st.composite
+def conditions_of_answers(draw: st.DrawFn, named: Mapping[str, Aggregate]) -> Expression:
+    """A condition of answers over a count, perhaps with one over any answer."""
+    counts = [name for name, each in named.items() if each.function in ("count", "count_distinct")]
+    count, least = draw(st.sampled_from([*counts, "tuples", "tuples"])), draw(st.integers(1, 3))
+    if draw(st.booleans()):
+        return Expression(f"{count} >= {least}", f"{count} >= {least}", lambda row: row[count] >= least)
+    first = draw(st.sampled_from([*named]))
+    return Expression(
+        f"not ({first} is null or {count} < {least})",
+        f"NOT ({first} IS NULL OR {count} < {least})",
+        lambda row: not (row[first] is None or row[count] < least),
+    )
+
+
+@st.composite
 def queries(draw: st.DrawFn, times: oracle.Settings) -> Drawn:
     derived = draw(derived_columns())
     types = SOURCE | {each.name: each.dtype for each in derived}
@@ -383,7 +421,8 @@ def queries(draw: st.DrawFn, times: oracle.Settings) -> Drawn:
         draw(st.booleans()),
         draw(st.integers(1, 3)),
     )
-    read = sorted({name for each in query.expressions.values() for name in each.reads})
+    query = replace(query, having=draw(st.none() | conditions_of_answers(named)))
+    read = sorted({name for each in query.over_answers for name in each.reads})
     hidden = frozenset(name for name in read if draw(st.booleans()))
     inline = frozenset(name for name in inlinable(query) if draw(st.booleans()))
     return in_order(replace(query, inline=inline, hidden=hidden))
@@ -404,7 +443,7 @@ def inlinable(query: Drawn) -> list[str]:
 
 def in_order(query: Drawn) -> Drawn:
     """The query with its derived columns in the order in which SQL text has them: beside it first, then in place."""
-    within = [name for each in query.expressions.values() for name in each.reads if name in query.hidden]
+    within = [name for each in query.over_answers for name in each.reads if name in query.hidden]
     met = [*query.keys, *(query.aggregates[name].column for name in (*query.listed, *within))]
     inline = [each for each in query.derived if each.name in query.inline]
     beside = [each for each in query.derived if each.name not in query.inline]

@@ -176,7 +176,11 @@ def over_all(query: Drawn, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], 
     tuples, *_ = kept(query, rows)
     with answering():
         truth = oracle.batch(tuples, settings_of(query))
-    return {(*key, *window): each.value for (key, *window), each in truth.items() if key != GHOST}
+    return {
+        (*key, *window): each.value
+        for (key, *window), each in truth.items()
+        if key != GHOST and query.gives(each.value)
+    }
 
 
 def _answer(each: Aggregate, dtype: pa.DataType | None, values: list[Any], there: list[Item]) -> Any:  # noqa: PLR0911  a function, a return
@@ -230,6 +234,8 @@ def statement(query: Drawn, table: str = "records") -> str:
     levels = f"(SELECT {', '.join([*groups, *calls, 'count(*) AS tuples'])} FROM windowed GROUP BY {', '.join(groups)})"
     for name, expression in query.expressions.items():
         levels = f"(SELECT *, {expression.sql} AS {name} FROM {levels})"
+    if query.having is not None:
+        levels = f"(SELECT * FROM {levels} WHERE {query.having.sql})"
     return f"""
         WITH derived AS {steps[-1]},
         checked AS (SELECT *, ({where}) AS stays, ({fault}) AS fails, ({" OR ".join(is_bad)}) AS is_bad FROM derived),

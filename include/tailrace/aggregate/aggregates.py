@@ -68,7 +68,7 @@ class NamedAggregate:
     def description(self) -> str:
         """The aggregate in words."""
         if self.within is not None:
-            return f"{self.function} in {self.within.expression}"
+            return f"{self.function} in {self.within.name}"
         return self.function if self.in_doubles else f"{self.function} as {self.name}"
 
     @property

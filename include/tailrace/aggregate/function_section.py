@@ -8,6 +8,8 @@ from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_ser
 from pydantic.config import JsonDict, JsonValue
 
 from tailrace.aggregate.functions import FUNCTIONS, QUANTILE, SHARE
+from tailrace.aggregate.having import HavingSection, check_having
+from tailrace.aggregate.within_expressions import HAVING, ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
 from tailrace.ground.fields import Column, Section, field_error
@@ -20,7 +22,11 @@ else:  # mypy requires a literal
 ESTIMATED = ("sum", "count")
 """The functions whose early answers can be scaled."""
 
-_FLAGS = ("approximate", "estimate")
+VALUE = "value"
+"""The column of the answers of an unnamed aggregate."""
+
+_OMITTED = ("approximate", "estimate", HAVING)
+"""Fields that declarations of earlier versions lack."""
 
 FUNCTION = "what is computed of each window: sum"
 """The description of the field `function`."""
@@ -66,10 +72,10 @@ class ValuesSection(Section):
 
     @model_serializer(mode="wrap")
     def _serialize(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out flags where they are false: declarations of earlier versions lack them."""
+        """Leave out fields that say nothing, and that declarations of earlier versions lack."""
         dumped = dump(self)
         names = dict.fromkeys(["function", *dumped])
-        return {name: dumped[name] for name in names if name not in _FLAGS or dumped[name]}
+        return {name: dumped[name] for name in names if name not in _OMITTED or dumped[name]}
 
     def parameters_of(self, function: str) -> dict[str, float | bool]:
         """Return the parameters that a function takes."""
@@ -104,7 +110,7 @@ class ValuesSection(Section):
             raise field_error(f"function {function} takes no q", "function: quantile, or no q", "q")
 
 
-class FunctionSection(ValuesSection):
+class FunctionSection(HavingSection, ValuesSection):
     """A function of the values of each key and window, whose answers are doubles in the column `value`."""
 
     function: FunctionName = Field(description=FUNCTION)
@@ -114,7 +120,26 @@ class FunctionSection(ValuesSection):
         """The parameters that the function takes."""
         return self.parameters_of(self.function)
 
+    @property
+    def over_names(self) -> ExpressionsOverNames:
+        """The condition of answers with `value` in place of the function."""
+        own = {name: value for name, value in self.model_dump(exclude_none=True).items() if name != HAVING}
+        return expressions_over_names({}, {VALUE: own}, self.having)
+
+    def in_structure(self) -> dict[str, str]:
+        """Return the condition of answers as it binds a checkpoint, by field: with one spelling of the function."""
+        having = self.over_names.having
+        return {} if having is None else {f"aggregate.{HAVING}": having.spelling}
+
     @model_validator(mode="after")
     def _validate_fields(self) -> Self:
         self.check(self.function)
+        check_having(lambda: self.over_names, [VALUE])
+        for hidden in self.over_names.hidden.values():
+            call = hidden.section["function"]
+            fault = f"at {hidden.place.position}: {call} is another aggregate than {self.function}, which has no name"
+            remedy = f"{{total: {{function: {self.function}, …}}, having: …}}: with a name, others may stand beside it"
+            raise field_error(fault, remedy, HAVING)
+        if self.having is not None and self.estimate:
+            raise field_error("an estimate decides nothing", "no estimate, or no having", HAVING)
         return self

@@ -24,10 +24,12 @@ from tailrace.aggregate.estimates import COVERAGE, estimate, interval_types, raw
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
+from tailrace.aggregate.within_expressions import HAVING
 from tailrace.answers.by_window import ByWindow
+from tailrace.answers.versions import RETRACTED
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.error_model import Promises
-from tailrace.expressions.projection import NamedError, Projection
+from tailrace.expressions.projection import WHERE, NamedError, Projection
 from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.errors import Problem
 from tailrace.ground.times import ARRIVAL_US, EVENT_US
@@ -63,6 +65,9 @@ class Aggregate(KeyedWindows):
     conditions : dict
         The conditions of aggregates over some of the tuples, by their fields in the query file, such as
         `aggregate.failures.where`. Each becomes a derived column of the tuples with the field's name.
+    having : str or None
+        The condition of the answers that are given, over the same columns as expressions; null and a failure are false.
+        The other answers are marked in the column `RETRACTED`.
     counts_overflows : bool
         Whether answers have the column `OVERFLOWED`.
     """
@@ -73,6 +78,7 @@ class Aggregate(KeyedWindows):
     carried_types: Mapping[str, pa.DataType] = field(default_factory=dict)
     expressions: tuple[tuple[str, str], ...] = ()
     conditions: Mapping[str, str] = field(default_factory=dict)
+    having: str | None = None
     counts_overflows: bool = False
 
     @cached_property
@@ -104,10 +110,22 @@ class Aggregate(KeyedWindows):
 
     @cached_property
     def _derived(self) -> Projection:
-        """The expressions over the aggregates."""
+        """The expressions over the aggregates, and the condition of answers."""
+        return self._projection(self.having)
+
+    @property
+    def _measured(self) -> Projection | None:
+        """The expressions of answers alone, for the measures of their errors; None without one."""
+        return self._projection(None) if self.expressions else None
+
+    def _projection(self, having: str | None) -> Projection:
         types = {aggregate.name: aggregate.result for aggregate in self.aggregates} | {"tuples": pa.int64()}
-        needed = Projection(self.expressions, None).inputs
-        return Projection(self.expressions, None, tuple((name, types[name]) for name in needed))
+        needed = Projection(self.expressions, having).inputs
+        return Projection(self.expressions, having, tuple((name, types[name]) for name in needed))
+
+    @property
+    def marks(self) -> dict[str, pa.DataType]:
+        return {} if self.having is None else {RETRACTED: pa.bool_()}
 
     @property
     def answers(self) -> ByWindow:
@@ -144,7 +162,8 @@ class Aggregate(KeyedWindows):
         try:
             assert problems or self.values
         except NamedError as error:
-            where = f"aggregate.{error.name}.expression: {error.position}"
+            where = f"aggregate.{HAVING}" if error.field == WHERE else f"aggregate.{error.name}.expression"
+            where = f"{where}: {error.position}"
             problems.append(Problem(where, self._as_written(error.fault), self._as_written(error.remedy)))
         return problems
 
@@ -182,7 +201,7 @@ class Aggregate(KeyedWindows):
 
     @cached_property
     def error_model(self) -> AggregateErrorModel:
-        return AggregateErrorModel(self.aggregates, self._derived if self.expressions else None)
+        return AggregateErrorModel(self.aggregates, self._measured)
 
     def sample(self, tuples: pa.RecordBatch, promises: Promises) -> pa.RecordBatch:
         model = self.error_model
@@ -241,8 +260,7 @@ class Aggregate(KeyedWindows):
     def errors_by_wait(self, tuples: pa.RecordBatch, before: Callable[[Ints], Ints]) -> ErrorsByWait:
         """Return the errors of each column with any wait, where no function keeps values; unscaled, see `measure`."""
         values = {name: self.values[name] for name in self.names}
-        derived = self._derived if self.expressions else None
-        return errors_by_wait(self.windows, Aggregates(self.aggregates), derived, values, tuples, before)
+        return errors_by_wait(self.windows, Aggregates(self.aggregates), self._measured, values, tuples, before)
 
     def quality(self, approximate: pa.Table, exact: pa.Table) -> float:
         """Return the share of the exact answers that is right, see `accuracy.share_right`."""
@@ -264,7 +282,10 @@ class Aggregate(KeyedWindows):
         return columns
 
     def _with_expressions(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Compute the expressions of answers, given their aggregates."""
-        if not self.expressions:
+        """Compute the expressions of answers and their marks, given their aggregates."""
+        if not self.expressions and self.having is None:
             return rows
-        return single_batch(self._derived.run(pa.Table.from_batches([rows])).table)
+        projected = self._derived.run(pa.Table.from_batches([rows]))
+        given = {} if self.having is None else {RETRACTED: ~projected.kept}
+        columns = dict(zip(projected.table.column_names, projected.table.columns, strict=True))
+        return single_batch(pa.table(columns | given))

@@ -10,11 +10,12 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_serializer, model_validator
 
 from tailrace.aggregate.function_section import FUNCTION, FunctionName, ValuesSection
+from tailrace.aggregate.having import TUPLES, HavingSection, check_having
 from tailrace.aggregate.interval_names import interval_names
-from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressions_over_names
+from tailrace.aggregate.within_expressions import HAVING, ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.projection import NamedError, Projection
-from tailrace.ground.fields import Section, field_error
+from tailrace.ground.fields import field_error
 from tailrace.ground.times import ANSWERED
 
 NAMED = "by name"
@@ -50,7 +51,7 @@ class NamedAggregateSection(ValuesSection):
         return self
 
 
-class NamedAggregatesSection(Section):
+class NamedAggregatesSection(HavingSection):
     """Several aggregates, by their names in the answers. In a file the names are directly below `aggregate`."""
 
     function: Literal["by name"] = Field(description="what is computed of each window: sum")
@@ -81,19 +82,23 @@ class NamedAggregatesSection(Section):
     @model_validator(mode="after")
     def _validate_expressions(self) -> Self:
         try:
-            expressions = self.over_names
+            expressions = self._over(None)
             projection = Projection.of(expressions.texts, None)
             functions = {**self.functions, **expressions.hidden}
             projection.require_order(functions, "functions, and expressions that stand above it")
             for name, columns in expressions.beside.items():
                 for column in columns:
-                    if column not in self.each and column != "tuples":
-                        near = " or ".join(get_close_matches(column, self.each)) or ", ".join([*self.each, "tuples"])
+                    if column not in self.each and column != TUPLES:
+                        near = " or ".join(get_close_matches(column, self.each)) or ", ".join([*self.each, TUPLES])
                         near = f"{near}; or an aggregate of a column of the stream, such as max({column})"
                         raise NamedError(name, ExpressionError(Position(), f"no answer has a column {column}", near))
         except NamedError as error:
             fault = f"at {error.position}: {error.fault}"
             raise field_error(fault, error.remedy, f"{error.name}.expression") from None
+        check_having(lambda: self.over_names, self.each)
+        if self.having is not None and (estimated := [name for name, each in self.each.items() if each.estimate]):
+            fault = f"{estimated[0]} is an estimate, which decides nothing"
+            raise field_error(fault, "no estimate, or no having", HAVING)
         return self
 
     @property
@@ -109,8 +114,11 @@ class NamedAggregatesSection(Section):
     @property
     def over_names(self) -> ExpressionsOverNames:
         """The expressions with names in place of their aggregates, and the aggregates that have none in answers."""
+        return self._over(self.having)
+
+    def _over(self, having: str | None) -> ExpressionsOverNames:
         named = {name: each.model_dump(exclude_none=True) for name, each in self.functions.items()}
-        return expressions_over_names(self.expressions, named)
+        return expressions_over_names(self.expressions, named, having)
 
     @property
     def hidden(self) -> dict[str, NamedAggregateSection]:
@@ -119,17 +127,23 @@ class NamedAggregatesSection(Section):
 
     def in_structure(self) -> dict[str, str]:
         """Return the expressions as they bind a checkpoint, by field: with one spelling of each aggregate."""
-        return {f"aggregate.{name}.expression": text for name, text in self.over_names.spellings.items()}
+        expressions = self.over_names
+        spellings = {f"aggregate.{name}.expression": text for name, text in expressions.spellings.items()}
+        having = expressions.having
+        return spellings | ({} if having is None else {f"aggregate.{HAVING}": having.spelling})
 
     @model_serializer
     def _serialize(self) -> dict[str, Any]:
-        return {name: section.model_dump(mode="json") for name, section in self.each.items()}
+        own = {name: section.model_dump(mode="json") for name, section in self.each.items()}
+        return own | ({} if self.having is None else {HAVING: self.having})
 
 
 def gathered(section: Any) -> Any:
     """Return a section of a file in the form of the models: names below `each` if a value is itself a section."""
     if isinstance(section, Mapping) and any(isinstance(value, Mapping) for value in section.values()):
-        return {"function": NAMED, "each": dict(section)}
+        each = dict(section)
+        having = {} if isinstance(each.get(HAVING, {}), Mapping) else {HAVING: each.pop(HAVING)}
+        return {"function": NAMED, "each": each} | having
     if isinstance(section, Mapping) and section.get("function") == NAMED:
         return {**section, "function": f"{NAMED} "}  # this is not a function
     return section

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import NamedAggregate
 from tailrace.aggregate.bindings import Values
-from tailrace.aggregate.function_section import FunctionSection
+from tailrace.aggregate.function_section import VALUE, FunctionSection
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.aggregate.within_expressions import CallPlace
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.windows import Windows
 
-VALUE = "value"
-"""The column of the answers of an unnamed aggregate, and of the tuple's values that it reads."""
+if TYPE_CHECKING:
+    from tailrace.sql.over_aggregates import ReadExpression
 
 _OF_ANY_TYPE = ("count_distinct",)
 """Functions that read a column in its own type even without a name: as doubles, large integers would coincide."""
@@ -62,6 +63,7 @@ def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys:
         carried=carried,
         carried_types=types.of_carried(carried),
         conditions=conditions,
+        having=_text_of(section.over_names.having),
     )
 
 
@@ -74,7 +76,7 @@ def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes
     for name, hidden in expressions.hidden.items():
         if hidden.condition is not None:
             conditions[name] = hidden.condition
-            fields[name] = f"aggregate.{hidden.place.expression}.expression.filter {len(conditions)}"
+            fields[name] = f"{hidden.place.path}.filter {len(conditions)}"
     carried = {_VALUE + each.column: each.column for each in functions.values() if each.column is not None}
     carried |= {_CONDITION + name: field for name, field in fields.items()}
     carried_types = types.of_carried(carried)
@@ -93,7 +95,12 @@ def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes
         carried_types=carried_types,
         expressions=tuple(expressions.texts.items()),
         conditions={fields[name]: text for name, text in conditions.items()},
+        having=_text_of(expressions.having),
     )
+
+
+def _text_of(having: ReadExpression | None) -> str | None:
+    return None if having is None else having.text
 
 
 def _aggregate(

@@ -11,22 +11,40 @@ from tailrace.expressions.expression import require_libraries
 from tailrace.expressions.projection import NamedError
 
 if TYPE_CHECKING:
-    from tailrace.sql.over_aggregates import UnnamedCall
+    from tailrace.sql.over_aggregates import ReadExpression, UnnamedCall
 
 Section = Mapping[str, Any]
 """A function, its column and its parameters, as in a query file."""
 
 
-class CallPlace(NamedTuple):
-    """The place of an aggregate within an expression of a query file."""
+HAVING = "having"
+"""The field of the section `aggregate` with the condition of its answers."""
 
-    expression: str
+_EXPRESSION = ".expression"
+
+
+class CallPlace(NamedTuple):
+    """The place of an aggregate within an expression of a query file.
+
+    Attributes
+    ----------
+    path : str
+        The field of the expression: aggregate.move.expression, or aggregate.having.
+    position : Position
+    """
+
+    path: str
     position: Position
 
     @property
     def field(self) -> str:
         """The field of the query file, with the position in it."""
-        return f"aggregate.{self.expression}.expression: {self.position}"
+        return f"{self.path}: {self.position}"
+
+    @property
+    def name(self) -> str:
+        """The expression's name in answers, or `having`."""
+        return self.path.removeprefix("aggregate.").removesuffix(_EXPRESSION)
 
 
 class HiddenAggregate(NamedTuple):
@@ -58,19 +76,24 @@ class ExpressionsOverNames(NamedTuple):
         The expressions with one spelling of each aggregate: what binds a checkpoint, and what SQL text says.
     hidden : dict
         The aggregates that have no name in the section, under names that no column of answers can have.
+    having : ReadExpression or None
+        The condition of answers, read like an expression; None without one.
     """
 
     texts: dict[str, str]
     beside: dict[str, tuple[str, ...]]
     spellings: dict[str, str]
     hidden: dict[str, HiddenAggregate]
+    having: ReadExpression | None = None
 
     def place_of(self, name: str) -> CallPlace | None:
         """Return the place of a hidden aggregate; None for another name."""
         return self.hidden[name].place if name in self.hidden else None
 
 
-def expressions_over_names(expressions: Mapping[str, str], named: Mapping[str, Section]) -> ExpressionsOverNames:
+def expressions_over_names(
+    expressions: Mapping[str, str], named: Mapping[str, Section], having: str | None = None
+) -> ExpressionsOverNames:
     """Return expressions with names in place of their aggregates; equal aggregates have one name.
 
     Parameters
@@ -79,6 +102,8 @@ def expressions_over_names(expressions: Mapping[str, str], named: Mapping[str, S
         The texts by the name in answers.
     named : mapping
         The aggregates that have a name in answers.
+    having : str, optional
+        The condition of answers. In it `count(*)` is their column `tuples`.
 
     Raises
     ------
@@ -88,15 +113,24 @@ def expressions_over_names(expressions: Mapping[str, str], named: Mapping[str, S
     found = ExpressionsOverNames({}, {}, {}, {})
     for name, text in expressions.items():
         try:
-            require_libraries()
-            _add(found, name, text, named)
+            read = _read(found, f"aggregate.{name}{_EXPRESSION}", text, named)
         except ExpressionError as error:
             raise NamedError(name, error) from None
-    return found
+        found.texts[name], found.beside[name], found.spellings[name] = read
+    if having is None:
+        return found
+    try:
+        return found._replace(having=_read(found, f"aggregate.{HAVING}", having, {**named, "tuples": _COUNT}))
+    except ExpressionError as error:
+        raise NamedError(HAVING, error, is_condition=True) from None
 
 
-def _add(found: ExpressionsOverNames, expression: str, text: str, named: Mapping[str, Section]) -> None:
-    """Add an expression."""
+_COUNT = {"function": "count"}
+
+
+def _read(found: ExpressionsOverNames, path: str, text: str, named: Mapping[str, Section]) -> ReadExpression:
+    """Read an expression, and add its hidden aggregates to those found before."""
+    require_libraries()
     over_aggregates = import_module("tailrace.sql.over_aggregates")  # an extra, and a grammar that others do without
 
     def name_of(call: UnnamedCall) -> str:
@@ -105,9 +139,9 @@ def _add(found: ExpressionsOverNames, expression: str, text: str, named: Mapping
         )
         if name is None:
             name = f"_{len(found.hidden) + 1}"
-            place = CallPlace(expression, call.position)
+            place = CallPlace(path, call.position)
             found.hidden[name] = HiddenAggregate(call.section, place, call.condition)
         return name
 
-    read = over_aggregates.read_expression(text, named, name_of)
-    found.texts[expression], found.beside[expression], found.spellings[expression] = read
+    read: ReadExpression = over_aggregates.read_expression(text, named, name_of)
+    return read

@@ -7,16 +7,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.answers.identity import Identity
-from tailrace.ground.matching import select
+from tailrace.ground.matching import Rows, select
+
+RETRACTED = "retracted"
+"""The column of versions that are no answers: a correction took them back, or a stream's condition withheld them."""
 
 _STAMPS = "k_ms", "facts_version"
 
 
-def as_streamed(results: pa.Table) -> pa.Table:
-    """Mark rows of the table `results` as the stream's versions."""
+def as_streamed(results: pa.Table, withheld: bool = False) -> pa.Table:
+    """Mark rows of the table `results` as the stream's versions.
+
+    Answers that do not meet the query's condition `having` are left out, unless `withheld`: a correction finds in them
+    what it adds late tuples to.
+    """
+    results = results if withheld else without_retracted(results)
     false, none = pa.repeat(pa.scalar(False), results.num_rows), pa.nulls(results.num_rows, pa.string())
-    marks = {"corrected": false, "retracted": false, "interval": none}
-    return _with_columns(results, marks)
+    marks = {"corrected": false, RETRACTED: false, "interval": none}
+    return _with_columns(results, {name: marks[name] for name in marks if name not in results.column_names})
 
 
 def as_corrections(rows: pa.Table) -> pa.Table:
@@ -24,9 +32,11 @@ def as_corrections(rows: pa.Table) -> pa.Table:
     return _with_columns(rows, {"corrected": pa.repeat(pa.scalar(True), rows.num_rows)})
 
 
-def without_retracted(versions: pa.Table) -> pa.Table:
-    """Drop the versions that retract an answer."""
-    return select(versions, ~versions["retracted"].to_numpy())
+def without_retracted(versions: Rows) -> Rows:
+    """Drop the versions that are no answers; a table without the column `RETRACTED` has none."""
+    if RETRACTED not in versions.schema.names:
+        return versions
+    return select(versions, ~np.asarray(versions.column(RETRACTED)))
 
 
 def streamed_versions(versions: pa.Table) -> pa.Table:
@@ -55,7 +65,7 @@ def with_retractions(answers: pa.Table, gone: pa.Table) -> pa.Table:
     no_tuples = pa.repeat(pa.scalar(0, pa.int64()), gone.num_rows)
     gone = gone.set_column(gone.schema.get_field_index("tuples"), "tuples", no_tuples)
     retracted = np.repeat([False, True], [answers.num_rows, gone.num_rows])
-    return pa.concat_tables([answers, gone]).append_column("retracted", pa.array(retracted))
+    return pa.concat_tables([answers, gone]).append_column(RETRACTED, pa.array(retracted))
 
 
 def _with_columns(rows: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:

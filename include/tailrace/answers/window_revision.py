@@ -8,7 +8,14 @@ import pyarrow as pa
 
 from tailrace.answers.identity import Identity
 from tailrace.answers.revision import Revision
-from tailrace.answers.versions import of_others, streamed_versions, with_retractions, with_stamps, without_retracted
+from tailrace.answers.versions import (
+    RETRACTED,
+    of_others,
+    streamed_versions,
+    with_retractions,
+    with_stamps,
+    without_retracted,
+)
 from tailrace.ground.matching import last_places, select
 
 if TYPE_CHECKING:
@@ -16,12 +23,15 @@ if TYPE_CHECKING:
 
 
 def revise_windows(model: ByWindow, revision: Revision) -> pa.Table:
-    """Return the next versions of the affected windows, and the retractions of those that nothing is left of.
+    """Return the next versions of the affected windows, and the retractions of those that are no answers any more.
+
+    Nothing is left of them, or they do not meet the query's condition `having`.
 
     Answers that only a correction with a later cut-off gave are left alone: at this cut-off they may not exist yet.
     """
     versions = select(revision.versions, revision.affected.contains(revision.versions))
-    answers = next_answers(model, revision, streamed_versions(versions))
+    answers = without_retracted(next_answers(model, revision, streamed_versions(versions)))
+    answers = answers.select([name for name in answers.column_names if name != RETRACTED])
     is_later = versions["corrected"].to_numpy() & (versions["as_of"].to_numpy() > revision.before)
     return next_versions(model.identity, answers, select(versions, ~is_later), revision.interval)
 

@@ -83,12 +83,11 @@ def read_given(tables: Tables, model: AnswerModel, low: int, high: int) -> pa.Ta
 
 
 def _closed_by_quiet(tables: Tables, low: int, high: int) -> list[tuple[int, int]]:
-    """Find the ranges (F before, F after] of batches that answered without ticks.
+    """Find the ranges (F before, F after] of batches that closed windows without ticks.
 
     The arrival time that was committed before such a batch is in [low, high).
     """
-    answered = (ds.field("ticks") == 0) & (ds.field("answers") > 0)
-    batches = np.unique(tables.read("metrics", ["batch"], answered)["batch"].to_numpy())
+    batches = np.unique(tables.read("metrics", ["batch"], ds.field("ticks") == 0)["batch"].to_numpy())
     if not len(batches):
         return []
     wanted = ds.field("batch").isin(pa.array(np.union1d(batches, batches - 1)))
@@ -98,6 +97,6 @@ def _closed_by_quiet(tables: Tables, low: int, high: int) -> list[tuple[int, int
     ranges = []
     for batch in batches.tolist():
         committed, before = progress.get(batch - 1, (None, None))
-        if committed is not None and before is not None and low <= committed < high:
+        if committed is not None and before is not None and low <= committed < high and before < progress[batch][1]:
             ranges.append((before, progress[batch][1]))
     return ranges

@@ -36,7 +36,8 @@ def revise(
     """Return the next versions of the affected answers, as of the cut-off of `history`."""
     kind, ranges = history.pipeline.kind, affected.ranges()
     low, high = ranges
-    versions, late = answers.versions((low - 1, high)), answers.late(ranges)  # of every tuple in [low, high)
+    versions = answers.versions((low - 1, high), withheld=True)  # of every tuple in [low, high)
+    late = answers.late(ranges)
     readers = history.pipeline.readers
     repeats_lookups = any(reader.records is not None for reader in readers)
     replaces = repeats_lookups or any(reader.takes_newest for reader in readers)  # a late version is more than added

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tailrace.answers.versions import RETRACTED
 from tailrace.delivery.topic_position import TopicPosition
 from tailrace.ground.errors import refuse
 from tailrace.ground.json_rows import json_rows
@@ -147,7 +148,7 @@ def _servers(declared: KafkaTopic) -> Servers:
 
 def _as_sent(results: pa.Table) -> pa.Table:
     """Return the columns that follow from the tuples, and are the same each time; times of the tables' own in ms."""
-    rows = results.drop_columns([name for name in ("emitted_at",) if name in results.column_names])
+    rows = results.drop_columns([name for name in ("emitted_at", RETRACTED) if name in results.column_names])
     for index, column in enumerate(rows.schema):
         if column.name in TIMES and (pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type)):
             rows = rows.set_column(index, column.name, rows.column(index).cast(_MS, safe=False))

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.answers.model import AnswerModel
+from tailrace.answers.versions import without_retracted
 from tailrace.disorder.clock import Frontier, StreamClock
 from tailrace.disorder.total_coverage import TotalCoverage
 from tailrace.engine.batch_header import BatchHeader
@@ -119,7 +120,8 @@ def task_counts(
     answer. `load` is the task's work if its kind measures it, otherwise its share of the batch's tuples.
     """
     rows = sum(map(total, partials))
-    answers = model.first_rows(step.answers.append_column(_ANSWERED_AT, pa.array(frontier.end[step.decided_at])))
+    answered_at = pa.array(frontier.end[step.decided_at])
+    answers = model.first_rows(without_retracted(step.answers.append_column(_ANSWERED_AT, answered_at)))
     waited_ms = int((np.asarray(answers.column(_ANSWERED_AT)) - model.horizon(answers)).sum())
     counts: dict[str, Any] = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
     counts |= {"answers": answers.num_rows, "latency_ms": _mean(waited_ms, answers.num_rows)}

@@ -56,6 +56,11 @@ class KeyedWindows(ABC):
     def values(self) -> dict[str, pa.DataType]:
         """The columns of an answer between its identity and `tuples`."""
 
+    @property
+    def marks(self) -> dict[str, pa.DataType]:
+        """The columns of an answer after `tuples`, which are no part of what is answered."""
+        return {}
+
     @abstractmethod
     def combine(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Combine rows into partials by key, pane and tick, see `Preaggregating`."""
@@ -75,7 +80,11 @@ class KeyedWindows(ABC):
     @property
     def answer(self) -> pa.Schema:
         key, *times = self.answers.fields(self.key_type)
-        return pa.schema([key, *self.keys.items(), *times, *self.values.items(), ("tuples", pa.int64())])
+        return pa.schema([key, *self.keys.items(), *times, *self._content.items()])
+
+    @property
+    def _content(self) -> dict[str, pa.DataType]:
+        return {**self.values, "tuples": pa.int64(), **self.marks}
 
     @property
     def late(self) -> pa.Schema:
@@ -112,7 +121,7 @@ class KeyedWindows(ABC):
         """Convert closed windows (`key`, `time`, the summary's answers) to answers."""
         end = rows.column("time")
         start = pa.array(self.windows.start(np.asarray(end)))
-        columns = [self._value(rows, name, dtype) for name, dtype in (*self.values.items(), ("tuples", pa.int64()))]
+        columns = [self._value(rows, name, dtype) for name, dtype in self._content.items()]
         key = rows.column("key")
         keys = key_columns(key, dict(enumerate(self.keys.values()))) if self.keys else []
         return pa.RecordBatch.from_arrays([key, *keys, start, end, *columns], schema=self.answer)

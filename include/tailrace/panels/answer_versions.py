@@ -22,6 +22,7 @@ from tailrace.ground.matching import select
 from tailrace.ground.times import in_ms
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.answer_range import AnswerRange
+from tailrace.storage.results import hidden_columns
 from tailrace.storage.tables import within
 
 Mask = NDArray[np.bool_]
@@ -180,5 +181,5 @@ def row_key(model: AnswerModel) -> list[str]:
 
 def shown_columns(view: QueryView, answers: pa.Table) -> list[str]:
     """Return the columns of answers for people: the parts of a composite key, as far as the tables have them."""
-    hidden = {"tuples", "key"} if view.query.key_names else {"tuples"}
+    hidden = hidden_columns(view.query)
     return [name for name in view.kind.answer.names if name not in hidden and name in answers.column_names]

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.answers.model import AnswerModel
+from tailrace.answers.versions import RETRACTED
 from tailrace.ground import matching
 from tailrace.ground.columns import Ints
 from tailrace.ground.errors import refuse
@@ -83,7 +84,7 @@ class _File(NamedTuple):
 
 
 def newest_answers(view: QueryView, part: AnswerRange, after: Cursor, least: int, most: int) -> tuple[pa.Table, bool]:
-    """Return the identities of the newest answers, including retracted ones, with their horizons; newest first.
+    """Return the identities of the newest answers with their horizons, newest first; also of those taken back.
 
     Answers with the same horizon are ordered by keys or ids. A pair with several times, because of a repeated id, is
     listed for each of its horizons, so that a position does not depend on where the list begins.
@@ -165,6 +166,8 @@ def _read(view: QueryView, name: str, part: AnswerRange, low: int, high: int) ->
         where = where & of_part
     for column in row_key(model):  # for a ranking, the first row represents all
         where = where & (ds.field(column) == 1)
+    if name == "results" and RETRACTED in view.tables.schema(name).names:
+        where = where & ~ds.field(RETRACTED)
     for batch in view.tables.batches(name, [*model.identity.columns], where):
         rows = _with_horizon(model, in_ms(pa.Table.from_batches([batch])))
         horizon = rows[HORIZON].to_numpy()

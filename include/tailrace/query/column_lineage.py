@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tailrace.aggregate.function_section import FunctionSection, ValuesSection
+from tailrace.aggregate.function_section import VALUE, FunctionSection, ValuesSection
 from tailrace.answers.identity import SIDES
 from tailrace.expressions.expression import Expression, parse
 from tailrace.ground.facts import TABLE
@@ -65,7 +65,12 @@ def column_lineage(query: Query) -> ColumnLineage:
         case AggregateQuery() | TopKQuery():
             (stream,) = streams.values()
             keys, columns = stream.keys(), stream.identity()
-            columns |= _aggregates(query, stream) if isinstance(query, AggregateQuery) else _ranking(query, stream)
+            if isinstance(query, AggregateQuery):
+                values, decided = _aggregates(query, stream)
+                columns |= values
+                answers += decided
+            else:
+                columns |= _ranking(query, stream)
             answers += [*keys, *stream.of(stream.declared.event_time, WINDOW)]
         case EmdJoinQuery() | SpatialJoinQuery():
             columns, matched = _pairs(query, streams)
@@ -135,15 +140,22 @@ class _StreamColumns:
         return columns | {name: self.of(name) for name in names} | dict.fromkeys(_OF_WINDOWS, times)
 
 
-def _aggregates(query: AggregateQuery, stream: _StreamColumns) -> dict[str, list[Origin]]:
+def _aggregates(query: AggregateQuery, stream: _StreamColumns) -> tuple[dict[str, list[Origin]], list[Origin]]:
+    """Return the origins of the columns of answers, and those of their condition."""
     section = query.aggregate
+    expressions, columns, names = section.over_names, dict[str, list[Origin]](), [VALUE]
     if isinstance(section, FunctionSection):
-        return {"value": _function(section.function, section, stream)}
-    functions = (section.functions | section.hidden).items()
-    columns = {name: _function(each.function, each, stream) for name, each in functions if each.function is not None}
-    for name, text in section.over_names.texts.items():
+        columns[VALUE] = _function(section.function, section, stream)
+    else:
+        functions, names = (section.functions | section.hidden).items(), [*section.each]
+        columns = {name: _function(each.function, each, stream) for name, each in functions if each.function}
+    for name, text in expressions.texts.items():
         columns[name] = [origin for column in parse(text).columns for origin in columns.get(column, ())]
-    return {name: columns[name] for name in section.each}
+    decided = []
+    if expressions.having is not None:
+        read = [origin for column in parse(expressions.having.text).columns for origin in columns.get(column, ())]
+        decided = [each._replace(way=FILTER, expression=section.having) for each in read]
+    return {name: columns[name] for name in names}, decided
 
 
 def _function(function: str, section: ValuesSection, stream: _StreamColumns) -> list[Origin]:

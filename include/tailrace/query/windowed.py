@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tailrace.aggregate.function_section import FunctionSection
+from tailrace.aggregate.function_section import VALUE, FunctionSection
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection, gathered
 from tailrace.aggregate.promise import refusal
@@ -82,14 +82,13 @@ class AggregateQuery(WindowedQuery):
 
     @property
     def value_names(self) -> frozenset[str]:
-        return frozenset(self.aggregate.each if isinstance(self.aggregate, NamedAggregatesSection) else ("value",))
+        return frozenset(self.aggregate.each if isinstance(self.aggregate, NamedAggregatesSection) else (VALUE,))
 
     def structure(self) -> dict[str, Any]:
         """Return the structure, with the order of the answers' columns, which states and tables depend on."""
         section = self.aggregate
-        if not isinstance(section, NamedAggregatesSection):
-            return super().structure()
-        order = {"aggregate.order": [*section.each]} if len(section.each) > 1 else {}
+        names = [*section.each] if isinstance(section, NamedAggregatesSection) else []
+        order = {"aggregate.order": names} if len(names) > 1 else {}
         return super().structure() | section.in_structure() | order
 
     @model_validator(mode="before")

@@ -12,14 +12,17 @@ from tailrace.sql.functions import Call, Section, calls_in, is_call, refuse_unkn
 from tailrace.sql.over_aggregates import columns_beside, name_of_same, with_calls, written
 from tailrace.sql.tokens import TokenSpan
 
+VALUE, HAVING = "value", "having"
+"""The column of answers of an unnamed aggregate, and the field of the section with the condition of answers."""
+
 _ALWAYS = "tuples"
 """A column of each answer that expressions may read beside the aggregates."""
 
 
 def aggregates_of(
-    items: list[Item], columns: DerivedColumns, event_time: str, end: TokenSpan
+    items: list[Item], having: TokenSpan | None, columns: DerivedColumns, event_time: str, end: TokenSpan
 ) -> tuple[dict[str, Any], dict[str, Position]]:
-    """Return the section `aggregate` of a query file, and the position of each name in it.
+    """Return the section `aggregate` of a query file, and the position of each name in it, and of `having`.
 
     A single unnamed aggregate gives the short form: a function whose answers have the column `value`.
 
@@ -27,6 +30,7 @@ def aggregates_of(
     ----------
     items : list of Item
         The items of the select list beside the key and the windows.
+    having : Piece or None
     end : Piece
         The place of an error if there are none.
 
@@ -42,7 +46,7 @@ def aggregates_of(
         if not calls_in(item.value):
             refuse_unknown(item.value)
     if len(items) == 1 and items[0].alias is None:
-        return _short(items[0], columns, event_time), {}
+        return _short(items[0], having, columns, event_time)
     named: dict[str, TokenSpan] = {}
     for item in items:
         name = None if item.alias is None else item.alias.name
@@ -55,17 +59,29 @@ def aggregates_of(
         name: section_of(calls_in(value)[0][2], columns, event_time) for name, value in named.items() if is_call(value)
     }
     both = {
-        name: sections.get(name) or _expression(value, named, sections, columns, event_time)
+        name: sections.get(name) or {"expression": _over_aggregates(value, named, sections, columns, event_time)}
         for name, value in named.items()
     }
-    return both, {name: value.position for name, value in named.items()}
+    positions = {name: value.position for name, value in named.items()}
+    if having is None:
+        return both, positions
+    if HAVING in both:
+        raise having.error(f"an aggregate is named {HAVING}, as the condition is in sections", "another name for it")
+    condition = _over_aggregates(having, named, sections, columns, event_time)
+    return {**both, HAVING: condition}, {**positions, HAVING: having.position}
 
 
-def _short(item: Item, columns: DerivedColumns, event_time: str) -> Section:
-    """Return the section of a single unnamed aggregate."""
+def _short(
+    item: Item, having: TokenSpan | None, columns: DerivedColumns, event_time: str
+) -> tuple[dict[str, Any], dict[str, Position]]:
+    """Return the section of a single unnamed aggregate, and the position of `having` in it."""
     if not is_call(item.value):
         raise _nameless(item.value)
-    return section_of(calls_in(item.value)[0][2], columns, event_time)
+    section = section_of(calls_in(item.value)[0][2], columns, event_time)
+    if having is None:
+        return section, {}
+    condition = _over_aggregates(having, [VALUE], {VALUE: section}, columns, event_time)
+    return {**section, HAVING: condition}, {HAVING: having.position}
 
 
 def _nameless(value: TokenSpan) -> ExpressionError:
@@ -75,10 +91,10 @@ def _nameless(value: TokenSpan) -> ExpressionError:
     return value.error(f"{text} has no name in the answers", f"{text} AS name")
 
 
-def _expression(
+def _over_aggregates(
     value: TokenSpan, names: Collection[str], sections: Mapping[str, Section], columns: DerivedColumns, event_time: str
-) -> dict[str, str]:
-    """Return the section of an expression over aggregates, which reads aggregates of the list by their names."""
+) -> str:
+    """Return an expression of sections over aggregates, which reads aggregates of the list by their names."""
 
     def text_of(call: Call) -> str:
         section = section_of(call, DerivedColumns(columns.rows), event_time)
@@ -90,4 +106,4 @@ def _expression(
         if column not in names and column != _ALWAYS:
             remedy = f"max({column}), which is the value of a group, too; or {value.text[:60]} in GROUP BY"
             raise value.error(f"{column} is neither in an aggregate, nor the name of one in the list", remedy)
-    return {"expression": with_calls(value, text_of)}
+    return with_calls(value, text_of)

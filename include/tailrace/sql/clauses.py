@@ -10,7 +10,6 @@ from tailrace.sql.tokens import TokenSpan
 
 _ANSWERS = "no such clause: tailrace results --where 'n > 1' --order-by 'n desc' --limit 10 reads such answers"
 _OTHERS = {
-    "HAVING": ("HAVING", _ANSWERS),
     "ORDER BY": ("ORDER BY", f"{_ANSWERS}; the best of each window: row_number() OVER (…)"),
     "SORT BY": ("SORT BY", _ANSWERS),
     "CLUSTER BY": ("CLUSTER BY", _ANSWERS),
@@ -27,7 +26,7 @@ _OTHERS = {
     ),
     "JOIN": ("a join", "one stream; a join is a query of kind emd_join or spatial_join, in sections"),
 }
-_CLAUSES = ("FROM", "WHERE", "GROUP BY")
+_CLAUSES = ("FROM", "WHERE", "GROUP BY", "HAVING")
 _GROUPINGS = ("ROLLUP", "CUBE", "GROUPING SETS", "WITH", "ALL")
 _ONE_SELECT = "SELECT … FROM … GROUP BY …"
 _OPERAND_ENDS = (TokenType.R_PAREN, TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
@@ -55,12 +54,18 @@ class Item:
 
 @dataclass(frozen=True)
 class Clauses:
-    """The clauses of a SELECT; without a WHERE or GROUP BY, `where` is None and `group` empty."""
+    """The clauses of a SELECT; those that it lacks are None, and `group` is empty."""
 
     items: list[Item]
     source: TokenSpan
     where: TokenSpan | None
     group: list[TokenSpan]
+    having: TokenSpan | None = None
+
+    def refuse_having(self) -> None:
+        """Refuse a HAVING where rows are no groups."""
+        if self.having is not None:
+            raise self.having.error("HAVING without groups", "WHERE …, or GROUP BY … before HAVING")
 
 
 def clauses_of(select: TokenSpan) -> Clauses:
@@ -98,6 +103,7 @@ def clauses_of(select: TokenSpan) -> Clauses:
         parts["FROM"],
         parts.get("WHERE"),
         groups.split() if len(groups) else [],
+        parts.get("HAVING"),
     )
 
 
@@ -119,7 +125,8 @@ def _starts(body: TokenSpan) -> list[tuple[str, int]]:
             fault, remedy = _OTHERS[word]
             raise written.error(f"{fault}, which no query has", remedy)
         if starts and _CLAUSES.index(word) <= _CLAUSES.index(starts[-1][0]):
-            raise written.error(f"{word} stands after {starts[-1][0]}", "FROM …, then WHERE …, then GROUP BY …")
+            remedy = ", then ".join(f"{each} …" for each in _CLAUSES)
+            raise written.error(f"{word} stands after {starts[-1][0]}", remedy)
         starts.append((word, index))
     return starts
 

@@ -108,6 +108,7 @@ def _source_of(clauses: Clauses, title: str) -> Source:
     if clauses.group:
         fault = f"GROUP BY in {title}, which another SELECT reads, as no query has it"
         raise clauses.group[0].error(fault, "columns and WHERE alone; groups in the last SELECT")
+    clauses.refuse_having()
     source = source_of(clauses.source)
     if source.windows is not None:
         fault = f"windows in {title}, which another SELECT reads, as no query has them"

@@ -74,6 +74,7 @@ def top_n_of(outer: Clauses, inner: Clauses, end: TokenSpan) -> TopN:
     ExpressionError
     """
     for clauses in (inner, outer):
+        clauses.refuse_having()
         if clauses.group:
             raise clauses.group[0].error("GROUP BY beside a subquery", f"windows over the stream, or top-n: {RIGHT}")
     numbered = [item for item in inner.items if is_ranking(item.value)]

@@ -97,7 +97,7 @@ def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: SelectedR
     if clauses.where is not None:
         refuse_in_where(clauses.where)
     key, items = key_of(groups, refuse_bounds_by_other_names(clauses.items, windows), columns)
-    section, positions = aggregates_of(items, columns, event_time, end)
+    section, positions = aggregates_of(items, clauses.having, columns, event_time, end)
     for name in key if isinstance(key, list) else ():
         if name in positions:
             fault = f"an aggregate and a column of the key are named {name}"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from tailrace.ground.duration import ms, parse_duration
+from tailrace.sql.aggregates import HAVING, VALUE
 from tailrace.sql.beside import SETTINGS
 from tailrace.sql.derived import generated_name, quoted
 from tailrace.sql.functions import call_text
@@ -50,14 +51,17 @@ def write(fields: Mapping[str, Any]) -> Written | None:
 def _as_sql_says(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a declaration whose expressions are as SQL text says them."""
     section = fields.get("aggregate")
-    if section is None or isinstance(section.get("function"), str):
+    if section is None:
         return fields
-    named = {name: each for name, each in section.items() if not each.get("expression")}
+    parts = {name: each for name, each in section.items() if isinstance(each, Mapping)}
+    named = {name: each for name, each in parts.items() if not each.get("expression")} if parts else {VALUE: section}
     read = {
-        name: each | {"expression": over_names(each["expression"], named)} if each.get("expression") else each
-        for name, each in section.items()
+        name: {**each, "expression": over_names(each["expression"], named)}
+        for name, each in parts.items()
+        if each.get("expression")
     }
-    return {**fields, "aggregate": read}
+    having = {HAVING: over_names(section[HAVING], named)} if isinstance(section.get(HAVING), str) else {}
+    return {**fields, "aggregate": {**section, **read, **having}}
 
 
 def _says(written: Written, fields: Mapping[str, Any]) -> bool:
@@ -114,7 +118,7 @@ class _Writer:
         items = [*self._keys(), "window_start", "window_end", *self._aggregates(section)]
         groups = ", ".join(["window_start", "window_end", *map(self._value, self.keys)])
         listed = ",\n  ".join(items)
-        return f"SELECT\n  {listed}\nFROM {self._source()}{self._where()}\nGROUP BY {groups}"
+        return f"SELECT\n  {listed}\nFROM {self._source()}{self._where()}\nGROUP BY {groups}{self._having(section)}"
 
     def _topk(self) -> str:
         topk = self.fields["topk"]
@@ -135,6 +139,7 @@ class _Writer:
         return [
             f"{self._expression(each['expression']) if each.get('expression') else self._call(each)} AS {quoted(name)}"
             for name, each in section.items()
+            if isinstance(each, Mapping)
         ]
 
     def _call(self, section: Mapping[str, Any]) -> str:
@@ -152,6 +157,10 @@ class _Writer:
     def _where(self, indent: str = "") -> str:
         where = self.declaration.get("where")
         return f"\n{indent}WHERE {where}" if where else ""
+
+    def _having(self, section: Mapping[str, Any]) -> str:
+        having = section.get(HAVING)
+        return f"\nHAVING {self._expression(having)}" if isinstance(having, str) else ""
 
     def _source(self) -> str:
         window = self.fields["window"]

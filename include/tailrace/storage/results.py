@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from tailrace.answers.model import AnswerModel
-from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
+from tailrace.answers.versions import RETRACTED, as_corrections, as_streamed, without_retracted
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
@@ -63,13 +63,13 @@ class AnswerTables:
     tables: Tables
     model: AnswerModel
 
-    def streamed(self, part: Part = None) -> pa.Table:
-        """Return the stream's answers, uncorrected: all, or a part with some others."""
-        return as_streamed(self._read("results", part))
+    def streamed(self, part: Part = None, withheld: bool = False) -> pa.Table:
+        """Return the stream's answers, uncorrected: all, or a part with some others; `withheld` as in `as_streamed`."""
+        return as_streamed(self._read("results", part), withheld)
 
-    def versions(self, part: Part = None) -> pa.Table:
+    def versions(self, part: Part = None, withheld: bool = False) -> pa.Table:
         """Return all versions, of the stream and of corrections (column `corrected`); a part as in `streamed`."""
-        streamed = self.streamed(part)
+        streamed = self.streamed(part, withheld)
         if not self.tables.has("corrections"):  # nothing was corrected yet
             return streamed
         where = self._where("corrections", part)
@@ -109,9 +109,10 @@ class AnswerTables:
     def latest_rows(self, names: Sequence[str]) -> pa.Table:
         """Return some columns of `latest`, reading no others than needed."""
         columns = list(dict.fromkeys([*names, *self.model.identity.columns, "as_of"]))
-        versions = as_streamed(self.tables.read("results", columns))
+        marks = [name for name in (RETRACTED,) if name in self.tables.schema("results").names]
+        versions = as_streamed(self.tables.read("results", [*columns, *marks]))
         if self.tables.has("corrections"):
-            corrected = as_corrections(self.tables.read("corrections", [*columns, "retracted", "interval"]))
+            corrected = as_corrections(self.tables.read("corrections", [*columns, RETRACTED, "interval"]))
             versions = pa.concat_tables([versions, corrected], promote_options="default")
         return without_retracted(self.model.identity.latest(versions)).select(names)
 
@@ -192,9 +193,15 @@ def read_answers(
     return answers.with_coverage(select(rows, part.contains(kind.answers, rows)), part), columns
 
 
+def hidden_columns(query: Query) -> set[str]:
+    """Return the columns of answers that are not among their values for readers: `tuples` stands behind these."""
+    return {"tuples", RETRACTED, *(["key"] if query.key_names else [])}
+
+
 def public_columns(query: Query, kind: Kind) -> list[str]:
     """Return the columns of answers that readers get."""
-    shown = [name for name in kind.answer.names if name != "tuples" and not (query.key_names and name == "key")]
+    hidden = hidden_columns(query)
+    shown = [name for name in kind.answer.names if name not in hidden]
     return [*shown, "tuples", "coverage", "k_ms", "as_of"]
 
 

@@ -33,6 +33,7 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
     answers, late = _with_times(kind.answer), _with_times(kind.late)
     id_type = common_id_type(kind.inputs)
     results = pa.schema([*answers, *schema_of(table_columns.STAMPS)])
+    marks = schema_of(table_columns.CORRECTIONS)
     return {
         "results": results,
         "late": pa.schema([*schema_of(table_columns.LATE), *late]),
@@ -40,7 +41,7 @@ def schemas(kind: Kind) -> dict[str, pa.Schema]:
         "facts": schema_of(table_columns.FACTS),
         "segments": schema_of(table_columns.SEGMENTS, min_id=id_type, max_id=id_type),
         "metrics": schema_of(table_columns.METRICS),
-        "corrections": pa.schema([*results, *schema_of(table_columns.CORRECTIONS)]),
+        "corrections": pa.schema([*(field for field in results if field.name not in marks.names), *marks]),
         "correction_runs": schema_of(table_columns.CORRECTION_RUNS),
         "quality": QUALITY,
     }

@@ -11,6 +11,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tailrace.answers.versions import without_retracted
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.errors import Busy
 from tailrace.ground.times import TIME, with_times
@@ -78,7 +79,7 @@ class StreamTables:
         if results is None:
             return
         if "results" not in self.staged:
-            yield results
+            yield without_retracted(results)
             return
         directory = self.tables.layout.table("results")
         for name in results["path"].to_pylist():

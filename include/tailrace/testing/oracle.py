@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tailrace.aggregate.function_section import FunctionSection
+from tailrace.aggregate.function_section import VALUE, FunctionSection
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.api.warehouse_query import WarehouseQuery
 from tailrace.expressions.projection import Projection
@@ -95,7 +95,7 @@ def _functions(query: AggregateQuery) -> dict[str, FunctionSection | NamedAggreg
     section = query.aggregate
     if isinstance(section, NamedAggregatesSection):
         return {**section.functions, **section.hidden}
-    return {"value": section}
+    return {VALUE: section}
 
 
 def _conditions(query: WindowedQuery) -> dict[str, str]:
@@ -155,20 +155,20 @@ def _aggregates(query: AggregateQuery, held: Held) -> list[Answer]:
             scale += scale_of(str(each.function), values)
         rows.append(row | {"tuples": len(tuples)})
         scales.append(scale)
-    return [Answer(*each) for each in zip(_with_expressions(query, rows), scales, strict=True)]
+    computed, kept = _with_expressions(query, rows)
+    return [Answer(row, scale) for row, scale, is_kept in zip(computed, scales, kept, strict=True) if is_kept]
 
 
-def _with_expressions(query: AggregateQuery, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the expressions over other columns; one that fails is null."""
-    section = query.aggregate
-    if not isinstance(section, NamedAggregatesSection) or not section.expressions or not rows:
-        return rows
-    expressions = section.over_names.texts
+def _with_expressions(query: AggregateQuery, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[bool]]:
+    """Add the expressions over other columns; one that fails is null. Also return which rows meet `having`."""
+    expressions = query.aggregate.over_names
+    if not (expressions.texts or expressions.having) or not rows:
+        return rows, [True] * len(rows)
     table = pa.Table.from_pylist(rows)
-    projection = Projection.of(expressions, None)
+    projection = Projection.of(expressions.texts, None if expressions.having is None else expressions.having.text)
     types = {name: table.schema.field(name).type for name in projection.inputs}
-    computed = projection.over(types).run(table).table
-    return list(computed.drop_columns([*section.hidden]).to_pylist())
+    computed = projection.over(types).run(table)
+    return list(computed.table.drop_columns([*expressions.hidden]).to_pylist()), computed.kept.tolist()
 
 
 def _rankings(query: TopKQuery, held: Held) -> list[Answer]:
