@@ -383,3 +383,13 @@ GROUP BY window(ts, '1 hour'), country
 -- DuckDB
 SELECT time_bucket(INTERVAL '1 hour', ts) AS w, country, max(ts) AS latest FROM orders GROUP BY ALL
 ;
+
+-- 43. In which countries do orders fail too often?
+SELECT country, count(*) AS number, count_if(code >= 500) AS failures
+FROM orders
+GROUP BY window(ts, '1 hour'), country
+HAVING count_if(code >= 500) * 10 > count(*)
+;
+-- DuckDB
+SELECT time_bucket(INTERVAL '1 hour', ts) AS w, country, count(*) AS number, count_if(code >= 500) AS failures FROM orders GROUP BY ALL HAVING failures * 10 > number
+;

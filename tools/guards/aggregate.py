@@ -238,4 +238,25 @@ MUTATIONS = (
         "if is_number(dtype))",
         (f"{WITHIN}::test_a_promise_is_of_answers_and_of_no_hidden_aggregate",),
     ),
+    Mutation(
+        "having: nothing is decided by an estimate",
+        "aggregate/named_section.py",
+        "if self.having is not None and (estimated",
+        "if False and (estimated",
+        ("tests/unit/aggregate/test_having.py::test_estimates_decide_nothing",),
+    ),
+    Mutation(
+        "having: a column that no answer has is refused",
+        "aggregate/having.py",
+        "if column not in names and column != TUPLES:",
+        "if False:",
+        ("tests/unit/aggregate/test_having.py::test_a_condition_that_no_answer_can_meet_is_refused_with_its_place",),
+    ),
+    Mutation(
+        "having: the short form takes its own aggregate alone",
+        "aggregate/function_section.py",
+        "for hidden in self.over_names.hidden.values():",
+        "for hidden in ():",
+        ("tests/unit/aggregate/test_having.py::test_the_short_form_takes_its_own_aggregate_and_the_number_of_tuples",),
+    ),
 )

@@ -51,4 +51,18 @@ MUTATIONS = (
             "tests/unit/stream/test_newest_lookups.py::test_an_interval_recomputes_all_keys_of_its_windows_with_the_version_that_its_end_knows",
         ),
     ),
+    Mutation(
+        "having: answers that a stream withholds are no answers",
+        "answers/versions.py",
+        "results if withheld else without_retracted(results)",
+        "results",
+        ("tests/unit/aggregate/test_having.py::test_what_is_given_is_what_meets_the_condition[added to]",),
+    ),
+    Mutation(
+        "having: a correction gives none that does not meet it",
+        "answers/window_revision.py",
+        "without_retracted(next_answers(model, revision, streamed_versions(versions)))",
+        "next_answers(model, revision, streamed_versions(versions))",
+        ("tests/unit/aggregate/test_having.py::test_what_is_given_is_what_meets_the_condition[added to]",),
+    ),
 )

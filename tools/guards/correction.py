@@ -169,4 +169,18 @@ MUTATIONS = (
         'names = ("position", "arrival_time", "tick")',
         ("tests/unit/correction/test_deduplication.py",),
     ),
+    Mutation(
+        "having: late tuples are added to answers that the stream withheld",
+        "correction/versions.py",
+        "answers.versions((low - 1, high), withheld=True)",
+        "answers.versions((low - 1, high))",
+        ("tests/unit/aggregate/test_having.py::test_what_is_given_is_what_meets_the_condition[added to]",),
+    ),
+    Mutation(
+        "having: what a quiet stream withheld belongs to an interval",
+        "correction/given_answers.py",
+        '| ds.field("counts").is_valid()',
+        "",
+        ("tests/unit/correction/test_given_answers.py",),
+    ),
 )

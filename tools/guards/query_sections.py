@@ -8,6 +8,7 @@ WINDOW = "tests/unit/query/test_window_section.py"
 PROMISES = "tests/unit/query/test_promise_names.py"
 WITHIN = "tests/unit/aggregate/test_within_expressions.py"
 LINEAGE, LOADING = "tests/unit/query/test_column_lineage.py", "tests/unit/query/test_loading.py"
+HAVING = "tests/unit/aggregate/test_having.py"
 
 MUTATIONS = (
     Mutation(
@@ -53,9 +54,16 @@ MUTATIONS = (
         (PROMISES,),
     ),
     Mutation(
+        "having: its columns decide which answers there are",
+        "query/column_lineage.py",
+        "if expressions.having is not None:",
+        "if False:",
+        (f"{HAVING}::test_the_columns_of_a_condition_decide_which_answers_there_are",),
+    ),
+    Mutation(
         "aggregates: their order is structure",
         "query/windowed.py",
-        "if len(section.each) > 1 else {}",
+        "if len(names) > 1 else {}",
         "if False else {}",
         ("tests/unit/query/test_edits.py",),
     ),
@@ -176,8 +184,8 @@ MUTATIONS = (
     Mutation(
         "expressions over aggregates: lineage goes through them",
         "query/column_lineage.py",
-        "functions = (section.functions | section.hidden).items()",
-        "functions = section.functions.items()",
+        "functions, names = (section.functions | section.hidden).items(), [*section.each]",
+        "functions, names = section.functions.items(), [*section.each]",
         (f"{LINEAGE}::test_an_aggregate_in_an_expression_comes_from_its_columns_as_one_with_a_name",),
     ),
     Mutation(

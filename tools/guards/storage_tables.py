@@ -43,8 +43,8 @@ MUTATIONS = (
     Mutation(
         "results by a list of keys have its columns in place of the text",
         "storage/results.py",
-        'not (query.key_names and name == "key")',
-        "True",
+        '*(["key"] if query.key_names else [])',
+        "*()",
         (f"{NAMED_KEYS}[parquet-sum]",),
     ),
     Mutation(

@@ -6,6 +6,7 @@ from guards.mutation import Mutation
 from guards.shared_tests import PACE, REBUILD, SINK
 
 RUN = "tests/unit/stream/test_run.py"
+HAVING = "tests/unit/aggregate/test_having.py"
 
 MUTATIONS = (
     Mutation(
@@ -154,5 +155,19 @@ MUTATIONS = (
         "        raise Unfit(problems + [",
         "        raise Unfit(problems + 0 * [",
         ("tests/unit/sources/test_unfit_columns.py::test_a_query_over_such_a_column_is_refused_with_the_cause",),
+    ),
+    Mutation(
+        "having: a topic gets no answers that the stream withholds",
+        "stream/stream_tables.py",
+        "yield without_retracted(results)",
+        "yield results",
+        (f"{HAVING}::test_a_topic_gets_the_answers_that_are_given_and_loses_those_taken_back[added to]",),
+    ),
+    Mutation(
+        "having: a run says how many answers it withheld",
+        "stream/run_summary.py",
+        "dict(counts).get(WITHHELD, 0)",
+        "0",
+        (f"{HAVING}::test_nulls_and_failures_are_no_answers_and_the_run_says_how_many",),
     ),
 )

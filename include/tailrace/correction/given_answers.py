@@ -87,7 +87,8 @@ def _closed_by_quiet(tables: Tables, low: int, high: int) -> list[tuple[int, int
 
     The arrival time that was committed before such a batch is in [low, high).
     """
-    batches = np.unique(tables.read("metrics", ["batch"], ds.field("ticks") == 0)["batch"].to_numpy())
+    answered = (ds.field("ticks") == 0) & ((ds.field("answers") > 0) | ds.field("counts").is_valid())  # or withheld
+    batches = np.unique(tables.read("metrics", ["batch"], answered)["batch"].to_numpy())
     if not len(batches):
         return []
     wanted = ds.field("batch").isin(pa.array(np.union1d(batches, batches - 1)))
@@ -97,6 +98,6 @@ def _closed_by_quiet(tables: Tables, low: int, high: int) -> list[tuple[int, int
     ranges = []
     for batch in batches.tolist():
         committed, before = progress.get(batch - 1, (None, None))
-        if committed is not None and before is not None and low <= committed < high and before < progress[batch][1]:
+        if committed is not None and before is not None and low <= committed < high:
             ranges.append((before, progress[batch][1]))
     return ranges

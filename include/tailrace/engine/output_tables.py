@@ -27,6 +27,9 @@ from tailrace.windows.windows import Windows
 _ANSWERED_AT = "answered at"
 """A column beside the answers' columns, whose names never contain a space."""
 
+WITHHELD = "withheld"
+"""The name, among the counts of `metrics`, of the number of windows whose answers do not meet the query's `having`."""
+
 _COUNTS = ("rows", "filtered", "partials", "repeats", "late", "answers", "ticks", "buffered", "in_process", "expired")
 _METRICS = pa.schema(
     dict.fromkeys(("batch", "task", *_COUNTS), pa.int64())
@@ -121,14 +124,16 @@ def task_counts(
     """
     rows = sum(map(total, partials))
     answered_at = pa.array(frontier.end[step.decided_at])
-    answers = model.first_rows(without_retracted(step.answers.append_column(_ANSWERED_AT, answered_at)))
+    windows = model.first_rows(step.answers.append_column(_ANSWERED_AT, answered_at))
+    answers = without_retracted(windows)
+    withheld = {WITHHELD: windows.num_rows - answers.num_rows} if windows.num_rows > answers.num_rows else {}
     waited_ms = int((np.asarray(answers.column(_ANSWERED_AT)) - model.horizon(answers)).sum())
     counts: dict[str, Any] = {"rows": rows, "partials": sum(map(len, partials)), "late": sum(map(total, step.late))}
     counts |= {"answers": answers.num_rows, "latency_ms": _mean(waited_ms, answers.num_rows)}
     share = rows / accepted if accepted else None
     counts |= {"load": float(step.loads["load"].sum()) if step.loads else share}
     loads = {name: values.tolist() for name, values in step.loads.items()}
-    return counts | {"loads": loads or None, "counts": step.counts or None}
+    return counts | {"loads": loads or None, "counts": {**step.counts, **withheld} or None}
 
 
 def enrichment_counts(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

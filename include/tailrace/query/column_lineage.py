@@ -141,7 +141,7 @@ class _StreamColumns:
 
 
 def _aggregates(query: AggregateQuery, stream: _StreamColumns) -> tuple[dict[str, list[Origin]], list[Origin]]:
-    """Return the origins of the columns of answers, and those of their condition."""
+    """Return the origins of the columns of answers, and what decides which there are."""
     section = query.aggregate
     expressions, columns, names = section.over_names, dict[str, list[Origin]](), [VALUE]
     if isinstance(section, FunctionSection):

@@ -59,7 +59,12 @@ def aggregates_of(
         name: section_of(calls_in(value)[0][2], columns, event_time) for name, value in named.items() if is_call(value)
     }
     both = {
-        name: sections.get(name) or {"expression": _over_aggregates(value, named, sections, columns, event_time)}
+        name: sections.get(name)
+        or {
+            "expression": _over_aggregates(
+                value, named, sections, columns, event_time, f"{value.text[:60]} in GROUP BY"
+            )
+        }
         for name, value in named.items()
     }
     positions = {name: value.position for name, value in named.items()}
@@ -67,7 +72,7 @@ def aggregates_of(
         return both, positions
     if HAVING in both:
         raise having.error(f"an aggregate is named {HAVING}, as the condition is in sections", "another name for it")
-    condition = _over_aggregates(having, named, sections, columns, event_time)
+    condition = _over_aggregates(having, named, sections, columns, event_time, f"WHERE {having.text[:60]}")
     return {**both, HAVING: condition}, {**positions, HAVING: having.position}
 
 
@@ -80,7 +85,7 @@ def _short(
     section = section_of(calls_in(item.value)[0][2], columns, event_time)
     if having is None:
         return section, {}
-    condition = _over_aggregates(having, [VALUE], {VALUE: section}, columns, event_time)
+    condition = _over_aggregates(having, [VALUE], {VALUE: section}, columns, event_time, f"WHERE {having.text[:60]}")
     return {**section, HAVING: condition}, {HAVING: having.position}
 
 
@@ -92,9 +97,17 @@ def _nameless(value: TokenSpan) -> ExpressionError:
 
 
 def _over_aggregates(
-    value: TokenSpan, names: Collection[str], sections: Mapping[str, Section], columns: DerivedColumns, event_time: str
+    value: TokenSpan,
+    names: Collection[str],
+    sections: Mapping[str, Section],
+    columns: DerivedColumns,
+    event_time: str,
+    elsewhere: str,
 ) -> str:
-    """Return an expression of sections over aggregates, which reads aggregates of the list by their names."""
+    """Return an expression of sections over aggregates, which reads aggregates of the list by their names.
+
+    `elsewhere` says where the expression would be right if it reads a column that is none of these.
+    """
 
     def text_of(call: Call) -> str:
         section = section_of(call, DerivedColumns(columns.rows), event_time)
@@ -104,6 +117,6 @@ def _over_aggregates(
 
     for column in columns_beside(value):
         if column not in names and column != _ALWAYS:
-            remedy = f"max({column}), which is the value of a group, too; or {value.text[:60]} in GROUP BY"
+            remedy = f"max({column}), which is the value of a group, too; or {elsewhere}"
             raise value.error(f"{column} is neither in an aggregate, nor the name of one in the list", remedy)
     return with_calls(value, text_of)

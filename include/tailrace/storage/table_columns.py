@@ -120,7 +120,9 @@ METRICS = {
 
 CORRECTIONS = {
     "interval": Column(TEXT, "range of arrival or of event time that was corrected"),
-    "retracted": Column(BOOLEAN, "whether the answer is no answer any more: readers leave it out"),
+    "retracted": Column(
+        BOOLEAN, "whether it is no answer: readers leave it out. `results` has this column with `having`"
+    ),
 }
 """The columns of the table `corrections` in addition to the columns of `results`."""
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tailrace.engine.output_tables import WITHHELD
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.time_limits import EARLIEST_MS
 from tailrace.ground.times import in_ms
@@ -45,6 +46,8 @@ class RunSummary:
         The position of the first record that was read in its stream's log, by stream.
     overflowed : int
         The number of values of answers that are null as their type does not hold them.
+    answers, withheld : int
+        The numbers of answers that were given, and of those that do not meet the query's `having`.
     failed_pairs : FailedPairs
         The pairs for which the condition of a join fails.
     rejections : Rejections
@@ -54,7 +57,7 @@ class RunSummary:
 
     def __init__(self) -> None:
         self.read = self.accepted = self.filtered = self.unmatched = self.late = self.overflowed = 0
-        self.repeats = 0
+        self.repeats = self.answers = self.withheld = 0
         self.first: dict[str, int] = {}
         self._of_stream: dict[str, list[int]] = {}
         self.failed_pairs = FailedPairs()
@@ -68,8 +71,10 @@ class RunSummary:
         self._last = metrics.slice(metrics.num_rows - 1).to_pylist()[0]
         self.late += sum(metrics["late"].to_pylist())
         self.repeats += sum(metrics["repeats"].to_pylist())
+        self.answers += sum(metrics["answers"].to_pylist())
         for counts in metrics["counts"].drop_null().to_pylist():
             self.overflowed += dict(counts).get("overflowed", 0)
+            self.withheld += dict(counts).get(WITHHELD, 0)
             self.failed_pairs += FailedPairs.of_counts(counts)
         if "segments" in written:
             self.read += sum(written["segments"]["rows"].to_pylist())
@@ -114,6 +119,9 @@ class RunSummary:
             yield f"  {line}"
         if self.repeats:
             yield f"{counted(self.repeats, 'repeat')} of ids dropped, by deduplicate"
+        if self.withheld:
+            found = f"{self.withheld:,} of {counted(self.withheld + self.answers, 'answer')} withheld"
+            yield f"{'' if self.answers else 'warning: '}{found}: having is false or null for them"
         yield from map("warning: {}".format, self._warnings(rejected))
 
     def _warnings(self, rejected: int) -> Iterator[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from kind_samples import kind_of
 from tailrace.correction.given_answers import read_given
+from tailrace.engine import output_tables
 from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.table_schemas import schemas
@@ -20,12 +21,19 @@ KIND = kind_of("sum", size=100, slide=100)
 #  committed   EPOCH+100   EPOCH+700         EPOCH+900
 #  F           EPOCH+100   EPOCH+100         EPOCH+300
 METRICS = [(0, 1, 1, 100, 100), (1, 0, 0, 700, 100), (2, 0, 2, 900, 300)]
+WITHHELD = [*METRICS[:2], (2, 0, 0, 900, 300)]
+"""The same where the stream withheld all that closed when it was quiet."""
+
 ANSWERS = [("a", 100, 100), ("a", 200, 100), ("b", 300, 100)]
 """Key, end of the window, and `as_of`: the last two closed when the stream was quiet."""
 
 
-@pytest.fixture
-def tables(tmp_path) -> Tables:
+def ends_quiet(batch: int) -> bool:
+    return batch == METRICS[-1][0]
+
+
+@pytest.fixture(params=[METRICS, WITHHELD], ids=["given", "withheld"])
+def tables(tmp_path, request) -> Tables:
     tables, wanted = Tables(Layout.of(tmp_path, "readings")), schemas(KIND)
     tables.create(wanted, ["results", "metrics"])
     results = [
@@ -34,7 +42,8 @@ def tables(tmp_path) -> Tables:
     ]
     metrics = [
         {"batch": batch, "task": 0, "ticks": ticks, "answers": given, "committed": EPOCH + until, "frontier": EPOCH + f}
-        for batch, ticks, given, until, f in METRICS
+        | ({} if given or not ends_quiet(batch) else {"counts": [(output_tables.WITHHELD, 2)]})
+        for batch, ticks, given, until, f in request.param
     ]
     for name, rows in (("results", results), ("metrics", metrics)):
         columns = {field.name: [row.get(field.name) for row in rows] for field in wanted[name]}

@@ -1,0 +1,277 @@
+"""The condition of answers: what is given is what meets it, streamed and corrected, wherever answers are read."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tailrace
+from chained_queries import START, declarations, write
+from current_tables import Desk
+from fake_topic import as_shown, fake_topic, sending, texts
+from kind_streams import KINDS
+from local_driver import Driver, correct_here
+from query_views import view_of
+from tailrace.aggregate.kind import Aggregate
+from tailrace.answers.versions import RETRACTED
+from tailrace.correction.quality import read_quality
+from tailrace.delivery.topic_answers import send_corrections
+from tailrace.ground.errors import Refused, Unfit
+from tailrace.panels.answers import AnswersRequest, read
+from tailrace.query.column_lineage import column_lineage
+from tailrace.query.declared import declared_query
+from tailrace.query.loading import parse
+from tailrace.query.query import Query
+from tailrace.storage.results import read_answers
+from tailrace.stream import local_stream
+from tailrace.stream.run_options import RunOptions
+
+HEAD = """name: revenue
+kind: aggregate
+streams:
+  events:
+    source: {format: csv, path: events}
+    event_time: event_ts
+    id: event_id
+    key: country
+window: {size: 5 min}
+"""
+NAMED = {
+    "total": {"function": "sum", "column": "x"},
+    "least": {"function": "min", "column": "x"},
+    "span": {"expression": "total - least"},
+}
+CASES: dict[str, tuple[dict[str, Any], str, Callable[[dict[str, Any]], bool]]] = {
+    "added to": (NAMED, "span > 4 and count(*) < 9", lambda row: row["total"] - row["least"] > 4 and row["tuples"] < 9),
+    "the short form": ({"function": "sum", "column": "x"}, "not sum(x) < 9", lambda row: not row["value"] < 9),
+    "read again": ({"function": "median", "column": "x"}, "value >= 5", lambda row: row["value"] >= 5),
+}
+"""Sections, conditions, and the same in Python over an answer without it; late tuples are added to it, or not."""
+
+
+def query_of(section: str) -> Query:
+    return parse(Path("/queries/revenue.yaml"), f"{HEAD}aggregate:\n{section}")
+
+
+def rows_of(query: Query, warehouse: Path, streamed: bool) -> list[str]:
+    rows, columns = read_answers(query, warehouse, streamed)
+    return [str(row) for row in rows.select(columns).to_pylist()]
+
+
+@pytest.fixture(params=CASES)
+def desks(request, tmp_path, monkeypatch) -> tuple[Desk, Desk, Callable[[dict[str, Any]], bool]]:
+    """A query without a condition, the same one with it over the same streams, and the condition in Python."""
+    section, having, gives = CASES[request.param]
+    monkeypatch.setitem(KINDS["aggregate"], "aggregate", section)
+    every = Desk("aggregate", tmp_path / "every", 3)
+    monkeypatch.setitem(KINDS["aggregate"], "aggregate", {**section, "having": having})
+    return every, Desk("aggregate", tmp_path / "some", 3), gives
+
+
+def test_what_is_given_is_what_meets_the_condition(desks) -> None:
+    every, some, gives = desks
+    came, went = False, False
+    for step in range(5):
+        for desk in (every, some):
+            desk.driver.run(1000, flush=step == 4)
+            if step % 2 == 0:
+                desk.correct()
+            desk.write()
+        for streamed in (True, False):
+            rows, columns = read_answers(every.driver.query, every.driver.warehouse, streamed)
+            expected = [str({name: row[name] for name in columns}) for row in rows.to_pylist() if gives(row)]
+            assert len(expected) < rows.num_rows
+            assert rows_of(some.driver.query, some.driver.warehouse, streamed) == expected
+        some.refresh()
+        some.assert_equal()
+        streamed_, latest = (
+            {
+                (row["key"], row["window_end"])
+                for row in read_answers(some.driver.query, some.driver.warehouse, way)[0].to_pylist()
+            }
+            for way in (True, False)
+        )
+        came, went = came or bool(latest - streamed_), went or bool(streamed_ - latest)
+    assert came, "no correction gave an answer that the stream withheld"
+    assert went, "no correction took an answer back"
+
+
+def test_a_stream_counts_and_shows_the_answers_that_it_gives(desks) -> None:
+    _, some, _ = desks
+    some.driver.run(1000, flush=True)
+    written = some.driver.tables.read("results").to_pylist()
+    withheld = [row for row in written if row[RETRACTED]]
+    metrics = some.driver.tables.read("metrics").to_pylist()
+    assert sum(row["answers"] for row in metrics) == len(written) - len(withheld) > 0
+    assert sum(dict(row["counts"] or ()).get("withheld", 0) for row in metrics) == len(withheld) > 0
+    shown = read(view_of(some.driver.query, some.driver.warehouse), AnswersRequest(limit=200))
+    assert len(shown.rows) == len(written) - len(withheld)
+    assert RETRACTED not in {column.name for column in shown.columns}
+
+
+def test_a_topic_gets_the_answers_that_are_given_and_loses_those_taken_back(desks, monkeypatch) -> None:
+    _, some, _ = desks
+    topic = fake_topic(monkeypatch)
+    some.driver.query = sending(some.driver.query)
+    some.driver.run(1000, flush=True)
+    assert len(topic.records) == sum(not row[RETRACTED] for row in some.driver.tables.read("results").to_pylist())
+    correct_here(some.driver.query, some.driver.warehouse)
+    send_corrections(some.driver.layout, some.query, some.driver.pipeline.kind, 0)
+    rows, columns = read_answers(some.driver.query, some.driver.warehouse, streamed=False)
+    columns = [name for name in columns if name != "coverage"]
+    assert texts(topic.shown(), columns) == as_shown(rows, columns)
+
+
+def test_an_answer_that_came_or_went_is_wrong_as_streamed_and_one_that_was_withheld_twice_does_not_count(
+    tmp_path,
+) -> None:
+    """The windows have 9 and -5, 1 and 9, 1 and 1, 9 and 9, of which the second value is late."""
+    (tmp_path / "in").mkdir()
+    on_time, late = [9, 1, 1, 9], [-5, 9, 1, 9]
+    rows = [{"at": START + 1000 * n, "came": START + 1000 * n, "id": n, "v": v} for n, v in enumerate(on_time)]
+    rows += [{"at": START + 1000 * n, "came": START + 9000 + n, "id": 10 + n, "v": v} for n, v in enumerate(late)]
+    rows.insert(4, {"at": START + 8000, "came": START + 8000, "id": 99, "v": 0})
+    types = pa.schema([("at", pa.timestamp("ms")), ("came", pa.timestamp("ms")), ("id", pa.int64()), ("v", pa.int64())])
+    pq.write_table(pa.Table.from_pylist(rows, types), tmp_path / "in" / "0.parquet")
+    stream = {"source": {"format": "parquet", "path": str(tmp_path / "in")}, "event_time": "at", "id": "id"}
+    total = {"function": "sum", "column": "v"}
+    query = declared_query(
+        {
+            "name": "totals",
+            "kind": "aggregate",
+            "streams": {"rows": stream | {"arrival_time": "came"}},
+            "window": "1 s",
+            "aggregate": {"total": total, "having": "total > 5"},
+            "disorder": {"policy": "none"},
+        }
+    )
+    Driver(query, tmp_path / "wh").run(flush=True)
+    correct_here(query, tmp_path / "wh")
+    answers, _ = read_answers(query, tmp_path / "wh", streamed=False)
+    assert answers["total"].to_pylist() == [10, 18]
+    quality, _ = read_quality(query, tmp_path / "wh")
+    (bucket,) = quality.to_pylist()
+    assert (bucket["answers"], bucket["missing"], bucket["off"], bucket["worst_error"]) == (2, 1, 3, 1.0)
+    corrections = Driver(query, tmp_path / "wh").tables.read("corrections").to_pylist()
+    assert {(row["window_end"] - START, row["total"], row[RETRACTED]) for row in corrections} == {
+        (1000, 9, True),
+        (2000, 10, False),
+        (4000, 18, False),
+    }
+
+
+def test_a_chained_query_reads_the_answers_that_are_given(tmp_path) -> None:
+    declared = declarations(tmp_path / "in")[:2]
+    declared[0]["aggregate"]["having"] = "revenue % 2 = 0"
+    revenue, hourly = (declared_query(each) for each in declared)
+    events = [(START + 60_000 * n, START + 60_000 * n + 10, n, "a", n) for n in range(30)]
+    write(events, tmp_path / "in" / "0.parquet")
+    Driver(revenue, tmp_path / "wh").run()
+    Driver(hourly, tmp_path / "wh").run()
+    late = [(START + 60_000 * n + 5, START + 60_000 * 40 + n, 100 + n, "a", 1) for n in range(0, 30, 3)]
+    write(late, tmp_path / "in" / "1.parquet")
+    Driver(revenue, tmp_path / "wh").run(flush=True)
+    correct_here(revenue, tmp_path / "wh")
+    Driver(hourly, tmp_path / "wh").run(flush=True)
+    correct_here(hourly, tmp_path / "wh")
+    totals = [n + (n % 3 == 0) for n in range(30)]
+    even = [total for total in totals if total % 2 == 0]
+    answers, _ = read_answers(hourly, tmp_path / "wh", streamed=False)
+    assert answers.select(["revenue", "minutes"]).to_pylist() == [{"revenue": sum(even), "minutes": len(even)}]
+
+
+def test_nulls_and_failures_are_no_answers_and_the_run_says_how_many(tmp_path) -> None:
+    (tmp_path / "in").mkdir()
+    rows = [{"at": START + 1000 * n, "id": n, "v": value} for n, value in enumerate([2, 0, None, 4])]
+    types = pa.schema([("at", pa.timestamp("ms")), ("id", pa.int64()), ("v", pa.int64())])
+    pq.write_table(pa.Table.from_pylist(rows, types), tmp_path / "in" / "0.parquet")
+    stream = {"source": {"format": "parquet", "path": str(tmp_path / "in")}, "event_time": "at", "id": "id"}
+    said = []
+    for name, having in (("some", "10 / max(v) > 3"), ("none", "max(v) > 99")):
+        section = {"n": {"function": "count"}, "having": having}
+        query = tailrace.query("aggregate", name=name, streams={"rows": stream}, window="1 s", aggregate=section)
+        run = query.run(engine="local", warehouse=tmp_path / "wh")
+        said.append((run.results().arrow().num_rows, *(line for line in run.summary.lines() if "having" in line)))
+    assert said == [
+        (1, "3 of 4 answers withheld: having is false or null for them"),
+        (0, "warning: 4 of 4 answers withheld: having is false or null for them"),
+    ]
+
+
+REFUSALS = [
+    ("having: nn > 1", "aggregate.having: at 1:1: no answer has a column nn", "n; or an aggregate"),
+    ("having: n >", "aggregate.having: at", ""),
+    ("having: sum(v * 2) > 1", "v * 2 is no column of the stream", "columns: {name: v * 2}"),
+    ("having: lag(n) > 1", "lag is no aggregate", ""),
+    ("having: [n > 1]", "aggregate.having", ""),
+]
+
+
+@pytest.mark.parametrize(("having", "fault", "remedy"), REFUSALS)
+def test_a_condition_that_no_answer_can_meet_is_refused_with_its_place(having: str, fault: str, remedy: str) -> None:
+    with pytest.raises(Refused) as refused:
+        query_of(f"  n: {{function: count}}\n  {having}\n")
+    assert fault in str(refused.value)
+    assert remedy in str(refused.value)
+    assert "revenue.yaml:12" in str(refused.value)
+
+
+def test_the_short_form_takes_its_own_aggregate_and_the_number_of_tuples() -> None:
+    query = query_of("  function: sum\n  column: net\n  having: SUM( net ) > 10 and count(*) > 2\n")
+    assert query.structure()["aggregate.having"] == "value > 10 and tuples > 2"
+    with pytest.raises(Refused, match=r"having: at 1:1: max is another aggregate than sum, which has no name"):
+        query_of("  function: sum\n  column: net\n  having: max(net) > 10\n")
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "  n: {function: count, estimate: true}\n  having: n > 1\n",
+        "  function: count\n  estimate: true\n  having: value > 1\n",
+    ],
+)
+def test_estimates_decide_nothing(section: str) -> None:
+    with pytest.raises(Refused, match="no estimate, or no having"):
+        query_of(section)
+
+
+def test_a_condition_that_is_no_boolean_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    table = pa.table({"at": pa.array([0], pa.timestamp("ms")), "id": [1], "v": ["a"]})
+    pq.write_table(table, tmp_path / "in" / "0.parquet")
+    stream = {"source": {"format": "parquet", "path": str(tmp_path / "in")}, "event_time": "at", "id": "id"}
+    for having, fault in (("n + 1", "the condition is"), ("sum(v) > 1", "function sum takes numbers")):
+        aggregate = {"n": {"function": "count"}, "having": having}
+        fields = {"name": "n", "kind": "aggregate", "streams": {"rows": stream}, "window": "1 s"}
+        with pytest.raises(Unfit) as refused:
+            local_stream.run(declared_query(fields | {"aggregate": aggregate}), tmp_path / "wh", RunOptions(live=False))
+        assert "aggregate.having: 1:1" in str(refused.value)
+        assert fault in str(refused.value)
+    assert not [*(tmp_path / "wh").rglob("*.parquet")]
+
+
+def test_an_aggregate_may_be_named_having_and_a_declaration_without_one_is_as_before() -> None:
+    query = query_of("  having: {function: count}\n")
+    assert query.value_names == {"having"}
+    assert "aggregate.having" not in query.structure()
+    assert "having" not in query_of("  function: count\n").model_dump(mode="json")["aggregate"]
+
+
+def test_the_columns_of_a_condition_decide_which_answers_there_are() -> None:
+    query = query_of("  n: {function: count}\n  having: max(net) > 10\n")
+    lineage = column_lineage(query)
+    assert lineage.columns.keys() == {"key", "window_start", "window_end"}
+    assert ("net", "FILTER", "max(net) > 10") in {(each.column, each.way, each.expression) for each in lineage.answers}
+
+
+def test_a_kind_without_a_condition_marks_nothing(tmp_path: Path) -> None:
+    desk = Desk("aggregate", tmp_path, random.Random(0).randrange(9))
+    desk.driver.run(1000)
+    assert isinstance(desk.driver.pipeline.kind, Aggregate)
+    assert RETRACTED not in desk.driver.tables.schema("results").names
