@@ -23,6 +23,7 @@ from tailrace.answers.versions import RETRACTED
 from tailrace.correction.quality import read_quality
 from tailrace.delivery.topic_answers import send_corrections
 from tailrace.ground.errors import Refused, Unfit
+from tailrace.panels import answers as answers_panel
 from tailrace.panels.answers import AnswersRequest, read
 from tailrace.query.column_lineage import column_lineage
 from tailrace.query.declared import declared_query
@@ -102,7 +103,7 @@ def test_what_is_given_is_what_meets_the_condition(desks) -> None:
     assert went, "no correction took an answer back"
 
 
-def test_a_stream_counts_and_shows_the_answers_that_it_gives(desks) -> None:
+def test_a_stream_counts_and_shows_the_answers_that_it_gives(desks, monkeypatch) -> None:
     _, some, _ = desks
     some.driver.run(1000, flush=True)
     written = some.driver.tables.read("results").to_pylist()
@@ -110,8 +111,15 @@ def test_a_stream_counts_and_shows_the_answers_that_it_gives(desks) -> None:
     metrics = some.driver.tables.read("metrics").to_pylist()
     assert sum(row["answers"] for row in metrics) == len(written) - len(withheld) > 0
     assert sum(dict(row["counts"] or ()).get("withheld", 0) for row in metrics) == len(withheld) > 0
-    shown = read(view_of(some.driver.query, some.driver.warehouse), AnswersRequest(limit=200))
-    assert len(shown.rows) == len(written) - len(withheld)
+    view = view_of(some.driver.query, some.driver.warehouse)
+    monkeypatch.setattr(answers_panel, "_LOOKED_AT", 3)
+    shown = read(view, AnswersRequest(limit=2))
+    pages = [len(shown.rows)]
+    while shown.next is not None:
+        shown = read(view, AnswersRequest(limit=2, before=shown.next))
+        pages.append(len(shown.rows))
+    assert set(pages[:-1]) == {2}
+    assert sum(pages) == len(written) - len(withheld)
     assert RETRACTED not in {column.name for column in shown.columns}
 
 
