@@ -348,7 +348,7 @@ WHERE rank = 1
 SELECT * FROM (SELECT time_bucket(INTERVAL '1 hour', ts) AS w, "user", row_number() OVER (PARTITION BY time_bucket(INTERVAL '1 hour', ts), "user" ORDER BY ts DESC) AS rank, status FROM orders) WHERE rank = 1
 ;
 
--- 39. Which parts of the day differ for new users?
+-- 39. Do new users order more, or for more?
 SELECT cast(is_new AS boolean) AS newcomer, count(*) AS number, avg(amount) AS mean
 FROM orders
 GROUP BY window(ts, '1 hour'), 1

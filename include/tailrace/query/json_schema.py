@@ -173,9 +173,24 @@ def _merge_members(section: Json, sections: dict[str, Json]) -> None:
                 sections[title] = _merged(node, sections) | {"description": node["description"].partition(": ")[0]}
             one: Json = {"$ref": f"#/$defs/{title}"}
             if named is not None:  # in a file the names are in the section itself
-                each = sections[named.split("/")[-1]]["properties"]["each"]
-                one = {"type": "object", "if": _HOLDS_SECTIONS, "then": each, "else": one}
+                one = {
+                    "type": "object",
+                    "if": _HOLDS_SECTIONS,
+                    "then": _by_name(sections[named.split("/")[-1]]),
+                    "else": one,
+                }
             section["properties"][name] = one | {"description": node["description"]}
+
+
+def _by_name(section: Json) -> Json:
+    """Return the schema of a section whose names are beside its other fields, so that a name may be that of a field."""
+    each = section["properties"]["each"]
+    own = {name: node for name, node in section["properties"].items() if name not in ("each", "function")}
+    beside = {
+        name: {"if": {"type": "object"}, "then": each["additionalProperties"], "else": node}
+        for name, node in own.items()
+    }
+    return {**each, "properties": beside}
 
 
 def _merged(union: Json, sections: Mapping[str, Json]) -> Json:

@@ -163,6 +163,13 @@ def right_files() -> dict[str, str]:
         f"kind {name}": yaml.safe_dump({k: v for k, v in SMALLEST.items() if k != "aggregate"} | sample)
         for name, sample in SAMPLES.items()
     }
+    number = {"number": {"function": "count"}}
+    sections = {
+        "having by names": {**number, "having": "number > 2"},
+        "having of one function": {"function": "count", "having": "value > 2"},
+        "an aggregate named having": {**number, "having": {"function": "count"}},
+    }
+    files |= {name: yaml.safe_dump({**SMALLEST, "aggregate": section}) for name, section in sections.items()}
     return files | {"good": GOOD, "smallest": yaml.safe_dump(SMALLEST)}
 
 
