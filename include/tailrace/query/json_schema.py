@@ -183,7 +183,7 @@ def _merge_members(section: Json, sections: dict[str, Json]) -> None:
 
 
 def _by_name(section: Json) -> Json:
-    """Return the schema of a section whose names are beside its other fields, so that a name may be that of a field."""
+    """Return the schema of a section whose names stand beside its other fields, and may be spelled like one."""
     each = section["properties"]["each"]
     own = {name: node for name, node in section["properties"].items() if name not in ("each", "function")}
     beside = {
