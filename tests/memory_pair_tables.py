@@ -106,7 +106,7 @@ class MemoryPairTables:
         }
 
     # As `AnswerTables` has it: only what the ranges hold.
-    def versions(self, ends: tuple | None = None) -> pa.Table:
+    def versions(self, ends: tuple | None = None, withheld: bool = False) -> pa.Table:
         rows = pa.concat_tables(self.given, promote_options="default")
         horizon = pa.chunked_array([self.kind.answers.horizon(rows)])
         return rows if ends is None else rows.filter(_within(horizon, *ends))

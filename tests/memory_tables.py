@@ -93,7 +93,7 @@ class MemoryTables:
         return found
 
     # As `AnswerTables` has it.
-    def versions(self, ends: object = None) -> pa.Table:
+    def versions(self, ends: object = None, withheld: bool = False) -> pa.Table:
         return pa.concat_tables(self.given, promote_options="default")
 
     def late(self, events: object) -> pa.Table:

@@ -137,8 +137,10 @@ class FunctionSection(HavingSection, ValuesSection):
         check_having(lambda: self.over_names, [VALUE])
         for hidden in self.over_names.hidden.values():
             call = hidden.section["function"]
-            fault = f"at {hidden.place.position}: {call} is another aggregate than {self.function}, which has no name"
-            remedy = f"{{total: {{function: {self.function}, …}}, having: …}}: with a name, others may stand beside it"
+            fault = f"at {hidden.place.position}: this {call} is not the section's own {self.function}, of its column"
+            remedy = (
+                f"value; or {{total: {{function: {self.function}, …}}, having: …}}, where others may stand beside it"
+            )
             raise field_error(fault, remedy, HAVING)
         if self.having is not None and self.estimate:
             raise field_error("an estimate decides nothing", "no estimate, or no having", HAVING)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pydantic import Field
 
 from tailrace.aggregate.within_expressions import HAVING, ExpressionsOverNames
-from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
 from tailrace.ground.fields import Section, field_error
 
@@ -43,10 +43,10 @@ def check_having(over_names: Callable[[], ExpressionsOverNames], names: Collecti
         if having is None:
             return
         parse(having.text)
-        for column in having.beside:
+        for column, position in having.beside.items():
             if column not in names and column != TUPLES:
                 near = " or ".join(get_close_matches(column, names)) or ", ".join([*names, TUPLES])
-                near = f"{near}; or an aggregate of a column of the stream, such as max({column})"
-                raise ExpressionError(Position(), f"no answer has a column {column}", near)
+                near += "; or an aggregate of a column of the stream. tailrace results --where reads the others"
+                raise ExpressionError(position, f"no answer has a column {column}", near)
     except ExpressionError as error:
         raise field_error(f"at {error.position}: {error.fault}", error.remedy, HAVING) from None

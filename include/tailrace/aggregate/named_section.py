@@ -13,7 +13,7 @@ from tailrace.aggregate.function_section import FUNCTION, FunctionName, ValuesSe
 from tailrace.aggregate.having import TUPLES, HavingSection, check_having
 from tailrace.aggregate.interval_names import interval_names
 from tailrace.aggregate.within_expressions import HAVING, ExpressionsOverNames, expressions_over_names
-from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.projection import NamedError, Projection
 from tailrace.ground.fields import field_error
 from tailrace.ground.times import ANSWERED
@@ -87,11 +87,11 @@ class NamedAggregatesSection(HavingSection):
             functions = {**self.functions, **expressions.hidden}
             projection.require_order(functions, "functions, and expressions that stand above it")
             for name, columns in expressions.beside.items():
-                for column in columns:
+                for column, position in columns.items():
                     if column not in self.each and column != TUPLES:
                         near = " or ".join(get_close_matches(column, self.each)) or ", ".join([*self.each, TUPLES])
                         near = f"{near}; or an aggregate of a column of the stream, such as max({column})"
-                        raise NamedError(name, ExpressionError(Position(), f"no answer has a column {column}", near))
+                        raise NamedError(name, ExpressionError(position, f"no answer has a column {column}", near))
         except NamedError as error:
             fault = f"at {error.position}: {error.fault}"
             raise field_error(fault, error.remedy, f"{error.name}.expression") from None
@@ -140,10 +140,13 @@ class NamedAggregatesSection(HavingSection):
 
 def gathered(section: Any) -> Any:
     """Return a section of a file in the form of the models: names below `each` if a value is itself a section."""
-    if isinstance(section, Mapping) and any(isinstance(value, Mapping) for value in section.values()):
+    if not isinstance(section, Mapping):
+        return section
+    sections = [name for name, value in section.items() if isinstance(value, Mapping)]
+    if sections and not (sections == [HAVING] and isinstance(section.get("function"), str)):
         each = dict(section)
         having = {} if isinstance(each.get(HAVING, {}), Mapping) else {HAVING: each.pop(HAVING)}
         return {"function": NAMED, "each": each} | having
-    if isinstance(section, Mapping) and section.get("function") == NAMED:
+    if section.get("function") == NAMED:
         return {**section, "function": f"{NAMED} "}  # this is not a function
     return section

@@ -71,7 +71,7 @@ class ExpressionsOverNames(NamedTuple):
     texts : dict
         The expressions by name. They read the columns of answers, `tuples`, and hidden aggregates.
     beside : dict
-        The columns that each reads beside its aggregates.
+        The columns that each reads beside its aggregates, with positions.
     spellings : dict
         The expressions with one spelling of each aggregate: what binds a checkpoint, and what SQL text says.
     hidden : dict
@@ -81,7 +81,7 @@ class ExpressionsOverNames(NamedTuple):
     """
 
     texts: dict[str, str]
-    beside: dict[str, tuple[str, ...]]
+    beside: dict[str, Mapping[str, Position]]
     spellings: dict[str, str]
     hidden: dict[str, HiddenAggregate]
     having: ReadExpression | None = None

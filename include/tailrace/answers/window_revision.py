@@ -30,8 +30,7 @@ def revise_windows(model: ByWindow, revision: Revision) -> pa.Table:
     Answers that only a correction with a later cut-off gave are left alone: at this cut-off they may not exist yet.
     """
     versions = select(revision.versions, revision.affected.contains(revision.versions))
-    answers = without_retracted(next_answers(model, revision, streamed_versions(versions)))
-    answers = answers.select([name for name in answers.column_names if name != RETRACTED])
+    answers = next_answers(model, revision, streamed_versions(versions))
     is_later = versions["corrected"].to_numpy() & (versions["as_of"].to_numpy() > revision.before)
     return next_versions(model.identity, answers, select(versions, ~is_later), revision.interval)
 
@@ -67,7 +66,8 @@ def next_answers(model: ByWindow, revision: Revision, streamed: pa.Table) -> pa.
 def next_versions(identity: Identity, answers: pa.Table, versions: pa.Table, interval: str) -> pa.Table:
     """Return the new answers, with K and facts of the stream, and retractions of windows that became empty.
 
-    K and facts are null where the stream gave no answer.
+    K and facts are null where the stream gave no answer. An answer that does not meet the query's condition `having` is
+    retracted, whether it was given or not: a correction with an earlier cut-off that runs later may give it.
 
     Parameters
     ----------
@@ -79,4 +79,9 @@ def next_versions(identity: Identity, answers: pa.Table, versions: pa.Table, int
     others = without_retracted(of_others(versions, interval))
     earlier = others.take(pa.array(last_places(*identity.number(others))))
     gone = select(earlier, identity.find(earlier, answers) < 0)
-    return with_retractions(with_stamps(identity, answers, versions), gone)
+    if RETRACTED not in answers.column_names:
+        return with_retractions(with_stamps(identity, answers, versions), gone)
+    is_withheld = answers[RETRACTED].to_numpy()
+    stamped = with_stamps(identity, answers.drop_columns([RETRACTED]), versions)
+    gone = pa.concat_tables([gone.select(stamped.column_names), select(stamped, is_withheld)])
+    return with_retractions(select(stamped, ~is_withheld), gone)

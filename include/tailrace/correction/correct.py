@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.answers.model import AffectedAnswers
+from tailrace.answers.versions import without_retracted
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival, read_given
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.quality import put_quality
 from tailrace.correction.repeated_ids import in_events
 from tailrace.correction.scan_job import OpenScan
-from tailrace.correction.versions import revise
+from tailrace.correction.versions import Revised, revise
 from tailrace.delivery.places import deliver_all
 from tailrace.engine.other_contents import RepeatedIds
 from tailrace.engine.pipeline import Pipeline
@@ -128,7 +129,7 @@ def correct(
         frontier = committed.frontier if as_of == committed.until else frontier_at(layout, as_of)
         put_quality(query, pipeline.kind, answers, model.horizon(rows), frontier)
         lookups = _lookups(pipeline, tables, as_of)
-        report = _report(history_scan, late, rows, correction_range, as_of, repeats, lookups)
+        report = _report(history_scan, late, revised, correction_range, as_of, repeats, lookups)
         ledger = pa.Table.from_pylist([asdict(report) | {"started_at": started}]).drop_columns([*_UNRECORDED])
         tables.add("correction_runs", with_times(ledger, wanted["correction_runs"]))
         tables.compact(CORRECTION_TABLES)
@@ -158,15 +159,15 @@ def _affected(
 def _report(
     history_scan: HistoryScan,
     late: pa.Table,
-    rows: pa.Table,
+    revised: Revised,
     correction_range: CorrectionRange,
     as_of: int,
     repeats: int | None,
     lookups: str | None,
 ) -> CorrectionReport:
     """Count what a correction has written, and what failed in it."""
-    gone = history_scan.pipeline.kind.answers.identity.first_rows(rows)["retracted"].to_numpy()
-    counts = (pc.sum(late["tuples"], min_count=0).as_py(), int((~gone).sum()), int(gone.sum()))
+    answers = history_scan.pipeline.kind.answers.identity.first_rows(without_retracted(revised.rows)).num_rows
+    counts = (pc.sum(late["tuples"], min_count=0).as_py(), answers, revised.taken_back)
     failed = history_scan.failed_pairs
     return CorrectionReport(
         str(correction_range),

@@ -9,7 +9,9 @@ import pyarrow as pa
 from tailrace.answers.changed_answers import count_changed
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.revision import Revision
+from tailrace.answers.versions import RETRACTED, without_retracted
 from tailrace.correction.history_scan import HistoryScan
+from tailrace.ground.matching import select
 from tailrace.kind.capabilities import IncrementallyCorrectable
 from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.storage.results import AnswerTables
@@ -28,6 +30,13 @@ class Revised:
         """The number of answers that these versions add or change; retractions are not counted."""
         model = self.kind.answers
         return count_changed(model.identity, model.row_identity, self.kind.answer, self.rows, self.versions)
+
+    @property
+    def taken_back(self) -> int:
+        """The number of answers among those given before that these versions retract."""
+        identity = self.kind.answers.identity
+        retracted = identity.first_rows(select(self.rows, self.rows[RETRACTED].to_numpy()))
+        return int((identity.find(retracted, without_retracted(self.versions)) >= 0).sum())
 
 
 def revise(

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from tailrace.answers.versions import without_retracted
 from tailrace.ground.matching import number_rows, select
 from tailrace.panels.answer_ids import AnswerId, no_id
 from tailrace.panels.answer_summary import summary_of
@@ -126,6 +127,8 @@ def read(view: QueryView, request: AnswerRequest) -> OneAnswer:
     if answer is None:
         raise no_id(request.id)
     versions = _in_order(versions_of(view, answer), row_key(model))
+    if not without_retracted(versions).num_rows:  # the stream withheld it, and no correction gave it
+        raise no_id(request.id)
     pieces = Pieces()
     late = late_tuples(view, answer, not all(versions["corrected"].to_pylist()), pieces)
     names = shown_columns(view, versions)

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.model import AnswerModel
+from tailrace.answers.versions import RETRACTED
 from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.columns import Ints
 from tailrace.ground.errors import Damaged, Problem, Refused
@@ -98,7 +99,9 @@ def read(view: QueryView, request: AnswersRequest) -> AnswersShown:
     answers, is_all = newest_answers(view, part, after, request.limit + 1, _LOOKED_AT)
     if not answers.num_rows:
         is_all = (request.start, request.end, request.key, request.before) == (None,) * 4
-        return AnswersShown(note="There are no answers yet." if is_all else "There are no answers here.")
+        withholds = RETRACTED in view.tables.schema("results").names
+        none = "No answer meets the query's having yet." if withholds else "There are no answers yet."
+        return AnswersShown(note=none if is_all else "There are no answers here.")
     pieces, model, versions = Pieces(), view.kind.answers, versions_of(view, answers)
     latest = model.identity.latest(versions)
     lacking = pieces.read("rows right", lambda: missing_tuples(view, latest), None)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.ground.near_names import nearest
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns, quoted
 from tailrace.sql.functions import Call, Section, calls_in, is_call, refuse_unknown, section_of
@@ -14,6 +15,8 @@ from tailrace.sql.tokens import TokenSpan
 
 VALUE, HAVING = "value", "having"
 """The column of answers of an unnamed aggregate, and the field of the section with the condition of answers."""
+
+_BEFORE_GROUPS = "WHERE, by a column of the stream; or tailrace results --where, by the key or a bound of windows"
 
 _ALWAYS = "tuples"
 """A column of each answer that expressions may read beside the aggregates."""
@@ -72,7 +75,7 @@ def aggregates_of(
         return both, positions
     if HAVING in both:
         raise having.error(f"an aggregate is named {HAVING}, as the condition is in sections", "another name for it")
-    condition = _over_aggregates(having, named, sections, columns, event_time, f"WHERE {having.text[:60]}")
+    condition = _over_aggregates(having, named, sections, columns, event_time, _BEFORE_GROUPS)
     return {**both, HAVING: condition}, {**positions, HAVING: having.position}
 
 
@@ -85,7 +88,7 @@ def _short(
     section = section_of(calls_in(item.value)[0][2], columns, event_time)
     if having is None:
         return section, {}
-    condition = _over_aggregates(having, [VALUE], {VALUE: section}, columns, event_time, f"WHERE {having.text[:60]}")
+    condition = _over_aggregates(having, [], {VALUE: section}, columns, event_time, _BEFORE_GROUPS)
     return {**section, HAVING: condition}, {HAVING: having.position}
 
 
@@ -115,8 +118,12 @@ def _over_aggregates(
             return quoted(name)
         return written(section_of(call, columns, event_time))
 
-    for column in columns_beside(value):
+    for column, position in columns_beside(value).items():
         if column not in names and column != _ALWAYS:
-            remedy = f"max({column}), which is the value of a group, too; or {elsewhere}"
-            raise value.error(f"{column} is neither in an aggregate, nor the name of one in the list", remedy)
+            near = nearest(column, names)
+            remedy = (
+                f"{f'{near}; or ' if near else ''}max({column}), which is the value of a group, too; or {elsewhere}"
+            )
+            fault = f"{column} is neither in an aggregate, nor the name of one in the list"
+            raise ExpressionError(position, fault, remedy)
     return with_calls(value, text_of)

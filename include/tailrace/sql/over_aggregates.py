@@ -24,14 +24,14 @@ class ReadExpression(NamedTuple):
     ----------
     text : str
         The expression with names in place of its aggregates; what follows keeps its position.
-    beside : tuple of str
-        The columns that it reads beside its aggregates.
+    beside : dict
+        The columns that it reads beside its aggregates, with positions.
     spelling : str
         The expression as SQL text says it, see `over_names`.
     """
 
     text: str
-    beside: tuple[str, ...]
+    beside: Mapping[str, Position]
     spelling: str
 
 
@@ -76,19 +76,31 @@ def with_calls(value: TokenSpan, text_of: Callable[[Call], str]) -> str:
     return text + value.sql[at : value.end]
 
 
+def with_names(text: str, text_of: Mapping[str, str]) -> str:
+    """Return an expression with other texts in place of some names that stand outside of aggregates."""
+    value = tokenize(text)
+    within = [index for begin, end, _ in calls_in(value) for index in range(begin, end)]
+    found, at = "", value.at
+    for index in range(len(value)):
+        token = value[index : index + 1]
+        if token.name in text_of and index not in within:
+            found, at = found + value.sql[at : token.at] + text_of[str(token.name)], token.end
+    return found + value.sql[at : value.end]
+
+
 def in_place(name: str, call: Call) -> str:
     """Return a name, filled up with blanks to the length of a call, so that what follows keeps its position."""
     return name + re.sub(r"[^\n]", " ", call.whole.text[len(name) :])
 
 
-def columns_beside(value: TokenSpan) -> tuple[str, ...]:
-    """Return the columns that an expression reads beside its aggregates.
+def columns_beside(value: TokenSpan) -> dict[str, Position]:
+    """Return the columns that an expression reads beside its aggregates, with the position of each.
 
     Raises
     ------
     ExpressionError
     """
-    return value.parse(with_calls(value, partial(in_place, "0"))).columns
+    return value.columns_of(with_calls(value, partial(in_place, "0")))
 
 
 def section_within(call: Call) -> Section:

@@ -133,6 +133,16 @@ class TokenSpan:
         at = self.position
         return Position(at.line + line - 1, column + (at.column - 1 if line == 1 else 0))
 
+    def columns_of(self, text: str) -> dict[str, Position]:
+        """Return the columns that a text in place of the piece reads, with the position at which it first reads each.
+
+        Raises
+        ------
+        ExpressionError
+        """
+        expression = self.parse(text)
+        return {name: self._at(expression.position_of(name)) for name in expression.columns}
+
     def expression(self) -> Expression:
         """Parse the piece as a scalar expression.
 

@@ -74,9 +74,9 @@ def top_n_of(outer: Clauses, inner: Clauses, end: TokenSpan) -> TopN:
     ExpressionError
     """
     for clauses in (inner, outer):
-        clauses.refuse_having()
         if clauses.group:
             raise clauses.group[0].error("GROUP BY beside a subquery", f"windows over the stream, or top-n: {RIGHT}")
+        clauses.refuse_having()
     numbered = [item for item in inner.items if is_ranking(item.value)]
     if len(numbered) != 1:
         written = inner.items[0].whole if not numbered else numbered[1].whole

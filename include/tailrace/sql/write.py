@@ -11,7 +11,7 @@ from tailrace.sql.beside import SETTINGS
 from tailrace.sql.derived import generated_name, quoted
 from tailrace.sql.functions import call_text
 from tailrace.sql.keys import KEY
-from tailrace.sql.over_aggregates import over_names, section_within, with_calls
+from tailrace.sql.over_aggregates import over_names, section_within, with_calls, with_names
 from tailrace.sql.tokens import tokenize
 from tailrace.sql.translate import translate
 
@@ -54,7 +54,9 @@ def _as_sql_says(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     if section is None:
         return fields
     parts = {name: each for name, each in section.items() if isinstance(each, Mapping)}
-    named = {name: each for name, each in parts.items() if not each.get("expression")} if parts else {VALUE: section}
+    named = {name: each for name, each in parts.items() if not each.get("expression")}
+    if not parts:
+        named = {VALUE: {name: value for name, value in section.items() if name != HAVING}}
     read = {
         name: {**each, "expression": over_names(each["expression"], named)}
         for name, each in parts.items()
@@ -95,7 +97,7 @@ def plain(value: Any) -> Any:
         return {name: part for name, part in items.items() if part not in (None, {}, [])}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    return str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
+    return str(value).lower() if isinstance(value, bool) else None if value is None else str(value).strip()
 
 
 class _Writer:
@@ -160,7 +162,11 @@ class _Writer:
 
     def _having(self, section: Mapping[str, Any]) -> str:
         having = section.get(HAVING)
-        return f"\nHAVING {self._expression(having)}" if isinstance(having, str) else ""
+        if not isinstance(having, str):
+            return ""
+        if isinstance(section.get("function"), str):  # the answer has no name in SQL text
+            having = with_names(having, {VALUE: self._call(section)})
+        return f"\nHAVING {self._expression(having)}"
 
     def _source(self) -> str:
         window = self.fields["window"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +21,14 @@ from local_driver import Driver, correct_here
 from query_views import view_of
 from tailrace.aggregate.kind import Aggregate
 from tailrace.answers.versions import RETRACTED
+from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.delivery.topic_answers import send_corrections
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.panels import answers as answers_panel
+from tailrace.panels.answer import AnswerRequest
+from tailrace.panels.answer import read as read_answer
+from tailrace.panels.answer_ids import AnswerId
 from tailrace.panels.answers import AnswersRequest, read
 from tailrace.query.column_lineage import column_lineage
 from tailrace.query.declared import declared_query
@@ -103,6 +108,53 @@ def test_what_is_given_is_what_meets_the_condition(desks) -> None:
     assert went, "no correction took an answer back"
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_corrections_in_any_order_end_with_what_meets_the_condition(desks, seed) -> None:
+    """A window may meet the condition by an early cut-off alone, whose correction may be the last one to run."""
+    every, some, gives = desks
+    for desk in desks[:2]:
+        for _ in range(6):
+            desk.write()
+        desk.driver.run(1000, flush=True)
+    arrived = sorted({row["arrived"] for row in some.driver.tables.read("late", ["arrived"]).to_pylist()})
+    cuts = [arrived[0] - 100, *arrived[1 : -1 : len(arrived) // 4], arrived[-1] + 100]
+    intervals = [CorrectionRange(*each, arrival=True) for each in itertools.pairwise(cuts)]
+    random.Random(seed).shuffle(intervals)
+    for interval in intervals:
+        for desk in desks[:2]:
+            correct_here(desk.driver.query, desk.driver.warehouse, interval)
+    rows, columns = read_answers(every.driver.query, every.driver.warehouse, streamed=False)
+    expected = [str({name: row[name] for name in columns}) for row in rows.to_pylist() if gives(row)]
+    assert rows_of(some.driver.query, some.driver.warehouse, streamed=False) == expected
+
+
+def test_an_early_cut_off_gives_no_answer_that_a_later_one_withheld(tmp_path) -> None:
+    """The window has 3, then 6, then 16; the stream's 3 is withheld, and so is 16."""
+    (tmp_path / "in").mkdir()
+    rows = [(1, 1, 3), (12, 12, 6), (2, 15, 3), (24, 24, 6), (3, 25, 10), (45, 45, 6)]
+    records = [
+        {"at": START + 1000 * at, "came": START + 1000 * came, "id": n, "v": v} for n, (at, came, v) in enumerate(rows)
+    ]
+    types = pa.schema([("at", pa.timestamp("ms")), ("came", pa.timestamp("ms")), ("id", pa.int64()), ("v", pa.int64())])
+    pq.write_table(pa.Table.from_pylist(records, types), tmp_path / "in" / "0.parquet")
+    stream = {"source": {"format": "parquet", "path": str(tmp_path / "in")}, "event_time": "at", "id": "id"}
+    aggregate = {"total": {"function": "sum", "column": "v"}, "having": "total between 5 and 9"}
+    fields = {"name": "q", "kind": "aggregate", "streams": {"rows": stream | {"arrival_time": "came"}}}
+    query = declared_query(fields | {"window": "10 s", "aggregate": aggregate, "disorder": {"policy": "none"}})
+    Driver(query, tmp_path / "wh").run(flush=True)
+    for low, high in ((20, 30), (10, 20)):
+        report = correct_here(
+            query, tmp_path / "wh", CorrectionRange(START + 1000 * low, START + 1000 * high, arrival=True)
+        )
+        assert report.retracted == 0, "no answer was there to be taken back"
+    answers, _ = read_answers(query, tmp_path / "wh", streamed=False)
+    assert answers["window_start"].to_pylist() == [START + 10_000, START + 20_000, START + 40_000]
+    view = view_of(query, tmp_path / "wh")
+    withheld = AnswerId({"key": None, "window_start": START + 30_000, "window_end": START + 40_000})
+    with pytest.raises(Refused, match="the id of no answer"):
+        read_answer(view, AnswerRequest(id=str(withheld)))
+
+
 def test_a_stream_counts_and_shows_the_answers_that_it_gives(desks, monkeypatch) -> None:
     _, some, _ = desks
     some.driver.run(1000, flush=True)
@@ -168,9 +220,11 @@ def test_an_answer_that_came_or_went_is_wrong_as_streamed_and_one_that_was_withh
     assert (bucket["answers"], bucket["missing"], bucket["off"], bucket["worst_error"]) == (2, 1, 3, 1.0)
     corrections = Driver(query, tmp_path / "wh").tables.read("corrections").to_pylist()
     assert {(row["window_end"] - START, row["total"], row[RETRACTED]) for row in corrections} == {
-        (1000, 9, True),
+        (1000, 4, True),
         (2000, 10, False),
+        (3000, 2, True),
         (4000, 18, False),
+        (9000, 0, True),
     }
 
 
@@ -213,7 +267,8 @@ def test_nulls_and_failures_are_no_answers_and_the_run_says_how_many(tmp_path) -
 
 
 REFUSALS = [
-    ("having: nn > 1", "aggregate.having: at 1:1: no answer has a column nn", "n; or an aggregate"),
+    ("having: n > 1 and nn > 1", "aggregate.having: at 1:11: no answer has a column nn", "n; or an aggregate"),
+    ("having: window_end > 1", "no answer has a column window_end", "tailrace results --where"),
     ("having: n >", "aggregate.having: at", ""),
     ("having: sum(v * 2) > 1", "v * 2 is no column of the stream", "columns: {name: v * 2}"),
     ("having: lag(n) > 1", "lag is no aggregate", ""),
@@ -233,8 +288,11 @@ def test_a_condition_that_no_answer_can_meet_is_refused_with_its_place(having: s
 def test_the_short_form_takes_its_own_aggregate_and_the_number_of_tuples() -> None:
     query = query_of("  function: sum\n  column: net\n  having: SUM( net ) > 10 and count(*) > 2\n")
     assert query.structure()["aggregate.having"] == "value > 10 and tuples > 2"
-    with pytest.raises(Refused, match=r"having: at 1:1: max is another aggregate than sum, which has no name"):
-        query_of("  function: sum\n  column: net\n  having: max(net) > 10\n")
+    for other in ("max(net)", "sum(net) filter (where net > 1)"):
+        with pytest.raises(Refused, match=r"having: at 1:1: this \w+ is not the section's own sum, of its column"):
+            query_of(f"  function: sum\n  column: net\n  having: {other} > 10\n")
+    with pytest.raises(Refused, match=r"aggregate.having: .* does not fit"):
+        query_of("  function: sum\n  column: net\n  having: {a: b}\n")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
             for name in ("time", "made_at")
         ),
         ("  corrected: {function: count}\n", "answers have a column corrected already", "another name"),
-        ("  n: {function: count}\n  r: {expression: n / m}\n", "r.expression: at 1:1: no answer has a column m", "n"),
+        ("  n: {function: count}\n  r: {expression: n / m}\n", "r.expression: at 1:5: no answer has a column m", "n"),
         ("  n: {function: count}\n  r: {expression: n +}\n", "aggregate.r.expression: at 1:", ""),
         ("  n: {function: count}\n  r: {expression: sum(max(n))}\n", "aggregate.r.expression: at 1:5: ", ""),
         (

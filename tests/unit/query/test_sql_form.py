@@ -240,3 +240,13 @@ def sql_of_beside(query) -> str:
     return STREAMS.replace(
         "    id: flight\n", f"    id: flight\n    columns:\n{columns}" if columns else "    id: flight\n"
     )
+
+
+def test_a_condition_of_the_short_form_stands_in_sql_by_its_aggregate() -> None:
+    section = {"function": "sum", "column": "v", "having": "value > 3 and sum(v) < 9 and count(*) > 1\n"}
+    stream = {"source": {"format": "csv", "path": "in"}, "event_time": "at", "id": "id"}
+    fields = {"name": "q", "kind": "aggregate", "streams": {"events": stream}, "window": "1 h"}
+    query = declared_query(fields | {"aggregate": section})
+    written = sql_of(query)
+    assert written is not None
+    assert written.sql.endswith("HAVING sum(v) > 3 and sum(v) < 9 and count(*) > 1")
