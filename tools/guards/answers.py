@@ -61,8 +61,15 @@ MUTATIONS = (
     Mutation(
         "having: a correction gives none that does not meet it",
         "answers/window_revision.py",
-        "without_retracted(next_answers(model, revision, streamed_versions(versions)))",
-        "next_answers(model, revision, streamed_versions(versions))",
+        "select(stamped, ~is_withheld)",
+        "stamped",
         ("tests/unit/aggregate/test_having.py::test_what_is_given_is_what_meets_the_condition[added to]",),
+    ),
+    Mutation(
+        "having: what a later cut-off withheld is given by no earlier one",
+        "answers/window_revision.py",
+        "pa.concat_tables([gone.select(stamped.column_names), select(stamped, is_withheld)])",
+        "gone.select(stamped.column_names)",
+        ("tests/unit/aggregate/test_having.py::test_an_early_cut_off_gives_no_answer_that_a_later_one_withheld",),
     ),
 )

@@ -183,4 +183,11 @@ MUTATIONS = (
         "",
         ("tests/unit/correction/test_given_answers.py",),
     ),
+    Mutation(
+        "having: answers that were never given are not taken back",
+        "correction/versions.py",
+        "int((identity.find(retracted, without_retracted(self.versions)) >= 0).sum())",
+        "int(retracted.num_rows)",
+        ("tests/unit/aggregate/test_having.py::test_an_early_cut_off_gives_no_answer_that_a_later_one_withheld",),
+    ),
 )
