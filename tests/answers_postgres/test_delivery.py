@@ -191,7 +191,7 @@ def test_an_answer_whose_only_version_vanishes_is_deleted(tmp_path, monkeypatch,
         {(row["key"], row["window_end"]) for row in desk.driver.tables.read(name).to_pylist()}
         for name in ("results", "corrections")
     )
-    key, end = min(by_correction - by_stream)
+    key, end = min((key, end) for key, end in by_correction - by_stream if key is not None)
     table = DeltaTable(str(desk.driver.layout.table("corrections")))
     table.delete(f"key = '{key}' AND window_end = '{datetime.fromtimestamp(end / 1000, UTC).isoformat()}'")
     monkeypatch.setattr(postgres_module, "_MOST_ROWS", most_rows)
