@@ -34,6 +34,7 @@ _TIMEOUT_S = 600  # more than a broker may take to start
 _PATIENCE_S = "60"  # without their guards many tests wait in vain
 _HANG_S = 120  # more than a test of the gate takes, and less than a loop that never ends
 _FAILED = 1  # pytest's exit code for tests that ran and failed; others tell of errors of the call
+_PASSED, _NONE_IN_GATE = 0, 5  # guards of some words may have no test in the gate
 GATE, SUITE = "red in the gate", "red in the whole suite alone"
 
 
@@ -136,7 +137,7 @@ def main(words: list[str] | None = None) -> int:
         tests = sorted({test for mutation in chosen for test in mutation.tests})
         several = ["-n", str(called.processes), "--dist", "loadgroup", "--no-loadscope-reorder"]
         whole = run_tests(tests, trees[0], "--gate", *several, timeout_s=10 * _TIMEOUT_S)
-        if whole.returncode:
+        if whole.returncode not in (_PASSED, _NONE_IN_GATE):
             print(f"the gate's tests are not green with all guards in place:\n{whole.stdout[-3000:]}")
             return 1
         held = check_all(chosen, trees)

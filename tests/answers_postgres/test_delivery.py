@@ -178,8 +178,12 @@ def test_a_table_that_was_dropped_is_filled_again(tmp_path, connection, sql):
     desk.assert_delivered()
 
 
-@pytest.mark.parametrize(("name", "most_rows"), [("aggregate", 1), ("topk", 1000)])
-def test_an_answer_whose_only_version_vanishes_is_deleted(tmp_path, monkeypatch, connection, sql, name, most_rows):
+@pytest.mark.parametrize(
+    ("name", "most_rows", "is_null"), [("aggregate", 1, False), ("aggregate", 1, True), ("topk", 1000, False)]
+)
+def test_an_answer_whose_only_version_vanishes_is_deleted(
+    tmp_path, monkeypatch, connection, sql, name, most_rows, is_null
+):
     monkeypatch.setattr(postgres_module, "_PART_ROWS", 7)
     desk = PostgresDesk(name, tmp_path, 3, connection, sql)
     for _ in range(3):
@@ -191,9 +195,10 @@ def test_an_answer_whose_only_version_vanishes_is_deleted(tmp_path, monkeypatch,
         {(row["key"], row["window_end"]) for row in desk.driver.tables.read(name).to_pylist()}
         for name in ("results", "corrections")
     )
-    key, end = min(by_correction - by_stream)
+    key, end = next(each for each in by_correction - by_stream if (each[0] is None) == is_null)
     table = DeltaTable(str(desk.driver.layout.table("corrections")))
-    table.delete(f"key = '{key}' AND window_end = '{datetime.fromtimestamp(end / 1000, UTC).isoformat()}'")
+    of_key = "key IS NULL" if is_null else f"key = '{key}'"
+    table.delete(f"{of_key} AND window_end = '{datetime.fromtimestamp(end / 1000, UTC).isoformat()}'")
     monkeypatch.setattr(postgres_module, "_MOST_ROWS", most_rows)
     desk.deliver()
     desk.assert_delivered()

@@ -120,7 +120,7 @@ MUTATIONS = (
         "delivery/postgres_merge.py",
         "for name in self.target.columns.nullable if rows.column(name).null_count",
         "for name in ()",
-        ("tests/answers_postgres/test_null_keys.py::test_answers_of_null_keys_are_replaced_and_retracted",),
+        (f"{POSTGRES}::test_an_answer_whose_only_version_vanishes_is_deleted[aggregate-1-True]",),
     ),
     Mutation(
         "postgres: a decimal is copied as text",

@@ -287,7 +287,7 @@ MUTATIONS = (
         "expressions/literals.py",
         "if precision > MOST_DIGITS:\n        fault",
         "if False:\n        fault",
-        (PROJECTION,),
+        (DECIMALS,),
     ),
     Mutation(
         "expressions: doubles are rounded by plain digits",

@@ -150,13 +150,6 @@ MUTATIONS = (
         (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[emd_join]",),
     ),
     Mutation(
-        "answers: ids are not looked for in the log of files that workers wrote",
-        "panels/answer_versions.py",
-        "view.tables.batches(name, schema.names, where)",
-        'view.tables.batches(name, schema.names, __import__("pyarrow.dataset").dataset.field(column).isin(names))',
-        (f"{ANSWERS}::test_answers_come_newest_first_page_by_page_and_each_once[table]",),
-    ),
-    Mutation(
         "answers: older files are not read",
         "panels/newest_answers.py",
         "low = max(min(files[index].high, high) if index < len(files) else BEFORE_ALL, floor)",

@@ -62,7 +62,7 @@ MUTATIONS = (
         "stream/task_number.py",
         'value["since"] = change.since if tasks == before else batch',
         'value["since"] = batch',
-        ("tests/unit/stream/test_rescale_pairs.py",),
+        ("tests/unit/stream/test_load_policy.py",),
     ),
     Mutation(
         "rescale of a join: the chunks of tasks that have ended are removed",

@@ -61,8 +61,8 @@ def versions_of(view: QueryView, answers: pa.Table) -> pa.Table:
 def rows_of(view: QueryView, name: str, where: Any, answers: pa.Table) -> pa.Table:
     """Return the rows of a table of answers under a condition on times, with the keys or left ids of some answers.
 
-    Keys and ids are compared here: the log has no statistics of them for files that workers wrote, which Delta's
-    library would mistake for files without any.
+    Keys and ids are compared here: the log has no statistics of them for files that workers wrote, so that a condition
+    on them would skip no file.
     """
     schema, column = view.tables.schema(name), view.kind.answers.identity.determining[0]
     names, parts = answers[column].unique(), [schema.empty_table()]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from examples import drawn
 from tailrace.expressions.errors import ExpressionError
-from tailrace.expressions.projection import Projection
+from tailrace.expressions.projection import NamedError, Projection
 
 EXACT = Context(prec=100)
 FEW = drawn(150)
@@ -172,3 +172,19 @@ def test_halves_are_rounded_away_from_zero(one: tuple, sign: str, other: tuple, 
     types = {name: column.type for name, column in columns.items()}
     projected = Projection.of({"out": f"a {sign} b"}, None, types).run(pa.table(columns))
     assert [str(each) for each in projected.table.column("out").to_pylist()] == [right]
+
+
+@pytest.mark.parametrize("sign", ["+", "*"])
+def test_a_result_of_more_digits_than_its_type_has_fails(sign: str) -> None:
+    large = pa.array([Decimal("9" * 38), Decimal(1)], pa.decimal128(38, 0))
+    projected = Projection.of({"out": f"a {sign} a"}, None, {"a": large.type}).run(pa.table({"a": large}))
+    assert projected.table.column("out").to_pylist() == [None, Decimal(2 if sign == "+" else 1)]
+    (failure,) = projected.failures
+    assert failure.mask.tolist() == [True, False]
+    assert "overflow" in failure.reason
+
+
+def test_a_common_type_that_holds_not_all_digits_is_refused() -> None:
+    types = {"a": pa.decimal128(38, 0), "b": pa.decimal128(38, 10)}
+    with pytest.raises(NamedError, match=r"has 48 digits, and a decimal 38: Spark would round it"):
+        assert Projection.of({"out": "coalesce(a, b)"}, None, types).derived_types

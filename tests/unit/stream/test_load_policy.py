@@ -94,12 +94,15 @@ def test_a_policy_a_request_and_an_edit_are_stamped_once_and_a_replay_decides_no
     facts = number.stamped(facts, 9, 4)
     assert (facts[-1].value["tasks"], facts[-1].evidence) == (6, BY_HAND)
     assert number.stamped(facts, 9, 5) == facts, "a request is taken up once"
+    request.append(RescaleRequest("two", 6))
+    facts = number.stamped(facts, 9, 5)
+    assert facts[-1].value["since"] == 4, "a request for the number in force leaves the plans in force"
     restarted = TaskNumber(2, 0, (3, 5), lambda: request[-1])
     facts = restarted.stamped(facts, 9, 6)
     assert (facts[-1].value["tasks"], facts[-1].evidence) == (5, DECLARED), "within the bounds of an edit"
     rebuilt = TaskNumber(3, 7, (3, 5), lambda: request[-1])
     assert rebuilt.stamped(facts, 9, 7) == facts, "the rebuild has begun with the number of the file"
-    assert len(gates) == 3
+    assert len(gates) == 4
 
 
 def test_the_section_elasticity_bounds_the_number_and_is_no_part_of_the_structure() -> None:

@@ -83,7 +83,7 @@ def jobs_of_spark(pipeline: Pipeline, states: TaskStates) -> Iterator[WorkerJobs
     [*((name, None) for name in JOINS), ("emd_ddsj", jobs_of_spark), ("window", jobs_of_spark)],
 )
 def test_another_number_at_any_batch_changes_no_row(tmp_path, ask, name, executor):
-    seed = f"{name} {executor is None}"
+    seed = f"{name} {executor is None} 2"  # of these streams and numbers a plan meets another number
     query, numbers = joined(name, tmp_path, seed), random.Random(seed).choices([1, 2, 3, 4], k=2 * FILES)
     Driver(query, tmp_path / "whole").run(2 * FILE_ROWS, flush=True)
     ask(numbers)
