@@ -84,5 +84,5 @@ def test_it_is_rebuilt_for_other_tasks_and_for_another_relation(tmp_path, left):
 def test_it_is_rebuilt_from_versions_of_another_format_than_the_query_has_today(tmp_path, left):
     warehouse = tmp_path / "wh"
     shutil.copytree(left / "end", warehouse)
-    rebuild(make_query(left, tmp_path / "zones.csv"), warehouse, Path("where.yaml"))
-    assert_answered(warehouse, [0, 1])
+    rebuild(make_query(left, tmp_path / "zones.csv", relation="within"), warehouse, Path("where.yaml"))
+    assert_answered(warehouse, [0, 1], "within")
