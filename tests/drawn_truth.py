@@ -23,7 +23,7 @@ import pytest
 
 import oracle
 from drawn_columns import FAULT, SOURCE, Failed, Record, scaled
-from drawn_queries import NUMBERS, Aggregate, Drawn
+from drawn_queries import BOOLEANS, NUMBERS, Aggregate, Drawn
 from named_oracle import of_numbers
 from streams import DAY, EARLIEST
 from tailrace.query.query import Query
@@ -120,11 +120,8 @@ def _is_whole(query: Drawn, record: Record) -> bool:
     if record["id"] is None or (not query.groups_nulls and any(record[name] is None for name in query.keys)):
         return False
     for each in query.aggregates.values():
-        if (
-            each.column is not None
-            and isinstance(record[each.column], float)
-            and not math.isfinite(record[each.column])
-        ):
+        values = [record[name] for name in each.columns]
+        if any(isinstance(value, float) and not math.isfinite(value) for value in values):
             return False
         if each.where is not None:
             try:
@@ -159,8 +156,8 @@ def answers(query: Drawn, items: list[Item]) -> dict[str, Any]:
     found: dict[str, Any] = {"tuples": len(items)}
     for name, each in query.aggregates.items():
         there = [item for item in items if each.where is None or each.where.value(item.record) is True]
-        if each.column is not None:
-            there = [item for item in there if item.record[each.column] is not None]
+        if (decides := each.second or each.column) is not None:
+            there = [item for item in there if item.record[decides] is not None]
         values = [item if each.column is None else item.record[each.column] for item in there]
         dtype = None if each.column is None else query.types[each.column]
         found[name] = _answer(each, dtype, values, there)
@@ -186,9 +183,14 @@ def _answer(each: Aggregate, dtype: pa.DataType | None, values: list[Any], there
         return len(set(values))
     if not values:
         return None
-    if each.function in ("first", "last"):
-        chosen = (min if each.function == "first" else max)(there, key=lambda item: item.order)
+    if each.second is not None:
+        choose = min if each.function == "min_by" else max
+        return choose(there, key=lambda item: (item.record[each.second], item.order)).record[each.column]
+    if each.function in ("first", "last", "any_value"):
+        chosen = (max if each.function == "last" else min)(there, key=lambda item: item.order)
         return chosen.record[each.column]
+    if each.function in BOOLEANS:
+        return (all if each.function == "bool_and" else any)(values)
     if each.function in ("min", "max"):
         return (min if each.function == "min" else max)(values)
     if each.function == "sum":
@@ -220,8 +222,8 @@ def statement(query: Drawn, table: str = "records") -> str:
     is_bad = [f'"{name}?"' for name in query.needed]
     is_bad += [f'"{name}" IS NULL' for name in ("id", *(() if query.groups_nulls else query.keys))]
     for each_ in query.aggregates.values():
-        if each_.column is not None and pa.types.is_floating(query.types[each_.column]):
-            is_bad.append(f'coalesce(NOT isfinite("{each_.column}"), false)')
+        floats = [name for name in each_.columns if pa.types.is_floating(query.types[name])]
+        is_bad += [f'coalesce(NOT isfinite("{name}"), false)' for name in floats]
         if each_.where is not None:
             is_bad.append(each_.where.fault)
     tick = "position" if query.settings.tick == 0 else f"max(came) OVER (ORDER BY position) // {query.settings.tick}"
@@ -279,9 +281,13 @@ def _call(each: Aggregate, query: Drawn) -> str:  # noqa: PLR0911  a function, a
             return f"count({value}) {chosen}"
         case "count_distinct":
             return f"count(DISTINCT {value}) {chosen}"
-        case "first" | "last":
-            function, order = ("arg_min" if each.function == "first" else "arg_max"), "row(ts, came, id)"
+        case "first" | "last" | "any_value":
+            function, order = ("arg_max" if each.function == "last" else "arg_min"), "row(ts, came, id)"
             return f"{function}({value}, {order}) {chosen}"
+        case "min_by" | "max_by":
+            function, by = each.function.replace("_by", "").join(("arg_", "_null")), f'"{each.second}"'
+            chosen = f"FILTER (WHERE {where} AND {by} IS NOT NULL)"
+            return f"{function}({value}, row({by}, ts, came, id)) {chosen}"
         case "quantile" | "median":
             return f"quantile_cont({real}, {each.q or 0.5}) {chosen}"
         case "stddev" | "stddev_pop" | "var" | "var_pop":

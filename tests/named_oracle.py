@@ -46,10 +46,18 @@ CONDITIONS: dict[str, Callable[[Values], bool]] = {
 """Expressions of Spark SQL, and when they hold: null is no."""
 
 
-def answer(function: str, column: str | None, q: float | None, where: str | None, tuples: Sequence[Values]) -> Any:
+def answer(
+    function: str,
+    column: str | None,
+    q: float | None,
+    where: str | None,
+    second: str | None,
+    tuples: Sequence[Values],
+) -> Any:
     """The answer of one aggregate over the tuples of a window."""
     tuples = [each for each in tuples if where is None or CONDITIONS[where](each)]
-    there = [each for each in tuples if column is None or getattr(each, column) is not None]
+    decides = second or column
+    there = [each for each in tuples if decides is None or getattr(each, decides) is not None]
     if function == "count":
         return len(there)
     assert column is not None
@@ -58,11 +66,13 @@ def answer(function: str, column: str | None, q: float | None, where: str | None
         return len(set(values))
     if not values:
         return None
-    if function in ("first", "last"):
-        chosen = (min if function == "first" else max)(there, key=lambda each: each.order)
-        return getattr(chosen, column)
-    if function in ("sum", "min", "max"):
-        return {"min": min, "max": max, "sum": partial(total, column)}[function](values)
+    if function in ("first", "last", "any_value", "min_by", "max_by"):
+        choose = max if function in ("last", "max_by") else min
+        return getattr(choose(there, key=lambda each: (second and getattr(each, second), each.order)), column)
+    if function in ("sum", "min", "max", "bool_and", "bool_or"):
+        return {"min": min, "max": max, "sum": partial(total, column), "bool_and": all, "bool_or": any}[function](
+            values
+        )
     return of_numbers(function, q, sorted(map(Fraction, values)))
 
 

@@ -33,8 +33,9 @@ from tailrace.kind.inputs import ColumnTypes
 SOME = drawn(100)
 
 NUMBERS = ["sum", "avg", "median", "stddev", "stddev_pop", "var", "var_pop"]
-ANY = ["count", "min", "max", "count_distinct", "first", "last"]
-AMENDED = ["sum", "count", "min", "max"]
+ANY = ["count", "min", "max", "count_distinct", "first", "last", "any_value", "min_by", "max_by"]
+BOOLEANS = ["bool_and", "bool_or"]
+AMENDED = ["sum", "count", "min", "max", *BOOLEANS]
 NUMERIC = ["money", "large", "count", "speed"]
 
 Section = dict[str, Any]
@@ -90,9 +91,11 @@ days = st.sampled_from([date(2000, 2, 29), date(1969, 12, 31), date(2024, 1, 1),
 def sections(draw: st.DrawFn, functions: list[str] | None = None) -> dict[str, Section]:
     named: dict[str, Section] = {}
     for place in range(draw(st.integers(1, 5))):
-        function = draw(st.sampled_from(functions or [*NUMBERS, "quantile", *ANY]))
-        columns = NUMERIC if function in (*NUMBERS, "quantile") else [*TYPES]
+        function = draw(st.sampled_from(functions or [*NUMBERS, "quantile", *ANY, *BOOLEANS]))
+        columns = NUMERIC if function in (*NUMBERS, "quantile") else ["is_paid"] if function in BOOLEANS else [*TYPES]
         section: Section = {"function": function, "column": draw(st.sampled_from(columns))}
+        if function in ("min_by", "max_by"):
+            section["by"] = draw(st.sampled_from([*TYPES]))
         if draw(st.integers(0, 2)) == 0:
             section["where"] = draw(st.sampled_from([*CONDITIONS]))
         if function == "quantile":
@@ -117,7 +120,8 @@ def case(draw: st.DrawFn, functions: list[str] | None = None, duplicates: bool =
         rows.append(each._replace(value=Values((each.event_time, each.arrival_time, each.id), *values)))
     named = draw(sections(functions))
     asked = tuple(
-        (name, each["function"], each.get("column"), each.get("q"), each.get("where")) for name, each in named.items()
+        (name, each["function"], *(each.get(field) for field in ("column", "q", "where", "by")))
+        for name, each in named.items()
     )
     query = replace(query, function=asked, q=None, policy=draw(st.sampled_from(["none", ("k_slack", 50)])))
     return rows, query, kind_of(named, query)
@@ -137,7 +141,7 @@ def assert_right(found: dict[str, Any], truth: dict[str, Any], sizes: dict[str, 
         if not isinstance(right, float) or value is None:
             assert (value, type(value)) == (right, type(right)), (name, function, column, truth)
             continue
-        if function in ("min", "max", "first", "last"):
+        if function in ("min", "max", "first", "last", "any_value", "min_by", "max_by"):
             assert value == right
         # Of squares the rounding is relative to the square of the largest value.
         scale = sizes[name] ** (2 if function.startswith("var") else 1)

@@ -66,6 +66,10 @@ def of(function: str, **more: Any) -> Callable[[SourceType, Path], dict[str, Any
     return aggregate(x={"function": function, "column": "v"} | more)
 
 
+def by(function: str, column: str, other: str) -> Callable[[SourceType, Path], dict[str, Any]]:
+    return aggregate(x={"function": function, "column": column, "by": other})
+
+
 def ranking(score: str, **more: Any) -> Callable[[SourceType, Path], dict[str, Any]]:
     return lambda *_: {"kind": "topk", "topk": {"k": 2, "score": score} | more} | WINDOWS
 
@@ -93,6 +97,10 @@ def _by_value(each: SourceType, folder: Path) -> dict[str, Any]:
 
 def number(each: SourceType) -> bool:
     return each.is_number and plain(each)
+
+
+def boolean(each: SourceType) -> bool:
+    return pa.types.is_boolean(each.dtype)
 
 
 def coordinate(each: SourceType) -> bool:
@@ -149,6 +157,12 @@ PLACES = {
     "max": Place(plain, ("x",), GROUPED.format("max(v)"), of("max")),
     "first": Place(plain, ("x",), GROUPED.format("arg_min(v, moment) FILTER (v IS NOT NULL)"), of("first")),
     "last": Place(plain, ("x",), GROUPED.format("arg_max(v, moment) FILTER (v IS NOT NULL)"), of("last")),
+    "any_value": Place(plain, ("x",), GROUPED.format("arg_min(v, moment) FILTER (v IS NOT NULL)"), of("any_value")),
+    "max_by": Place(plain, ("x",), GROUPED.format("arg_max(number, v)"), by("max_by", "number", "v")),
+    "min_by": Place(plain, ("x",), GROUPED.format("arg_min(number, v)"), by("min_by", "number", "v")),
+    "value of max_by": Place(plain, ("x",), GROUPED.format("arg_max_null(v, moment)"), by("max_by", "v", "at")),
+    "bool_and": Place(boolean, ("x",), GROUPED.format("bool_and(v)"), of("bool_and")),
+    "bool_or": Place(boolean, ("x",), GROUPED.format("bool_or(v)"), of("bool_or")),
     "sum": Place(number, ("x",), GROUPED.format("sum(v)"), of("sum")),
     "avg": Place(number, ("x",), GROUPED.format("avg(v)"), of("avg")),
     "median": Place(number, ("x",), GROUPED.format("quantile_cont(v::DOUBLE, 0.5)"), of("median")),

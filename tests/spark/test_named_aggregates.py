@@ -14,6 +14,7 @@ from tailrace.aggregate.bindings import takes
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
 
@@ -61,6 +62,11 @@ NAMES = {
     "count_distinct": "count(distinct {0})",
     "first": "min_by({0}, place) filter (where {0} is not null)",
     "last": "max_by({0}, place) filter (where {0} is not null)",
+    "any_value": "min_by({0}, place) filter (where {0} is not null)",
+    "min_by": "min_by(place, struct({0}, place)) filter (where {0} is not null)",
+    "max_by": "max_by({0}, place)",
+    "bool_and": "bool_and({0})",
+    "bool_or": "bool_or({0})",
 }
 
 
@@ -86,15 +92,18 @@ def ours(content: pa.Table) -> dict[str, dict]:
     each = {
         f"{function}_{column}": {"function": function, "column": column}
         | ({"q": 0.9} if function == "quantile" else {})
+        | ({"by": "place"} if function == "max_by" else {})
+        | ({"column": "place", "by": column} if function == "min_by" else {})
         for function, column in pairs()
     }
     section = NamedAggregatesSection.model_validate({"function": NAMED, "each": each})
-    types = ColumnTypes(carried={f"value_{name}": dtype for name, dtype in TYPES.items()})
+    types = ColumnTypes(carried={f"value_{name}": dtype for name, dtype in (TYPES | {"place": pa.int64()}).items()})
     kind = aggregate_of(Sliding(1000, 1000), section, types)
     columns = {name: content[name].combine_chunks() for name in content.column_names}
     times = dict.fromkeys(("event_time", "arrival_time"), columns["place"])
+    times |= dict.fromkeys((EVENT_US, ARRIVAL_US), pa.array([0] * len(content)))
     ids = {"id": columns["place"].cast(pa.string()), "key": columns["key"]}
-    batch = pa.RecordBatch.from_pydict(times | ids | {f"value_{name}": columns[name] for name in TYPES})
+    batch = pa.RecordBatch.from_pydict(times | ids | {f"value_{name}": columns[name] for name in (*TYPES, "place")})
     answers = kind.evaluate(batch)
     return {row["key"]: row for row in answers.to_pylist()}, answers.schema
 

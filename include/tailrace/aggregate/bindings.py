@@ -31,6 +31,13 @@ MOST_DIGITS, _MORE_DIGITS = 38, 10
 _WORD = (1 << 64) - 1
 
 
+class SecondColumn(NamedTuple):
+    """A further column of the tuples that a function takes, and its type; its values may be null."""
+
+    source: str
+    dtype: pa.DataType
+
+
 class Values(NamedTuple):
     """The values that a function is bound to.
 
@@ -44,17 +51,26 @@ class Values(NamedTuple):
         The type of the tuples' ids.
     condition : str or None
         A boolean column of the tuples; where it is not true, the value is null.
+    second : SecondColumn or None
+        The second column of a function of two.
     """
 
     source: str | None
     dtype: pa.DataType
     id_type: pa.DataType = pa.string()
     condition: str | None = None
+    second: SecondColumn | None = None
 
     @property
     def column(self) -> str:
         """The name of these values, unique within the query."""
         return (self.source or "") if self.condition is None else f"{self.condition}:{self.source or ''}"
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The types of the columns of the tuples that are read, by name."""
+        own = {} if self.source is None else {self.source: self.dtype}
+        return own if self.second is None else own | {self.second.source: self.second.dtype}
 
     def of(self, tuples: pa.RecordBatch) -> ValueColumn:
         """Return the values of tuples."""
@@ -133,6 +149,13 @@ def bind_choice(values: Values, parameters: Mapping[str, Any], choice: Choice) -
     """Bind a function that chooses one of the values."""
     count, chosen = Count(values.column), Chosen(values.column, values.dtype, choice, values.id_type)
     return BoundFunction(values.dtype, (count, chosen), partial(_stored, count.name, chosen.name, values.dtype))
+
+
+def bind_extreme_by(values: Values, parameters: Mapping[str, Any], how: Choice) -> BoundFunction:
+    """Bind `min_by` or `max_by`: the second column of the tuple with the least or the greatest value."""
+    chosen = Chosen(values.column, values.dtype, how, values.id_type, values.second)
+    dtype = chosen.chosen_type
+    return BoundFunction(dtype, (chosen,), partial(_stored, chosen.is_value, chosen.name, dtype))
 
 
 def bind_spread(values: Values, parameters: Mapping[str, Any], is_root: bool, freedom: int) -> BoundFunction:
@@ -243,10 +266,22 @@ BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], BoundFunction]] = {
     "count_distinct": bind_count_distinct,
     "first": partial(bind_choice, choice="first"),
     "last": partial(bind_choice, choice="last"),
+    "any_value": partial(bind_choice, choice="first"),
+    "min_by": partial(bind_extreme_by, how="min"),
+    "max_by": partial(bind_extreme_by, how="max"),
+    "bool_and": partial(bind_extreme, how="min"),
+    "bool_or": partial(bind_extreme, how="max"),
 }
 """Binds each function of `functions.FUNCTIONS` to the values of a column, with its parameters."""
 
 
+_TAKES: dict[str, Callable[[pa.DataType], bool]] = {
+    "numbers": is_number,
+    "booleans": pa.types.is_boolean,
+    "any": lambda dtype: True,
+}
+
+
 def takes(function: str, dtype: pa.DataType) -> bool:
     """Test whether a function takes values of a type."""
-    return not FUNCTIONS[function].of_numbers or is_number(dtype)
+    return _TAKES[FUNCTIONS[function].takes](dtype)

@@ -17,7 +17,8 @@ Section = dict[str, str]
 OF_COLUMN = {
     **{name: name for name in ("sum", "avg", "min", "max", "median", "stddev", "stddev_pop", "var_pop")},
     **{"first": "first", "last": "last", "mean": "avg", "std": "stddev", "stddev_samp": "stddev"},
-    **{"var_samp": "var", "variance": "var", "first_value": "first", "last_value": "last"},
+    **{"var_samp": "var", "variance": "var", "first_value": "first", "last_value": "last", "any_value": "any_value"},
+    **{"bool_and": "bool_and", "every": "bool_and", "bool_or": "bool_or", "some": "bool_or", "any": "bool_or"},
 }
 """Spark SQL's functions of one column, and the query's names; the first of each is the one that is written."""
 ESTIMATES = {"estimate_sum": "sum", "estimate_count": "count"}
@@ -27,8 +28,8 @@ _ESTIMATE_CALLS = {query: name for name, query in ESTIMATES.items()}
 _NAMES = (*OF_COLUMN, "count", "count_if", "percentile", "min_by", "max_by", "approx_count_distinct", *ESTIMATES)
 _EXACT = "percentile(column, 0.9), which is exact"
 _OTHERS = """
-collect_list collect_set array_agg listagg string_agg mode kurtosis skewness corr covar_pop covar_samp bool_and bool_or
-every some any bit_and bit_or bit_xor try_sum try_avg grouping grouping_id
+collect_list collect_set array_agg listagg string_agg mode kurtosis skewness corr covar_pop covar_samp bit_and
+bit_or bit_xor try_sum try_avg grouping grouping_id
 """
 _OVER_ROWS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
 _REFUSED = {
@@ -36,7 +37,6 @@ _REFUSED = {
     "count_distinct": "count(DISTINCT column)",
     "quantile": "percentile(column, 0.9)",
     "var": "var_samp(column)",
-    "any_value": "first(column), by event time",
     **dict.fromkeys(_OVER_ROWS.split(), "an aggregate of each window and key, such as first, last, min or max"),
     **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(_NAMES)}"),
 }
@@ -127,10 +127,10 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     ------
     ExpressionError
     """
-    by_time = partial(_by_time, event_time=event_time)
+    by = partial(_by, event_time=event_time)
     of_function: dict[str, _ToSection] = {
         **{"count": _count, "count_if": _count_if, "percentile": _percentile},
-        **{"min_by": by_time, "max_by": by_time, "approx_count_distinct": _approximate_count},
+        **{"min_by": by, "max_by": by, "approx_count_distinct": _approximate_count},
         **{"estimate_sum": _estimated_sum, "estimate_count": _estimated_count},
     }
     section = of_function.get(call.function, _of_column)(call, columns)
@@ -141,9 +141,10 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     return section
 
 
-def call_text(section: Mapping[str, Any], value: str) -> str:
-    """Return the call of a section, given the text of its values: * where it counts tuples."""
-    function = section["function"]
+def call_text(section: Mapping[str, Any], text_of: Callable[[str], str]) -> str:
+    """Return the call of a section, given what its columns are in the text."""
+    function, column = section["function"], section.get("column")
+    value = "*" if column is None else text_of(column)
     is_approximate, is_estimated = (
         str(section.get(name) or "false").lower() == "true" for name in ("approximate", "estimate")
     )
@@ -152,6 +153,8 @@ def call_text(section: Mapping[str, Any], value: str) -> str:
             call = f"percentile({value}, {section['q']})"
         case "count_distinct":
             call = f"approx_count_distinct({value})" if is_approximate else f"count(DISTINCT {value})"
+        case "min_by" | "max_by":
+            call = f"{function}({value}, {text_of(section['by'])})"
         case _ if is_estimated and function in _ESTIMATE_CALLS:
             call = f"{_ESTIMATE_CALLS[function]}({value})"
         case _:
@@ -203,6 +206,13 @@ def _one(call: Call) -> TokenSpan:
     return call.arguments[0]
 
 
+def _two(call: Call) -> list[TokenSpan]:
+    """Return the arguments of a function of two columns."""
+    if call.is_distinct or len(call.arguments) != 2 or not all(map(len, call.arguments)):  # noqa: PLR2004
+        raise call.whole.error(f"{call.whole.text[:60]} has not two columns", f"{call.function}(column, column)")
+    return call.arguments
+
+
 def _of_column(call: Call, columns: DerivedColumns) -> Section:
     if call.is_distinct:
         raise call.whole.error(f"{call.function} of distinct values, which no query has", "count(DISTINCT column)")
@@ -250,10 +260,9 @@ def _percentile(call: Call, columns: DerivedColumns) -> Section:
     return {"function": "quantile", "column": columns.column(call.arguments[0]), "q": call.arguments[1].text}
 
 
-def _by_time(call: Call, columns: DerivedColumns, event_time: str) -> Section:
-    function = "first" if call.function == "min_by" else "last"
-    is_by_time = len(call.arguments) == 2 and call.arguments[1].name == event_time  # noqa: PLR2004
-    if call.is_distinct or not is_by_time:
-        fault = f"{call.function} by another column than event time"
-        raise call.whole.error(fault, f"{call.function}(column, {event_time}), or {function}(column)")
-    return {"function": function, "column": columns.column(call.arguments[0])}
+def _by(call: Call, columns: DerivedColumns, event_time: str) -> Section:
+    """Return the section of a value by another one; by event time it is the first or the last that is not null."""
+    value, by = _two(call)
+    if by.name == event_time:
+        return {"function": "first" if call.function == "min_by" else "last", "column": columns.column(value)}
+    return {"function": call.function, "column": columns.column(value), "by": columns.column(by)}

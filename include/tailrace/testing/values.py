@@ -13,7 +13,10 @@ _LONG = range(-(1 << 63), 1 << 63)
 
 
 def value_of(function: str, values: Sequence[Any], q: float | None = None) -> Any:
-    """Compute a function over values, without nulls, in order of event time; without values, None or a count of 0."""
+    """Compute a function over values, without nulls, in order of event time; without values, None or a count of 0.
+
+    Of `min_by` and `max_by` a value is a pair: the one that decides, and the one that is answered.
+    """
     if function == "count":
         return len(values)
     if function == "count_distinct":
@@ -21,8 +24,15 @@ def value_of(function: str, values: Sequence[Any], q: float | None = None) -> An
     if not values:
         return None
     of_one = {"first": lambda: values[0], "last": lambda: values[-1], "min": lambda: min(values)}
-    of_one |= {"max": lambda: max(values), "sum": lambda: _sum(values)}
+    of_one |= {"max": lambda: max(values), "sum": lambda: _sum(values), "any_value": lambda: values[0]}
+    of_one |= {"bool_and": lambda: all(values), "bool_or": lambda: any(values)}
+    of_one |= {"min_by": lambda: min(values, key=_decides)[1]}  # the first of equal ones
+    of_one |= {"max_by": lambda: max(reversed(values), key=_decides)[1]}  # the last of equal ones
     return of_one[function]() if function in of_one else _statistic(function, [float(each) for each in values], q)
+
+
+def _decides(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
 
 
 def _sum(values: Sequence[Any]) -> Any:

@@ -182,6 +182,25 @@ def test_values_under_a_condition_are_none_of_a_column_that_is_called_so() -> No
     assert (found["x"], found["y"]) == (100, None)
 
 
+def test_of_equal_values_the_first_or_the_last_tuple_is_chosen_and_what_is_answered_may_be_null() -> None:
+    named: Each = {name: {"function": name, "column": "text", "by": "real"} for name in ("min_by", "max_by")}
+    kind = kind_of(named)
+    rows = [{"text": "x", "real": 1.0}, {"real": 2.0}, {"text": "y", "real": 1.0}, {"text": "z", "real": 2.0}]
+    assert answer(kind, rows) == {"min_by": "x", "max_by": "z"}
+    assert answer(kind, rows[:3]) == {"min_by": "x", "max_by": None}
+    assert answer(kind, [*rows[:3], {"text": "no real"}]) == {"min_by": "x", "max_by": None}
+    assert answer(kind, [{"text": "no real"}]) == {"min_by": None, "max_by": None}
+    assert answer(kind_of({"it": {"function": "max_by", "column": "whole", "by": "real"}}), rows[1:2]) == {"it": None}
+
+
+def test_columns_of_two_pairs_never_share_an_accumulator() -> None:
+    types = {"a": pa.int64(), "b": pa.int64(), "a:value_b": pa.int64(), "b:value_b": pa.int64()}
+    one, other = ({"function": "max_by", "by": by, "column": of} for by, of in [("a", "b:value_b"), ("a:value_b", "b")])
+    kind = kind_of({"one": one, "other": other}, types)
+    assert len(kind.summary.accumulators) == 2
+    assert len(kind.summary.types) == 1 + sum(len(each.types) for each in kind.summary.accumulators)
+
+
 def test_each_function_that_a_file_may_name_is_bound() -> None:
     assert BINDINGS.keys() == FUNCTIONS.keys()
 
@@ -194,5 +213,8 @@ def test_functions_of_numbers_refuse_other_columns_with_what_would_be_right() ->
         "function sum takes numbers, and column text is of type string",
     )
     assert "min" in problem.remedy
+    (problem,) = kind_of({"all": {"function": "bool_and", "column": "whole"}}).type_problems()
+    assert problem.fault == "function bool_and takes booleans, and column whole is of type int64"
+    assert "columns: {flag: whole > 0}" in problem.remedy
     (problem,) = kind_of({"n": {"function": "count"}, "bad": {"expression": "n + date '2020-01-01'"}}).type_problems()
     assert problem.where.startswith("aggregate.bad.expression: 1:")
