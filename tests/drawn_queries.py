@@ -22,7 +22,9 @@ from streams import EPOCH, disordered
 from tailrace.sql.derived import generated_name
 
 STREAM = "events"
-NUMBERS = ("sum", "avg", "median", "quantile", "stddev", "stddev_pop", "var", "var_pop")
+JOINT = ("corr", "covar_samp", "covar_pop")
+DISTINCT = ("sum_distinct", "avg_distinct")
+NUMBERS = (*JOINT, *DISTINCT, "sum", "avg", "median", "quantile", "stddev", "stddev_pop", "var", "var_pop")
 BOOLEANS = ("bool_and", "bool_or")
 BY = ("min_by", "max_by")
 FUNCTIONS = (*NUMBERS, *BOOLEANS, *BY, "count", "min", "max", "count_distinct", "first", "last", "any_value")
@@ -53,7 +55,7 @@ class Aggregate:
         section |= {"where": None if self.where is None else self.where.spark, "q": self.q and float(self.q)}
         section |= {"approximate": self.approximate or None}
         if self.second is not None:
-            section["by"] = name_of.get(self.second, self.second)
+            section["other" if self.function in JOINT else "by"] = name_of.get(self.second, self.second)
         return {name: value for name, value in section.items() if value is not None}
 
     def call(self, text_of: Mapping[str, str], event_time: str | None) -> str:
@@ -64,6 +66,8 @@ class Aggregate:
             call = f"approx_count_distinct({value})" if self.approximate else f"count(DISTINCT {value})"
         elif self.function == "quantile":
             call = f"percentile({value}, {self.q})"
+        elif self.function in DISTINCT:
+            call = f"{function.removesuffix('_distinct')}(DISTINCT {value})"
         elif self.second is not None:
             call = f"{function}({value}, {text_of.get(self.second, quoted(self.second))})"
         elif self.function in ("first", "last") and self.is_inline and event_time:
@@ -331,7 +335,11 @@ def aggregates(draw: st.DrawFn, types: Mapping[str, pa.DataType]) -> dict[str, A
             draw(st.sampled_from(["0.9", "0.5", "0.001"])) if function == "quantile" else None,
             function == "count_distinct" and draw(st.booleans()),
             draw(st.booleans()),
-            draw(st.sampled_from(sorted(types))) if function in BY else None,
+            draw(st.sampled_from(sorted(types)))
+            if function in BY
+            else draw(st.sampled_from(sorted(fits)))
+            if function in JOINT
+            else None,
         )
     return found
 
@@ -341,7 +349,9 @@ def expressions(draw: st.DrawFn, named: Mapping[str, Aggregate]) -> dict[str, Ex
     """Expressions over counts, over doubles, over any answer; and one over another."""
     counts = [name for name, each in named.items() if each.function in ("count", "count_distinct")]
     counts.append("tuples")
-    doubles = [name for name, each in named.items() if each.function in (*NUMBERS[1:],)]
+    doubles = [
+        name for name, each in named.items() if each.function in NUMBERS[len(JOINT) :] and "sum" not in each.function
+    ]
     one, other = draw(st.sampled_from(counts)), draw(st.sampled_from(counts))
     pool = [
         Expression(

@@ -70,6 +70,10 @@ def by(function: str, column: str, other: str) -> Callable[[SourceType, Path], d
     return aggregate(x={"function": function, "column": column, "by": other})
 
 
+def joint(column: str, other: str) -> Callable[[SourceType, Path], dict[str, Any]]:
+    return aggregate(x={"function": "corr", "column": column, "other": other})
+
+
 def ranking(score: str, **more: Any) -> Callable[[SourceType, Path], dict[str, Any]]:
     return lambda *_: {"kind": "topk", "topk": {"k": 2, "score": score} | more} | WINDOWS
 
@@ -127,6 +131,7 @@ def meeting(each: SourceType) -> bool:
 
 RANKED = "SELECT * FROM (SELECT w, row_number() OVER (PARTITION BY w ORDER BY {}) AS r, v FROM t WHERE {}) WHERE r <= 2"
 GROUPED = "SELECT w, {} FROM t GROUP BY w"
+CORRELATED = "CASE WHEN count(v) > 1 THEN corr(number, v::DOUBLE) END"
 PLACES = {
     "key": Place(
         exact, ("key", "n"), "SELECT w, v, count(*) FROM t GROUP BY w, v", aggregate(), lambda *_: {"key": "v"}
@@ -167,6 +172,9 @@ PLACES = {
     "avg": Place(number, ("x",), GROUPED.format("avg(v)"), of("avg")),
     "median": Place(number, ("x",), GROUPED.format("quantile_cont(v::DOUBLE, 0.5)"), of("median")),
     "quantile": Place(number, ("x",), GROUPED.format("quantile_cont(v::DOUBLE, 0.25)"), of("quantile", q=0.25)),
+    "sum_distinct": Place(number, ("x",), GROUPED.format("sum(DISTINCT v)"), of("sum_distinct")),
+    "corr": Place(number, ("x",), GROUPED.format(CORRELATED), joint("v", "number")),
+    "other of corr": Place(number, ("x",), GROUPED.format(CORRELATED), joint("number", "v")),
     "score": Place(
         score,
         ("rank", "score"),
@@ -259,7 +267,7 @@ def right(each: SourceType, rows: Records, statement: str, with_late: bool) -> l
     with duckdb.connect() as connection:
         connection.register("t", tuples)
         found = connection.execute(statement.replace("{literal}", each.literal)).fetchall()
-    if "sum(v)" not in statement:
+    if "sum(" not in statement:
         return found
     # DuckDB's sums are integers of any size; one beyond bigint is null here.
     return [(w, None if isinstance(x, int) and not -(2**63) <= x < 2**63 else x) for w, x in found]

@@ -22,6 +22,27 @@ MUTATIONS = (
         ("tests/unit/aggregate/test_named_kind.py",),
     ),
     Mutation(
+        "moments of pairs lack a value without its other",
+        "aggregate/accumulators.py",
+        "is_pair, nothing = values.is_value & others.is_value,",
+        "is_pair, nothing = values.is_value,",
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
+        "a correlation is at most 1",
+        "aggregate/bindings.py",
+        "np.clip(both / (np.sqrt(one) * np.sqrt(other)), -1, 1)",
+        "both / (np.sqrt(one) * np.sqrt(other))",
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
+        "a sum of distinct values that overflows is counted",
+        "aggregate/bindings.py",
+        "overflows = None if each.count is None else count",
+        "overflows = None",
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
         "a boolean is never answered as a double",
         "aggregate/function_section.py",
         "if FUNCTIONS[self.function].needs_name:",

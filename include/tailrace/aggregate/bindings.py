@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,14 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, Moments, Total
+from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, JointMoments, Moments, Total
 from tailrace.aggregate.chosen import Choice, Chosen
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.quantiles import quantiles
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.number_types import EXACT, is_number
-from tailrace.ground.value_column import ValueColumn, decimals, is_exact, is_of_64_bits, restored
+from tailrace.ground.value_column import (
+    ValueColumn,
+    decimals,
+    is_exact,
+    is_of_64_bits,
+    restored,
+    stored_type,
+)
 from tailrace.windows.panes import Columns
 
 if TYPE_CHECKING:
@@ -29,6 +36,7 @@ MOST_DIGITS, _MORE_DIGITS = 38, 10
 
 
 _WORD = (1 << 64) - 1
+_NO_TUPLES = pa.RecordBatch.from_pylist([], pa.schema([]))
 
 
 class SecondColumn(NamedTuple):
@@ -182,6 +190,33 @@ def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundF
     return BoundFunction(pa.int64(), (kept,), partial(_integers, "distinct"), partial(_distinct, kept))
 
 
+def bind_sum_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
+    """Bind the sum of the distinct values, as exact as `sum`."""
+    return _bind_distinct(values, bind_sum(values, parameters))
+
+
+def bind_avg_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
+    """Bind the average of the distinct values, as exact as `avg`."""
+    return _bind_distinct(values, bind_avg(values, parameters))
+
+
+def _bind_distinct(values: Values, each: BoundFunction) -> BoundFunction:
+    """Bind a function of the distinct values, given the same function of all values."""
+    kept, count = Kept(values.column, values.dtype, in_doubles=False), Count(values.column)
+    measure = partial(_of_distinct, kept, each.accumulators)
+    overflows = None if each.count is None else count
+    return BoundFunction(each.result, (kept, count), each.finish, measure, overflows)
+
+
+def bind_joint(
+    values: Values, parameters: Mapping[str, Any], finish: Callable[[JointMoments, Columns], pa.Array]
+) -> BoundFunction:
+    """Bind a statistic of pairs of numbers."""
+    assert values.second is not None
+    moments = JointMoments(values.column, values.second.source)
+    return BoundFunction(pa.float64(), (moments,), partial(finish, moments))
+
+
 def _integers(name: str, columns: Columns) -> pa.Array:
     return pa.array(columns[name], pa.int64())
 
@@ -236,6 +271,32 @@ def _spread(moments: Moments, is_root: bool, freedom: int, columns: Columns) -> 
     return pa.array(np.sqrt(variance) if is_root else variance, mask=number <= freedom)
 
 
+def _correlation(moments: JointMoments, columns: Columns) -> pa.Array:
+    """Return Pearson's r, null of one pair and where one of the columns does not vary."""
+    _, _, _, one, other, both = (columns[name] for name in moments.names)
+    with np.errstate(all="ignore"):
+        found = np.clip(both / (np.sqrt(one) * np.sqrt(other)), -1, 1)
+    found = np.where(np.isfinite(one) & np.isfinite(other), found, np.nan)
+    return pa.array(found, mask=(one == 0) | (other == 0))
+
+
+def _covariance(moments: JointMoments, columns: Columns, freedom: int) -> pa.Array:
+    number, *_, both = (columns[name] for name in moments.names)
+    return pa.array(both / np.maximum(number - freedom, 1), mask=number <= freedom)
+
+
+def _of_distinct(kept: Kept, accumulators: Sequence[Accumulator], rows: GroupedRows, columns: Columns) -> Columns:
+    """Merge accumulators over a row of each distinct value; the result is as if these were all rows."""
+    group, row = kept.distinct_rows(rows, columns)
+    stored = pa.array(columns[kept.name][row], stored_type(kept.dtype))
+    values = ValueColumn(restored(stored, np.zeros(len(row), bool), kept.dtype))
+    distinct = GroupedRows(group.astype(np.int32), len(rows), np.arange(len(rows)))
+    merged: Columns = {}
+    for each in accumulators:
+        merged |= each.merge(distinct, each.of(values, _NO_TUPLES))
+    return merged
+
+
 def _quantile(kept: Kept, q: float, rows: GroupedRows, columns: Columns) -> Columns:
     counts, values = kept.ascending(rows, columns)
     answers = np.zeros(len(counts))
@@ -271,6 +332,11 @@ BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], BoundFunction]] = {
     "max_by": partial(bind_extreme_by, how="max"),
     "bool_and": partial(bind_extreme, how="min"),
     "bool_or": partial(bind_extreme, how="max"),
+    "sum_distinct": bind_sum_distinct,
+    "avg_distinct": bind_avg_distinct,
+    "corr": partial(bind_joint, finish=_correlation),
+    "covar_samp": partial(bind_joint, finish=partial(_covariance, freedom=1)),
+    "covar_pop": partial(bind_joint, finish=partial(_covariance, freedom=0)),
 }
 """Binds each function of `functions.FUNCTIONS` to the values of a column, with its parameters."""
 

@@ -20,10 +20,10 @@ else:  # mypy requires a literal
 ESTIMATED = ("sum", "count")
 """The functions whose early answers can be scaled."""
 
-_LATER = ("by", "approximate", "estimate")
+_LATER = ("by", "other", "approximate", "estimate")
 """Fields that declarations of earlier versions lack, and that are left out where they are not set."""
 
-_SECOND = ("by",)
+_SECOND = ("by", "other")
 """The fields of the second column of functions of two."""
 
 FUNCTION = "what is computed of each window: sum"
@@ -62,6 +62,7 @@ class ValuesSection(Section):
     by: Column | None = Field(
         default=None, description="column whose least or greatest value chooses, for min_by and max_by: price"
     )
+    other: Column | None = Field(default=None, description="second column of the values of corr and covar: load")
     q: SHARE | None = Field(default=None, description=QUANTILE)
     where: str | None = Field(
         default=None, description="condition of the tuples whose values it takes, by Spark SQL: code >= 500"

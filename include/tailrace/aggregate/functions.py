@@ -79,6 +79,11 @@ _ALL = (
     Function("max_by", takes="any", columns=("by", "column"), needs_name=True),
     Function("bool_and", takes="booleans", needs_name=True, amended_as="min"),
     Function("bool_or", takes="booleans", needs_name=True, amended_as="max"),
+    Function("sum_distinct", keeps_values=True),
+    Function("avg_distinct", keeps_values=True),
+    Function("corr", columns=("column", "other"), needs_name=True),
+    Function("covar_samp", columns=("column", "other"), needs_name=True),
+    Function("covar_pop", columns=("column", "other"), needs_name=True),
 )
 
 FUNCTIONS: dict[str, Function] = {function.name: function for function in _ALL}

@@ -11,7 +11,7 @@ from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery
 
-_NAMING = ("column", "by", "score", "select")
+_NAMING = ("column", "by", "other", "score", "select")
 """The fields of a kind's section that name columns, one or a list."""
 
 

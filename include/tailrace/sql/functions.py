@@ -21,20 +21,37 @@ OF_COLUMN = {
     **{"bool_and": "bool_and", "every": "bool_and", "bool_or": "bool_or", "some": "bool_or", "any": "bool_or"},
 }
 """Spark SQL's functions of one column, and the query's names; the first of each is the one that is written."""
+OF_TWO = ("corr", "covar_samp", "covar_pop")
+"""Spark SQL's functions of two columns of numbers."""
+DISTINCT = {"sum": "sum_distinct", "avg": "avg_distinct", "mean": "avg_distinct"}
+"""The functions that take DISTINCT, beside count."""
 ESTIMATES = {"estimate_sum": "sum", "estimate_count": "count"}
 """The functions whose early answers are scaled by the share of tuples that is expected to have arrived."""
 _CALLS = {query: spark for spark, query in reversed(OF_COLUMN.items())}
 _ESTIMATE_CALLS = {query: name for name, query in ESTIMATES.items()}
-_NAMES = (*OF_COLUMN, "count", "count_if", "percentile", "min_by", "max_by", "approx_count_distinct", *ESTIMATES)
+_DISTINCT_CALLS = {query: spark for spark, query in reversed(DISTINCT.items())}
+_NAMES = (
+    *OF_COLUMN,
+    *OF_TWO,
+    "count",
+    "count_if",
+    "percentile",
+    "min_by",
+    "max_by",
+    "approx_count_distinct",
+    *ESTIMATES,
+)
 _EXACT = "percentile(column, 0.9), which is exact"
 _OTHERS = """
-collect_list collect_set array_agg listagg string_agg mode kurtosis skewness corr covar_pop covar_samp bit_and
-bit_or bit_xor try_sum try_avg grouping grouping_id
+collect_list collect_set array_agg listagg string_agg mode kurtosis skewness bit_and bit_or bit_xor try_sum try_avg
+grouping grouping_id
 """
 _OVER_ROWS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
 _REFUSED = {
     **dict.fromkeys(("approx_percentile", "percentile_approx", "percentile_cont", "percentile_disc"), _EXACT),
     "count_distinct": "count(DISTINCT column)",
+    "sum_distinct": "sum(DISTINCT column)",
+    "avg_distinct": "avg(DISTINCT column)",
     "quantile": "percentile(column, 0.9)",
     "var": "var_samp(column)",
     **dict.fromkeys(_OVER_ROWS.split(), "an aggregate of each window and key, such as first, last, min or max"),
@@ -131,6 +148,7 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     of_function: dict[str, _ToSection] = {
         **{"count": _count, "count_if": _count_if, "percentile": _percentile},
         **{"min_by": by, "max_by": by, "approx_count_distinct": _approximate_count},
+        **dict.fromkeys(OF_TWO, _pairs),
         **{"estimate_sum": _estimated_sum, "estimate_count": _estimated_count},
     }
     section = of_function.get(call.function, _of_column)(call, columns)
@@ -153,6 +171,10 @@ def call_text(section: Mapping[str, Any], text_of: Callable[[str], str]) -> str:
             call = f"percentile({value}, {section['q']})"
         case "count_distinct":
             call = f"approx_count_distinct({value})" if is_approximate else f"count(DISTINCT {value})"
+        case "sum_distinct" | "avg_distinct":
+            call = f"{_DISTINCT_CALLS[function]}(DISTINCT {value})"
+        case _ if function in OF_TWO:
+            call = f"{function}({value}, {text_of(section['other'])})"
         case "min_by" | "max_by":
             call = f"{function}({value}, {text_of(section['by'])})"
         case _ if is_estimated and function in _ESTIMATE_CALLS:
@@ -214,9 +236,11 @@ def _two(call: Call) -> list[TokenSpan]:
 
 
 def _of_column(call: Call, columns: DerivedColumns) -> Section:
-    if call.is_distinct:
-        raise call.whole.error(f"{call.function} of distinct values, which no query has", "count(DISTINCT column)")
-    return {"function": OF_COLUMN[call.function], "column": columns.column(_one(call))}
+    function = (DISTINCT if call.is_distinct else OF_COLUMN).get(call.function)
+    if function is None:
+        remedy = "count(DISTINCT column), sum(DISTINCT column) or avg(DISTINCT column)"
+        raise call.whole.error(f"{call.function} of distinct values, which no query has", remedy)
+    return {"function": function, "column": columns.column(_one(call))}
 
 
 def _count(call: Call, columns: DerivedColumns) -> Section:
@@ -258,6 +282,11 @@ def _percentile(call: Call, columns: DerivedColumns) -> Section:
     if call.is_distinct or len(call.arguments) != 2 or not is_number(call.arguments[1]):  # noqa: PLR2004
         raise call.whole.error(f"{call.whole.text[:60]} is no percentile of a query", f"{right}: a column and a share")
     return {"function": "quantile", "column": columns.column(call.arguments[0]), "q": call.arguments[1].text}
+
+
+def _pairs(call: Call, columns: DerivedColumns) -> Section:
+    one, other = _two(call)
+    return {"function": call.function, "column": columns.column(one), "other": columns.column(other)}
 
 
 def _by(call: Call, columns: DerivedColumns, event_time: str) -> Section:

@@ -193,6 +193,35 @@ def test_of_equal_values_the_first_or_the_last_tuple_is_chosen_and_what_is_answe
     assert answer(kind_of({"it": {"function": "max_by", "column": "whole", "by": "real"}}), rows[1:2]) == {"it": None}
 
 
+def test_distinct_values_are_summed_exactly_and_once() -> None:
+    each: Each = {name: {"function": "sum_distinct", "column": name} for name in ("whole", "money", "real")}
+    cent = Decimal("0.01")
+    rows = [{"whole": 2**63 - 1, "money": cent, "real": 0.1}, {"whole": 2**63 - 1, "money": cent, "real": 0.1}]
+    rows += [{"whole": -1, "money": 2 * cent, "real": 0.0}, {"real": -0.0}, {}]
+    kind = kind_of(each)
+    assert answer(kind, rows) == {"whole": 2**63 - 2, "money": 3 * cent, "real": 0.1}
+    assert answer(kind, [{}]) == dict.fromkeys(each)
+    (found,) = kind.counting_overflows().evaluate(tuples([*rows, {"whole": 5}])).to_pylist()
+    assert (found["whole"], found[OVERFLOWED]) == (None, 1), "a sum that leaves its type is null, and counted"
+    mean = kind_of({"it": {"function": "avg_distinct", "column": "money"}})
+    assert answer(mean, rows) == {"it": 0.015}
+    assert answer(mean, [{}]) == {"it": None}
+
+
+def test_a_correlation_is_right_where_means_are_far_greater_than_deviations() -> None:
+    functions = ("corr", "covar_samp", "covar_pop")
+    each: Each = {name: {"function": name, "column": "real", "other": "whole"} for name in functions}
+    kind = kind_of(each)
+    pairs = [(1e9 + number % 3, 10**9 + number % 3) for number in range(30)]
+    rows = [{"real": real, "whole": whole} for real, whole in pairs]
+    found = answer(kind, [{"real": 5.0}, *rows, {"whole": 7}, {}])
+    assert (found["corr"], found["covar_pop"]) == (pytest.approx(1, abs=1e-15), pytest.approx(2 / 3))
+    assert found["corr"] <= 1
+    assert answer(kind, rows[:1]) == {"corr": None, "covar_samp": None, "covar_pop": 0.0}
+    assert answer(kind, [{"real": 0.1, "whole": number} for number in range(3)])["corr"] is None, "one does not vary"
+    assert answer(kind, [{"real": 1.0}, {"whole": 1}]) == dict.fromkeys(each), "no pair"
+
+
 def test_columns_of_two_pairs_never_share_an_accumulator() -> None:
     types = {"a": pa.int64(), "b": pa.int64(), "a:value_b": pa.int64(), "b:value_b": pa.int64()}
     one, other = ({"function": "max_by", "by": by, "column": of} for by, of in [("a", "b:value_b"), ("a:value_b", "b")])

@@ -80,6 +80,8 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
             "a.by: function max takes no by",
             "function: min_by, max_by; or",
         ),
+        ("  a: {function: corr, column: net}\n", "aggregate.a.other: is missing", "other: load (second"),
+        ("  a: {function: max_by, column: net, by: x, other: y}\n", "a.other: function max_by takes no other", "corr"),
         ("  r: {expression: 1, by: x}\n", "r.by: an expression takes no by", "or an expression"),
         ("  a: {function: every, column: net}\n", "'every' is no function", "bool_and"),
         (

@@ -57,10 +57,10 @@ def answer(function: str, rows: list[Row], has_condition: bool, column: bool) ->
     if function == "count" and not column:
         return len(rows)
     values = [value for _, value, _ in rows if value is not None]
+    if function.endswith("_distinct"):
+        function, values = function.removesuffix("_distinct"), [*{*values}]
     if function == "count":
         return len(values)
-    if function == "count_distinct":
-        return len(set(values))
     return MANY[function](values) if values else None
 
 

@@ -28,8 +28,8 @@ EXPRESSIONS += ["date_format(event_ts, 'yyyy-MM')", "to_date(day, \"dd.MM.yyyy''
 EXPRESSIONS += ["year(from_utc_timestamp(event_ts, 'Asia/Kolkata'))"]
 NUMBERS = ["sum", "avg", "min", "max", "median"]
 NAMED = [*NUMBERS, "stddev", "var", "stddev_pop", "var_pop", "count_distinct", "first", "last"]
-NAMED += ["any_value", "bool_and", "bool_or", "min_by", "max_by"]
-SECOND = {"min_by": "by", "max_by": "by"}
+NAMED += ["any_value", "bool_and", "bool_or", "min_by", "max_by", "sum_distinct", "avg_distinct", "corr", "covar_samp"]
+SECOND = {"min_by": "by", "max_by": "by", "corr": "other", "covar_samp": "other"}
 LENGTHS = ["1 ms", "500 ms", "1500 ms", "7 s", "5 min", "90 min", "6 h", "1 d", "14 d"]
 
 columns = st.sampled_from(NAMES)
