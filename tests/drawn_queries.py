@@ -27,7 +27,19 @@ DISTINCT = ("sum_distinct", "avg_distinct")
 NUMBERS = (*JOINT, *DISTINCT, "sum", "avg", "median", "quantile", "stddev", "stddev_pop", "var", "var_pop")
 BOOLEANS = ("bool_and", "bool_or")
 BY = ("min_by", "max_by")
-FUNCTIONS = (*NUMBERS, *BOOLEANS, *BY, "count", "min", "max", "count_distinct", "first", "last", "any_value")
+FUNCTIONS = (
+    *NUMBERS,
+    *BOOLEANS,
+    *BY,
+    "count",
+    "min",
+    "max",
+    "count_distinct",
+    "first",
+    "last",
+    "any_value",
+    "quantile_disc",
+)
 SPARK = {"quantile": "percentile", "var": "var_samp", "stddev": "stddev_samp"}
 _ANSWER = re.compile(r"\banswer_\d+\b")
 
@@ -66,6 +78,10 @@ class Aggregate:
             call = f"approx_count_distinct({value})" if self.approximate else f"count(DISTINCT {value})"
         elif self.function == "quantile":
             call = f"percentile({value}, {self.q})"
+            if self.is_inline:
+                call = f"percentile_cont({self.q}) WITHIN GROUP (ORDER BY {value})"
+        elif self.function == "quantile_disc":
+            call = f"percentile_disc({self.q}) WITHIN GROUP (ORDER BY {value} ASC)"
         elif self.function in DISTINCT:
             call = f"{function.removesuffix('_distinct')}(DISTINCT {value})"
         elif self.second is not None:
@@ -332,7 +348,7 @@ def aggregates(draw: st.DrawFn, types: Mapping[str, pa.DataType]) -> dict[str, A
             function,
             None if function == "count" and draw(st.booleans()) else column,
             draw(conditions(set(types))) if draw(st.integers(0, 2)) == 0 else None,
-            draw(st.sampled_from(["0.9", "0.5", "0.001"])) if function == "quantile" else None,
+            draw(st.sampled_from(["0.9", "0.5", "0.001"])) if function.startswith("quantile") else None,
             function == "count_distinct" and draw(st.booleans()),
             draw(st.booleans()),
             draw(st.sampled_from(sorted(types)))

@@ -184,6 +184,8 @@ def _answer(each: Aggregate, dtype: pa.DataType | None, values: list[Any], there
         return len(set(values))
     if not values:
         return None
+    if each.function == "quantile_disc":
+        return sorted(values)[math.ceil(Fraction(each.q) * len(values)) - 1]
     if each.function in JOINT:
         return of_pairs(each.function, [tuple(item.record[name] for name in each.columns) for item in there])
     if each.function in DISTINCT:
@@ -300,6 +302,8 @@ def _call(each: Aggregate, query: Drawn) -> str:  # noqa: PLR0911  a function, a
             return f"{function}({value}, row({by}, ts, came, id)) {chosen}"
         case "quantile" | "median":
             return f"quantile_cont({real}, {each.q or 0.5}) {chosen}"
+        case "quantile_disc":
+            return f"quantile_disc({value}, {each.q}) {chosen}"
         case "stddev" | "stddev_pop" | "var" | "var_pop":
             function = each.function if each.function.endswith("_pop") else f"{each.function}_samp"
             return f"{function}({real}) {chosen}"

@@ -74,10 +74,10 @@ def answer(
         return getattr(choose(there, key=lambda each: (second and getattr(each, second), each.order)), column)
     if function in JOINT:
         return of_pairs(function, [(getattr(each, column), getattr(each, second)) for each in there])
-    if function in ("sum", "min", "max", "bool_and", "bool_or"):
-        return {"min": min, "max": max, "sum": partial(total, column), "bool_and": all, "bool_or": any}[function](
-            values
-        )
+    of_values: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max, "bool_and": all, "bool_or": any}
+    of_values |= {"sum": partial(total, column), "quantile_disc": partial(quantile_disc, q)}
+    if function in of_values:
+        return of_values[function](values)
     return of_numbers(function, q, sorted(map(Fraction, values)))
 
 
@@ -90,8 +90,8 @@ def of_pairs(function: str, pairs: list[tuple[Any, Any]]) -> float | None:
     of_both = moment(ones, others)
     if function != "corr":
         return float(of_both / (len(pairs) - freedom))
-    product = moment(ones, ones) * moment(others, others)
-    return float(of_both) / math.sqrt(product) if product else None
+    root = math.sqrt(moment(ones, ones)) * math.sqrt(moment(others, others))
+    return float(of_both) / root if root else None
 
 
 def moment(ones: list[Fraction], others: list[Fraction]) -> Fraction:
@@ -122,6 +122,10 @@ def total(column: str, values: list[Any]) -> Any:
     unscaled = int(whole * 10**scale)
     sign, text = (1, str(-unscaled)) if unscaled < 0 else (0, str(unscaled))
     return Decimal((sign, tuple(map(int, text)), -scale)) if abs(unscaled) < 10**digits else None
+
+
+def quantile_disc(q: float, values: list[Any]) -> Any:
+    return sorted(values)[math.ceil(Fraction(str(q)) * len(values)) - 1]
 
 
 def quantile(values: list[Fraction], q: Fraction) -> float:

@@ -34,7 +34,7 @@ from tailrace.kind.inputs import ColumnTypes
 SOME = drawn(100)
 
 NUMBERS = ["sum", "avg", "median", "stddev", "stddev_pop", "var", "var_pop", "sum_distinct", "avg_distinct", *JOINT]
-ANY = ["count", "min", "max", "count_distinct", "first", "last", "any_value", "min_by", "max_by"]
+ANY = ["count", "min", "max", "count_distinct", "first", "last", "any_value", "min_by", "max_by", "quantile_disc"]
 BOOLEANS = ["bool_and", "bool_or"]
 AMENDED = ["sum", "count", "min", "max", *BOOLEANS]
 NUMERIC = ["money", "large", "count", "speed"]
@@ -121,7 +121,7 @@ def sections(draw: st.DrawFn, functions: list[str] | None = None) -> dict[str, S
             section["other"] = draw(st.sampled_from(NUMERIC))
         if draw(st.integers(0, 2)) == 0:
             section["where"] = draw(st.sampled_from([*CONDITIONS]))
-        if function == "quantile":
+        if function.startswith("quantile"):
             section["q"] = draw(st.sampled_from([0.9, 0.5, 0.001]))
         if function == "count_distinct" and draw(st.booleans()):
             section["approximate"] = True
@@ -172,7 +172,7 @@ def assert_right(found: dict[str, Any], truth: dict[str, Any], sizes: dict[str, 
         if not isinstance(right, float) or value is None:
             assert (value, type(value)) == (right, type(right)), (name, function, column, truth)
             continue
-        if function in ("min", "max", "first", "last", "any_value", "min_by", "max_by"):
+        if function in ("min", "max", "first", "last", "any_value", "min_by", "max_by", "quantile_disc"):
             assert value == right
         if function in JOINT:
             assert value == pytest.approx(right, rel=1e-9, abs=(1 if function == "corr" else 1e-12) * sizes[name])

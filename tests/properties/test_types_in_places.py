@@ -172,6 +172,7 @@ PLACES = {
     "avg": Place(number, ("x",), GROUPED.format("avg(v)"), of("avg")),
     "median": Place(number, ("x",), GROUPED.format("quantile_cont(v::DOUBLE, 0.5)"), of("median")),
     "quantile": Place(number, ("x",), GROUPED.format("quantile_cont(v::DOUBLE, 0.25)"), of("quantile", q=0.25)),
+    "quantile_disc": Place(plain, ("x",), GROUPED.format("quantile_disc(v, 0.5)"), of("quantile_disc", q=0.5)),
     "sum_distinct": Place(number, ("x",), GROUPED.format("sum(DISTINCT v)"), of("sum_distinct")),
     "corr": Place(number, ("x",), GROUPED.format(CORRELATED), joint("v", "number")),
     "other of corr": Place(number, ("x",), GROUPED.format(CORRELATED), joint("number", "v")),

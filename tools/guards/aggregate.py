@@ -29,6 +29,13 @@ MUTATIONS = (
         ("tests/unit/aggregate/test_named_kind.py",),
     ),
     Mutation(
+        "the place of a discrete quantile is computed exactly",
+        "aggregate/bindings.py",
+        'Fraction(str(parameters["q"]))',
+        'parameters["q"]',
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
         "a correlation is at most 1",
         "aggregate/bindings.py",
         "np.clip(both / (np.sqrt(one) * np.sqrt(other)), -1, 1)",

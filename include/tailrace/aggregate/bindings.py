@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -179,6 +181,13 @@ def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None
     return BoundFunction(pa.float64(), (kept,), partial(_doubles, "count", "quantile"), measure)
 
 
+def bind_quantile_disc(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
+    """Bind the least value that, with those below it, makes up a share of q or more."""
+    kept = Kept(values.column, values.dtype, in_doubles=False)
+    measure = partial(_quantile_disc, kept, Fraction(str(parameters["q"])))
+    return BoundFunction(values.dtype, (kept,), partial(_stored, "count", "quantile", values.dtype), measure)
+
+
 def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     """Bind the number of distinct values: exact, or a sketch's estimate with `approximate`."""
     if parameters.get("approximate"):
@@ -226,7 +235,7 @@ def _doubles(count: str, name: str, columns: Columns) -> pa.Array:
 
 
 def _stored(count: str, name: str, dtype: pa.DataType, columns: Columns) -> pa.Array:
-    return restored(pa.array(columns[name]), columns[count] == 0, dtype)
+    return restored(pa.array(columns[name], stored_type(dtype)), columns[count] == 0, dtype)
 
 
 def _exact(count: str, total: ExactTotal, result: pa.DataType, columns: Columns) -> pa.Array:
@@ -304,6 +313,17 @@ def _quantile(kept: Kept, q: float, rows: GroupedRows, columns: Columns) -> Colu
     return {"count": counts, "quantile": answers}
 
 
+def _quantile_disc(kept: Kept, q: Fraction, rows: GroupedRows, columns: Columns) -> Columns:
+    counts, row = kept.ascending_rows(rows, columns)
+    sizes, of_group = np.unique(counts, return_inverse=True)
+    places = np.array([max(ceil(q * size) - 1, 0) for size in sizes.tolist()], np.int64)  # q · n rounded up, exactly
+    place = np.cumsum(counts) - counts + places[of_group]
+    values = columns[kept.name]
+    answers = np.full(len(counts), None if values.dtype == object else 0, values.dtype)
+    answers[counts > 0] = values[row[place[counts > 0]]]
+    return {"count": counts, "quantile": answers}
+
+
 def _estimates(sketch: DistinctSketch, columns: Columns) -> pa.Array:
     return pa.array(sketch.counts(columns))
 
@@ -320,6 +340,7 @@ BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], BoundFunction]] = {
     "max": partial(bind_extreme, how="max"),
     "median": partial(bind_quantile, q=0.5),
     "quantile": bind_quantile,
+    "quantile_disc": bind_quantile_disc,
     "stddev": partial(bind_spread, is_root=True, freedom=1),
     "stddev_pop": partial(bind_spread, is_root=True, freedom=0),
     "var": partial(bind_spread, is_root=False, freedom=1),

@@ -67,6 +67,7 @@ _ALL = (
     Function("max", takes="any", amended_as="max", threshold=extreme, threshold_of_part=extreme),
     Function("median", keeps_values=True, threshold=partial(ranked, q=0.5)),
     Function("quantile", parameters={"q": SHARE}, keeps_values=True, threshold=ranked),
+    Function("quantile_disc", takes="any", parameters={"q": SHARE}, keeps_values=True),
     Function("stddev"),
     Function("stddev_pop"),
     Function("var"),

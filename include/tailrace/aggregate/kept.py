@@ -67,6 +67,13 @@ class Kept:
         code.sort()
         return np.bincount(group, minlength=len(rows)), value[order][split(code)[1]]
 
+    def ascending_rows(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Ints]:
+        """Return the number of values of each group, shape (m,), and their rows by group and ascending value."""
+        index = np.flatnonzero(columns[self.has] > 0)
+        group = rows.group[index]
+        order = np.lexsort([ranks(columns[self.name][index], self._type), group])
+        return np.bincount(group, minlength=len(rows)), index[order]
+
     def distinct(self, rows: GroupedRows, columns: Columns) -> Ints:
         """Return the number of distinct values of each group, shape (m,)."""
         group, _ = self.distinct_rows(rows, columns)

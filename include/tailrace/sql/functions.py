@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,8 @@ OF_TWO = ("corr", "covar_samp", "covar_pop")
 """Spark SQL's functions of two columns of numbers."""
 DISTINCT = {"sum": "sum_distinct", "avg": "avg_distinct", "mean": "avg_distinct"}
 """The functions that take DISTINCT, beside count."""
+_WITHIN_GROUP = {"percentile_cont": "quantile", "percentile_disc": "quantile_disc"}
+"""The functions with WITHIN GROUP, and the query's names."""
 ESTIMATES = {"estimate_sum": "sum", "estimate_count": "count"}
 """The functions whose early answers are scaled by the share of tuples that is expected to have arrived."""
 _CALLS = {query: spark for spark, query in reversed(OF_COLUMN.items())}
@@ -33,6 +36,7 @@ _DISTINCT_CALLS = {query: spark for spark, query in reversed(DISTINCT.items())}
 _NAMES = (
     *OF_COLUMN,
     *OF_TWO,
+    *_WITHIN_GROUP,
     "count",
     "count_if",
     "percentile",
@@ -48,11 +52,12 @@ grouping grouping_id
 """
 _OVER_ROWS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
 _REFUSED = {
-    **dict.fromkeys(("approx_percentile", "percentile_approx", "percentile_cont", "percentile_disc"), _EXACT),
+    **dict.fromkeys(("approx_percentile", "percentile_approx"), _EXACT),
     "count_distinct": "count(DISTINCT column)",
     "sum_distinct": "sum(DISTINCT column)",
     "avg_distinct": "avg(DISTINCT column)",
-    "quantile": "percentile(column, 0.9)",
+    **dict.fromkeys(("quantile", "quantile_cont"), "percentile(column, 0.9)"),
+    "quantile_disc": "percentile_disc(0.9) WITHIN GROUP (ORDER BY column)",
     "var": "var_samp(column)",
     **dict.fromkeys(_OVER_ROWS.split(), "an aggregate of each window and key, such as first, last, min or max"),
     **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(_NAMES)}"),
@@ -65,12 +70,13 @@ _WORDS = ("case", "cast", "extract", "not", "try_cast")
 
 @dataclass(frozen=True)
 class Call:
-    """A call of an aggregate function, with its FILTER."""
+    """A call of an aggregate function, with its FILTER; what WITHIN GROUP orders by is its first argument."""
 
     whole: TokenSpan
     arguments: list[TokenSpan]
     is_distinct: bool
     condition: TokenSpan | None
+    is_descending: bool = False
 
     @property
     def function(self) -> str:
@@ -149,6 +155,7 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
         **{"count": _count, "count_if": _count_if, "percentile": _percentile},
         **{"min_by": by, "max_by": by, "approx_count_distinct": _approximate_count},
         **dict.fromkeys(OF_TWO, _pairs),
+        **dict.fromkeys(_WITHIN_GROUP, _within_group),
         **{"estimate_sum": _estimated_sum, "estimate_count": _estimated_count},
     }
     section = of_function.get(call.function, _of_column)(call, columns)
@@ -169,6 +176,8 @@ def call_text(section: Mapping[str, Any], text_of: Callable[[str], str]) -> str:
     match function:
         case "quantile":
             call = f"percentile({value}, {section['q']})"
+        case "quantile_disc":
+            call = f"percentile_disc({section['q']}) WITHIN GROUP (ORDER BY {value})"
         case "count_distinct":
             call = f"approx_count_distinct({value})" if is_approximate else f"count(DISTINCT {value})"
         case "sum_distinct" | "avg_distinct":
@@ -188,8 +197,14 @@ def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
     """Read a call that begins at an index; return the index of its end, and the call."""
     close = piece.close(start + 1)
     inner, end, condition = piece[start + 2 : close], close + 1, None
+    ordered, function = None, piece.word(start).lower()
     if piece.word(end) == "WITHIN":
-        raise piece[end:].error("WITHIN GROUP, which no aggregate of a query has", _EXACT)
+        if function not in _WITHIN_GROUP:
+            raise piece[end:].error(f"WITHIN GROUP, which {function} lacks", " or ".join(_WITHIN_GROUP))
+        if [piece.word(end + place) for place in (1, 2, 3)] != ["GROUP", "(", "ORDER BY"]:
+            raise piece[end:].error("WITHIN GROUP without its order", "WITHIN GROUP (ORDER BY column)")
+        close = piece.close(end + 2)
+        ordered, end = piece[end + 4 : close], close + 1
     if piece.word(end) == "FILTER":
         remedy = "FILTER (WHERE …)"
         if piece.word(end + 1) != "(" or piece.word(end + 2) != "WHERE":
@@ -203,7 +218,15 @@ def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
         raise piece[end:].error("a function over rows of others, which no query has", remedy)
     is_distinct = inner.word(0) == "DISTINCT"
     inner = inner[1:] if is_distinct else inner
-    return end, Call(piece[start:end], inner.split() if len(inner) else [], is_distinct, condition)
+    arguments, is_descending = inner.split() if len(inner) else [], False
+    if ordered is not None:
+        is_descending = ordered.word(-1) == "DESC"
+        ordered = ordered[:-1] if ordered.word(-1) in ("ASC", "DESC") else ordered
+        arguments = [*ordered.split(), *arguments]
+    elif function in _WITHIN_GROUP:
+        right = f"{function}(0.9) WITHIN GROUP (ORDER BY column)"
+        raise piece[start:end].error(f"{function} without WITHIN GROUP", right)
+    return end, Call(piece[start:end], arguments, is_distinct, condition, is_descending)
 
 
 def _refuse_nested(call: Call) -> None:
@@ -277,8 +300,26 @@ def _count_if(call: Call, columns: DerivedColumns) -> Section:
     return {"function": "count", "where": columns.condition(_one(call))}
 
 
+def _within_group(call: Call, columns: DerivedColumns) -> Section:
+    """Return the section of a quantile of ordered values; of descending ones, the one at the share that is left."""
+    section = _percentile(call, columns) | {"function": _WITHIN_GROUP[call.function]}
+    if not call.is_descending:
+        return section
+    if call.function == "percentile_disc":
+        fault = "percentile_disc of descending values, which no query has"
+        raise call.whole.error(fault, "ORDER BY column, and the share that is left: 0.1 in place of 0.9")
+    return section | {"q": str(1 - Decimal(section["q"]))}
+
+
 def _percentile(call: Call, columns: DerivedColumns) -> Section:
     right = "percentile(column, 0.9)"
+    if call.function in _WITHIN_GROUP:
+        right = f"{call.function}(0.9) WITHIN GROUP (ORDER BY column)"
+    if len(call.arguments) > 1 and call.arguments[1].word(0) in ("ARRAY", "["):
+        fault = f"{call.whole.text[:60]} has several shares, and an answer has a column for each"
+        raise call.arguments[1].error(
+            fault, "percentile(x, 0.5) AS p50, percentile(x, 0.95) AS p95; values are kept once"
+        )
     if call.is_distinct or len(call.arguments) != 2 or not is_number(call.arguments[1]):  # noqa: PLR2004
         raise call.whole.error(f"{call.whole.text[:60]} is no percentile of a query", f"{right}: a column and a share")
     return {"function": "quantile", "column": columns.column(call.arguments[0]), "q": call.arguments[1].text}

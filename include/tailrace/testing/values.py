@@ -30,6 +30,7 @@ def value_of(function: str, values: Sequence[Any], q: float | None = None) -> An
         return None
     of_one = {"first": lambda: values[0], "last": lambda: values[-1], "min": lambda: min(values)}
     of_one |= {"max": lambda: max(values), "sum": lambda: _sum(values), "any_value": lambda: values[0]}
+    of_one |= {"quantile_disc": lambda: sorted(values)[math.ceil(Fraction(str(q)) * len(values)) - 1]}
     of_one |= {"bool_and": lambda: all(values), "bool_or": lambda: any(values)}
     of_one |= {"min_by": lambda: min(values, key=_decides)[1]}  # the first of equal ones
     of_one |= {"max_by": lambda: max(reversed(values), key=_decides)[1]}  # the last of equal ones

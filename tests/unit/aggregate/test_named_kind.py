@@ -208,6 +208,16 @@ def test_distinct_values_are_summed_exactly_and_once() -> None:
     assert answer(mean, [{}]) == {"it": None}
 
 
+@pytest.mark.parametrize(
+    ("q", "number", "place"), [(0.07, 100, 7), (0.5, 4, 2), (0.5, 5, 3), (0.001, 3, 1), (0.9, 1, 1)]
+)
+def test_a_discrete_quantile_is_at_its_share_rounded_up_exactly(q, number, place) -> None:
+    each: Each = {name: {"function": "quantile_disc", "column": name, "q": q} for name in ("whole", "text", "money")}
+    rows = [{"whole": one, "text": f"{one:03}", "money": Decimal(one)} for one in range(number, 0, -1)]
+    assert answer(kind_of(each), [{}, *rows]) == {"whole": place, "text": f"{place:03}", "money": Decimal(place)}
+    assert answer(kind_of(each), [{}]) == dict.fromkeys(each)
+
+
 def test_a_correlation_is_right_where_means_are_far_greater_than_deviations() -> None:
     functions = ("corr", "covar_samp", "covar_pop")
     each: Each = {name: {"function": name, "column": "real", "other": "whole"} for name in functions}
@@ -216,7 +226,7 @@ def test_a_correlation_is_right_where_means_are_far_greater_than_deviations() ->
     rows = [{"real": real, "whole": whole} for real, whole in pairs]
     found = answer(kind, [{"real": 5.0}, *rows, {"whole": 7}, {}])
     assert (found["corr"], found["covar_pop"]) == (pytest.approx(1, abs=1e-15), pytest.approx(2 / 3))
-    assert found["corr"] <= 1
+    assert answer(kind, [{"real": 0.0, "whole": 0}, {"real": 3.0, "whole": 9}])["corr"] == 1, "not by its rounding more"
     assert answer(kind, rows[:1]) == {"corr": None, "covar_samp": None, "covar_pop": 0.0}
     assert answer(kind, [{"real": 0.1, "whole": number} for number in range(3)])["corr"] is None, "one does not vary"
     assert answer(kind, [{"real": 1.0}, {"whole": 1}]) == dict.fromkeys(each), "no pair"

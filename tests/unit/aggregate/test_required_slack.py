@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ MANY = {
     "var_pop": statistics.pvariance,
     "first": lambda values: values[0],
     "any_value": lambda values: values[0],
+    "quantile_disc": lambda values: sorted(values)[math.ceil(Fraction(9, 10) * len(values)) - 1],
     "last": lambda values: values[-1],
 }
 

@@ -117,6 +117,12 @@ def test_windows_of_a_time_zone_have_it_beside_the_text():
         ("Max_By(x, `y`)", {"function": "max_by", "column": "x", "by": "y"}),
         ("min_by(x, y) FILTER (WHERE x > 1)", {"function": "min_by", "column": "x", "by": "y", "where": "x > 1"}),
         ("any_value(x)", {"function": "any_value", "column": "x"}),
+        ("percentile_cont(0.9) WITHIN GROUP (ORDER BY x)", {"function": "quantile", "column": "x", "q": "0.9"}),
+        ("percentile_cont(0.9) within group (order by x desc)", {"function": "quantile", "column": "x", "q": "0.1"}),
+        (
+            "percentile_disc(0.25) WITHIN GROUP (ORDER BY x ASC) FILTER (WHERE y > 1)",
+            {"function": "quantile_disc", "column": "x", "q": "0.25", "where": "y > 1"},
+        ),
         ("sum(DISTINCT x)", {"function": "sum_distinct", "column": "x"}),
         ("mean(distinct x)", {"function": "avg_distinct", "column": "x"}),
         *((f"{name}(x, y)", {"function": name, "column": "x", "other": "y"}) for name in ("corr", "covar_samp")),
@@ -254,6 +260,10 @@ def test_other_aggregates_in_an_expression_stand_in_it_in_one_spelling():
         ("upper( max_by(x,y) )", "upper( max_by(x, y) )"),
         ("round(corr(x,y), 2)", "round(corr(x, y), 2)"),
         ("avg( DISTINCT x) + 1", "avg(DISTINCT x) + 1"),
+        (
+            "percentile_cont(0.5) WITHIN GROUP (ORDER BY x) - percentile_disc(0.5) WITHIN GROUP (ORDER BY y)",
+            "percentile(x, 0.5) - percentile_disc(0.5) WITHIN GROUP (ORDER BY y)",
+        ),
         ("every(x) or any(y)", "bool_and(x) or bool_or(y)"),
         ("sum(case when a then 1 end) * 100.0 / count(*)", f"sum({own}) * 100.0 / count(*)"),
         ("percentile(x, 0.9) - count(distinct `my x`)", "percentile(x, 0.9) - count(DISTINCT `my x`)"),

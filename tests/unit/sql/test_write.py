@@ -95,7 +95,7 @@ def calls(draw: st.DrawFn, values: st.SearchStrategy[str], functions: list[str],
     where = draw(st.sampled_from(conditions))
     condition = {"where": where} if where else {}
     estimates = st.sampled_from([{}, {"estimate": "true"}])
-    form = draw(st.sampled_from(["", "", "count", "quantile"]))
+    form = draw(st.sampled_from(["", "", "count", "quantile", "quantile_disc"]))
     if form == "count":
         further = draw(st.sampled_from([{}, {"column": draw(values)}])) | draw(estimates)
         return {"function": "count"} | further | condition
