@@ -22,8 +22,24 @@ from streams import EPOCH, disordered
 from tailrace.sql.derived import generated_name
 
 STREAM = "events"
-NUMBERS = ("sum", "avg", "median", "quantile", "stddev", "stddev_pop", "var", "var_pop")
-FUNCTIONS = (*NUMBERS, "count", "min", "max", "count_distinct", "first", "last")
+JOINT = ("corr", "covar_samp", "covar_pop")
+DISTINCT = ("sum_distinct", "avg_distinct")
+NUMBERS = (*JOINT, *DISTINCT, "sum", "avg", "median", "quantile", "stddev", "stddev_pop", "var", "var_pop")
+BOOLEANS = ("bool_and", "bool_or")
+BY = ("min_by", "max_by")
+FUNCTIONS = (
+    *NUMBERS,
+    *BOOLEANS,
+    *BY,
+    "count",
+    "min",
+    "max",
+    "count_distinct",
+    "first",
+    "last",
+    "any_value",
+    "quantile_disc",
+)
 SPARK = {"quantile": "percentile", "var": "var_samp", "stddev": "stddev_samp"}
 _ANSWER = re.compile(r"\banswer_\d+\b")
 
@@ -38,12 +54,20 @@ class Aggregate:
     q: str | None = None
     approximate: bool = False
     is_inline: bool = False
+    second: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads, in the order of SQL text."""
+        return tuple(name for name in (self.column, self.second) if name is not None)
 
     def section(self, name_of: Mapping[str, str]) -> dict[str, Any]:
         column = None if self.column is None else name_of.get(self.column, self.column)
         section: dict[str, Any] = {"function": self.function, "column": column}
         section |= {"where": None if self.where is None else self.where.spark, "q": self.q and float(self.q)}
         section |= {"approximate": self.approximate or None}
+        if self.second is not None:
+            section["other" if self.function in JOINT else "by"] = name_of.get(self.second, self.second)
         return {name: value for name, value in section.items() if value is not None}
 
     def call(self, text_of: Mapping[str, str], event_time: str | None) -> str:
@@ -54,6 +78,14 @@ class Aggregate:
             call = f"approx_count_distinct({value})" if self.approximate else f"count(DISTINCT {value})"
         elif self.function == "quantile":
             call = f"percentile({value}, {self.q})"
+            if self.is_inline:
+                call = f"percentile_cont({self.q}) WITHIN GROUP (ORDER BY {value})"
+        elif self.function == "quantile_disc":
+            call = f"percentile_disc({self.q}) WITHIN GROUP (ORDER BY {value} ASC)"
+        elif self.function in DISTINCT:
+            call = f"{function.removesuffix('_distinct')}(DISTINCT {value})"
+        elif self.second is not None:
+            call = f"{function}({value}, {text_of.get(self.second, quoted(self.second))})"
         elif self.function in ("first", "last") and self.is_inline and event_time:
             call = f"{'min_by' if self.function == 'first' else 'max_by'}({value}, {event_time})"
         elif self.function == "count" and self.column is None and self.where is not None and self.is_inline:
@@ -159,7 +191,7 @@ class Drawn:
     def needed(self) -> set[str]:
         """The derived columns that are computed: those that a part of a tuple or a condition needs."""
         conditions = [self.where, *(each.where for each in self.aggregates.values())]
-        wanted = {*self.keys, *(each.column for each in self.aggregates.values() if each.column)}
+        wanted = {*self.keys, *(name for each in self.aggregates.values() for name in each.columns)}
         wanted |= {name for each in conditions if each is not None for name in each.reads}
         found = set()
         for each in reversed(self.derived):
@@ -330,14 +362,23 @@ def aggregates(draw: st.DrawFn, types: Mapping[str, pa.DataType]) -> dict[str, A
     for place in range(draw(st.sampled_from([1, 3, 5]))):
         function = draw(st.sampled_from(FUNCTIONS))
         fits = [name for name, dtype in types.items() if function not in NUMBERS or is_number(dtype)]
+        if function in BOOLEANS:
+            fits = [name for name, dtype in types.items() if pa.types.is_boolean(dtype)]
+        if not fits:
+            function, fits = "count", [*types]
         column = draw(st.sampled_from(sorted(fits)))
         found[f"answer_{place}"] = Aggregate(
             function,
             None if function == "count" and draw(st.booleans()) else column,
             draw(conditions(set(types))) if draw(st.integers(0, 2)) == 0 else None,
-            draw(st.sampled_from(["0.9", "0.5", "0.001"])) if function == "quantile" else None,
+            draw(st.sampled_from(["0.9", "0.5", "0.001"])) if function.startswith("quantile") else None,
             function == "count_distinct" and draw(st.booleans()),
             draw(st.booleans()),
+            draw(st.sampled_from(sorted(types)))
+            if function in BY
+            else draw(st.sampled_from(sorted(fits)))
+            if function in JOINT
+            else None,
         )
     return found
 
@@ -347,7 +388,9 @@ def expressions(draw: st.DrawFn, named: Mapping[str, Aggregate]) -> dict[str, Ex
     """Expressions over counts, over doubles, over any answer; and one over another."""
     counts = [name for name, each in named.items() if each.function in ("count", "count_distinct")]
     counts.append("tuples")
-    doubles = [name for name, each in named.items() if each.function in (*NUMBERS[1:],)]
+    doubles = [
+        name for name, each in named.items() if each.function in NUMBERS[len(JOINT) :] and "sum" not in each.function
+    ]
     one, other = draw(st.sampled_from(counts)), draw(st.sampled_from(counts))
     pool = [
         Expression(
@@ -433,7 +476,7 @@ def inlinable(query: Drawn) -> list[str]:
     conditions = [query.where, *(each.where for each in query.aggregates.values())]
     read = {name for each in conditions if each is not None for name in each.reads}
     read |= {name for each in query.derived for name in each.reads}
-    columns = {each.column for each in query.aggregates.values()}
+    columns = {name for each in query.aggregates.values() for name in each.columns}
     return [
         each.name
         for each in query.derived
@@ -444,7 +487,7 @@ def inlinable(query: Drawn) -> list[str]:
 def in_order(query: Drawn) -> Drawn:
     """The query with its derived columns in the order in which SQL text has them: beside it first, then in place."""
     within = [name for each in query.over_answers for name in each.reads if name in query.hidden]
-    met = [*query.keys, *(query.aggregates[name].column for name in (*query.listed, *within))]
+    met = [*query.keys, *(column for name in (*query.listed, *within) for column in query.aggregates[name].columns)]
     inline = [each for each in query.derived if each.name in query.inline]
     beside = [each for each in query.derived if each.name not in query.inline]
     return replace(query, derived=(*beside, *sorted(inline, key=lambda each: met.index(each.name))))

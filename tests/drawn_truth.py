@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -23,8 +23,8 @@ import pytest
 
 import oracle
 from drawn_columns import FAULT, SOURCE, Failed, Record, scaled
-from drawn_queries import NUMBERS, Aggregate, Drawn
-from named_oracle import of_numbers
+from drawn_queries import BOOLEANS, DISTINCT, JOINT, NUMBERS, Aggregate, Drawn
+from named_oracle import of_numbers, of_pairs
 from streams import DAY, EARLIEST
 from tailrace.query.query import Query
 from tailrace.storage.results import read_answers
@@ -120,11 +120,8 @@ def _is_whole(query: Drawn, record: Record) -> bool:
     if record["id"] is None or (not query.groups_nulls and any(record[name] is None for name in query.keys)):
         return False
     for each in query.aggregates.values():
-        if (
-            each.column is not None
-            and isinstance(record[each.column], float)
-            and not math.isfinite(record[each.column])
-        ):
+        values = [record[name] for name in each.columns]
+        if any(isinstance(value, float) and not math.isfinite(value) for value in values):
             return False
         if each.where is not None:
             try:
@@ -159,13 +156,14 @@ def answers(query: Drawn, items: list[Item]) -> dict[str, Any]:
     found: dict[str, Any] = {"tuples": len(items)}
     for name, each in query.aggregates.items():
         there = [item for item in items if each.where is None or each.where.value(item.record) is True]
-        if each.column is not None:
-            there = [item for item in there if item.record[each.column] is not None]
+        for decides in each.columns if each.function in JOINT else (each.second or each.column,):
+            there = [item for item in there if decides is None or item.record[decides] is not None]
         values = [item if each.column is None else item.record[each.column] for item in there]
         dtype = None if each.column is None else query.types[each.column]
         found[name] = _answer(each, dtype, values, there)
-        numbers = [value for value in values if isinstance(value, int | float | Decimal)]
-        found[f"{name}~"] = math.fsum(abs(float(value)) for value in numbers)
+        found[f"{name}~"] = _size(values)
+        if each.function in JOINT:
+            found[f"{name}~"] *= _size([item.record[each.second] for item in there])
     for name, expression in query.expressions.items():
         found[name] = expression.value(found)
     return found
@@ -190,14 +188,29 @@ def _answer(each: Aggregate, dtype: pa.DataType | None, values: list[Any], there
         return len(set(values))
     if not values:
         return None
-    if each.function in ("first", "last"):
-        chosen = (min if each.function == "first" else max)(there, key=lambda item: item.order)
+    if each.function == "quantile_disc":
+        return sorted(values)[math.ceil(Fraction(each.q) * len(values)) - 1]
+    if each.function in JOINT:
+        return of_pairs(each.function, [tuple(item.record[name] for name in each.columns) for item in there])
+    if each.function in DISTINCT:
+        return _answer(replace(each, function=each.function.removesuffix("_distinct")), dtype, [*{*values}], there)
+    if each.second is not None:
+        choose = min if each.function == "min_by" else max
+        return choose(there, key=lambda item: (item.record[each.second], item.order)).record[each.column]
+    if each.function in ("first", "last", "any_value"):
+        chosen = (max if each.function == "last" else min)(there, key=lambda item: item.order)
         return chosen.record[each.column]
+    if each.function in BOOLEANS:
+        return (all if each.function == "bool_and" else any)(values)
     if each.function in ("min", "max"):
         return (min if each.function == "min" else max)(values)
     if each.function == "sum":
         return _sum(dtype, values)
     return of_numbers(each.function, None if each.q is None else float(each.q), sorted(map(Fraction, values)))
+
+
+def _size(values: list[Any]) -> float:
+    return math.fsum(abs(float(value)) for value in values if isinstance(value, int | float | Decimal))
 
 
 def _sum(dtype: pa.DataType, values: list[Any]) -> Any:
@@ -224,8 +237,8 @@ def statement(query: Drawn, table: str = "records") -> str:
     is_bad = [f'"{name}?"' for name in query.needed]
     is_bad += [f'"{name}" IS NULL' for name in ("id", *(() if query.groups_nulls else query.keys))]
     for each_ in query.aggregates.values():
-        if each_.column is not None and pa.types.is_floating(query.types[each_.column]):
-            is_bad.append(f'coalesce(NOT isfinite("{each_.column}"), false)')
+        floats = [name for name in each_.columns if pa.types.is_floating(query.types[name])]
+        is_bad += [f'coalesce(NOT isfinite("{name}"), false)' for name in floats]
         if each_.where is not None:
             is_bad.append(each_.where.fault)
     tick = "position" if query.settings.tick == 0 else f"max(came) OVER (ORDER BY position) // {query.settings.tick}"
@@ -280,26 +293,40 @@ def _call(each: Aggregate, query: Drawn) -> str:  # noqa: PLR0911  a function, a
     value, dtype = f'"{each.column}"', query.types[each.column]
     chosen = f"FILTER (WHERE {where} AND {value} IS NOT NULL)"
     real = f"CAST({value} AS DOUBLE)"
-    match each.function:
+    function, distinct = each.function.removesuffix("_distinct"), "DISTINCT " if each.function in DISTINCT else ""
+    match function:
         case "count":
             return f"count({value}) {chosen}"
         case "count_distinct":
             return f"count(DISTINCT {value}) {chosen}"
-        case "first" | "last":
-            function, order = ("arg_min" if each.function == "first" else "arg_max"), "row(ts, came, id)"
+        case "first" | "last" | "any_value":
+            function, order = ("arg_max" if each.function == "last" else "arg_min"), "row(ts, came, id)"
             return f"{function}({value}, {order}) {chosen}"
+        case "min_by" | "max_by":
+            function, by = each.function.replace("_by", "").join(("arg_", "_null")), f'"{each.second}"'
+            chosen = f"FILTER (WHERE {where} AND {by} IS NOT NULL)"
+            return f"{function}({value}, row({by}, ts, came, id)) {chosen}"
         case "quantile" | "median":
             return f"quantile_cont({real}, {each.q or 0.5}) {chosen}"
+        case "quantile_disc":
+            return f"quantile_disc({value}, {each.q}) {chosen}"
         case "stddev" | "stddev_pop" | "var" | "var_pop":
             function = each.function if each.function.endswith("_pop") else f"{each.function}_samp"
             return f"{function}({real}) {chosen}"
         case "sum" if pa.types.is_integer(dtype):
-            total = f"sum({value}::HUGEINT) {chosen}"
+            total = f"sum({distinct}{value}::HUGEINT) {chosen}"
             return f"CASE WHEN {total} BETWEEN -9223372036854775808 AND 9223372036854775807 THEN {total} END"
         case "avg" if not pa.types.is_floating(dtype):
-            return f"CAST(sum(CAST({value} AS DECIMAL(38,6))) {chosen} AS DOUBLE) / count({value}) {chosen}"
+            exact = f"CAST({value} AS DECIMAL(38,6))"
+            return f"CAST(sum({distinct}{exact}) {chosen} AS DOUBLE) / count({distinct}{value}) {chosen}"
+        case "corr" | "covar_samp" | "covar_pop":
+            other = f'CAST("{each.second}" AS DOUBLE)'
+            chosen = f"FILTER (WHERE {where} AND {value} IS NOT NULL AND {other} IS NOT NULL)"
+            varies = [f"min({one}) {chosen} <> max({one}) {chosen}" for one in (real, other)]
+            found = f"{function}({real}, {other}) {chosen}"
+            return found if function != "corr" else f"CASE WHEN {' AND '.join(varies)} THEN {found} END"
         case _:
-            return f"{each.function}({value}) {chosen}"
+            return f"{function}({distinct}{value}) {chosen}"
 
 
 def by_one_statement(query: Drawn, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -338,6 +365,8 @@ def differences(query: Drawn, found: dict[str, Any], right: dict[str, Any], size
         aggregate = query.aggregates.get(name)
         if isinstance(other, float) and isinstance(one, float):
             size = 0.0 if aggregate is None or aggregate.function not in NUMBERS else sizes[f"{name}~"]
+            if aggregate is not None and aggregate.function == "corr":
+                size = 1e3  # the values of a column differ by far more than their rounding
             if aggregate is not None and aggregate.function.startswith("var"):
                 size *= size
             is_root = aggregate is not None and aggregate.function.startswith("stddev")

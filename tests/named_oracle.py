@@ -46,24 +46,58 @@ CONDITIONS: dict[str, Callable[[Values], bool]] = {
 """Expressions of Spark SQL, and when they hold: null is no."""
 
 
-def answer(function: str, column: str | None, q: float | None, where: str | None, tuples: Sequence[Values]) -> Any:
+JOINT = ("corr", "covar_samp", "covar_pop")
+
+
+def answer(
+    function: str,
+    column: str | None,
+    q: float | None,
+    where: str | None,
+    second: str | None,
+    tuples: Sequence[Values],
+) -> Any:
     """The answer of one aggregate over the tuples of a window."""
     tuples = [each for each in tuples if where is None or CONDITIONS[where](each)]
-    there = [each for each in tuples if column is None or getattr(each, column) is not None]
+    decides = (column, second) if function in JOINT else (second or column,)
+    there = [each for each in tuples if all(name is None or getattr(each, name) is not None for name in decides)]
+    assert column is not None or function == "count"
+    values = [column and getattr(each, column) for each in there]
+    if function in ("sum_distinct", "avg_distinct", "count_distinct"):  # of few values the sketch's count, too
+        function, values = function.removesuffix("_distinct"), [*{*values}]
     if function == "count":
-        return len(there)
-    assert column is not None
-    values = [getattr(each, column) for each in there]
-    if function == "count_distinct":  # of few values the sketch's count, too
-        return len(set(values))
+        return len(values)
     if not values:
         return None
-    if function in ("first", "last"):
-        chosen = (min if function == "first" else max)(there, key=lambda each: each.order)
-        return getattr(chosen, column)
-    if function in ("sum", "min", "max"):
-        return {"min": min, "max": max, "sum": partial(total, column)}[function](values)
+    if function in ("first", "last", "any_value", "min_by", "max_by"):
+        choose = max if function in ("last", "max_by") else min
+        return getattr(choose(there, key=lambda each: (second and getattr(each, second), each.order)), column)
+    if function in JOINT:
+        return of_pairs(function, [(getattr(each, column), getattr(each, second)) for each in there])
+    of_values: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max, "bool_and": all, "bool_or": any}
+    of_values |= {"sum": partial(total, column), "quantile_disc": partial(quantile_disc, q)}
+    if function in of_values:
+        return of_values[function](values)
     return of_numbers(function, q, sorted(map(Fraction, values)))
+
+
+def of_pairs(function: str, pairs: list[tuple[Any, Any]]) -> float | None:
+    """A statistic of pairs of doubles, computed in fractions."""
+    freedom = 1 if function == "covar_samp" else 0
+    if len(pairs) <= freedom:
+        return None
+    ones, others = ([Fraction(float(pair[place])) for pair in pairs] for place in (0, 1))
+    of_both = moment(ones, others)
+    if function != "corr":
+        return float(of_both / (len(pairs) - freedom))
+    root = math.sqrt(moment(ones, ones)) * math.sqrt(moment(others, others))
+    return float(of_both) / root if root else None
+
+
+def moment(ones: list[Fraction], others: list[Fraction]) -> Fraction:
+    """The sum of the products of the deviations from both means."""
+    mean, other_mean = sum(ones) / len(ones), sum(others) / len(others)
+    return sum(((one - mean) * (other - other_mean) for one, other in zip(ones, others, strict=True)), Fraction(0))
 
 
 def of_numbers(function: str, q: float | None, values: list[Fraction]) -> float | None:
@@ -88,6 +122,10 @@ def total(column: str, values: list[Any]) -> Any:
     unscaled = int(whole * 10**scale)
     sign, text = (1, str(-unscaled)) if unscaled < 0 else (0, str(unscaled))
     return Decimal((sign, tuple(map(int, text)), -scale)) if abs(unscaled) < 10**digits else None
+
+
+def quantile_disc(q: float, values: list[Any]) -> Any:
+    return sorted(values)[math.ceil(Fraction(str(q)) * len(values)) - 1]
 
 
 def quantile(values: list[Fraction], q: Fraction) -> float:

@@ -63,6 +63,9 @@ SEVERAL = {
     "users": {"function": "count_distinct", "column": "text", "approximate": True},
     "texts": {"function": "count_distinct", "column": "text"},
     "newest": {"function": "last", "column": "text"},
+    "fit": {"function": "corr", "column": "whole", "other": "money"},
+    "once": {"function": "sum_distinct", "column": "money"},
+    "dearest": {"function": "max_by", "column": "text", "by": "money"},
     "length": {"expression": "length(newest)"},
     "rate": {"expression": "failures / tuples"},
 }

@@ -393,3 +393,12 @@ HAVING count_if(code >= 500) * 10 > count(*)
 -- DuckDB
 SELECT time_bucket(INTERVAL '1 hour', ts) AS w, country, count(*) AS number, count_if(code >= 500) AS failures FROM orders GROUP BY ALL HAVING failures * 10 > number
 ;
+
+-- 44. Which product was in the largest order, who paid the least, and has each order a user?
+SELECT country, max_by(product, amount) AS product, min_by(user, price * 2) AS saver, bool_and(user IS NOT NULL) AS known
+FROM orders
+GROUP BY window(ts, '1 hour'), country
+;
+-- DuckDB
+SELECT time_bucket(INTERVAL '1 hour', ts) AS w, country, arg_max_null(product, row(amount, ts)) AS product, arg_min_null(user, row(price, ts)) AS saver, bool_and(user IS NOT NULL) AS known FROM orders GROUP BY ALL
+;

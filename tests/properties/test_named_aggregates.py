@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from aggregates import fields_of
 from examples import drawn
 from harness import run, windows_of
 from memory_tables import MemoryTables
-from named_oracle import CONDITIONS, TYPES, Values, answer
+from named_oracle import CONDITIONS, JOINT, TYPES, Values, answer, moment
 from oracle import Truth, batch, latest, stream
 from streams import cuts, disordered
 from tailrace.aggregate.kind import Aggregate
@@ -32,9 +33,10 @@ from tailrace.kind.inputs import ColumnTypes
 
 SOME = drawn(100)
 
-NUMBERS = ["sum", "avg", "median", "stddev", "stddev_pop", "var", "var_pop"]
-ANY = ["count", "min", "max", "count_distinct", "first", "last"]
-AMENDED = ["sum", "count", "min", "max"]
+NUMBERS = ["sum", "avg", "median", "stddev", "stddev_pop", "var", "var_pop", "sum_distinct", "avg_distinct", *JOINT]
+ANY = ["count", "min", "max", "count_distinct", "first", "last", "any_value", "min_by", "max_by", "quantile_disc"]
+BOOLEANS = ["bool_and", "bool_or"]
+AMENDED = ["sum", "count", "min", "max", *BOOLEANS]
 NUMERIC = ["money", "large", "count", "speed"]
 
 Section = dict[str, Any]
@@ -67,7 +69,27 @@ def size(part: list[Any], values: list[Values]) -> float:
     column = part[1]
     if column not in NUMERIC:
         return 0.0
+    if part[0] in JOINT:
+        return size_of_pairs(part, values)
     return math.fsum(abs(float(getattr(each, column) or 0)) for each in values)
+
+
+def size_of_pairs(part: list[Any], values: list[Values]) -> float:
+    """The magnitude of products, for covariances; for a correlation how far its rounding may lead."""
+    pairs = [(float(getattr(each, part[1]) or 0), float(getattr(each, part[4]) or 0)) for each in values]
+    sizes = [math.fsum(abs(pair[place]) for pair in pairs) for place in (0, 1)]
+    if part[0] != "corr":
+        return sizes[0] * sizes[1]
+    tolerance = 0.0
+    for name in (part[1], part[4]):
+        some = [each for each in values if CONDITIONS[part[3]](each)] if part[3] else values
+        there = [each for each in some if None not in (getattr(each, part[1]), getattr(each, part[4]))]
+        column = [Fraction(float(getattr(each, name))) for each in there]
+        spread = math.sqrt(moment(column, column)) if column else 0.0
+        tolerance += (
+            1e-13 * max(map(abs, column)) / spread if spread > 1e-100 else math.inf if len({*column}) > 1 else 0
+        )
+    return tolerance
 
 
 def money(digits: int, scale: int) -> st.SearchStrategy[Decimal]:
@@ -90,12 +112,16 @@ days = st.sampled_from([date(2000, 2, 29), date(1969, 12, 31), date(2024, 1, 1),
 def sections(draw: st.DrawFn, functions: list[str] | None = None) -> dict[str, Section]:
     named: dict[str, Section] = {}
     for place in range(draw(st.integers(1, 5))):
-        function = draw(st.sampled_from(functions or [*NUMBERS, "quantile", *ANY]))
-        columns = NUMERIC if function in (*NUMBERS, "quantile") else [*TYPES]
+        function = draw(st.sampled_from(functions or [*NUMBERS, "quantile", *ANY, *BOOLEANS]))
+        columns = NUMERIC if function in (*NUMBERS, "quantile") else ["is_paid"] if function in BOOLEANS else [*TYPES]
         section: Section = {"function": function, "column": draw(st.sampled_from(columns))}
+        if function in ("min_by", "max_by"):
+            section["by"] = draw(st.sampled_from([*TYPES]))
+        if function in JOINT:
+            section["other"] = draw(st.sampled_from(NUMERIC))
         if draw(st.integers(0, 2)) == 0:
             section["where"] = draw(st.sampled_from([*CONDITIONS]))
-        if function == "quantile":
+        if function.startswith("quantile"):
             section["q"] = draw(st.sampled_from([0.9, 0.5, 0.001]))
         if function == "count_distinct" and draw(st.booleans()):
             section["approximate"] = True
@@ -117,7 +143,13 @@ def case(draw: st.DrawFn, functions: list[str] | None = None, duplicates: bool =
         rows.append(each._replace(value=Values((each.event_time, each.arrival_time, each.id), *values)))
     named = draw(sections(functions))
     asked = tuple(
-        (name, each["function"], each.get("column"), each.get("q"), each.get("where")) for name, each in named.items()
+        (
+            name,
+            each["function"],
+            *(each.get(field) for field in ("column", "q", "where")),
+            each.get("by", each.get("other")),
+        )
+        for name, each in named.items()
     )
     query = replace(query, function=asked, q=None, policy=draw(st.sampled_from(["none", ("k_slack", 50)])))
     return rows, query, kind_of(named, query)
@@ -134,11 +166,17 @@ def assert_right(found: dict[str, Any], truth: dict[str, Any], sizes: dict[str, 
     """Each answer is plain Python's: to the last digit but for doubles."""
     for name, function, column, *_ in asked:
         right, value = truth[name], found[name]
+        if function == "corr" and sizes[name] > 0.1:
+            assert value is None or -1 <= value <= 1
+            continue
         if not isinstance(right, float) or value is None:
             assert (value, type(value)) == (right, type(right)), (name, function, column, truth)
             continue
-        if function in ("min", "max", "first", "last"):
+        if function in ("min", "max", "first", "last", "any_value", "min_by", "max_by", "quantile_disc"):
             assert value == right
+        if function in JOINT:
+            assert value == pytest.approx(right, rel=1e-9, abs=(1 if function == "corr" else 1e-12) * sizes[name])
+            continue
         # Of squares the rounding is relative to the square of the largest value.
         scale = sizes[name] ** (2 if function.startswith("var") else 1)
         assert value == pytest.approx(right, rel=1e-9, abs=max(1e-12 * scale, 1e-7 * sizes[name] * 1e-2)), (

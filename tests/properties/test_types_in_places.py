@@ -66,6 +66,14 @@ def of(function: str, **more: Any) -> Callable[[SourceType, Path], dict[str, Any
     return aggregate(x={"function": function, "column": "v"} | more)
 
 
+def by(function: str, column: str, other: str) -> Callable[[SourceType, Path], dict[str, Any]]:
+    return aggregate(x={"function": function, "column": column, "by": other})
+
+
+def joint(column: str, other: str) -> Callable[[SourceType, Path], dict[str, Any]]:
+    return aggregate(x={"function": "corr", "column": column, "other": other})
+
+
 def ranking(score: str, **more: Any) -> Callable[[SourceType, Path], dict[str, Any]]:
     return lambda *_: {"kind": "topk", "topk": {"k": 2, "score": score} | more} | WINDOWS
 
@@ -95,6 +103,10 @@ def number(each: SourceType) -> bool:
     return each.is_number and plain(each)
 
 
+def boolean(each: SourceType) -> bool:
+    return pa.types.is_boolean(each.dtype)
+
+
 def coordinate(each: SourceType) -> bool:
     return each.is_number or pa.types.is_decimal256(each.dtype)
 
@@ -119,6 +131,7 @@ def meeting(each: SourceType) -> bool:
 
 RANKED = "SELECT * FROM (SELECT w, row_number() OVER (PARTITION BY w ORDER BY {}) AS r, v FROM t WHERE {}) WHERE r <= 2"
 GROUPED = "SELECT w, {} FROM t GROUP BY w"
+CORRELATED = "CASE WHEN count(v) > 1 THEN corr(number, v::DOUBLE) END"
 PLACES = {
     "key": Place(
         exact, ("key", "n"), "SELECT w, v, count(*) FROM t GROUP BY w, v", aggregate(), lambda *_: {"key": "v"}
@@ -149,10 +162,20 @@ PLACES = {
     "max": Place(plain, ("x",), GROUPED.format("max(v)"), of("max")),
     "first": Place(plain, ("x",), GROUPED.format("arg_min(v, moment) FILTER (v IS NOT NULL)"), of("first")),
     "last": Place(plain, ("x",), GROUPED.format("arg_max(v, moment) FILTER (v IS NOT NULL)"), of("last")),
+    "any_value": Place(plain, ("x",), GROUPED.format("arg_min(v, moment) FILTER (v IS NOT NULL)"), of("any_value")),
+    "max_by": Place(plain, ("x",), GROUPED.format("arg_max(number, v)"), by("max_by", "number", "v")),
+    "min_by": Place(plain, ("x",), GROUPED.format("arg_min(number, v)"), by("min_by", "number", "v")),
+    "value of max_by": Place(plain, ("x",), GROUPED.format("arg_max_null(v, moment)"), by("max_by", "v", "at")),
+    "bool_and": Place(boolean, ("x",), GROUPED.format("bool_and(v)"), of("bool_and")),
+    "bool_or": Place(boolean, ("x",), GROUPED.format("bool_or(v)"), of("bool_or")),
     "sum": Place(number, ("x",), GROUPED.format("sum(v)"), of("sum")),
     "avg": Place(number, ("x",), GROUPED.format("avg(v)"), of("avg")),
     "median": Place(number, ("x",), GROUPED.format("quantile_cont(v::DOUBLE, 0.5)"), of("median")),
     "quantile": Place(number, ("x",), GROUPED.format("quantile_cont(v::DOUBLE, 0.25)"), of("quantile", q=0.25)),
+    "quantile_disc": Place(plain, ("x",), GROUPED.format("quantile_disc(v, 0.5)"), of("quantile_disc", q=0.5)),
+    "sum_distinct": Place(number, ("x",), GROUPED.format("sum(DISTINCT v)"), of("sum_distinct")),
+    "corr": Place(number, ("x",), GROUPED.format(CORRELATED), joint("v", "number")),
+    "other of corr": Place(number, ("x",), GROUPED.format(CORRELATED), joint("number", "v")),
     "score": Place(
         score,
         ("rank", "score"),
@@ -245,7 +268,7 @@ def right(each: SourceType, rows: Records, statement: str, with_late: bool) -> l
     with duckdb.connect() as connection:
         connection.register("t", tuples)
         found = connection.execute(statement.replace("{literal}", each.literal)).fetchall()
-    if "sum(v)" not in statement:
+    if "sum(" not in statement:
         return found
     # DuckDB's sums are integers of any size; one beyond bigint is null here.
     return [(w, None if isinstance(x, int) and not -(2**63) <= x < 2**63 else x) for w, x in found]

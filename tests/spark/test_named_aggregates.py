@@ -14,6 +14,7 @@ from tailrace.aggregate.bindings import takes
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
 from tailrace.aggregate.planning import aggregate_of
+from tailrace.ground.times import ARRIVAL_US, EVENT_US
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.windows.sliding import Sliding
 
@@ -58,9 +59,20 @@ NAMES = {
     "stddev_pop": "stddev_pop({0})",
     "var": "var_samp({0})",
     "var_pop": "var_pop({0})",
+    "quantile_disc": "array_sort(collect_list({0}))[cast(ceil(count({0}) * 0.9BD) as int) - 1]",
     "count_distinct": "count(distinct {0})",
     "first": "min_by({0}, place) filter (where {0} is not null)",
     "last": "max_by({0}, place) filter (where {0} is not null)",
+    "any_value": "min_by({0}, place) filter (where {0} is not null)",
+    "min_by": "min_by(place, struct({0}, place)) filter (where {0} is not null)",
+    "max_by": "max_by({0}, place)",
+    "sum_distinct": "try_sum(distinct {0})",
+    "avg_distinct": "cast(try_sum(distinct {0}) as double) / nullif(count(distinct {0}), 0)",
+    "corr": "corr({0}, place)",
+    "covar_samp": "covar_samp({0}, place)",
+    "covar_pop": "covar_pop({0}, place)",
+    "bool_and": "bool_and({0})",
+    "bool_or": "bool_or({0})",
 }
 
 
@@ -85,16 +97,20 @@ def tuples() -> pa.Table:
 def ours(content: pa.Table) -> dict[str, dict]:
     each = {
         f"{function}_{column}": {"function": function, "column": column}
-        | ({"q": 0.9} if function == "quantile" else {})
+        | ({"q": 0.9} if function.startswith("quantile") else {})
+        | ({"by": "place"} if function == "max_by" else {})
+        | ({"other": "place"} if function in ("corr", "covar_samp", "covar_pop") else {})
+        | ({"column": "place", "by": column} if function == "min_by" else {})
         for function, column in pairs()
     }
     section = NamedAggregatesSection.model_validate({"function": NAMED, "each": each})
-    types = ColumnTypes(carried={f"value_{name}": dtype for name, dtype in TYPES.items()})
+    types = ColumnTypes(carried={f"value_{name}": dtype for name, dtype in (TYPES | {"place": pa.int64()}).items()})
     kind = aggregate_of(Sliding(1000, 1000), section, types)
     columns = {name: content[name].combine_chunks() for name in content.column_names}
     times = dict.fromkeys(("event_time", "arrival_time"), columns["place"])
+    times |= dict.fromkeys((EVENT_US, ARRIVAL_US), pa.array([0] * len(content)))
     ids = {"id": columns["place"].cast(pa.string()), "key": columns["key"]}
-    batch = pa.RecordBatch.from_pydict(times | ids | {f"value_{name}": columns[name] for name in TYPES})
+    batch = pa.RecordBatch.from_pydict(times | ids | {f"value_{name}": columns[name] for name in (*TYPES, "place")})
     answers = kind.evaluate(batch)
     return {row["key"]: row for row in answers.to_pylist()}, answers.schema
 
@@ -105,14 +121,16 @@ def test_each_function_is_spark_sqls_over_edge_values(spark):
     frame = spark.createDataFrame(content)
     wanted = [f"{NAMES[function].format(column)} as {function}_{column}" for function, column in pairs()]
     frame.createOrReplaceTempView("edges")
+    spark.conf.set("spark.sql.ansi.enabled", "false")  # a correlation is null where a column does not vary
     expected = spark.sql(f"select key, {', '.join(wanted)} from edges group by key").toArrow()
+    spark.conf.unset("spark.sql.ansi.enabled")
     assert found.keys() == set(expected["key"].to_pylist()) == {*ROWS}
     for function, column in pairs():
         name = f"{function}_{column}"
         assert schema.field(name).type == expected.schema.field(name).type, name
         for row in expected.to_pylist():
             right, value = row[name], found[row["key"]][name]
-            if function == "avg" and right is None and row["key"] != "nulls":
+            if function in ("avg", "avg_distinct") and right is None and row["key"] != "nulls":
                 continue  # a sum that overflows has a mean all the same
             if isinstance(right, float) and math.isnan(right):
                 continue  # of squares that exceed doubles

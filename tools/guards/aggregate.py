@@ -8,6 +8,62 @@ WITHIN = "tests/unit/aggregate/test_within_expressions.py"
 
 MUTATIONS = (
     Mutation(
+        "of equal values of max_by the order of tuples chooses",
+        "aggregate/chosen.py",
+        "return by | dict(zip(parts",
+        "return by or dict(zip(parts",
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
+        "accumulators of two columns have names of their own",
+        "aggregate/chosen.py",
+        "{len(self.column)}:{self.column}",
+        "{self.column}",
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
+        "moments of pairs lack a value without its other",
+        "aggregate/accumulators.py",
+        "is_pair, nothing = values.is_value & others.is_value,",
+        "is_pair, nothing = values.is_value,",
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
+        "the place of a discrete quantile is computed exactly",
+        "aggregate/bindings.py",
+        'Fraction(str(parameters["q"]))',
+        'parameters["q"]',
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
+        "a correlation is at most 1",
+        "aggregate/bindings.py",
+        "np.clip(both / (np.sqrt(one) * np.sqrt(other)), -1, 1)",
+        "both / (np.sqrt(one) * np.sqrt(other))",
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
+        "a sum of distinct values that overflows is counted",
+        "aggregate/bindings.py",
+        "overflows = None if each.count is None else count",
+        "overflows = None",
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
+        "a boolean is never answered as a double",
+        "aggregate/function_section.py",
+        "if FUNCTIONS[self.function].needs_name:",
+        "if False:",
+        ("tests/unit/aggregate/test_named_section.py",),
+    ),
+    Mutation(
+        "fields of later functions are none of an earlier checkpoint's",
+        "aggregate/function_section.py",
+        "if name not in _LATER or dumped[name]}",
+        "if True}",
+        ("tests/unit/aggregate/test_named_section.py",),
+    ),
+    Mutation(
         "a mean of decimals is the nearest double",
         "aggregate/bindings.py",
         "if isinstance(total, ExactTotal) and pa.types.is_decimal(total.dtype):",
@@ -178,7 +234,7 @@ MUTATIONS = (
     Mutation(
         "named aggregates: a function refuses columns of other types",
         "aggregate/kind.py",
-        "if each.values is not None and not takes(each.function, each.values.dtype):",
+        "if not takes(each.function, dtype):",
         "if False:",
         ("tests/unit/aggregate/test_named_runs.py",),
     ),

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, Moments, Total
+from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, JointMoments, Moments, Total
 from tailrace.aggregate.chosen import Choice, Chosen
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kept import Kept
 from tailrace.aggregate.quantiles import quantiles
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.number_types import EXACT, is_number
-from tailrace.ground.value_column import ValueColumn, decimals, is_exact, is_of_64_bits, restored
+from tailrace.ground.value_column import (
+    ValueColumn,
+    decimals,
+    is_exact,
+    is_of_64_bits,
+    restored,
+    stored_type,
+)
 from tailrace.windows.panes import Columns
 
 if TYPE_CHECKING:
@@ -29,6 +38,14 @@ MOST_DIGITS, _MORE_DIGITS = 38, 10
 
 
 _WORD = (1 << 64) - 1
+_NO_TUPLES = pa.RecordBatch.from_pylist([], pa.schema([]))
+
+
+class SecondColumn(NamedTuple):
+    """A further column of the tuples that a function takes, and its type; its values may be null."""
+
+    source: str
+    dtype: pa.DataType
 
 
 class Values(NamedTuple):
@@ -44,17 +61,26 @@ class Values(NamedTuple):
         The type of the tuples' ids.
     condition : str or None
         A boolean column of the tuples; where it is not true, the value is null.
+    second : SecondColumn or None
+        The second column of a function of two.
     """
 
     source: str | None
     dtype: pa.DataType
     id_type: pa.DataType = pa.string()
     condition: str | None = None
+    second: SecondColumn | None = None
 
     @property
     def column(self) -> str:
         """The name of these values, unique within the query."""
         return (self.source or "") if self.condition is None else f"{self.condition}:{self.source or ''}"
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The types of the columns of the tuples that are read, by name."""
+        own = {} if self.source is None else {self.source: self.dtype}
+        return own if self.second is None else own | {self.second.source: self.second.dtype}
 
     def of(self, tuples: pa.RecordBatch) -> ValueColumn:
         """Return the values of tuples."""
@@ -135,6 +161,13 @@ def bind_choice(values: Values, parameters: Mapping[str, Any], choice: Choice) -
     return BoundFunction(values.dtype, (count, chosen), partial(_stored, count.name, chosen.name, values.dtype))
 
 
+def bind_extreme_by(values: Values, parameters: Mapping[str, Any], how: Choice) -> BoundFunction:
+    """Bind `min_by` or `max_by`: the second column of the tuple with the least or the greatest value."""
+    chosen = Chosen(values.column, values.dtype, how, values.id_type, values.second)
+    dtype = chosen.chosen_type
+    return BoundFunction(dtype, (chosen,), partial(_stored, chosen.is_value, chosen.name, dtype))
+
+
 def bind_spread(values: Values, parameters: Mapping[str, Any], is_root: bool, freedom: int) -> BoundFunction:
     """Bind a variance or its root, with the divisor number of values − `freedom`."""
     moments = Moments(values.column)
@@ -148,6 +181,13 @@ def bind_quantile(values: Values, parameters: Mapping[str, Any], q: float | None
     return BoundFunction(pa.float64(), (kept,), partial(_doubles, "count", "quantile"), measure)
 
 
+def bind_quantile_disc(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
+    """Bind the least value that, with those below it, makes up a share of q or more."""
+    kept = Kept(values.column, values.dtype, in_doubles=False)
+    measure = partial(_quantile_disc, kept, Fraction(str(parameters["q"])))
+    return BoundFunction(values.dtype, (kept,), partial(_stored, "count", "quantile", values.dtype), measure)
+
+
 def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
     """Bind the number of distinct values: exact, or a sketch's estimate with `approximate`."""
     if parameters.get("approximate"):
@@ -159,6 +199,33 @@ def bind_count_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundF
     return BoundFunction(pa.int64(), (kept,), partial(_integers, "distinct"), partial(_distinct, kept))
 
 
+def bind_sum_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
+    """Bind the sum of the distinct values, as exact as `sum`."""
+    return _bind_distinct(values, bind_sum(values, parameters))
+
+
+def bind_avg_distinct(values: Values, parameters: Mapping[str, Any]) -> BoundFunction:
+    """Bind the average of the distinct values, as exact as `avg`."""
+    return _bind_distinct(values, bind_avg(values, parameters))
+
+
+def _bind_distinct(values: Values, each: BoundFunction) -> BoundFunction:
+    """Bind a function of the distinct values, given the same function of all values."""
+    kept, count = Kept(values.column, values.dtype, in_doubles=False), Count(values.column)
+    measure = partial(_of_distinct, kept, each.accumulators)
+    overflows = None if each.count is None else count
+    return BoundFunction(each.result, (kept, count), each.finish, measure, overflows)
+
+
+def bind_joint(
+    values: Values, parameters: Mapping[str, Any], finish: Callable[[JointMoments, Columns], pa.Array]
+) -> BoundFunction:
+    """Bind a statistic of pairs of numbers."""
+    assert values.second is not None
+    moments = JointMoments(values.column, values.second.source)
+    return BoundFunction(pa.float64(), (moments,), partial(finish, moments))
+
+
 def _integers(name: str, columns: Columns) -> pa.Array:
     return pa.array(columns[name], pa.int64())
 
@@ -168,7 +235,7 @@ def _doubles(count: str, name: str, columns: Columns) -> pa.Array:
 
 
 def _stored(count: str, name: str, dtype: pa.DataType, columns: Columns) -> pa.Array:
-    return restored(pa.array(columns[name]), columns[count] == 0, dtype)
+    return restored(pa.array(columns[name], stored_type(dtype)), columns[count] == 0, dtype)
 
 
 def _exact(count: str, total: ExactTotal, result: pa.DataType, columns: Columns) -> pa.Array:
@@ -213,10 +280,47 @@ def _spread(moments: Moments, is_root: bool, freedom: int, columns: Columns) -> 
     return pa.array(np.sqrt(variance) if is_root else variance, mask=number <= freedom)
 
 
+def _correlation(moments: JointMoments, columns: Columns) -> pa.Array:
+    """Return Pearson's r, null of one pair and where one of the columns does not vary."""
+    _, _, _, one, other, both = (columns[name] for name in moments.names)
+    with np.errstate(all="ignore"):
+        found = np.clip(both / (np.sqrt(one) * np.sqrt(other)), -1, 1)
+    found = np.where(np.isfinite(one) & np.isfinite(other), found, np.nan)
+    return pa.array(found, mask=(one == 0) | (other == 0))
+
+
+def _covariance(moments: JointMoments, columns: Columns, freedom: int) -> pa.Array:
+    number, *_, both = (columns[name] for name in moments.names)
+    return pa.array(both / np.maximum(number - freedom, 1), mask=number <= freedom)
+
+
+def _of_distinct(kept: Kept, accumulators: Sequence[Accumulator], rows: GroupedRows, columns: Columns) -> Columns:
+    """Merge accumulators over a row of each distinct value; the result is as if these were all rows."""
+    group, row = kept.distinct_rows(rows, columns)
+    stored = pa.array(columns[kept.name][row], stored_type(kept.dtype))
+    values = ValueColumn(restored(stored, np.zeros(len(row), bool), kept.dtype))
+    distinct = GroupedRows(group.astype(np.int32), len(rows), np.arange(len(rows)))
+    merged: Columns = {}
+    for each in accumulators:
+        merged |= each.merge(distinct, each.of(values, _NO_TUPLES))
+    return merged
+
+
 def _quantile(kept: Kept, q: float, rows: GroupedRows, columns: Columns) -> Columns:
     counts, values = kept.ascending(rows, columns)
     answers = np.zeros(len(counts))
     answers[counts > 0] = quantiles(counts[counts > 0], values, q)
+    return {"count": counts, "quantile": answers}
+
+
+def _quantile_disc(kept: Kept, q: Fraction, rows: GroupedRows, columns: Columns) -> Columns:
+    counts, row = kept.ascending_rows(rows, columns)
+    sizes, of_group = np.unique(counts, return_inverse=True)
+    places = np.array([max(ceil(q * size) - 1, 0) for size in sizes.tolist()], np.int64)  # q · n rounded up, exactly
+    place = np.cumsum(counts) - counts + places[of_group]
+    values = columns[kept.name]
+    answers = np.full(len(counts), None if values.dtype == object else 0, values.dtype)
+    answers[counts > 0] = values[row[place[counts > 0]]]
     return {"count": counts, "quantile": answers}
 
 
@@ -236,6 +340,7 @@ BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], BoundFunction]] = {
     "max": partial(bind_extreme, how="max"),
     "median": partial(bind_quantile, q=0.5),
     "quantile": bind_quantile,
+    "quantile_disc": bind_quantile_disc,
     "stddev": partial(bind_spread, is_root=True, freedom=1),
     "stddev_pop": partial(bind_spread, is_root=True, freedom=0),
     "var": partial(bind_spread, is_root=False, freedom=1),
@@ -243,10 +348,27 @@ BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], BoundFunction]] = {
     "count_distinct": bind_count_distinct,
     "first": partial(bind_choice, choice="first"),
     "last": partial(bind_choice, choice="last"),
+    "any_value": partial(bind_choice, choice="first"),
+    "min_by": partial(bind_extreme_by, how="min"),
+    "max_by": partial(bind_extreme_by, how="max"),
+    "bool_and": partial(bind_extreme, how="min"),
+    "bool_or": partial(bind_extreme, how="max"),
+    "sum_distinct": bind_sum_distinct,
+    "avg_distinct": bind_avg_distinct,
+    "corr": partial(bind_joint, finish=_correlation),
+    "covar_samp": partial(bind_joint, finish=partial(_covariance, freedom=1)),
+    "covar_pop": partial(bind_joint, finish=partial(_covariance, freedom=0)),
 }
 """Binds each function of `functions.FUNCTIONS` to the values of a column, with its parameters."""
 
 
+_TAKES: dict[str, Callable[[pa.DataType], bool]] = {
+    "numbers": is_number,
+    "booleans": pa.types.is_boolean,
+    "any": lambda dtype: True,
+}
+
+
 def takes(function: str, dtype: pa.DataType) -> bool:
     """Test whether a function takes values of a type."""
-    return not FUNCTIONS[function].of_numbers or is_number(dtype)
+    return _TAKES[FUNCTIONS[function].takes](dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,9 @@ from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.times import ARRIVAL_US, EVENT_US, whole_times
 from tailrace.ground.value_column import ValueColumn, ranks, stored_type
 from tailrace.windows.panes import Columns
+
+if TYPE_CHECKING:
+    from tailrace.aggregate.bindings import SecondColumn
 
 Choice = Literal["first", "last", "min", "max"]
 
@@ -34,21 +37,36 @@ class Chosen:
     ----------
     choice : str
         `first` and `last` choose among values that are not null by `ORDER`, `min` and `max` by value.
+    second : SecondColumn or None
+        A column that is chosen in place of the value, and may be null; of equal values `ORDER` chooses.
     """
 
     column: str
     dtype: pa.DataType
     choice: Choice
     id_type: pa.DataType
+    second: SecondColumn | None = None
 
     @property
     def name(self) -> str:
-        return f"{self.column}:{self.choice}"
+        if self.second is None:
+            return f"{self.column}:{self.choice}"
+        return f"{self.choice}_by {len(self.column)}:{self.column}:{self.second.source}"
+
+    @property
+    def chosen_type(self) -> pa.DataType:
+        """The type of the chosen values."""
+        return self.dtype if self.second is None else self.second.dtype
+
+    @property
+    def is_value(self) -> str:
+        """The column that is 1 where a value that is not null is chosen."""
+        return self._has if self.second is None else f"{self.name}:is_value"
 
     @property
     def is_by_order(self) -> bool:
         """Whether the order of tuples chooses the value."""
-        return self.choice in ("first", "last")
+        return self.choice in ("first", "last") or self.second is not None
 
     @property
     def _has(self) -> str:
@@ -59,11 +77,17 @@ class Chosen:
         """The columns by which the value is chosen, the most important one first."""
         if not self.is_by_order:
             return {self.name: stored_type(self.dtype)}
-        return dict(zip((f"{self.name}:{part}" for part in ORDER), (pa.int64(), pa.int64(), self.id_type), strict=True))
+        by = {} if self.second is None else {f"{self.name}:by": stored_type(self.dtype)}
+        parts = (f"{self.name}:{part}" for part in ORDER)
+        return by | dict(zip(parts, (pa.int64(), pa.int64(), self.id_type), strict=True))
+
+    @property
+    def _chosen(self) -> dict[str, pa.DataType]:
+        return {self.is_value: pa.int64(), self.name: stored_type(self.chosen_type)}
 
     @property
     def types(self) -> dict[str, pa.DataType]:
-        return {self._has: pa.int64(), self.name: stored_type(self.dtype)} | self._order
+        return {self._has: pa.int64()} | self._chosen | self._order
 
     def upgraded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Convert rows of a state of an earlier version, whose times are in milliseconds."""
@@ -74,17 +98,20 @@ class Chosen:
         return rows
 
     def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
-        columns = {self._has: values.is_value.astype(np.int64), self.name: values.objects}
+        chosen = values if self.second is None else ValueColumn(tuples.column(self.second.source))
+        columns: Columns = {self._has: values.is_value.astype(np.int64)}
+        columns |= {self.is_value: chosen.is_value.astype(np.int64), self.name: chosen.objects}
         if self.is_by_order:
+            by = () if self.second is None else (values.objects,)
             times = (whole_times(tuples, name) for name in ("event_time", "arrival_time"))
-            parts = (*times, tuples.column("id").to_numpy(zero_copy_only=False))
+            parts = (*by, *times, tuples.column("id").to_numpy(zero_copy_only=False))
             columns |= dict(zip(self._order, parts, strict=True))
         return columns
 
     def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
         is_value = np.flatnonzero(columns[self._has])
         group = rows.group[is_value]
-        order_types = self._order | {self.name: stored_type(self.dtype)}  # of equal tuples the least value is first
+        order_types = self._order | self._chosen  # of equal tuples the least value is first
         keys = [ranks(columns[name][is_value], dtype) for name, dtype in order_types.items()]
         order = np.lexsort([*reversed(keys), group])
         group, index = group[order], is_value[order]

@@ -25,8 +25,11 @@ ESTIMATED = ("sum", "count")
 VALUE = "value"
 """The column of the answers of an unnamed aggregate."""
 
-_OMITTED = ("approximate", "estimate", HAVING)
-"""Fields that declarations of earlier versions lack."""
+_LATER = ("by", "other", "approximate", "estimate", HAVING)
+"""Fields that declarations of earlier versions lack, and that are left out where they are not set."""
+
+_SECOND = ("by", "other")
+"""The fields of the second column of functions of two."""
 
 FUNCTION = "what is computed of each window: sum"
 """The description of the field `function`."""
@@ -43,6 +46,11 @@ def _rules() -> list[JsonValue]:
     of_values = [each.name for each in functions if each.needs_column]
     column: JsonDict = {"type": ["string", "number", "boolean"]}
     rules: list[JsonValue] = [_rule(of_values, {"required": ["column"], "properties": {"column": column}})]
+    for name in _SECOND:
+        takes = [each.name for each in functions if name in each.columns]
+        others = [each.name for each in functions if name not in each.columns]
+        rules.append(_rule(takes, {"required": [name], "properties": {name: column}}))
+        rules.append(_rule(others, {"properties": {name: {"type": "null"}}}))
     for name in dict.fromkeys(name for each in functions for name in each.parameters):
         takes = [each.name for each in functions if name in each.parameters]
         others = [each.name for each in functions if name not in each.parameters]
@@ -56,6 +64,10 @@ class ValuesSection(Section):
     model_config = ConfigDict(json_schema_extra={"allOf": _rules()})
 
     column: Column | None = Field(default=None, description="column of the values: speed")
+    by: Column | None = Field(
+        default=None, description="column whose least or greatest value chooses, for min_by and max_by: price"
+    )
+    other: Column | None = Field(default=None, description="second column of the values of corr and covar: load")
     q: SHARE | None = Field(default=None, description=QUANTILE)
     where: str | None = Field(
         default=None, description="condition of the tuples whose values it takes, by Spark SQL: code >= 500"
@@ -72,10 +84,17 @@ class ValuesSection(Section):
 
     @model_serializer(mode="wrap")
     def _serialize(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out fields that say nothing, and that declarations of earlier versions lack."""
+        """Leave out fields that declarations of earlier versions lack where they are not set."""
         dumped = dump(self)
         names = dict.fromkeys(["function", *dumped])
-        return {name: dumped[name] for name in names if name not in _OMITTED or dumped[name]}
+        return {name: dumped[name] for name in names if name not in _LATER or dumped[name]}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the values, the one first whose nulls leave tuples out."""
+        function: str | None = getattr(self, "function", None)
+        names = () if function is None else (getattr(self, name) for name in FUNCTIONS[function].columns)
+        return tuple(name for name in names if name is not None)
 
     def parameters_of(self, function: str) -> dict[str, float | bool]:
         """Return the parameters that a function takes."""
@@ -98,6 +117,8 @@ class ValuesSection(Section):
         if known.needs_column and self.column is None:
             fault = "has no value" if "column" in self.model_fields_set else "is missing"
             raise field_error(fault, "column: speed (column of the values)", "column")
+        for name in _SECOND:
+            self._check_second(name, function)
         if self.approximate and function != "count_distinct":
             fault = f"function {function} is never approximate"
             raise field_error(fault, "function: count_distinct, or no approximate", "approximate")
@@ -108,6 +129,16 @@ class ValuesSection(Section):
             if self.q is None:
                 raise field_error("is missing", "q: 0.9 (the share of the numbers that lie below)", "q")
             raise field_error(f"function {function} takes no q", "function: quantile, or no q", "q")
+
+    def _check_second(self, name: str, function: str) -> None:
+        takers = [each for each, known in FUNCTIONS.items() if name in known.columns]
+        if function not in takers and getattr(self, name) is not None:
+            raise field_error(
+                f"function {function} takes no {name}", f"function: {', '.join(takers)}; or no {name}", name
+            )
+        if function in takers and getattr(self, name) is None:
+            description, _, example = str(ValuesSection.model_fields[name].description).rpartition(": ")
+            raise field_error("is missing", f"{name}: {example} ({description})", name)
 
 
 class FunctionSection(HavingSection, ValuesSection):
@@ -134,6 +165,10 @@ class FunctionSection(HavingSection, ValuesSection):
     @model_validator(mode="after")
     def _validate_fields(self) -> Self:
         self.check(self.function)
+        if FUNCTIONS[self.function].needs_name:
+            fault = f"function {self.function} needs a name in the answers: without one, an answer is a double"
+            named = f"{{function: {self.function}, …}}"
+            raise field_error(fault, f"aggregate: {{answer: {named}}}; in SQL {self.function}(…) AS answer", "function")
         check_having(lambda: self.over_names, [VALUE])
         for hidden in self.over_names.hidden.values():
             call = hidden.section["function"]

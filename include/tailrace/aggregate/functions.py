@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -24,8 +24,12 @@ class Function:
     ----------
     name : str
         Its name in query files.
-    of_numbers : bool
-        Whether it takes only numbers.
+    takes : str
+        The values that it takes: `numbers`, `booleans`, or `any`.
+    columns : tuple of str
+        The fields of a query file with the columns that it takes. A null in the first one leaves a tuple out.
+    needs_name : bool
+        Whether it must have a name in the answers, as it takes two columns, or does not answer with a number.
     parameters : dict
         The types, for pydantic, of the fields that a query file gives beside the function.
     amended_as : str or None
@@ -44,7 +48,9 @@ class Function:
     """
 
     name: str
-    of_numbers: bool = True
+    takes: Literal["numbers", "booleans", "any"] = "numbers"
+    columns: tuple[str, ...] = ("column",)
+    needs_name: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
     amended_as: str | None = None
     needs_column: bool = True
@@ -55,21 +61,30 @@ class Function:
 
 _ALL = (
     Function("sum", amended_as="sum", threshold=total, threshold_of_part=total),
-    Function(
-        "count", of_numbers=False, amended_as="sum", needs_column=False, threshold=counted, threshold_of_part=total
-    ),
+    Function("count", takes="any", amended_as="sum", needs_column=False, threshold=counted, threshold_of_part=total),
     Function("avg", threshold=mean),
-    Function("min", of_numbers=False, amended_as="min", threshold=extreme, threshold_of_part=extreme),
-    Function("max", of_numbers=False, amended_as="max", threshold=extreme, threshold_of_part=extreme),
+    Function("min", takes="any", amended_as="min", threshold=extreme, threshold_of_part=extreme),
+    Function("max", takes="any", amended_as="max", threshold=extreme, threshold_of_part=extreme),
     Function("median", keeps_values=True, threshold=partial(ranked, q=0.5)),
     Function("quantile", parameters={"q": SHARE}, keeps_values=True, threshold=ranked),
+    Function("quantile_disc", takes="any", parameters={"q": SHARE}, keeps_values=True),
     Function("stddev"),
     Function("stddev_pop"),
     Function("var"),
     Function("var_pop"),
-    Function("count_distinct", of_numbers=False, keeps_values=True),
-    Function("first", of_numbers=False),
-    Function("last", of_numbers=False),
+    Function("count_distinct", takes="any", keeps_values=True),
+    Function("first", takes="any"),
+    Function("last", takes="any"),
+    Function("any_value", takes="any"),
+    Function("min_by", takes="any", columns=("by", "column"), needs_name=True),
+    Function("max_by", takes="any", columns=("by", "column"), needs_name=True),
+    Function("bool_and", takes="booleans", needs_name=True, amended_as="min"),
+    Function("bool_or", takes="booleans", needs_name=True, amended_as="max"),
+    Function("sum_distinct", keeps_values=True),
+    Function("avg_distinct", keeps_values=True),
+    Function("corr", columns=("column", "other"), needs_name=True),
+    Function("covar_samp", columns=("column", "other"), needs_name=True),
+    Function("covar_pop", columns=("column", "other"), needs_name=True),
 )
 
 FUNCTIONS: dict[str, Function] = {function.name: function for function in _ALL}

@@ -67,10 +67,23 @@ class Kept:
         code.sort()
         return np.bincount(group, minlength=len(rows)), value[order][split(code)[1]]
 
+    def ascending_rows(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Ints]:
+        """Return the number of values of each group, shape (m,), and their rows by group and ascending value."""
+        index = np.flatnonzero(columns[self.has] > 0)
+        group = rows.group[index]
+        order = np.lexsort([ranks(columns[self.name][index], self._type), group])
+        return np.bincount(group, minlength=len(rows)), index[order]
+
     def distinct(self, rows: GroupedRows, columns: Columns) -> Ints:
         """Return the number of distinct values of each group, shape (m,)."""
-        is_value = columns[self.has] > 0
-        value, group = columns[self.name][is_value], rows.group[is_value]
+        group, _ = self.distinct_rows(rows, columns)
+        return np.bincount(group, minlength=len(rows))
+
+    def distinct_rows(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Ints]:
+        """Return a row of each distinct value of each group: the group and the row, ascending by group and value."""
+        index = np.flatnonzero(columns[self.has] > 0)
+        value, group = columns[self.name][index], rows.group[index]
         _, number = np.unique(ranks(value, self._type), return_inverse=True)
         code, split = pair(group, number.astype(np.int64))
-        return np.bincount(split(np.unique(code))[0], minlength=len(rows))
+        distinct, first = np.unique(code, return_index=True)
+        return split(distinct)[0], index[first]

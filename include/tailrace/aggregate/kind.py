@@ -147,14 +147,15 @@ class Aggregate(KeyedWindows):
 
     def type_problems(self) -> list[Problem]:
         problems = []
-        takes_any = ", ".join(name for name, function in FUNCTIONS.items() if not function.of_numbers)
+        takes_any = ", ".join(name for name, function in FUNCTIONS.items() if function.takes == "any")
         for each in self.aggregates:
-            if each.values is not None and not takes(each.function, each.values.dtype):
-                assert each.values.source is not None
-                source = self.carried[each.values.source]
-                fault = f"function {each.function} takes numbers, and column {source} is of type {each.values.dtype}"
-                number = f"a column of numbers, such as columns: {{number: cast({source} as double)}}; or {takes_any}"
-                problems.append(Problem(each.field, fault, number))
+            for name, dtype in () if each.values is None else each.values.types.items():
+                if not takes(each.function, dtype):
+                    source, wanted = self.carried[name], FUNCTIONS[each.function].takes
+                    example = f"number: cast({source} as double)" if wanted == "numbers" else f"flag: {source} > 0"
+                    fault = f"function {each.function} takes {wanted}, and column {source} is of type {dtype}"
+                    remedy = f"a column of {wanted}, such as columns: {{{example}}}; or {takes_any}"
+                    problems.append(Problem(each.field, fault, remedy))
         for column, dtype in self.carried_types.items():
             if self.carried[column] in self.conditions and not pa.types.is_boolean(dtype):
                 remedy = "a boolean: a comparison, or several with and, or, not"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tailrace.aggregate.aggregates import NamedAggregate
-from tailrace.aggregate.bindings import Values
+from tailrace.aggregate.bindings import SecondColumn, Values
 from tailrace.aggregate.function_section import VALUE, FunctionSection
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
@@ -77,7 +77,7 @@ def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes
         if hidden.condition is not None:
             conditions[name] = hidden.condition
             fields[name] = f"{hidden.place.path}.filter {len(conditions)}"
-    carried = {_VALUE + each.column: each.column for each in functions.values() if each.column is not None}
+    carried = {_VALUE + column: column for each in functions.values() for column in each.columns}
     carried |= {_CONDITION + name: field for name, field in fields.items()}
     carried_types = types.of_carried(carried)
     return Aggregate(
@@ -112,10 +112,12 @@ def _aggregate(
 ) -> NamedAggregate:
     """Bind a named aggregate to the types of the tuples' columns."""
     assert section.function is not None
-    column = None if section.column is None else _VALUE + section.column
+    columns = [SecondColumn(_VALUE + column, types[_VALUE + column]) for column in section.columns]
     condition = None if section.where is None else _CONDITION + name
     values = None
-    if column is not None or condition is not None:
-        values = Values(column, pa.bool_() if column is None else types[column], id_type, condition)
+    if columns:
+        values = Values(*columns[0], id_type, condition, *columns[1:])
+    elif condition is not None:
+        values = Values(None, pa.bool_(), id_type, condition)
     parameters = section.parameters_of(section.function)
     return NamedAggregate(name, section.function, values, parameters, is_estimated=section.estimate, within=within)

@@ -11,7 +11,7 @@ from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query
 from tailrace.query.windowed import AggregateQuery
 
-_NAMING = ("column", "score", "select")
+_NAMING = ("column", "by", "other", "score", "select")
 """The fields of a kind's section that name columns, one or a list."""
 
 
@@ -36,8 +36,7 @@ def _fields(query: Query, stream: str) -> Iterator[tuple[str, str]]:
         yield from _named(query.kind, query.model_dump(mode="json").get(query.kind))
     if isinstance(query, AggregateQuery) and isinstance(query.aggregate, NamedAggregatesSection):
         for each in query.aggregate.over_names.hidden.values():
-            if "column" in each.section:
-                yield each.section["column"], each.place.field
+            yield from ((each.section[name], each.place.field) for name in _NAMING if name in each.section)
 
 
 def _named(path: str, section: Any) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ FILTER, GROUP_BY, JOIN, SORT, WINDOW = "FILTER", "GROUP_BY", "JOIN", "SORT", "WI
 DIRECT = frozenset({IDENTITY, TRANSFORMATION, AGGREGATION})
 """The ways in which a column contributes to another's values; other ways decide which values there are."""
 
-_IN_ORDER = ("first", "last")
+_IN_ORDER = ("first", "last", "any_value", "min_by", "max_by")
 _OF_WINDOWS = ("window_start", "window_end")
 
 
@@ -159,8 +159,9 @@ def _aggregates(query: AggregateQuery, stream: _StreamColumns) -> tuple[dict[str
 
 
 def _function(function: str, section: ValuesSection, stream: _StreamColumns) -> list[Origin]:
-    text = function if section.column is None else f"{function}({section.column})"
-    origins = stream.of(section.column, AGGREGATION, text)
+    columns = [section.column, *(name for name in section.columns if name != section.column)]
+    text = function if section.column is None else f"{function}({', '.join(map(str, columns))})"
+    origins = [origin for name in columns for origin in stream.of(name, AGGREGATION, text)]
     if section.where is not None:
         origins += stream.in_expression(section.where, FILTER)
     if function in _IN_ORDER:

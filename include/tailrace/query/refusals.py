@@ -23,6 +23,7 @@ from tailrace.query.yaml_file import FieldPath
 NEAR_WORDS = {
     **dict.fromkeys(("mean", "average"), "avg"),
     **{"minimum": "min", "maximum": "max", "total": "sum", "n": "count", "percentile": "quantile"},
+    **{"every": "bool_and", "some": "bool_or", "any": "bool_or", "arg_max": "max_by", "arg_min": "min_by"},
     **dict.fromkeys(("jsonl", "ndjson"), "json"),
     **{"asc": "ascending", "desc": "descending", "top_k": "topk", "within_distance": "dwithin"},
 }

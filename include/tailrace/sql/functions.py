@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -17,26 +18,47 @@ Section = dict[str, str]
 OF_COLUMN = {
     **{name: name for name in ("sum", "avg", "min", "max", "median", "stddev", "stddev_pop", "var_pop")},
     **{"first": "first", "last": "last", "mean": "avg", "std": "stddev", "stddev_samp": "stddev"},
-    **{"var_samp": "var", "variance": "var", "first_value": "first", "last_value": "last"},
+    **{"var_samp": "var", "variance": "var", "first_value": "first", "last_value": "last", "any_value": "any_value"},
+    **{"bool_and": "bool_and", "every": "bool_and", "bool_or": "bool_or", "some": "bool_or", "any": "bool_or"},
 }
 """Spark SQL's functions of one column, and the query's names; the first of each is the one that is written."""
+OF_TWO = ("corr", "covar_samp", "covar_pop")
+"""Spark SQL's functions of two columns of numbers."""
+DISTINCT = {"sum": "sum_distinct", "avg": "avg_distinct", "mean": "avg_distinct"}
+"""The functions that take DISTINCT, beside count."""
+_WITHIN_GROUP = {"percentile_cont": "quantile", "percentile_disc": "quantile_disc"}
+"""The functions with WITHIN GROUP, and the query's names."""
 ESTIMATES = {"estimate_sum": "sum", "estimate_count": "count"}
 """The functions whose early answers are scaled by the share of tuples that is expected to have arrived."""
 _CALLS = {query: spark for spark, query in reversed(OF_COLUMN.items())}
 _ESTIMATE_CALLS = {query: name for name, query in ESTIMATES.items()}
-_NAMES = (*OF_COLUMN, "count", "count_if", "percentile", "min_by", "max_by", "approx_count_distinct", *ESTIMATES)
+_DISTINCT_CALLS = {query: spark for spark, query in reversed(DISTINCT.items())}
+_NAMES = (
+    *OF_COLUMN,
+    *OF_TWO,
+    *_WITHIN_GROUP,
+    "count",
+    "count_if",
+    "percentile",
+    "min_by",
+    "max_by",
+    "approx_count_distinct",
+    *ESTIMATES,
+)
 _EXACT = "percentile(column, 0.9), which is exact"
 _OTHERS = """
-collect_list collect_set array_agg listagg string_agg mode kurtosis skewness corr covar_pop covar_samp bool_and bool_or
-every some any bit_and bit_or bit_xor try_sum try_avg grouping grouping_id
+collect_list collect_set array_agg listagg string_agg mode kurtosis skewness bit_and bit_or bit_xor try_sum try_avg
+grouping grouping_id
 """
 _OVER_ROWS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
 _REFUSED = {
-    **dict.fromkeys(("approx_percentile", "percentile_approx", "percentile_cont", "percentile_disc"), _EXACT),
+    **dict.fromkeys(("approx_percentile", "percentile_approx"), _EXACT),
     "count_distinct": "count(DISTINCT column)",
-    "quantile": "percentile(column, 0.9)",
+    "sum_distinct": "sum(DISTINCT column)",
+    "avg_distinct": "avg(DISTINCT column)",
+    **dict.fromkeys(("quantile", "quantile_cont"), "percentile(column, 0.9)"),
+    "quantile_disc": "percentile_disc(0.9) WITHIN GROUP (ORDER BY column)",
     "var": "var_samp(column)",
-    "any_value": "first(column), by event time",
     **dict.fromkeys(_OVER_ROWS.split(), "an aggregate of each window and key, such as first, last, min or max"),
     **dict.fromkeys(_OTHERS.split(), f"one of {', '.join(_NAMES)}"),
 }
@@ -48,12 +70,13 @@ _WORDS = ("case", "cast", "extract", "not", "try_cast")
 
 @dataclass(frozen=True)
 class Call:
-    """A call of an aggregate function, with its FILTER."""
+    """A call of an aggregate function, with its FILTER; what WITHIN GROUP orders by is its first argument."""
 
     whole: TokenSpan
     arguments: list[TokenSpan]
     is_distinct: bool
     condition: TokenSpan | None
+    is_descending: bool = False
 
     @property
     def function(self) -> str:
@@ -127,10 +150,12 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     ------
     ExpressionError
     """
-    by_time = partial(_by_time, event_time=event_time)
+    by = partial(_by, event_time=event_time)
     of_function: dict[str, _ToSection] = {
         **{"count": _count, "count_if": _count_if, "percentile": _percentile},
-        **{"min_by": by_time, "max_by": by_time, "approx_count_distinct": _approximate_count},
+        **{"min_by": by, "max_by": by, "approx_count_distinct": _approximate_count},
+        **dict.fromkeys(OF_TWO, _pairs),
+        **dict.fromkeys(_WITHIN_GROUP, _within_group),
         **{"estimate_sum": _estimated_sum, "estimate_count": _estimated_count},
     }
     section = of_function.get(call.function, _of_column)(call, columns)
@@ -141,17 +166,26 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
     return section
 
 
-def call_text(section: Mapping[str, Any], value: str) -> str:
-    """Return the call of a section, given the text of its values: * where it counts tuples."""
-    function = section["function"]
+def call_text(section: Mapping[str, Any], text_of: Callable[[str], str]) -> str:
+    """Return the call of a section, given what its columns are in the text."""
+    function, column = section["function"], section.get("column")
+    value = "*" if column is None else text_of(column)
     is_approximate, is_estimated = (
         str(section.get(name) or "false").lower() == "true" for name in ("approximate", "estimate")
     )
     match function:
         case "quantile":
             call = f"percentile({value}, {section['q']})"
+        case "quantile_disc":
+            call = f"percentile_disc({section['q']}) WITHIN GROUP (ORDER BY {value})"
         case "count_distinct":
             call = f"approx_count_distinct({value})" if is_approximate else f"count(DISTINCT {value})"
+        case "sum_distinct" | "avg_distinct":
+            call = f"{_DISTINCT_CALLS[function]}(DISTINCT {value})"
+        case _ if function in OF_TWO:
+            call = f"{function}({value}, {text_of(section['other'])})"
+        case "min_by" | "max_by":
+            call = f"{function}({value}, {text_of(section['by'])})"
         case _ if is_estimated and function in _ESTIMATE_CALLS:
             call = f"{_ESTIMATE_CALLS[function]}({value})"
         case _:
@@ -163,8 +197,14 @@ def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
     """Read a call that begins at an index; return the index of its end, and the call."""
     close = piece.close(start + 1)
     inner, end, condition = piece[start + 2 : close], close + 1, None
+    ordered, function = None, piece.word(start).lower()
     if piece.word(end) == "WITHIN":
-        raise piece[end:].error("WITHIN GROUP, which no aggregate of a query has", _EXACT)
+        if function not in _WITHIN_GROUP:
+            raise piece[end:].error(f"WITHIN GROUP, which {function} lacks", " or ".join(_WITHIN_GROUP))
+        if [piece.word(end + place) for place in (1, 2, 3)] != ["GROUP", "(", "ORDER BY"]:
+            raise piece[end:].error("WITHIN GROUP without its order", "WITHIN GROUP (ORDER BY column)")
+        close = piece.close(end + 2)
+        ordered, end = piece[end + 4 : close], close + 1
     if piece.word(end) == "FILTER":
         remedy = "FILTER (WHERE …)"
         if piece.word(end + 1) != "(" or piece.word(end + 2) != "WHERE":
@@ -178,7 +218,15 @@ def _call(piece: TokenSpan, start: int) -> tuple[int, Call]:
         raise piece[end:].error("a function over rows of others, which no query has", remedy)
     is_distinct = inner.word(0) == "DISTINCT"
     inner = inner[1:] if is_distinct else inner
-    return end, Call(piece[start:end], inner.split() if len(inner) else [], is_distinct, condition)
+    arguments, is_descending = inner.split() if len(inner) else [], False
+    if ordered is not None:
+        is_descending = ordered.word(-1) == "DESC"
+        ordered = ordered[:-1] if ordered.word(-1) in ("ASC", "DESC") else ordered
+        arguments = [*ordered.split(), *arguments]
+    elif function in _WITHIN_GROUP:
+        right = f"{function}(0.9) WITHIN GROUP (ORDER BY column)"
+        raise piece[start:end].error(f"{function} without WITHIN GROUP", right)
+    return end, Call(piece[start:end], arguments, is_distinct, condition, is_descending)
 
 
 def _refuse_nested(call: Call) -> None:
@@ -203,10 +251,19 @@ def _one(call: Call) -> TokenSpan:
     return call.arguments[0]
 
 
+def _two(call: Call) -> list[TokenSpan]:
+    """Return the arguments of a function of two columns."""
+    if call.is_distinct or len(call.arguments) != 2 or not all(map(len, call.arguments)):  # noqa: PLR2004
+        raise call.whole.error(f"{call.whole.text[:60]} has not two columns", f"{call.function}(column, column)")
+    return call.arguments
+
+
 def _of_column(call: Call, columns: DerivedColumns) -> Section:
-    if call.is_distinct:
-        raise call.whole.error(f"{call.function} of distinct values, which no query has", "count(DISTINCT column)")
-    return {"function": OF_COLUMN[call.function], "column": columns.column(_one(call))}
+    function = (DISTINCT if call.is_distinct else OF_COLUMN).get(call.function)
+    if function is None:
+        remedy = "count(DISTINCT column), sum(DISTINCT column) or avg(DISTINCT column)"
+        raise call.whole.error(f"{call.function} of distinct values, which no query has", remedy)
+    return {"function": function, "column": columns.column(_one(call))}
 
 
 def _count(call: Call, columns: DerivedColumns) -> Section:
@@ -243,17 +300,39 @@ def _count_if(call: Call, columns: DerivedColumns) -> Section:
     return {"function": "count", "where": columns.condition(_one(call))}
 
 
+def _within_group(call: Call, columns: DerivedColumns) -> Section:
+    """Return the section of a quantile of ordered values; of descending ones, the one at the share that is left."""
+    section = _percentile(call, columns) | {"function": _WITHIN_GROUP[call.function]}
+    if not call.is_descending:
+        return section
+    if call.function == "percentile_disc":
+        fault = "percentile_disc of descending values, which no query has"
+        raise call.whole.error(fault, "ORDER BY column, and the share that is left: 0.1 in place of 0.9")
+    return section | {"q": str(1 - Decimal(section["q"]))}
+
+
 def _percentile(call: Call, columns: DerivedColumns) -> Section:
     right = "percentile(column, 0.9)"
+    if call.function in _WITHIN_GROUP:
+        right = f"{call.function}(0.9) WITHIN GROUP (ORDER BY column)"
+    if len(call.arguments) > 1 and call.arguments[1].word(0) in ("ARRAY", "["):
+        fault = f"{call.whole.text[:60]} has several shares, and an answer has a column for each"
+        raise call.arguments[1].error(
+            fault, "percentile(x, 0.5) AS p50, percentile(x, 0.95) AS p95; values are kept once"
+        )
     if call.is_distinct or len(call.arguments) != 2 or not is_number(call.arguments[1]):  # noqa: PLR2004
         raise call.whole.error(f"{call.whole.text[:60]} is no percentile of a query", f"{right}: a column and a share")
     return {"function": "quantile", "column": columns.column(call.arguments[0]), "q": call.arguments[1].text}
 
 
-def _by_time(call: Call, columns: DerivedColumns, event_time: str) -> Section:
-    function = "first" if call.function == "min_by" else "last"
-    is_by_time = len(call.arguments) == 2 and call.arguments[1].name == event_time  # noqa: PLR2004
-    if call.is_distinct or not is_by_time:
-        fault = f"{call.function} by another column than event time"
-        raise call.whole.error(fault, f"{call.function}(column, {event_time}), or {function}(column)")
-    return {"function": function, "column": columns.column(call.arguments[0])}
+def _pairs(call: Call, columns: DerivedColumns) -> Section:
+    one, other = _two(call)
+    return {"function": call.function, "column": columns.column(one), "other": columns.column(other)}
+
+
+def _by(call: Call, columns: DerivedColumns, event_time: str) -> Section:
+    """Return the section of a value by another one; by event time it is the first or the last that is not null."""
+    value, by = _two(call)
+    if by.name == event_time:
+        return {"function": "first" if call.function == "min_by" else "last", "column": columns.column(value)}
+    return {"function": call.function, "column": columns.column(value), "by": columns.column(by)}

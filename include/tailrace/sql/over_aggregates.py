@@ -13,9 +13,6 @@ from tailrace.sql.functions import Call, Section, call_text, calls_in, section_o
 from tailrace.sql.projected import SelectedRows
 from tailrace.sql.tokens import TokenSpan, tokenize
 
-BY_TIME = {"min_by": "first", "max_by": "last"}
-"""The functions that name the event time in SQL text, and what they are without it."""
-
 
 class ReadExpression(NamedTuple):
     """An expression of sections over aggregates.
@@ -110,16 +107,13 @@ def section_within(call: Call) -> Section:
     ------
     ExpressionError
     """
-    if call.function in BY_TIME:
-        remedy = f"{BY_TIME[call.function]}(column), by event time"
-        raise call.whole.error(f"{call.function} in an expression of sections", remedy)
     columns = DerivedColumns(SelectedRows("the stream", frozenset()))
     section = section_of(call, columns, "")
     if columns.texts:
-        assert call.value is not None
-        text, function = call.value.text[:60], call.function
-        remedy = f"columns: {{name: {text}}} at the stream, and {function}(name)"
-        raise call.value.error(f"{text} is no column of the stream", remedy)
+        value = next(each for each in call.arguments if each.name is None)
+        text, before = value.text[:60], "" if value is call.arguments[0] else "…, "
+        remedy = f"columns: {{name: {text}}} at the stream, and {call.function}({before}name)"
+        raise value.error(f"{text} is no column of the stream", remedy)
     if "q" in section and not 0 < float(section["q"]) < 1:
         raise call.arguments[1].error(f"{section['q']} is no share of the numbers", "more than 0 and less than 1: 0.9")
     return section
@@ -144,7 +138,7 @@ def over_names(text: str, named: Mapping[str, Mapping[str, Any]]) -> str:
 
 def written(section: Mapping[str, Any]) -> str:
     """Return the call of a section whose values are a column of the stream."""
-    return call_text(section, quoted(section["column"]) if "column" in section else "*")
+    return call_text(section, quoted)
 
 
 def _within(text: str, value: TokenSpan, text_of: Callable[[Call], str]) -> str:

@@ -145,8 +145,7 @@ class _Writer:
         ]
 
     def _call(self, section: Mapping[str, Any]) -> str:
-        column = section.get("column")
-        return call_text(section, "*" if column is None else self._value(column))
+        return call_text(section, self._value)
 
     def _expression(self, text: str) -> str:
         """Return an expression with the values of its aggregates in place where they are derived so."""

@@ -111,7 +111,7 @@ def _numbers(query: WindowedQuery) -> list[str]:
     if isinstance(query, TopKQuery):
         return [query.topk.score]
     assert isinstance(query, AggregateQuery)
-    return [each.column for each in _functions(query).values() if each.column is not None]
+    return [column for each in _functions(query).values() for column in each.columns]
 
 
 def _with_numbers(query: WindowedQuery, rows: pa.Table) -> pa.Table:
@@ -146,8 +146,8 @@ def _aggregates(query: AggregateQuery, held: Held) -> list[Answer]:
         row, scale = _identity(query, key, start, end), 0.0
         for name, each in _functions(query).items():
             counted = [one for one in tuples if each.where is None or one.values[f"where of {name}"]]
-            values = [1 if each.column is None else one.values[each.column] for one in counted]
-            values = [value for value in values if value is not None]
+            rows_of = [[one.values[column] for column in each.columns] or [1] for one in counted]
+            values = [row[0] if len(row) == 1 else tuple(row) for row in rows_of if row[0] is not None]
             value = value_of(str(each.function), values, each.q)
             row[name] = float(value) if is_short and value is not None else value
             if each.estimate and name in query.value_names:

@@ -13,7 +13,15 @@ _LONG = range(-(1 << 63), 1 << 63)
 
 
 def value_of(function: str, values: Sequence[Any], q: float | None = None) -> Any:
-    """Compute a function over values, without nulls, in order of event time; without values, None or a count of 0."""
+    """Compute a function over values, without nulls, in order of event time; without values, None or a count of 0.
+
+    Of `min_by` and `max_by` a value is a pair: the one that decides, and the one that is answered. So it is of `corr`
+    and covariances.
+    """
+    if function in ("sum_distinct", "avg_distinct"):
+        return value_of(function.removesuffix("_distinct"), sorted(set(values)), q)
+    if function in ("corr", "covar_samp", "covar_pop"):
+        return _of_pairs(function, [(float(one), float(other)) for one, other in values if other is not None])
     if function == "count":
         return len(values)
     if function == "count_distinct":
@@ -21,8 +29,28 @@ def value_of(function: str, values: Sequence[Any], q: float | None = None) -> An
     if not values:
         return None
     of_one = {"first": lambda: values[0], "last": lambda: values[-1], "min": lambda: min(values)}
-    of_one |= {"max": lambda: max(values), "sum": lambda: _sum(values)}
+    of_one |= {"max": lambda: max(values), "sum": lambda: _sum(values), "any_value": lambda: values[0]}
+    of_one |= {"quantile_disc": lambda: sorted(values)[math.ceil(Fraction(str(q)) * len(values)) - 1]}
+    of_one |= {"bool_and": lambda: all(values), "bool_or": lambda: any(values)}
+    of_one |= {"min_by": lambda: min(values, key=_decides)[1]}  # the first of equal ones
+    of_one |= {"max_by": lambda: max(reversed(values), key=_decides)[1]}  # the last of equal ones
     return of_one[function]() if function in of_one else _statistic(function, [float(each) for each in values], q)
+
+
+def _of_pairs(function: str, pairs: Sequence[tuple[float, float]]) -> float | None:
+    number = len(pairs)
+    if number < (1 if function == "covar_pop" else 2):
+        return None
+    ones, others = zip(*pairs, strict=True)
+    if function == "corr":
+        return statistics.correlation(ones, others) if len({*ones}) > 1 and len({*others}) > 1 else None
+    if number == 1:
+        return 0.0
+    return statistics.covariance(ones, others) * (1 if function == "covar_samp" else (number - 1) / number)
+
+
+def _decides(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
 
 
 def _sum(values: Sequence[Any]) -> Any:

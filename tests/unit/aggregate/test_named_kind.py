@@ -182,6 +182,64 @@ def test_values_under_a_condition_are_none_of_a_column_that_is_called_so() -> No
     assert (found["x"], found["y"]) == (100, None)
 
 
+def test_of_equal_values_the_first_or_the_last_tuple_is_chosen_and_what_is_answered_may_be_null() -> None:
+    named: Each = {name: {"function": name, "column": "text", "by": "real"} for name in ("min_by", "max_by")}
+    kind = kind_of(named)
+    rows = [{"text": "x", "real": 1.0}, {"real": 2.0}, {"text": "y", "real": 1.0}, {"text": "z", "real": 2.0}]
+    assert answer(kind, rows) == {"min_by": "x", "max_by": "z"}
+    assert answer(kind, rows[:3]) == {"min_by": "x", "max_by": None}
+    assert answer(kind, [*rows[:3], {"text": "no real"}]) == {"min_by": "x", "max_by": None}
+    assert answer(kind, [{"text": "no real"}]) == {"min_by": None, "max_by": None}
+    assert answer(kind_of({"it": {"function": "max_by", "column": "whole", "by": "real"}}), rows[1:2]) == {"it": None}
+
+
+def test_distinct_values_are_summed_exactly_and_once() -> None:
+    each: Each = {name: {"function": "sum_distinct", "column": name} for name in ("whole", "money", "real")}
+    cent = Decimal("0.01")
+    rows = [{"whole": 2**63 - 1, "money": cent, "real": 0.1}, {"whole": 2**63 - 1, "money": cent, "real": 0.1}]
+    rows += [{"whole": -1, "money": 2 * cent, "real": 0.0}, {"real": -0.0}, {}]
+    kind = kind_of(each)
+    assert answer(kind, rows) == {"whole": 2**63 - 2, "money": 3 * cent, "real": 0.1}
+    assert answer(kind, [{}]) == dict.fromkeys(each)
+    (found,) = kind.counting_overflows().evaluate(tuples([*rows, {"whole": 5}])).to_pylist()
+    assert (found["whole"], found[OVERFLOWED]) == (None, 1), "a sum that leaves its type is null, and counted"
+    mean = kind_of({"it": {"function": "avg_distinct", "column": "money"}})
+    assert answer(mean, rows) == {"it": 0.015}
+    assert answer(mean, [{}]) == {"it": None}
+
+
+@pytest.mark.parametrize(
+    ("q", "number", "place"), [(0.07, 100, 7), (0.5, 4, 2), (0.5, 5, 3), (0.001, 3, 1), (0.9, 1, 1)]
+)
+def test_a_discrete_quantile_is_at_its_share_rounded_up_exactly(q, number, place) -> None:
+    each: Each = {name: {"function": "quantile_disc", "column": name, "q": q} for name in ("whole", "text", "money")}
+    rows = [{"whole": one, "text": f"{one:03}", "money": Decimal(one)} for one in range(number, 0, -1)]
+    assert answer(kind_of(each), [{}, *rows]) == {"whole": place, "text": f"{place:03}", "money": Decimal(place)}
+    assert answer(kind_of(each), [{}]) == dict.fromkeys(each)
+
+
+def test_a_correlation_is_right_where_means_are_far_greater_than_deviations() -> None:
+    functions = ("corr", "covar_samp", "covar_pop")
+    each: Each = {name: {"function": name, "column": "real", "other": "whole"} for name in functions}
+    kind = kind_of(each)
+    pairs = [(1e9 + number % 3, 10**9 + number % 3) for number in range(30)]
+    rows = [{"real": real, "whole": whole} for real, whole in pairs]
+    found = answer(kind, [{"real": 5.0}, *rows, {"whole": 7}, {}])
+    assert (found["corr"], found["covar_pop"]) == (pytest.approx(1, abs=1e-15), pytest.approx(2 / 3))
+    assert answer(kind, [{"real": 0.0, "whole": 0}, {"real": 3.0, "whole": 9}])["corr"] == 1, "not by its rounding more"
+    assert answer(kind, rows[:1]) == {"corr": None, "covar_samp": None, "covar_pop": 0.0}
+    assert answer(kind, [{"real": 0.1, "whole": number} for number in range(3)])["corr"] is None, "one does not vary"
+    assert answer(kind, [{"real": 1.0}, {"whole": 1}]) == dict.fromkeys(each), "no pair"
+
+
+def test_columns_of_two_pairs_never_share_an_accumulator() -> None:
+    types = {"a": pa.int64(), "b": pa.int64(), "a:value_b": pa.int64(), "b:value_b": pa.int64()}
+    one, other = ({"function": "max_by", "by": by, "column": of} for by, of in [("a", "b:value_b"), ("a:value_b", "b")])
+    kind = kind_of({"one": one, "other": other}, types)
+    assert len(kind.summary.accumulators) == 2
+    assert len(kind.summary.types) == 1 + sum(len(each.types) for each in kind.summary.accumulators)
+
+
 def test_each_function_that_a_file_may_name_is_bound() -> None:
     assert BINDINGS.keys() == FUNCTIONS.keys()
 
@@ -194,5 +252,8 @@ def test_functions_of_numbers_refuse_other_columns_with_what_would_be_right() ->
         "function sum takes numbers, and column text is of type string",
     )
     assert "min" in problem.remedy
+    (problem,) = kind_of({"all": {"function": "bool_and", "column": "whole"}}).type_problems()
+    assert problem.fault == "function bool_and takes booleans, and column whole is of type int64"
+    assert "columns: {flag: whole > 0}" in problem.remedy
     (problem,) = kind_of({"n": {"function": "count"}, "bad": {"expression": "n + date '2020-01-01'"}}).type_problems()
     assert problem.where.startswith("aggregate.bad.expression: 1:")

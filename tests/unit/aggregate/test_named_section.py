@@ -41,6 +41,7 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
     assert build(query).answer.names == [*WINDOW.columns, "revenue", "purchases", "p90", "tuples"]
     assert pickle.loads(pickle.dumps(query)) == query
     assert query.structure()["aggregate.p90.q"] == 0.9
+    assert "aggregate.p90.by" not in query.structure(), "an earlier version's checkpoint goes on"
     assert "aggregate.function" not in query.structure(), "the section has no function of its own in a file"
 
 
@@ -72,6 +73,22 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
             "expressions that stand above it",
         ),
         ("  r: {expression: 1, column: x}\n", "r.column: an expression takes no column", "or an expression"),
+        ("  a: {function: max_by, column: net}\n", "revenue.yaml:11: aggregate.a.by: is missing", "by: price (column"),
+        ("  a: {function: max_by, by: net}\n", "aggregate.a.column: is missing", "column: speed"),
+        (
+            "  a: {function: max, column: net, by: x}\n",
+            "a.by: function max takes no by",
+            "function: min_by, max_by; or",
+        ),
+        ("  a: {function: corr, column: net}\n", "aggregate.a.other: is missing", "other: load (second"),
+        ("  a: {function: max_by, column: net, by: x, other: y}\n", "a.other: function max_by takes no other", "corr"),
+        ("  r: {expression: 1, by: x}\n", "r.by: an expression takes no by", "or an expression"),
+        ("  a: {function: every, column: net}\n", "'every' is no function", "bool_and"),
+        (
+            "  function: bool_or\n  column: net\n",
+            "function bool_or needs a name in the answers",
+            "bool_or(…) AS answer",
+        ),
         ("  n: {function: count, approximate: true}\n", "function count is never approximate", "count_distinct"),
         ("  a: {function: avg, column: x, estimate: true}\n", "a.estimate: function avg is never estimated", "sum or"),
         ("  r: {expression: 1, estimate: true}\n", "r.estimate: an expression is computed of estimates", "sums and"),

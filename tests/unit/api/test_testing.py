@@ -51,13 +51,26 @@ FUNCTIONS = {
     "least": {"function": "min", "column": "toll"},
     "last": {"function": "last", "column": "lane"},
     "lanes": {"function": "count_distinct", "column": "lane"},
+    "dearest": {"function": "max_by", "column": "speed", "by": "toll"},
+    "cheapest": {"function": "min_by", "column": "id", "by": "toll", "where": "doubled > 120"},
+    "p90_disc": {"function": "quantile_disc", "q": 0.9, "column": "toll"},
+    "fit": {"function": "corr", "column": "speed", "other": "toll"},
+    "both": {"function": "covar_pop", "column": "speed", "other": "cars", "where": "doubled > 120"},
+    "tolls_once": {"function": "sum_distinct", "column": "toll"},
+    "lane_once": {"function": "avg_distinct", "column": "lane"},
+    "dear": {"function": "bool_or", "column": "is_dear"},
+    "any": {"function": "any_value", "column": "lane"},
     "fast": {"function": "count", "where": "doubled > 120"},
     "share": {"expression": "fast / n"},
 }
 
 
 def aggregate(seed: int, **fields: object) -> tailrace.Query:
-    section = {"columns": {"doubled": "speed * 2"}, "where": "cars >= 0", "key": ["city", "lane"]}
+    section = {
+        "columns": {"doubled": "speed * 2", "is_dear": "toll > 9"},
+        "where": "cars >= 0",
+        "key": ["city", "lane"],
+    }
     declared = {"window": {"size": "7 s", "slide": "3 s"}, "aggregate": FUNCTIONS} | fields
     return tailrace.query("aggregate", streams={"rows": stream_of(seed, **section)}, **declared)
 

@@ -28,6 +28,8 @@ EXPRESSIONS += ["date_format(event_ts, 'yyyy-MM')", "to_date(day, \"dd.MM.yyyy''
 EXPRESSIONS += ["year(from_utc_timestamp(event_ts, 'Asia/Kolkata'))"]
 NUMBERS = ["sum", "avg", "min", "max", "median"]
 NAMED = [*NUMBERS, "stddev", "var", "stddev_pop", "var_pop", "count_distinct", "first", "last"]
+NAMED += ["any_value", "bool_and", "bool_or", "min_by", "max_by", "sum_distinct", "avg_distinct", "corr", "covar_samp"]
+SECOND = {"min_by": "by", "max_by": "by", "corr": "other", "covar_samp": "other"}
 LENGTHS = ["1 ms", "500 ms", "1500 ms", "7 s", "5 min", "90 min", "6 h", "1 d", "14 d"]
 
 columns = st.sampled_from(NAMES)
@@ -68,15 +70,15 @@ def declarations(draw: st.DrawFn) -> dict[str, Any]:
         names = draw(st.lists(st.sampled_from(["a1", "total", "rate", "rank"]), min_size=1, unique=True))
         if kind == "short":
             each = draw(calls(values, NUMBERS, [""]))
-            section, read = {"kind": "aggregate", "aggregate": each}, {each.get("column")}
+            section, read = {"kind": "aggregate", "aggregate": each}, columns_of(each)
         else:
             calls_by_name = {name: draw(calls(values, NAMED, ["", "", *CONDITIONS])) for name in names}
-            read = {each.get("column") for each in calls_by_name.values()}
+            read = {column for each in calls_by_name.values() for column in columns_of(each)}
             ratio = {"ratio": {"expression": f"({names[0]} - 1) / tuples"}} if draw(st.booleans()) else {}
             within = draw(calls(values, NAMED, ["", *CONDITIONS]))
             if within not in calls_by_name.values():  # else it has that one's name
                 ratio |= {"within": {"expression": f"coalesce({called(within)}, 0) * 100.0 / tuples"}}
-                read.add(within.get("column"))
+                read |= columns_of(within)
             section = {"kind": "aggregate", "aggregate": calls_by_name | ratio}
     texts = declared | {name: text for name, text in derived.items() if name in read}
     stream |= {"columns": texts} if texts else {}
@@ -84,12 +86,16 @@ def declarations(draw: st.DrawFn) -> dict[str, Any]:
     return section | rest | {"streams": {"events": stream}, "window": draw(sections_of_windows())}
 
 
+def columns_of(section: dict[str, Any]) -> set[str | None]:
+    return {section.get(name) for name in ("column", *SECOND.values())}
+
+
 @st.composite
 def calls(draw: st.DrawFn, values: st.SearchStrategy[str], functions: list[str], conditions: list[str]) -> Any:
     where = draw(st.sampled_from(conditions))
     condition = {"where": where} if where else {}
     estimates = st.sampled_from([{}, {"estimate": "true"}])
-    form = draw(st.sampled_from(["", "", "count", "quantile"]))
+    form = draw(st.sampled_from(["", "", "count", "quantile", "quantile_disc"]))
     if form == "count":
         further = draw(st.sampled_from([{}, {"column": draw(values)}])) | draw(estimates)
         return {"function": "count"} | further | condition
@@ -97,6 +103,7 @@ def calls(draw: st.DrawFn, values: st.SearchStrategy[str], functions: list[str],
     function = form or draw(st.sampled_from(functions))
     share |= {"approximate": "true"} if function == "count_distinct" and draw(st.booleans()) else {}
     share |= draw(estimates) if function == "sum" else {}
+    share |= {SECOND[function]: draw(values)} if function in SECOND else {}
     return {"function": function, "column": draw(values)} | share | condition
 
 
