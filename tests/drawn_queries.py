@@ -22,24 +22,14 @@ from streams import EPOCH, disordered
 from tailrace.sql.derived import generated_name
 
 STREAM = "events"
+LISTS = ("collect_list", "collect_set")
 JOINT = ("corr", "covar_samp", "covar_pop")
 DISTINCT = ("sum_distinct", "avg_distinct")
 NUMBERS = (*JOINT, *DISTINCT, "sum", "avg", "median", "quantile", "stddev", "stddev_pop", "var", "var_pop")
 BOOLEANS = ("bool_and", "bool_or")
 BY = ("min_by", "max_by")
-FUNCTIONS = (
-    *NUMBERS,
-    *BOOLEANS,
-    *BY,
-    "count",
-    "min",
-    "max",
-    "count_distinct",
-    "first",
-    "last",
-    "any_value",
-    "quantile_disc",
-)
+OTHERS = ("count", "min", "max", "count_distinct", "first", "last", "any_value", "quantile_disc")
+FUNCTIONS = (*NUMBERS, *BOOLEANS, *BY, *LISTS, *OTHERS)
 SPARK = {"quantile": "percentile", "var": "var_samp", "stddev": "stddev_samp"}
 _ANSWER = re.compile(r"\banswer_\d+\b")
 
@@ -66,6 +56,8 @@ class Aggregate:
         section: dict[str, Any] = {"function": self.function, "column": column}
         section |= {"where": None if self.where is None else self.where.spark, "q": self.q and float(self.q)}
         section |= {"approximate": self.approximate or None}
+        if self.function in LISTS:
+            section |= {"q": None, "limit": int(str(self.q))}
         if self.second is not None:
             section["other" if self.function in JOINT else "by"] = name_of.get(self.second, self.second)
         return {name: value for name, value in section.items() if value is not None}
@@ -80,6 +72,9 @@ class Aggregate:
             call = f"percentile({value}, {self.q})"
             if self.is_inline:
                 call = f"percentile_cont({self.q}) WITHIN GROUP (ORDER BY {value})"
+        elif self.function in LISTS:
+            named = "array_agg" if self.is_inline and function == "collect_list" else function
+            call = f"{named}({value}" + (")" if self.q == "100" else f", {self.q})")
         elif self.function == "quantile_disc":
             call = f"percentile_disc({self.q}) WITHIN GROUP (ORDER BY {value} ASC)"
         elif self.function in DISTINCT:
@@ -367,18 +362,15 @@ def aggregates(draw: st.DrawFn, types: Mapping[str, pa.DataType]) -> dict[str, A
         if not fits:
             function, fits = "count", [*types]
         column = draw(st.sampled_from(sorted(fits)))
+        has_q = function in LISTS or function.startswith("quantile")
         found[f"answer_{place}"] = Aggregate(
             function,
             None if function == "count" and draw(st.booleans()) else column,
             draw(conditions(set(types))) if draw(st.integers(0, 2)) == 0 else None,
-            draw(st.sampled_from(["0.9", "0.5", "0.001"])) if function.startswith("quantile") else None,
+            draw(st.sampled_from(["2", "100"] if function in LISTS else ["0.9", "0.5", "0.001"])) if has_q else None,
             function == "count_distinct" and draw(st.booleans()),
             draw(st.booleans()),
-            draw(st.sampled_from(sorted(types)))
-            if function in BY
-            else draw(st.sampled_from(sorted(fits)))
-            if function in JOINT
-            else None,
+            draw(st.sampled_from(sorted(types if function in BY else fits))) if function in (*BY, *JOINT) else None,
         )
     return found
 

@@ -23,7 +23,7 @@ import pytest
 
 import oracle
 from drawn_columns import FAULT, SOURCE, Failed, Record, scaled
-from drawn_queries import BOOLEANS, DISTINCT, JOINT, NUMBERS, Aggregate, Drawn
+from drawn_queries import BOOLEANS, DISTINCT, JOINT, LISTS, NUMBERS, Aggregate, Drawn
 from named_oracle import of_numbers, of_pairs
 from streams import DAY, EARLIEST
 from tailrace.query.query import Query
@@ -186,6 +186,10 @@ def _answer(each: Aggregate, dtype: pa.DataType | None, values: list[Any], there
         return len(values)
     if each.function == "count_distinct":
         return len(set(values))
+    if each.function in LISTS:
+        ordered = [item.record[each.column] for item in sorted(there, key=lambda item: item.order)]
+        listed = ordered if each.function == "collect_list" else sorted({*values})
+        return listed if len(listed) <= int(str(each.q)) else None
     if not values:
         return None
     if each.function == "quantile_disc":
@@ -293,12 +297,13 @@ def _call(each: Aggregate, query: Drawn) -> str:  # noqa: PLR0911  a function, a
     value, dtype = f'"{each.column}"', query.types[each.column]
     chosen = f"FILTER (WHERE {where} AND {value} IS NOT NULL)"
     real = f"CAST({value} AS DOUBLE)"
-    function, distinct = each.function.removesuffix("_distinct"), "DISTINCT " if each.function in DISTINCT else ""
+    function, distinct = (
+        each.function.removesuffix("_distinct"),
+        "DISTINCT " if each.function.endswith("_distinct") else "",
+    )
     match function:
         case "count":
-            return f"count({value}) {chosen}"
-        case "count_distinct":
-            return f"count(DISTINCT {value}) {chosen}"
+            return f"count({distinct}{value}) {chosen}"
         case "first" | "last" | "any_value":
             function, order = ("arg_max" if each.function == "last" else "arg_min"), "row(ts, came, id)"
             return f"{function}({value}, {order}) {chosen}"
@@ -308,6 +313,12 @@ def _call(each: Aggregate, query: Drawn) -> str:  # noqa: PLR0911  a function, a
             return f"{function}({value}, row({by}, ts, came, id)) {chosen}"
         case "quantile" | "median":
             return f"quantile_cont({real}, {each.q or 0.5}) {chosen}"
+        case "collect_list" | "collect_set":
+            of = (
+                f"{value} ORDER BY ts, came, id" if function == "collect_list" else f"DISTINCT {value} ORDER BY {value}"
+            )
+            listed = f"coalesce(list({of}) {chosen}, [])"
+            return f"CASE WHEN len({listed}) <= {each.q} THEN {listed} END"
         case "quantile_disc":
             return f"quantile_disc({value}, {each.q}) {chosen}"
         case "stddev" | "stddev_pop" | "var" | "var_pop":

@@ -46,6 +46,7 @@ CONDITIONS: dict[str, Callable[[Values], bool]] = {
 """Expressions of Spark SQL, and when they hold: null is no."""
 
 
+LISTS = ("collect_list", "collect_set")
 JOINT = ("corr", "covar_samp", "covar_pop")
 
 
@@ -61,17 +62,18 @@ def answer(
     tuples = [each for each in tuples if where is None or CONDITIONS[where](each)]
     decides = (column, second) if function in JOINT else (second or column,)
     there = [each for each in tuples if all(name is None or getattr(each, name) is not None for name in decides)]
+    there.sort(key=lambda each: (each.order, some_first(column and getattr(each, column))))
     assert column is not None or function == "count"
     values = [column and getattr(each, column) for each in there]
     if function in ("sum_distinct", "avg_distinct", "count_distinct"):  # of few values the sketch's count, too
         function, values = function.removesuffix("_distinct"), [*{*values}]
-    if function == "count":
-        return len(values)
+    if function in ("count", *LISTS):
+        return len(values) if function == "count" else listed(values if function == "collect_list" else {*values}, q)
     if not values:
         return None
     if function in ("first", "last", "any_value", "min_by", "max_by"):
-        choose = max if function in ("last", "max_by") else min
-        return getattr(choose(there, key=lambda each: (second and getattr(each, second), each.order)), column)
+        there.sort(key=lambda each: getattr(each, second) if second else 0)  # equal ones keep their order
+        return getattr(there[-1 if function in ("last", "max_by") else 0], column)
     if function in JOINT:
         return of_pairs(function, [(getattr(each, column), getattr(each, second)) for each in there])
     of_values: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max, "bool_and": all, "bool_or": any}
@@ -79,6 +81,16 @@ def answer(
     if function in of_values:
         return of_values[function](values)
     return of_numbers(function, q, sorted(map(Fraction, values)))
+
+
+def some_first(value: Any) -> tuple[Any, ...]:
+    """What orders the values of tuples that are equal, as those of one id: null before any value."""
+    return (False,) if value is None else (True, value)
+
+
+def listed(values: list[Any] | set[Any], limit: float | None) -> list[Any] | None:
+    values = sorted(values) if isinstance(values, set) else values
+    return values if limit is not None and len(values) <= limit else None
 
 
 def of_pairs(function: str, pairs: list[tuple[Any, Any]]) -> float | None:

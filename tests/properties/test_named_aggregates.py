@@ -23,7 +23,7 @@ from aggregates import fields_of
 from examples import drawn
 from harness import run, windows_of
 from memory_tables import MemoryTables
-from named_oracle import CONDITIONS, JOINT, TYPES, Values, answer, moment
+from named_oracle import CONDITIONS, JOINT, LISTS, TYPES, Values, answer, moment
 from oracle import Truth, batch, latest, stream
 from streams import cuts, disordered
 from tailrace.aggregate.kind import Aggregate
@@ -34,7 +34,19 @@ from tailrace.kind.inputs import ColumnTypes
 SOME = drawn(100)
 
 NUMBERS = ["sum", "avg", "median", "stddev", "stddev_pop", "var", "var_pop", "sum_distinct", "avg_distinct", *JOINT]
-ANY = ["count", "min", "max", "count_distinct", "first", "last", "any_value", "min_by", "max_by", "quantile_disc"]
+ANY = [
+    "count",
+    "min",
+    "max",
+    "count_distinct",
+    "first",
+    "last",
+    "any_value",
+    "min_by",
+    "max_by",
+    "quantile_disc",
+    *LISTS,
+]
 BOOLEANS = ["bool_and", "bool_or"]
 AMENDED = ["sum", "count", "min", "max", *BOOLEANS]
 NUMERIC = ["money", "large", "count", "speed"]
@@ -121,6 +133,8 @@ def sections(draw: st.DrawFn, functions: list[str] | None = None) -> dict[str, S
             section["other"] = draw(st.sampled_from(NUMERIC))
         if draw(st.integers(0, 2)) == 0:
             section["where"] = draw(st.sampled_from([*CONDITIONS]))
+        if function in LISTS:
+            section["limit"] = draw(st.sampled_from([1, 2, 1000]))
         if function.startswith("quantile"):
             section["q"] = draw(st.sampled_from([0.9, 0.5, 0.001]))
         if function == "count_distinct" and draw(st.booleans()):
@@ -146,7 +160,9 @@ def case(draw: st.DrawFn, functions: list[str] | None = None, duplicates: bool =
         (
             name,
             each["function"],
-            *(each.get(field) for field in ("column", "q", "where")),
+            each.get("column"),
+            each.get("q", each.get("limit")),
+            each.get("where"),
             each.get("by", each.get("other")),
         )
         for name, each in named.items()

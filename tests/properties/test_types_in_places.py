@@ -132,6 +132,8 @@ def meeting(each: SourceType) -> bool:
 RANKED = "SELECT * FROM (SELECT w, row_number() OVER (PARTITION BY w ORDER BY {}) AS r, v FROM t WHERE {}) WHERE r <= 2"
 GROUPED = "SELECT w, {} FROM t GROUP BY w"
 CORRELATED = "CASE WHEN count(v) > 1 THEN corr(number, v::DOUBLE) END"
+LISTED = "coalesce(list(DISTINCT v ORDER BY v) FILTER (v IS NOT NULL), [])"
+IN_ORDER = "coalesce(list(v ORDER BY moment) FILTER (v IS NOT NULL), [])"
 PLACES = {
     "key": Place(
         exact, ("key", "n"), "SELECT w, v, count(*) FROM t GROUP BY w, v", aggregate(), lambda *_: {"key": "v"}
@@ -173,6 +175,8 @@ PLACES = {
     "median": Place(number, ("x",), GROUPED.format("quantile_cont(v::DOUBLE, 0.5)"), of("median")),
     "quantile": Place(number, ("x",), GROUPED.format("quantile_cont(v::DOUBLE, 0.25)"), of("quantile", q=0.25)),
     "quantile_disc": Place(plain, ("x",), GROUPED.format("quantile_disc(v, 0.5)"), of("quantile_disc", q=0.5)),
+    "collect_set": Place(plain, ("x",), GROUPED.format(LISTED), of("collect_set", limit=9)),
+    "collect_list": Place(plain, ("x",), GROUPED.format(IN_ORDER), of("collect_list", limit=9)),
     "sum_distinct": Place(number, ("x",), GROUPED.format("sum(DISTINCT v)"), of("sum_distinct")),
     "corr": Place(number, ("x",), GROUPED.format(CORRELATED), joint("v", "number")),
     "other of corr": Place(number, ("x",), GROUPED.format(CORRELATED), joint("number", "v")),
@@ -275,12 +279,16 @@ def right(each: SourceType, rows: Records, statement: str, with_late: bool) -> l
 
 
 def same(one: Any, other: Any) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
     if isinstance(other, float) and one is not None:
         return bool(float(one) == pytest.approx(other, rel=1e-9, abs=1e-9))
     return bool(one == other)
 
 
 def plainly(value: Any) -> Any:
+    if isinstance(value, list):
+        return [plainly(each) for each in value]
     return value.astimezone(dt.UTC).replace(tzinfo=None) if isinstance(value, dt.datetime) and value.tzinfo else value
 
 

@@ -36,6 +36,13 @@ MUTATIONS = (
         ("tests/unit/aggregate/test_named_kind.py",),
     ),
     Mutation(
+        "a list beyond its limit is null, and never cut",
+        "aggregate/kept.py",
+        "values[end - count : end] if count <= limit else None",
+        "values[end - count : end][:limit]",
+        ("tests/unit/aggregate/test_named_kind.py",),
+    ),
+    Mutation(
         "a correlation is at most 1",
         "aggregate/bindings.py",
         "np.clip(both / (np.sqrt(one) * np.sqrt(other)), -1, 1)",
@@ -262,8 +269,8 @@ MUTATIONS = (
     Mutation(
         "first and last go by microseconds",
         "aggregate/chosen.py",
-        'times = (whole_times(tuples, name) for name in ("event_time", "arrival_time"))',
-        'times = (np.asarray(tuples.column(name)) for name in ("event_time", "arrival_time"))',
+        'event, arrival = (whole_times(tuples, name) for name in ("event_time", "arrival_time"))',
+        'event, arrival = (np.asarray(tuples.column(name)) for name in ("event_time", "arrival_time"))',
         ("tests/unit/cli/test_whole_times.py::test_first_and_last_go_by_the_whole_times",),
     ),
     Mutation(

@@ -10,6 +10,13 @@ NUMBERS = "tests/unit/ground/test_number_types.py"
 
 MUTATIONS = (
     Mutation(
+        "answers with lists are compared",
+        "ground/matching.py",
+        "if not pa.types.is_nested(column.type):",
+        "if True:",
+        ("tests/unit/ground/test_matching.py",),
+    ),
+    Mutation(
         "decimals are the nearest doubles: of functions",
         "ground/value_column.py",
         "numbers = as_doubles(self.column)",

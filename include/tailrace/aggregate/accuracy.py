@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from tailrace.answers.identity import Identity
 from tailrace.ground.columns import single_batch
+from tailrace.ground.matching import number_rows
 from tailrace.ground.number_types import as_doubles, is_number
 from tailrace.ground.value_column import Floats
 
@@ -37,7 +38,8 @@ def errors_by_column(
             error = relative(*(part.to_numpy(zero_copy_only=False) for part in (near, true)))
             error = np.where(np.asarray(near.is_null()) != np.asarray(true.is_null()), 1.0, error)
         else:
-            error = np.where(np.asarray(pc.equal(near, true).fill_null(False)), 0.0, 1.0)
+            one, other = number_rows([pa.table({name: each}) for each in (near, true)], [name])
+            error = np.where((one == other) & np.asarray(near.is_valid()), 0.0, 1.0)
         both_null = np.asarray(pc.and_(near.is_null(), true.is_null())) & (index >= 0)
         rows = rows.append_column(name, pa.array(np.where(both_null, 0.0, error)))
     return single_batch(rows)

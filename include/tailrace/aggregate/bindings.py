@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, JointMoments, Moments, Total
 from tailrace.aggregate.chosen import Choice, Chosen
 from tailrace.aggregate.functions import FUNCTIONS
-from tailrace.aggregate.kept import Kept
+from tailrace.aggregate.kept import Kept, KeptInOrder, lists
 from tailrace.aggregate.quantiles import quantiles
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.number_types import EXACT, is_number
@@ -217,6 +217,19 @@ def _bind_distinct(values: Values, each: BoundFunction) -> BoundFunction:
     return BoundFunction(each.result, (kept, count), each.finish, measure, overflows)
 
 
+def bind_list(values: Values, parameters: Mapping[str, Any], is_set: bool) -> BoundFunction:
+    """Bind a list of the values in the order of the tuples, or of the distinct ones, ascending.
+
+    A list of more values than the limit is null, and an overflow.
+    """
+    kept = Kept(values.column, values.dtype, in_doubles=False)
+    if not is_set:
+        kept = KeptInOrder(values.column, values.dtype, in_doubles=False, id_type=values.id_type)
+    count, finish = Count(values.column), partial(lists, values.dtype)
+    measure = partial(kept.listed, parameters["limit"])
+    return BoundFunction(pa.list_(values.dtype), (kept, count), finish, measure, count)
+
+
 def bind_joint(
     values: Values, parameters: Mapping[str, Any], finish: Callable[[JointMoments, Columns], pa.Array]
 ) -> BoundFunction:
@@ -353,6 +366,8 @@ BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], BoundFunction]] = {
     "max_by": partial(bind_extreme_by, how="max"),
     "bool_and": partial(bind_extreme, how="min"),
     "bool_or": partial(bind_extreme, how="max"),
+    "collect_list": partial(bind_list, is_set=False),
+    "collect_set": partial(bind_list, is_set=True),
     "sum_distinct": bind_sum_distinct,
     "avg_distinct": bind_avg_distinct,
     "corr": partial(bind_joint, finish=_correlation),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from tailrace.ground.grouped_rows import GroupedRows
 from tailrace.ground.times import ARRIVAL_US, EVENT_US, whole_times
@@ -27,6 +28,12 @@ ORDERED_BY = ("event_time", EVENT_US, "arrival_time", ARRIVAL_US, "id")
 
 _EARLIER_ORDER = {"event_time": "event_micros", "arrival_time": "arrival_micros"}
 """Columns of a state of an earlier version, in milliseconds."""
+
+
+def order_of(tuples: pa.RecordBatch) -> tuple[NDArray[Any], ...]:
+    """Return the columns of `ORDER` of single tuples, shape (n,)."""
+    event, arrival = (whole_times(tuples, name) for name in ("event_time", "arrival_time"))
+    return event, arrival, tuples.column("id").to_numpy(zero_copy_only=False)
 
 
 @dataclass(frozen=True)
@@ -103,9 +110,7 @@ class Chosen:
         columns |= {self.is_value: chosen.is_value.astype(np.int64), self.name: chosen.objects}
         if self.is_by_order:
             by = () if self.second is None else (values.objects,)
-            times = (whole_times(tuples, name) for name in ("event_time", "arrival_time"))
-            parts = (*by, *times, tuples.column("id").to_numpy(zero_copy_only=False))
-            columns |= dict(zip(self._order, parts, strict=True))
+            columns |= dict(zip(self._order, (*by, *order_of(tuples)), strict=True))
         return columns
 
     def merge(self, rows: GroupedRows, columns: Columns) -> Columns:

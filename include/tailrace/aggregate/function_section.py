@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic.config import JsonDict, JsonValue
 
-from tailrace.aggregate.functions import FUNCTIONS, QUANTILE, SHARE
+from tailrace.aggregate.functions import FUNCTIONS, LIMIT, MOST_VALUES, QUANTILE, SHARE
 from tailrace.aggregate.having import HavingSection, check_having
 from tailrace.aggregate.within_expressions import HAVING, ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError
@@ -25,7 +25,7 @@ ESTIMATED = ("sum", "count")
 VALUE = "value"
 """The column of the answers of an unnamed aggregate."""
 
-_LATER = ("by", "other", "approximate", "estimate", HAVING)
+_LATER = ("by", "other", "limit", "approximate", "estimate", HAVING)
 """Fields that declarations of earlier versions lack, and that are left out where they are not set."""
 
 _SECOND = ("by", "other")
@@ -69,6 +69,7 @@ class ValuesSection(Section):
     )
     other: Column | None = Field(default=None, description="second column of the values of corr and covar: load")
     q: SHARE | None = Field(default=None, description=QUANTILE)
+    limit: LIMIT | None = Field(default=None, description=MOST_VALUES)
     where: str | None = Field(
         default=None, description="condition of the tuples whose values it takes, by Spark SQL: code >= 500"
     )
@@ -119,6 +120,10 @@ class ValuesSection(Section):
             raise field_error(fault, "column: speed (column of the values)", "column")
         for name in _SECOND:
             self._check_second(name, function)
+        if (self.limit is not None) != ("limit" in known.parameters):
+            if self.limit is None:
+                raise field_error("is missing", "limit: 100 (the most values that a list holds)", "limit")
+            raise field_error(f"function {function} takes no limit", "function: collect_list, or no limit", "limit")
         if self.approximate and function != "count_distinct":
             fault = f"function {function} is never approximate"
             raise field_error(fault, "function: count_distinct, or no approximate", "approximate")

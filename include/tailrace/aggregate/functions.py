@@ -11,9 +11,13 @@ from pydantic import Field
 
 from tailrace.aggregate.coverage import counted, extreme, ranked
 from tailrace.aggregate.promise_mean import mean, total
+from tailrace.ground.fields import MOST_IN_LIST
 
 QUANTILE = "the share of the numbers that lie below, for function quantile: 0.9"
 SHARE = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, description=QUANTILE)]
+
+MOST_VALUES = "the most values that a list holds: an answer of more is null, and counted: 100"
+LIMIT = Annotated[int, Field(ge=1, le=MOST_IN_LIST, description=MOST_VALUES)]
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,8 @@ _ALL = (
     Function("max_by", takes="any", columns=("by", "column"), needs_name=True),
     Function("bool_and", takes="booleans", needs_name=True, amended_as="min"),
     Function("bool_or", takes="booleans", needs_name=True, amended_as="max"),
+    Function("collect_list", takes="any", parameters={"limit": LIMIT}, keeps_values=True, needs_name=True),
+    Function("collect_set", takes="any", parameters={"limit": LIMIT}, keeps_values=True, needs_name=True),
     Function("sum_distinct", keeps_values=True),
     Function("avg_distinct", keeps_values=True),
     Function("corr", columns=("column", "other"), needs_name=True),

@@ -6,13 +6,15 @@ It has one row a tuple; the rows are aggregated when a window is answered.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tailrace.aggregate.chosen import ORDER, order_of
 from tailrace.ground.columns import pair
 from tailrace.ground.grouped_rows import GroupedRows
-from tailrace.ground.value_column import Floats, Ints, ValueColumn, ranks, stored_type
+from tailrace.ground.value_column import Floats, Ints, ValueColumn, ranks, restored, stored_type
 from tailrace.windows.panes import Columns
 
 
@@ -74,6 +76,20 @@ class Kept:
         order = np.lexsort([ranks(columns[self.name][index], self._type), group])
         return np.bincount(group, minlength=len(rows)), index[order]
 
+    def in_lists(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Ints]:
+        """Return the group and the row of each value that stands in a list, by group and place."""
+        return self.distinct_rows(rows, columns)
+
+    def listed(self, limit: int, rows: GroupedRows, columns: Columns) -> Columns:
+        """Return the values of each group in stored form, None where there are more than the limit; see `lists`."""
+        group, row = self.in_lists(rows, columns)
+        counts = np.bincount(group, minlength=len(rows))
+        values, ends = columns[self.name][row].tolist(), np.cumsum(counts).tolist()
+        listed = np.empty(len(rows), object)
+        for index, (count, end) in enumerate(zip(counts.tolist(), ends, strict=True)):
+            listed[index] = values[end - count : end] if count <= limit else None
+        return {"listed": listed}
+
     def distinct(self, rows: GroupedRows, columns: Columns) -> Ints:
         """Return the number of distinct values of each group, shape (m,)."""
         group, _ = self.distinct_rows(rows, columns)
@@ -87,3 +103,44 @@ class Kept:
         code, split = pair(group, number.astype(np.int64))
         distinct, first = np.unique(code, return_index=True)
         return split(distinct)[0], index[first]
+
+
+@dataclass(frozen=True)
+class KeptInOrder(Kept):
+    """The values themselves, with what orders their tuples: event time, then arrival time, then id."""
+
+    id_type: pa.DataType
+
+    @property
+    def name(self) -> str:
+        return f"{self.column}:in order"
+
+    @property
+    def _order(self) -> dict[str, pa.DataType]:
+        return dict(zip((f"{self.name}:{part}" for part in ORDER), (pa.int64(), pa.int64(), self.id_type), strict=True))
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return super().types | self._order
+
+    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
+        return super().of(values, tuples) | dict(zip(self._order, order_of(tuples), strict=True))
+
+    def in_lists(self, rows: GroupedRows, columns: Columns) -> tuple[Ints, Ints]:
+        index = np.flatnonzero(columns[self.has] > 0)
+        group = rows.group[index]
+        types = self._order | {self.name: self._type}  # of equal tuples the least value is first
+        keys = [ranks(columns[name][index], dtype) for name, dtype in types.items()]
+        order = np.lexsort([*reversed(keys), group])
+        return group[order], index[order]
+
+
+def lists(dtype: pa.DataType, columns: Columns) -> pa.Array:
+    """Return lists of values of a type, given `Kept.listed`."""
+    listed: list[list[Any] | None] = columns["listed"].tolist()
+    stored = pa.array([value for each in listed if each is not None for value in each], stored_type(dtype))
+    values = restored(stored, np.zeros(len(stored), bool), dtype)
+    counts = [0 if each is None else len(each) for each in listed]
+    offsets = pa.array(np.cumsum([0, *counts]), pa.int32())
+    is_null = pa.array([each is None for each in listed], pa.bool_())
+    return pa.ListArray.from_arrays(offsets, values, pa.list_(dtype), mask=is_null)

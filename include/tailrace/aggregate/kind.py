@@ -22,6 +22,7 @@ from tailrace.aggregate.errors_by_wait import errors_by_wait
 from tailrace.aggregate.estimated_windows import with_coverage, with_open_corrections
 from tailrace.aggregate.estimates import COVERAGE, estimate, interval_types, raw_name, whole
 from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.kept import KeptInOrder
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
 from tailrace.aggregate.within_expressions import HAVING
@@ -174,9 +175,10 @@ class Aggregate(KeyedWindows):
         return re.sub(r"\b_\d+\b", lambda name: calls.get(name[0], name[0]), text)
 
     @cached_property
-    def _by_order(self) -> tuple[Chosen, ...]:
+    def _by_order(self) -> tuple[Chosen | KeptInOrder, ...]:
         """The accumulators that go by the order of tuples."""
-        return tuple(each for each in self.summary.accumulators if isinstance(each, Chosen) and each.is_by_order)
+        both = (each for each in self.summary.accumulators if isinstance(each, Chosen | KeptInOrder))
+        return tuple(each for each in both if isinstance(each, KeptInOrder) or each.is_by_order)
 
     @cached_property
     def _prepared(self) -> list[str]:
@@ -189,7 +191,7 @@ class Aggregate(KeyedWindows):
     def upgraded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Convert rows of a state of an earlier version, whose times are in milliseconds."""
         for each in self._by_order:
-            rows = each.upgraded(rows)
+            rows = each.upgraded(rows) if isinstance(each, Chosen) else rows
         names = rows.schema.names
         if EVENT_US in names or "arrival_time" not in names:
             return rows

@@ -40,7 +40,9 @@ class NamedAggregateSection(ValuesSection):
     def _validate_fields(self) -> Self:
         if self.expression is not None:
             if surplus := [
-                name for name in ("function", "column", "by", "other", "q", "where") if getattr(self, name) is not None
+                name
+                for name in ("function", "column", "by", "other", "q", "limit", "where")
+                if getattr(self, name) is not None
             ]:
                 raise field_error(f"an expression takes no {surplus[0]}", "a function, or an expression", surplus[0])
             if self.estimate:

@@ -18,6 +18,8 @@ from tailrace.ground.files import is_url
 from tailrace.ground.object_urls import FORMS, parse_declared_url
 from tailrace.ground.source_roots import outside_roots
 
+MOST_IN_LIST = 100_000
+"""The greatest limit of a list in an answer."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterator
 from datetime import date
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -124,7 +123,5 @@ def _finite(value: Any) -> Any:
 
 
 def _value(value: Any) -> Any:
-    """Convert a value that Python's JSON encoder does not support."""
-    if isinstance(value, Decimal):
-        return float(value)
+    """Convert a value that Python's JSON encoder does not support; a decimal stays exact as text."""
     return value.isoformat() if isinstance(value, date) else str(value)

@@ -27,13 +27,20 @@ def number_rows(tables: Sequence[Rows], names: Sequence[str]) -> list[Ints]:
         The number of each row, for each of the tables. Equal rows have equal numbers, also across tables. The numbers
         are not negative, and not much larger than the number of rows.
     """
-    first, *others = ([table.column(name) for table in tables] for name in names)
+    first, *others = ([_comparable(table.column(name)) for table in tables] for name in names)
     number = np.concatenate(unify(first)[1])
     for columns in others:
         number, _ = pair(number, np.concatenate(unify(columns)[1]))
         if number.max(initial=0) > 4 * len(number) + 1024:  # a table of all numbers would cost more than hashing
             number = unify([pa.array(number)])[1][0]
     return list(np.split(number, np.cumsum([table.num_rows for table in tables])[:-1]))
+
+
+def _comparable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return a column that Arrow can compare: of lists and structs, which it can't, the text of each value."""
+    if not pa.types.is_nested(column.type):
+        return column
+    return pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())
 
 
 def find(number: Ints, others: Ints) -> Ints:

@@ -11,9 +11,11 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def overflow_of(number: int) -> str:
-    """Return a warning about sums that overflowed their type, with the remedy."""
+    """Return a warning about sums that overflowed their type, and lists beyond their limit, with the remedy."""
     remedy = "a derived column of a wider type holds more, as cast(amount as decimal(38, 2)) or as double"
-    left = f"{counted(number, 'sum')} left the type of the answers, which are null there, or infinite as doubles"
+    remedy += ", and a list with a larger limit"
+    left = f"{counted(number, 'sum or list', 'sums or lists')} left the type or the limit of the answers"
+    left += ", which are null there, or infinite as doubles"
     return f"{left}: {remedy}"
 
 

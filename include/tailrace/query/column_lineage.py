@@ -23,7 +23,7 @@ FILTER, GROUP_BY, JOIN, SORT, WINDOW = "FILTER", "GROUP_BY", "JOIN", "SORT", "WI
 DIRECT = frozenset({IDENTITY, TRANSFORMATION, AGGREGATION})
 """The ways in which a column contributes to another's values; other ways decide which values there are."""
 
-_IN_ORDER = ("first", "last", "any_value", "min_by", "max_by")
+_IN_ORDER = ("first", "last", "any_value", "min_by", "max_by", "collect_list")
 _OF_WINDOWS = ("window_start", "window_end")
 
 

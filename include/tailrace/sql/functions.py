@@ -28,6 +28,10 @@ DISTINCT = {"sum": "sum_distinct", "avg": "avg_distinct", "mean": "avg_distinct"
 """The functions that take DISTINCT, beside count."""
 _WITHIN_GROUP = {"percentile_cont": "quantile", "percentile_disc": "quantile_disc"}
 """The functions with WITHIN GROUP, and the query's names."""
+LISTS = {"collect_list": "collect_list", "array_agg": "collect_list", "collect_set": "collect_set"}
+"""The functions that answer with a list; the first of each is the one that is written."""
+LIMIT = "100"
+"""The most values of a list, where the text has no limit."""
 ESTIMATES = {"estimate_sum": "sum", "estimate_count": "count"}
 """The functions whose early answers are scaled by the share of tuples that is expected to have arrived."""
 _CALLS = {query: spark for spark, query in reversed(OF_COLUMN.items())}
@@ -36,6 +40,7 @@ _DISTINCT_CALLS = {query: spark for spark, query in reversed(DISTINCT.items())}
 _NAMES = (
     *OF_COLUMN,
     *OF_TWO,
+    *LISTS,
     *_WITHIN_GROUP,
     "count",
     "count_if",
@@ -47,7 +52,7 @@ _NAMES = (
 )
 _EXACT = "percentile(column, 0.9), which is exact"
 _OTHERS = """
-collect_list collect_set array_agg listagg string_agg mode kurtosis skewness bit_and bit_or bit_xor try_sum try_avg
+listagg string_agg mode kurtosis skewness bit_and bit_or bit_xor try_sum try_avg
 grouping grouping_id
 """
 _OVER_ROWS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
@@ -155,6 +160,7 @@ def section_of(call: Call, columns: DerivedColumns, event_time: str) -> Section:
         **{"count": _count, "count_if": _count_if, "percentile": _percentile},
         **{"min_by": by, "max_by": by, "approx_count_distinct": _approximate_count},
         **dict.fromkeys(OF_TWO, _pairs),
+        **dict.fromkeys(LISTS, _list),
         **dict.fromkeys(_WITHIN_GROUP, _within_group),
         **{"estimate_sum": _estimated_sum, "estimate_count": _estimated_count},
     }
@@ -176,6 +182,8 @@ def call_text(section: Mapping[str, Any], text_of: Callable[[str], str]) -> str:
     match function:
         case "quantile":
             call = f"percentile({value}, {section['q']})"
+        case "collect_list" | "collect_set":
+            call = f"{function}({value}, {section['limit']})"
         case "quantile_disc":
             call = f"percentile_disc({section['q']}) WITHIN GROUP (ORDER BY {value})"
         case "count_distinct":
@@ -323,6 +331,19 @@ def _percentile(call: Call, columns: DerivedColumns) -> Section:
     if call.is_distinct or len(call.arguments) != 2 or not is_number(call.arguments[1]):  # noqa: PLR2004
         raise call.whole.error(f"{call.whole.text[:60]} is no percentile of a query", f"{right}: a column and a share")
     return {"function": "quantile", "column": columns.column(call.arguments[0]), "q": call.arguments[1].text}
+
+
+def _list(call: Call, columns: DerivedColumns) -> Section:
+    value, *limit = call.arguments or [call.whole[:0]]
+    right = f"{call.function}(column), of at most {LIMIT} values; or {call.function}(column, 1000)"
+    if call.is_distinct:
+        raise call.whole.error(f"{call.function} of distinct values", "collect_set(column)")
+    if not len(value) or len(limit) > 1 or not all(each.text.isdecimal() for each in limit):
+        raise call.whole.error(f"{call.whole.text[:60]} is no list of a column", right)
+    if value.find(lambda word: word == "ORDER BY"):
+        raise value.error("an order of a list, whose values are in the order of event time", right)
+    section = {"function": LISTS[call.function], "column": columns.column(value)}
+    return section | {"limit": limit[0].text if limit else LIMIT}
 
 
 def _pairs(call: Call, columns: DerivedColumns) -> Section:

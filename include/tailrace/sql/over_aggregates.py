@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tailrace.expressions.errors import Position
+from tailrace.ground.fields import MOST_IN_LIST
 from tailrace.sql.derived import DerivedColumns, quoted
 from tailrace.sql.functions import Call, Section, call_text, calls_in, section_of
 from tailrace.sql.projected import SelectedRows
@@ -114,6 +115,8 @@ def section_within(call: Call) -> Section:
         text, before = value.text[:60], "" if value is call.arguments[0] else "…, "
         remedy = f"columns: {{name: {text}}} at the stream, and {call.function}({before}name)"
         raise value.error(f"{text} is no column of the stream", remedy)
+    if "limit" in section and not 1 <= int(section["limit"]) <= MOST_IN_LIST:
+        raise call.whole.error(f"a list of {section['limit']} values", f"a limit from 1 to {MOST_IN_LIST:,}")
     if "q" in section and not 0 < float(section["q"]) < 1:
         raise call.arguments[1].error(f"{section['q']} is no share of the numbers", "more than 0 and less than 1: 0.9")
     return section
@@ -160,6 +163,7 @@ def _normal(section: Mapping[str, Any]) -> dict[str, Any]:
     normal = {name: value for name, value in given.items() if value not in (None, "false")}
     if "where" in normal:
         normal["where"] = tokenize(normal["where"]).same
-    if "q" in normal:
-        normal["q"] = float(normal["q"])
+    for name in ("q", "limit"):
+        if name in normal:
+            normal[name] = float(normal[name])
     return normal

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
 from tailrace.ground.columns import without_nan
 from tailrace.ground.duration import format_time
 from tailrace.ground.errors import refuse
-from tailrace.ground.json_rows import json_rows
+from tailrace.ground.json_rows import json_rows, json_texts
 from tailrace.ground.times import TIMES
 from tailrace.terminal.output_file import open_output
 from tailrace.terminal.tables import print_table, table_text
@@ -55,7 +56,7 @@ def write_answers(
         return print_table(rows.column_names, cells, wide, caption, first=first)
     if form == "csv":
         sink = pa.BufferOutputStream()
-        csv.write_csv(_with_text_times(rows), sink)
+        csv.write_csv(_with_text_lists(_with_text_times(rows)), sink)
         body = sink.getvalue().to_pybytes().decode()
     elif form == "jsonl":
         body = "".join(f"{row.decode()}\n" for row in json_rows(_with_text_times(rows)))
@@ -80,6 +81,16 @@ def _with_text_times(rows: pa.Table) -> pa.Table:
             rows = rows.set_column(index, field.name, _timestamp_texts(rows.column(index)))
         elif pa.types.is_date(field.type) or pa.types.is_decimal(field.type):
             rows = rows.set_column(index, field.name, rows.column(index).cast(pa.string()))
+    return rows
+
+
+def _with_text_lists(rows: pa.Table) -> pa.Table:
+    """Write lists and structs as JSON, as CSV has neither; null stays null."""
+    for index, field in enumerate(rows.schema):
+        if pa.types.is_nested(field.type):
+            column = rows.column(index).combine_chunks()
+            texts = pc.if_else(column.is_valid(), json_texts(column), pa.scalar(None, pa.string()))
+            rows = rows.set_column(index, field.name, texts)
     return rows
 
 

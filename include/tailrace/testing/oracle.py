@@ -148,7 +148,7 @@ def _aggregates(query: AggregateQuery, held: Held) -> list[Answer]:
             counted = [one for one in tuples if each.where is None or one.values[f"where of {name}"]]
             rows_of = [[one.values[column] for column in each.columns] or [1] for one in counted]
             values = [row[0] if len(row) == 1 else tuple(row) for row in rows_of if row[0] is not None]
-            value = value_of(str(each.function), values, each.q)
+            value = value_of(str(each.function), values, each.q if each.limit is None else each.limit)
             row[name] = float(value) if is_short and value is not None else value
             if each.estimate and name in query.value_names:
                 row |= {f"{name}_low": None, f"{name}_high": None, f"{name}_raw": row[name]}

@@ -16,16 +16,16 @@ def value_of(function: str, values: Sequence[Any], q: float | None = None) -> An
     """Compute a function over values, without nulls, in order of event time; without values, None or a count of 0.
 
     Of `min_by` and `max_by` a value is a pair: the one that decides, and the one that is answered. So it is of `corr`
-    and covariances.
+    and covariances. Of lists, q is the limit.
     """
-    if function in ("sum_distinct", "avg_distinct"):
-        return value_of(function.removesuffix("_distinct"), sorted(set(values)), q)
     if function in ("corr", "covar_samp", "covar_pop"):
         return _of_pairs(function, [(float(one), float(other)) for one, other in values if other is not None])
+    if function.endswith("_distinct"):
+        function, values = function.removesuffix("_distinct"), sorted(set(values))
     if function == "count":
         return len(values)
-    if function == "count_distinct":
-        return len(set(values))
+    if function in ("collect_list", "collect_set"):
+        return _list(values if function == "collect_list" else sorted(set(values)), q)
     if not values:
         return None
     of_one = {"first": lambda: values[0], "last": lambda: values[-1], "min": lambda: min(values)}
@@ -35,6 +35,10 @@ def value_of(function: str, values: Sequence[Any], q: float | None = None) -> An
     of_one |= {"min_by": lambda: min(values, key=_decides)[1]}  # the first of equal ones
     of_one |= {"max_by": lambda: max(reversed(values), key=_decides)[1]}  # the last of equal ones
     return of_one[function]() if function in of_one else _statistic(function, [float(each) for each in values], q)
+
+
+def _list(values: Sequence[Any], limit: float | None) -> list[Any] | None:
+    return [*values] if limit is not None and len(values) <= limit else None
 
 
 def _of_pairs(function: str, pairs: Sequence[tuple[float, float]]) -> float | None:

@@ -218,6 +218,16 @@ def test_a_discrete_quantile_is_at_its_share_rounded_up_exactly(q, number, place
     assert answer(kind_of(each), [{}]) == dict.fromkeys(each)
 
 
+def test_a_list_beyond_its_limit_is_null_and_counted_and_never_cut() -> None:
+    each: Each = {name: {"function": name, "column": "money", "limit": 2} for name in ("collect_list", "collect_set")}
+    kind, (one, two) = kind_of(each), (Decimal("0.01"), Decimal("0.02"))
+    rows = [{"money": two}, {}, {"money": one}]
+    assert answer(kind, rows) == {"collect_list": [two, one], "collect_set": [one, two]}
+    assert answer(kind, [{}]) == {"collect_list": [], "collect_set": []}
+    (found,) = kind.counting_overflows().evaluate(tuples([*rows, {"money": two}])).to_pylist()
+    assert (found["collect_list"], found["collect_set"], found[OVERFLOWED]) == (None, [one, two], 1)
+
+
 def test_a_correlation_is_right_where_means_are_far_greater_than_deviations() -> None:
     functions = ("corr", "covar_samp", "covar_pop")
     each: Each = {name: {"function": name, "column": "real", "other": "whole"} for name in functions}

@@ -82,6 +82,10 @@ def test_answers_have_columns_of_the_names_in_their_order() -> None:
         ),
         ("  a: {function: corr, column: net}\n", "aggregate.a.other: is missing", "other: load (second"),
         ("  a: {function: max_by, column: net, by: x, other: y}\n", "a.other: function max_by takes no other", "corr"),
+        ("  a: {function: collect_set, column: net}\n", "aggregate.a.limit: is missing", "limit: 100"),
+        ("  a: {function: collect_set, column: net, limit: 0}\n", "aggregate.a.limit: '0' does not fit", "at least 1"),
+        ("  a: {function: max, column: net, limit: 5}\n", "a.limit: function max takes no limit", "collect_list"),
+        ("  r: {expression: 'size(collect_set(net, 0))'}\n", "at 1:6: a list of 0 values", "from 1 to 100,000"),
         ("  r: {expression: 1, by: x}\n", "r.by: an expression takes no by", "or an expression"),
         ("  a: {function: every, column: net}\n", "'every' is no function", "bool_and"),
         (

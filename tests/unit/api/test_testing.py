@@ -54,6 +54,8 @@ FUNCTIONS = {
     "dearest": {"function": "max_by", "column": "speed", "by": "toll"},
     "cheapest": {"function": "min_by", "column": "id", "by": "toll", "where": "doubled > 120"},
     "p90_disc": {"function": "quantile_disc", "q": 0.9, "column": "toll"},
+    "lane_list": {"function": "collect_list", "limit": 3, "column": "lane"},
+    "tolls_paid": {"function": "collect_set", "limit": 1000, "column": "toll"},
     "fit": {"function": "corr", "column": "speed", "other": "toll"},
     "both": {"function": "covar_pop", "column": "speed", "other": "cars", "where": "doubled > 120"},
     "tolls_once": {"function": "sum_distinct", "column": "toll"},

@@ -16,7 +16,7 @@ from harness import windows_of
 from oracle import Settings, Tuple, batch, stream, ticks_of
 from pair_oracle import LEFT, RIGHT, Item, Join, Read, batch_pairs, joined
 from streams import disordered
-from tailrace.aggregate.bindings import BINDINGS, Values
+from tailrace.aggregate.bindings import BINDINGS, SecondColumn, Values
 from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.bench.topk import measured_kinds
 from tailrace.bench.topk.calibrated import MemoryHistory
@@ -112,7 +112,8 @@ def test_the_loss_of_pairs_with_any_wait_is_that_of_the_stream(left, right, wait
 
 def test_functions_keep_values_as_their_bindings_say():
     for name, function in FUNCTIONS.items():
-        bound = BINDINGS[name](Values("value", pa.float64()), {"q": 0.5})
+        second = SecondColumn("other", pa.float64())
+        bound = BINDINGS[name](Values("value", pa.float64(), second=second), {"q": 0.5, "limit": 9})
         assert function.keeps_values == (bound.measure is not None), name
 
 

@@ -83,4 +83,4 @@ def test_the_command_warns_of_them(tmp_path, capsys, monkeypatch) -> None:
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code
-    assert "warning: 2 sums left the type of the answers" in capsys.readouterr().err
+    assert "warning: 2 sums or lists left the type or the limit of the answers" in capsys.readouterr().err

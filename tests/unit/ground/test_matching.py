@@ -73,3 +73,11 @@ def test_where_all_rows_are_selected_nothing_is_copied() -> None:
     (number,) = number_rows([rows], SCHEMA.names)
     assert select(rows, number >= 0) is rows
     assert select(rows, number > 0).to_pylist() == [{"key": None, "end": 2}]
+
+
+def test_lists_are_equal_where_all_their_values_are():
+    lists = [["a", None], ["a"], [], None, ["a", None], ["a, None"]]
+    one, other = (pa.table({"v": pa.array(part, pa.list_(pa.string()))}) for part in (lists, lists[::-1]))
+    number, others = number_rows([one, other], ["v"])
+    assert len({*number.tolist()}) == 5
+    assert number.tolist() == others.tolist()[::-1]

@@ -117,6 +117,11 @@ def test_windows_of_a_time_zone_have_it_beside_the_text():
         ("Max_By(x, `y`)", {"function": "max_by", "column": "x", "by": "y"}),
         ("min_by(x, y) FILTER (WHERE x > 1)", {"function": "min_by", "column": "x", "by": "y", "where": "x > 1"}),
         ("any_value(x)", {"function": "any_value", "column": "x"}),
+        ("collect_set(x)", {"function": "collect_set", "column": "x", "limit": "100"}),
+        *(
+            (f"{name}(x, 7)", {"function": "collect_list", "column": "x", "limit": "7"})
+            for name in ("Array_agg", "collect_list")
+        ),
         ("percentile_cont(0.9) WITHIN GROUP (ORDER BY x)", {"function": "quantile", "column": "x", "q": "0.9"}),
         ("percentile_cont(0.9) within group (order by x desc)", {"function": "quantile", "column": "x", "q": "0.1"}),
         (
@@ -264,6 +269,7 @@ def test_other_aggregates_in_an_expression_stand_in_it_in_one_spelling():
             "percentile_cont(0.5) WITHIN GROUP (ORDER BY x) - percentile_disc(0.5) WITHIN GROUP (ORDER BY y)",
             "percentile(x, 0.5) - percentile_disc(0.5) WITHIN GROUP (ORDER BY y)",
         ),
+        ("size(array_agg(x)) + 1", "size(collect_list(x, 100)) + 1"),
         ("every(x) or any(y)", "bool_and(x) or bool_or(y)"),
         ("sum(case when a then 1 end) * 100.0 / count(*)", f"sum({own}) * 100.0 / count(*)"),
         ("percentile(x, 0.9) - count(distinct `my x`)", "percentile(x, 0.9) - count(DISTINCT `my x`)"),

@@ -29,6 +29,7 @@ EXPRESSIONS += ["year(from_utc_timestamp(event_ts, 'Asia/Kolkata'))"]
 NUMBERS = ["sum", "avg", "min", "max", "median"]
 NAMED = [*NUMBERS, "stddev", "var", "stddev_pop", "var_pop", "count_distinct", "first", "last"]
 NAMED += ["any_value", "bool_and", "bool_or", "min_by", "max_by", "sum_distinct", "avg_distinct", "corr", "covar_samp"]
+NAMED += ["collect_set", "collect_list"]
 SECOND = {"min_by": "by", "max_by": "by", "corr": "other", "covar_samp": "other"}
 LENGTHS = ["1 ms", "500 ms", "1500 ms", "7 s", "5 min", "90 min", "6 h", "1 d", "14 d"]
 
@@ -103,6 +104,7 @@ def calls(draw: st.DrawFn, values: st.SearchStrategy[str], functions: list[str],
     function = form or draw(st.sampled_from(functions))
     share |= {"approximate": "true"} if function == "count_distinct" and draw(st.booleans()) else {}
     share |= draw(estimates) if function == "sum" else {}
+    share |= {"limit": draw(st.sampled_from(["100", "7"]))} if function.startswith("collect") else {}
     share |= {SECOND[function]: draw(values)} if function in SECOND else {}
     return {"function": function, "column": draw(values)} | share | condition
 

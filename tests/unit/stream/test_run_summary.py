@@ -156,5 +156,5 @@ def test_pairs_for_which_a_condition_failed_are_a_warning_with_a_reason():
 def test_sums_that_left_their_type_are_no_silent_nulls():
     summary = summary_of(5, counts=[("overflowed", 2)])
     (line,) = [line for line in summary.lines() if line.startswith("warning")]
-    assert line.startswith("warning: 2 sums left the type of the answers, which are null there")
+    assert line.startswith("warning: 2 sums or lists left the type or the limit of the answers, which are null")
     assert not [line for line in summary_of(5).lines() if line.startswith("warning")]

@@ -40,6 +40,20 @@ def test_csv_leaves_out_what_is_no_number(tmp_path) -> None:
     assert lines == ['"a\0b","1970-01-01T00:00:00.500Z",,', f',"2020-01-01T00:00:00.000Z",2.5,{1 << 60}']
 
 
+def test_csv_has_lists_as_json(tmp_path) -> None:
+    lists = [["a,b", None], [], None]
+    exact = pa.array([[Decimal("0.10")], None, []], pa.list_(pa.decimal128(38, 2)))
+    write_answers(
+        pa.table({"key": ["x", "y", "z"], "tags": lists, "exact": exact}),
+        ["key", "tags", "exact"],
+        "csv",
+        tmp_path / "out",
+        0,
+    )
+    _, *lines = (tmp_path / "out").read_text().splitlines()
+    assert lines == ['"x","[""a,b"",null]","[""0.10""]"', '"y","[]",', '"z",,"[]"']
+
+
 def test_parquet_keeps_types(tmp_path) -> None:
     write_answers(ANSWERS, COLUMNS, "parquet", tmp_path / "out", 0)
     found = pq.read_table(tmp_path / "out")
