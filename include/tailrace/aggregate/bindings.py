@@ -297,7 +297,10 @@ def _correlation(moments: JointMoments, columns: Columns) -> pa.Array:
     """Return Pearson's r, null of one pair and where one of the columns does not vary."""
     _, _, _, one, other, both = (columns[name] for name in moments.names)
     with np.errstate(all="ignore"):
-        found = np.clip(both / (np.sqrt(one) * np.sqrt(other)), -1, 1)
+        product = one * other  # its root is exact where the columns are equal, unlike the product of their roots
+        in_range = np.isfinite(product) & (product > 0)
+        root = np.where(in_range, np.sqrt(product), np.sqrt(one) * np.sqrt(other))
+        found = np.clip(both / root, -1, 1)
     found = np.where(np.isfinite(one) & np.isfinite(other), found, np.nan)
     return pa.array(found, mask=(one == 0) | (other == 0))
 

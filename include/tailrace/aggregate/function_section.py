@@ -58,6 +58,12 @@ def _rules() -> list[JsonValue]:
     return rules
 
 
+def _named_only() -> JsonValue:
+    """Return the JSON Schema rule that functions whose answers are no doubles need a name."""
+    names = [each.name for each in FUNCTIONS.values() if each.needs_name]
+    return _rule(names, {"properties": {"function": {"not": {"enum": [*names]}}}})
+
+
 class ValuesSection(Section):
     """The values that a function aggregates in each window, and its parameters."""
 
@@ -128,7 +134,9 @@ class ValuesSection(Section):
             fault = f"function {function} is never approximate"
             raise field_error(fault, "function: count_distinct, or no approximate", "approximate")
         if self.estimate and function not in ESTIMATED:
-            fault = f"function {function} is never estimated: its answers do not grow with the tuples that arrive"
+            fault = (
+                f"function {function} is never estimated: its answers do not grow in step with the tuples that arrive"
+            )
             raise field_error(fault, f"function: {' or '.join(ESTIMATED)}, or no estimate", "estimate")
         if (self.q is not None) != ("q" in known.parameters):
             if self.q is None:
@@ -148,6 +156,8 @@ class ValuesSection(Section):
 
 class FunctionSection(HavingSection, ValuesSection):
     """A function of the values of each key and window, whose answers are doubles in the column `value`."""
+
+    model_config = ConfigDict(json_schema_extra={"allOf": [*_rules(), _named_only()]})
 
     function: FunctionName = Field(description=FUNCTION)
 

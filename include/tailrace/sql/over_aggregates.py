@@ -112,8 +112,8 @@ def section_within(call: Call) -> Section:
     section = section_of(call, columns, "")
     if columns.texts:
         value = next(each for each in call.arguments if each.name is None)
-        text, before = value.text[:60], "" if value is call.arguments[0] else "…, "
-        remedy = f"columns: {{name: {text}}} at the stream, and {call.function}({before}name)"
+        text, whole = value.text[:60], call.whole.text.replace(value.text, "name", 1)
+        remedy = f"columns: {{name: {text}}} at the stream, and {whole[:60]}"
         raise value.error(f"{text} is no column of the stream", remedy)
     if "limit" in section and not 1 <= int(section["limit"]) <= MOST_IN_LIST:
         raise call.whole.error(f"a list of {section['limit']} values", f"a limit from 1 to {MOST_IN_LIST:,}")

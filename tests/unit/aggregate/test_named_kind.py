@@ -242,6 +242,12 @@ def test_a_correlation_is_right_where_means_are_far_greater_than_deviations() ->
     assert answer(kind, [{"real": 1.0}, {"whole": 1}]) == dict.fromkeys(each), "no pair"
 
 
+def test_a_correlation_of_a_column_with_itself_is_one() -> None:
+    kind = kind_of({"r": {"function": "corr", "column": "whole", "other": "whole"}})
+    for most in range(1, 60):
+        assert answer(kind, [{"whole": n} for n in (1, 1 + most, 3 * most)])["r"] == 1.0
+
+
 def test_columns_of_two_pairs_never_share_an_accumulator() -> None:
     types = {"a": pa.int64(), "b": pa.int64(), "a:value_b": pa.int64(), "b:value_b": pa.int64()}
     one, other = ({"function": "max_by", "by": by, "column": of} for by, of in [("a", "b:value_b"), ("a:value_b", "b")])

@@ -194,6 +194,12 @@ def test_words_that_a_yaml_parser_converts_are_valid(path: Path, loader: type[ya
 # ---------------------------------------------------------------- wrong files
 
 
+def test_a_function_whose_answers_are_no_doubles_needs_a_name(path: Path) -> None:
+    text = yaml.safe_dump({**SMALLEST, "aggregate": {"function": "max_by", "column": "a", "by": "b"}})
+    assert refusals(path, text)
+    assert complaints(text)
+
+
 class LoadOnly(NamedTuple):
     """A change to the good file that only load can refuse, not the schema, and parts of the message about it."""
 
