@@ -400,14 +400,14 @@ FROM orders
 GROUP BY window(ts, '1 hour'), country
 ;
 -- DuckDB
-SELECT time_bucket(INTERVAL '1 hour', ts) AS w, country, arg_max_null(product, row(amount, ts)) AS product, arg_min_null(user, row(price, ts)) AS saver, bool_and(user IS NOT NULL) AS known FROM orders GROUP BY ALL
+SELECT time_bucket(INTERVAL '1 hour', ts) AS w, country, arg_max_null(product, row(amount, ts)) AS product, arg_min_null("user", row(price, ts)) AS saver, bool_and("user" IS NOT NULL) AS known FROM orders GROUP BY ALL
 ;
 
--- 44. Which statuses did each user's orders have, and do amounts go with latency?
+-- 45. Which statuses did each user's orders have, and do amounts go with latency?
 SELECT user, collect_set(status) AS statuses, round(corr(amount, latency), 6) AS fit, sum(DISTINCT code) AS codes
 FROM orders
 GROUP BY window(ts, '1 hour'), user
 ;
 -- DuckDB
-SELECT time_bucket(INTERVAL '1 hour', ts) AS w, user, list(DISTINCT status ORDER BY status) AS statuses, round(CASE WHEN count(*) > 1 THEN corr(amount, latency) END, 6) AS fit, sum(DISTINCT code)::BIGINT AS codes FROM orders GROUP BY ALL
+SELECT time_bucket(INTERVAL '1 hour', ts) AS w, "user", list(DISTINCT status ORDER BY status) AS statuses, round(CASE WHEN count(*) > 1 THEN corr(amount, latency) END, 6) AS fit, sum(DISTINCT code)::BIGINT AS codes FROM orders GROUP BY ALL
 ;

@@ -12,7 +12,9 @@ from tailrace.stream.run_summary import RunSummary
 
 def summary_of(accepted: int) -> RunSummary:
     summary = RunSummary()
-    metrics = pa.table({"late": [0], "repeats": [0], "coverage": [1.0], "k_ms": [0], "counts": pa.nulls(1)})
+    metrics = pa.table(
+        {"late": [0], "repeats": [0], "answers": [0], "coverage": [1.0], "k_ms": [0], "counts": pa.nulls(1)}
+    )
     counts = {"rows": [3], "accepted": [accepted], "filtered": [0], "unmatched": [0]}
     segments = pa.table(counts | {"stream": ["rows"], "position": [0], "floored": [None]})
     summary(0, 0, {"metrics": metrics, "segments": segments})

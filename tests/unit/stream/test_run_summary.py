@@ -11,7 +11,7 @@ from tailrace.stream.run_summary import RunSummary, all_of
 
 HOUR = 3_600_000
 NOW = 1_767_268_800_000
-METRICS = {"late": 0, "repeats": 0, "coverage": 1.0, "k_ms": 2_000, "newest_event": NOW, "reached": [NOW]}
+METRICS = {"late": 0, "repeats": 0, "answers": 0, "coverage": 1.0, "k_ms": 2_000, "newest_event": NOW, "reached": [NOW]}
 TIME, COUNTS = pa.timestamp("ms", "UTC"), pa.map_(pa.string(), pa.int64())
 
 
