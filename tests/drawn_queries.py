@@ -459,6 +459,8 @@ def queries(draw: st.DrawFn, times: oracle.Settings) -> Drawn:
     query = replace(query, having=draw(st.none() | conditions_of_answers(named)))
     read = sorted({name for each in query.over_answers for name in each.reads})
     hidden = frozenset(name for name in read if draw(st.booleans()))
+    if not query.expressions and hidden == named.keys():  # an answer has a column
+        hidden -= {read[0]}
     inline = frozenset(name for name in inlinable(query) if draw(st.booleans()))
     return in_order(replace(query, inline=inline, hidden=hidden))
 
@@ -536,7 +538,8 @@ def richest(seed_: int, among: int = 40) -> tuple[list[dict[str, Any]], Drawn]:
     @given(cases())
     def collect(case: tuple[list[dict[str, Any]], Drawn]) -> None:
         rows, query = case
-        parts = len(query.derived) * len(query.aggregates) * (1 + len(query.keys)) * (1 + len(query.expressions))
+        parts = len(query.derived) * len(query.aggregates) * (1 + len(query.keys)) * len(query.expressions)
+        parts *= 1 + (query.having is not None)
         found.append((len(rows) * parts, rows, query))
 
     collect()

@@ -49,13 +49,14 @@ def test_local_then_spark_then_local_with_a_kill_at_each_change(tmp_path, spark,
 
 
 def test_a_drawn_query_has_the_same_answers_on_spark_and_in_this_process(tmp_path, spark):
-    """Columns, conditions, a list of keys, several aggregates and expressions over them; corrected, one statement's."""
-    rows, drawn = richest(33)
+    """Columns, conditions, a list of keys, several aggregates, expressions over them and a condition of answers."""
+    rows, drawn = richest(45)
     drawn = replace(drawn, null_key=None, keys=("country", "paid"), is_list=True)
     rows = [row | ({"country": None} if number % 3 else {"paid": None}) for number, row in enumerate(rows)]
     assert len(rows) > 9 < len(drawn.derived) * len(drawn.aggregates)
     assert drawn.keys
     assert drawn.expressions
+    assert drawn.having is not None
     (tmp_path / "drawn.yaml").write_text(drawn.sections("in"))
     query = load(tmp_path / "drawn.yaml")
     write_records(rows, tmp_path / "in", 0, even(len(rows), 2))
