@@ -23,7 +23,7 @@ MUTATIONS = (
     ),
     Mutation(
         "moments of pairs lack a value without its other",
-        "aggregate/accumulators.py",
+        "aggregate/joint_moments.py",
         "is_pair, nothing = values.is_value & others.is_value,",
         "is_pair, nothing = values.is_value,",
         ("tests/unit/aggregate/test_named_kind.py",),
@@ -43,8 +43,15 @@ MUTATIONS = (
         ("tests/unit/aggregate/test_named_kind.py",),
     ),
     Mutation(
+        "a correlation of equal columns is 1",
+        "aggregate/joint_moments.py",
+        "np.where(in_range, np.sqrt(product), np.sqrt(one) * np.sqrt(other))",
+        "np.sqrt(one) * np.sqrt(other)",
+        ("tests/unit/aggregate/test_named_kind.py::test_a_correlation_of_a_column_with_itself_is_one",),
+    ),
+    Mutation(
         "a correlation is at most 1",
-        "aggregate/bindings.py",
+        "aggregate/joint_moments.py",
         "np.clip(both / root, -1, 1)",
         "both / (np.sqrt(one) * np.sqrt(other))",
         ("tests/unit/aggregate/test_named_kind.py",),
@@ -303,9 +310,9 @@ MUTATIONS = (
     ),
     Mutation(
         "having: nothing is decided by an estimate",
-        "aggregate/named_section.py",
-        "if self.having is not None and (estimated",
-        "if False and (estimated",
+        "aggregate/having.py",
+        "if estimates:",
+        "if False:",
         ("tests/unit/aggregate/test_having.py::test_estimates_decide_nothing",),
     ),
     Mutation(

@@ -179,4 +179,14 @@ MUTATIONS = (
         "if False:",
         ("tests/unit/aggregate/test_having.py::test_a_stream_counts_and_shows_the_answers_that_it_gives[added to]",),
     ),
+    Mutation(
+        "having: an answer that was withheld and never given has no page",
+        "panels/answer.py",
+        "if not without_retracted(versions).num_rows:",
+        "if False:",
+        (
+            "tests/unit/aggregate/test_having.py"
+            "::test_an_answer_that_came_or_went_is_wrong_as_streamed_and_one_that_was_withheld_twice_does_not_count",
+        ),
+    ),
 )

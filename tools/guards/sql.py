@@ -89,7 +89,7 @@ MUTATIONS = (
     Mutation(
         "SQL text: an expression is over aggregates alone",
         "sql/aggregates.py",
-        "if column not in names and column != _ALWAYS:",
+        "if column not in names and column != TUPLES:",
         "if False:",
         (SQL_REFUSED,),
     ),

@@ -203,55 +203,13 @@ class Moments:
         number, mean, squares = (columns[name] for name in self.names)
         with np.errstate(over="ignore", invalid="ignore"):
             count = rows.fold(number, "sum")
-            merged, deviation = _means(rows, number, count, mean)
+            merged, deviation = merged_means(rows, number, count, mean)
             spread = rows.fold(squares + number * deviation * deviation, "sum")
         return dict(zip(self.names, (count, merged, spread), strict=True))
 
 
-@dataclass(frozen=True)
-class JointMoments:
-    """The moments of pairs of values, in doubles: of tuples with both.
-
-    Their number, both means, both sums of squared deviations, and the sum of the products of the deviations. They are
-    merged like `Moments` (Chan, Golub & LeVeque, 1979; Pébay, Formulas for Robust, One-Pass Parallel Computation of
-    Covariances, 2008).
-
-    Attributes
-    ----------
-    other : str
-        The tuples' column with the second value of each pair.
-    """
-
-    column: str
-    other: str
-
-    @property
-    def names(self) -> list[str]:
-        parts = ("number", "mean", "other_mean", "squares", "other_squares", "products")
-        return [f"joint {len(self.column)}:{self.column}:{self.other}:{part}" for part in parts]
-
-    @property
-    def types(self) -> dict[str, pa.DataType]:
-        return dict.fromkeys(self.names, pa.float64())
-
-    def of(self, values: ValueColumn, tuples: pa.RecordBatch) -> Columns:
-        others = ValueColumn(tuples.column(self.other))
-        is_pair, nothing = values.is_value & others.is_value, np.zeros(len(values.column))
-        parts = is_pair.astype(np.float64), values.doubles, others.doubles, nothing, nothing, nothing
-        return dict(zip(self.names, parts, strict=True))
-
-    def merge(self, rows: GroupedRows, columns: Columns) -> Columns:
-        number, *means, squares, other_squares, products = (columns[name] for name in self.names)
-        with np.errstate(over="ignore", invalid="ignore"):
-            count = rows.fold(number, "sum")
-            merged, (one, other) = zip(*(_means(rows, number, count, mean) for mean in means), strict=True)
-            sums = (squares, one, one), (other_squares, other, other), (products, one, other)
-            spreads = (rows.fold(spread + number * left * right, "sum") for spread, left, right in sums)
-            return dict(zip(self.names, (count, *merged, *spreads), strict=True))
-
-
-def _means(rows: GroupedRows, number: Floats, count: Floats, mean: Floats) -> tuple[Floats, Floats]:
-    """Return the mean of each group, and the deviation of each row's mean from its group's.
+def merged_means(rows: GroupedRows, number: Floats, count: Floats, mean: Floats) -> tuple[Floats, Floats]:
+    """Return the mean of each of m groups, shape (m,), and the deviation of each of n rows' means from it, shape (n,).
 
     Means are added as differences from one mean of the group, so that equal values give exactly that value.
     """

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, JointMoments, Moments, Total
+from tailrace.aggregate.accumulators import Accumulator, Count, ExactTotal, Extreme, Moments, Total
 from tailrace.aggregate.chosen import Choice, Chosen
 from tailrace.aggregate.functions import FUNCTIONS
+from tailrace.aggregate.joint_moments import JointMoments, correlation, covariance
 from tailrace.aggregate.kept import Kept, KeptInOrder, lists
 from tailrace.aggregate.quantiles import quantiles
 from tailrace.ground.grouped_rows import GroupedRows
@@ -293,23 +294,6 @@ def _spread(moments: Moments, is_root: bool, freedom: int, columns: Columns) -> 
     return pa.array(np.sqrt(variance) if is_root else variance, mask=number <= freedom)
 
 
-def _correlation(moments: JointMoments, columns: Columns) -> pa.Array:
-    """Return Pearson's r, null of one pair and where one of the columns does not vary."""
-    _, _, _, one, other, both = (columns[name] for name in moments.names)
-    with np.errstate(all="ignore"):
-        product = one * other  # its root is exact where the columns are equal, unlike the product of their roots
-        in_range = np.isfinite(product) & (product > 0)
-        root = np.where(in_range, np.sqrt(product), np.sqrt(one) * np.sqrt(other))
-        found = np.clip(both / root, -1, 1)
-    found = np.where(np.isfinite(one) & np.isfinite(other), found, np.nan)
-    return pa.array(found, mask=(one == 0) | (other == 0))
-
-
-def _covariance(moments: JointMoments, columns: Columns, freedom: int) -> pa.Array:
-    number, *_, both = (columns[name] for name in moments.names)
-    return pa.array(both / np.maximum(number - freedom, 1), mask=number <= freedom)
-
-
 def _of_distinct(kept: Kept, accumulators: Sequence[Accumulator], rows: GroupedRows, columns: Columns) -> Columns:
     """Merge accumulators over a row of each distinct value; the result is as if these were all rows."""
     group, row = kept.distinct_rows(rows, columns)
@@ -373,9 +357,9 @@ BINDINGS: dict[str, Callable[[Values, Mapping[str, Any]], BoundFunction]] = {
     "collect_set": partial(bind_list, is_set=True),
     "sum_distinct": bind_sum_distinct,
     "avg_distinct": bind_avg_distinct,
-    "corr": partial(bind_joint, finish=_correlation),
-    "covar_samp": partial(bind_joint, finish=partial(_covariance, freedom=1)),
-    "covar_pop": partial(bind_joint, finish=partial(_covariance, freedom=0)),
+    "corr": partial(bind_joint, finish=correlation),
+    "covar_samp": partial(bind_joint, finish=partial(covariance, freedom=1)),
+    "covar_pop": partial(bind_joint, finish=partial(covariance, freedom=0)),
 }
 """Binds each function of `functions.FUNCTIONS` to the values of a column, with its parameters."""
 

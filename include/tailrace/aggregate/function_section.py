@@ -8,10 +8,11 @@ from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_ser
 from pydantic.config import JsonDict, JsonValue
 
 from tailrace.aggregate.functions import FUNCTIONS, LIMIT, MOST_VALUES, QUANTILE, SHARE
-from tailrace.aggregate.having import HavingSection, check_having
-from tailrace.aggregate.within_expressions import HAVING, ExpressionsOverNames, expressions_over_names
+from tailrace.aggregate.having import HavingSection
+from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
+from tailrace.ground.answer_columns import HAVING, VALUE
 from tailrace.ground.fields import Column, Section, field_error
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ else:  # mypy requires a literal
 
 ESTIMATED = ("sum", "count")
 """The functions whose early answers can be scaled."""
-
-VALUE = "value"
-"""The column of the answers of an unnamed aggregate."""
 
 _LATER = ("by", "other", "limit", "approximate", "estimate", HAVING)
 """Fields that declarations of earlier versions lack, and that are left out where they are not set."""
@@ -172,11 +170,6 @@ class FunctionSection(HavingSection, ValuesSection):
         own = {name: value for name, value in self.model_dump(exclude_none=True).items() if name != HAVING}
         return expressions_over_names({}, {VALUE: own}, self.having)
 
-    def in_structure(self) -> dict[str, str]:
-        """Return the condition of answers as it binds a checkpoint, by field: with one spelling of the function."""
-        having = self.over_names.having
-        return {} if having is None else {f"aggregate.{HAVING}": having.spelling}
-
     @model_validator(mode="after")
     def _validate_fields(self) -> Self:
         self.check(self.function)
@@ -184,7 +177,7 @@ class FunctionSection(HavingSection, ValuesSection):
             fault = f"function {self.function} needs a name in the answers: without one, an answer is a double"
             named = f"{{function: {self.function}, …}}"
             raise field_error(fault, f"aggregate: {{answer: {named}}}; in SQL {self.function}(…) AS answer", "function")
-        check_having(lambda: self.over_names, [VALUE])
+        self.check_having([VALUE], [self.function] if self.estimate else [])
         for hidden in self.over_names.hidden.values():
             call = hidden.section["function"]
             fault = f"at {hidden.place.position}: this {call} is not the section's own {self.function}, of its column"
@@ -192,6 +185,4 @@ class FunctionSection(HavingSection, ValuesSection):
                 f"value; or {{total: {{function: {self.function}, …}}, having: …}}, where others may stand beside it"
             )
             raise field_error(fault, remedy, HAVING)
-        if self.having is not None and self.estimate:
-            raise field_error("an estimate decides nothing", "no estimate, or no having", HAVING)
         return self

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
 from pydantic import Field
 
-from tailrace.aggregate.within_expressions import HAVING, ExpressionsOverNames
+from tailrace.aggregate.within_expressions import ExpressionsOverNames
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.expression import parse
+from tailrace.ground.answer_columns import HAVING, TUPLES
 from tailrace.ground.fields import Section, field_error
-
-TUPLES = "tuples"
-"""The column of answers with their numbers of tuples, which expressions may read, too."""
 
 
 class HavingSection(Section):
@@ -23,30 +22,43 @@ class HavingSection(Section):
         default=None, description="condition of the answers that are given, by Spark SQL: tuples >= 100"
     )
 
+    @property
+    @abstractmethod
+    def over_names(self) -> ExpressionsOverNames:
+        """The expressions and the condition, with names in place of their aggregates."""
 
-def check_having(over_names: Callable[[], ExpressionsOverNames], names: Collection[str]) -> None:
-    """Refuse a condition that can't be parsed, or reads a column that no answer has.
+    def in_structure(self) -> dict[str, str]:
+        """Return the condition as it binds a checkpoint, by field: with one spelling of each aggregate."""
+        having = self.over_names.having
+        return {} if having is None else {f"aggregate.{HAVING}": having.spelling}
 
-    Parameters
-    ----------
-    over_names : callable
-        Reads the expressions of the section, and its condition.
-    names : collection of str
-        The columns of answers.
+    def check_having(self, names: Collection[str], estimates: Sequence[str]) -> None:
+        """Refuse a condition that can't be parsed, that reads a column that no answer has, or that stands by estimates.
 
-    Raises
-    ------
-    PydanticCustomError
-    """
-    try:
-        having = over_names().having
-        if having is None:
+        Parameters
+        ----------
+        names : collection of str
+            The columns of answers.
+        estimates : sequence of str
+            The columns that are scaled while they are early.
+
+        Raises
+        ------
+        PydanticCustomError
+        """
+        if self.having is None:
             return
-        parse(having.text)
-        for column, position in having.beside.items():
-            if column not in names and column != TUPLES:
-                near = " or ".join(get_close_matches(column, names)) or ", ".join([*names, TUPLES])
-                near += "; or an aggregate of a column of the stream. tailrace results --where reads the others"
-                raise ExpressionError(position, f"no answer has a column {column}", near)
-    except ExpressionError as error:
-        raise field_error(f"at {error.position}: {error.fault}", error.remedy, HAVING) from None
+        try:
+            having = self.over_names.having
+            assert having is not None
+            parse(having.text)
+            for column, position in having.beside.items():
+                if column not in names and column != TUPLES:
+                    near = " or ".join(get_close_matches(column, names)) or ", ".join([*names, TUPLES])
+                    near += "; or an aggregate of a column of the stream. tailrace results --where reads the others"
+                    raise ExpressionError(position, f"no answer has a column {column}", near)
+        except ExpressionError as error:
+            raise field_error(f"at {error.position}: {error.fault}", error.remedy, HAVING) from None
+        if estimates:
+            fault = f"{estimates[0]} is an estimate, which decides nothing"
+            raise field_error(fault, "no estimate, or no having", HAVING)

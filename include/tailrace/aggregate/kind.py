@@ -25,12 +25,11 @@ from tailrace.aggregate.functions import FUNCTIONS
 from tailrace.aggregate.kept import KeptInOrder
 from tailrace.aggregate.partials import combine
 from tailrace.aggregate.sample import sample
-from tailrace.aggregate.within_expressions import HAVING
 from tailrace.answers.by_window import ByWindow
-from tailrace.answers.versions import RETRACTED
 from tailrace.disorder.clock import Frontier
 from tailrace.disorder.error_model import Promises
 from tailrace.expressions.projection import WHERE, NamedError, Projection
+from tailrace.ground.answer_columns import HAVING, RETRACTED
 from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.errors import Problem
 from tailrace.ground.times import ARRIVAL_US, EVENT_US

@@ -10,12 +10,14 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_serializer, model_validator
 
 from tailrace.aggregate.function_section import FUNCTION, FunctionName, ValuesSection
-from tailrace.aggregate.having import TUPLES, HavingSection, check_having
+from tailrace.aggregate.having import HavingSection
 from tailrace.aggregate.interval_names import interval_names
-from tailrace.aggregate.within_expressions import HAVING, ExpressionsOverNames, expressions_over_names
+from tailrace.aggregate.within_expressions import ExpressionsOverNames, expressions_over_names
 from tailrace.expressions.errors import ExpressionError
 from tailrace.expressions.projection import NamedError, Projection
+from tailrace.ground.answer_columns import HAVING, TUPLES
 from tailrace.ground.fields import field_error
+from tailrace.ground.near_names import nearest
 from tailrace.ground.times import ANSWERED
 
 NAMED = "by name"
@@ -99,10 +101,7 @@ class NamedAggregatesSection(HavingSection):
         except NamedError as error:
             fault = f"at {error.position}: {error.fault}"
             raise field_error(fault, error.remedy, f"{error.name}.expression") from None
-        check_having(lambda: self.over_names, self.each)
-        if self.having is not None and (estimated := [name for name, each in self.each.items() if each.estimate]):
-            fault = f"{estimated[0]} is an estimate, which decides nothing"
-            raise field_error(fault, "no estimate, or no having", HAVING)
+        self.check_having(self.each, [name for name, each in self.each.items() if each.estimate])
         return self
 
     @property
@@ -130,11 +129,9 @@ class NamedAggregatesSection(HavingSection):
         return {name: NamedAggregateSection(**each.section) for name, each in self.over_names.hidden.items()}
 
     def in_structure(self) -> dict[str, str]:
-        """Return the expressions as they bind a checkpoint, by field: with one spelling of each aggregate."""
-        expressions = self.over_names
-        spellings = {f"aggregate.{name}.expression": text for name, text in expressions.spellings.items()}
-        having = expressions.having
-        return spellings | ({} if having is None else {f"aggregate.{HAVING}": having.spelling})
+        """Return the expressions, too."""
+        spellings = {f"aggregate.{name}.expression": text for name, text in self.over_names.spellings.items()}
+        return spellings | super().in_structure()
 
     @model_serializer
     def _serialize(self) -> dict[str, Any]:
@@ -150,6 +147,9 @@ def gathered(section: Any) -> Any:
     if sections and not (sections == [HAVING] and isinstance(section.get("function"), str)):
         each = dict(section)
         having = {} if isinstance(each.get(HAVING, {}), Mapping) else {HAVING: each.pop(HAVING)}
+        for name, value in each.items():
+            if isinstance(value, str) and nearest(name, [HAVING]) is not None:
+                raise field_error(f"{name!r} is no field here", f"{HAVING}: {value}", f"aggregate.{name}")
         return {"function": NAMED, "each": each} | having
     if section.get("function") == NAMED:
         return {**section, "function": f"{NAMED} "}  # this is not a function

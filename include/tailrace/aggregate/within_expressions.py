@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tailrace.expressions.errors import ExpressionError, Position
 from tailrace.expressions.expression import require_libraries
 from tailrace.expressions.projection import NamedError
+from tailrace.ground.answer_columns import HAVING, TUPLES
 
 if TYPE_CHECKING:
     from tailrace.sql.over_aggregates import ReadExpression, UnnamedCall
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 Section = Mapping[str, Any]
 """A function, its column and its parameters, as in a query file."""
 
-
-HAVING = "having"
-"""The field of the section `aggregate` with the condition of its answers."""
 
 _EXPRESSION = ".expression"
 
@@ -120,7 +118,7 @@ def expressions_over_names(
     if having is None:
         return found
     try:
-        return found._replace(having=_read(found, f"aggregate.{HAVING}", having, {**named, "tuples": _COUNT}))
+        return found._replace(having=_read(found, f"aggregate.{HAVING}", having, {**named, TUPLES: _COUNT}))
     except ExpressionError as error:
         raise NamedError(HAVING, error, is_condition=True) from None
 

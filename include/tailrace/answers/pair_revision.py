@@ -20,6 +20,7 @@ from tailrace.answers.identity import SIDES, Identity
 from tailrace.answers.revision import Revision
 from tailrace.answers.versions import of_others, with_retractions, with_stamps, without_retracted
 from tailrace.ground import matching
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import unify
 from tailrace.ground.matching import select
 
@@ -39,7 +40,7 @@ def revise_pairs(model: PairAnswers, revision: Revision) -> pa.Table:
     latest = identity.latest(of_others(versions, revision.interval))
     gone = select(latest, identity.find(latest, evaluated) < 0)
     is_known = _is_known(identity, revision.schema, evaluated, without_retracted(latest))
-    is_gone = gone["retracted"].to_numpy()
+    is_gone = gone[RETRACTED].to_numpy()
     if is_known.any() or is_gone.any():  # the other pairs get a row anyway
         elsewhere = revision.history.ids_outside(0, affected)
         is_known, is_gone = is_known & ~_has_left_id(evaluated, elsewhere), is_gone & ~_has_left_id(gone, elsewhere)

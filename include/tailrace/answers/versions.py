@@ -7,10 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.answers.identity import Identity
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import Rows, select
-
-RETRACTED = "retracted"
-"""The column of versions that are no answers: a correction took them back, or a stream's condition withheld them."""
 
 _STAMPS = "k_ms", "facts_version"
 

@@ -8,14 +8,8 @@ import pyarrow as pa
 
 from tailrace.answers.identity import Identity
 from tailrace.answers.revision import Revision
-from tailrace.answers.versions import (
-    RETRACTED,
-    of_others,
-    streamed_versions,
-    with_retractions,
-    with_stamps,
-    without_retracted,
-)
+from tailrace.answers.versions import of_others, streamed_versions, with_retractions, with_stamps, without_retracted
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import last_places, select
 
 if TYPE_CHECKING:

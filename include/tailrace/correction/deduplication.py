@@ -10,10 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tailrace.answers.model import AffectedAnswers, Content
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import unify
 from tailrace.ground.times import ARRIVAL_US
 from tailrace.kind.protocol import Kind
-from tailrace.sources.answers_source import RETRACTED
 
 Mask = NDArray[np.bool_]
 

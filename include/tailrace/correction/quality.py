@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from tailrace.answers.versions import without_retracted
 from tailrace.correction.promise_state import read_measured
 from tailrace.disorder.policy import SlackPolicy
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import Floats, Ints, group
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import merge_ranges
@@ -125,7 +126,7 @@ def measure(kind: Kind, versions: pa.Table, length_ms: int, promise: Promise) ->
     errors = column_errors(kind, *(rows.select(kind.answer.names) for rows in (streamed, exact)))
     answers = model.identity.first_rows(latest)
     index = model.identity.find(answers, streamed)
-    is_streamed, is_retracted = index >= 0, answers["retracted"].to_numpy()
+    is_streamed, is_retracted = index >= 0, answers[RETRACTED].to_numpy()
     counted = is_streamed | ~is_retracted  # the others came with a correction and went with another
     answers, index, is_streamed = select(answers, counted), index[counted], is_streamed[counted]
     k_ms = np.append(streamed["k_ms"].to_numpy().astype(float), np.nan)[index]  # −1 reads the appended value

@@ -9,8 +9,9 @@ import pyarrow as pa
 from tailrace.answers.changed_answers import count_changed
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.revision import Revision
-from tailrace.answers.versions import RETRACTED, without_retracted
+from tailrace.answers.versions import without_retracted
 from tailrace.correction.history_scan import HistoryScan
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import select
 from tailrace.kind.capabilities import IncrementallyCorrectable
 from tailrace.kind.protocol import WindowedKind, windowed

@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from tailrace.answers.identity import Identity
 from tailrace.ground import matching
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import Ints
-from tailrace.sources.answers_source import AS_OF, RETRACTED
+from tailrace.sources.answers_source import AS_OF
 
 
 def difference(identity: Identity, newest: pa.Table, known: pa.Table) -> pa.Table:

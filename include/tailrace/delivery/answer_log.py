@@ -20,13 +20,14 @@ from tailrace.answers.by_window import ByWindow
 from tailrace.delivery.answer_changes import AnswerChanges, Position
 from tailrace.delivery.answer_difference import difference
 from tailrace.delivery.public_answers import PublicAnswers
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.errors import Problem, Refused, refuse
 from tailrace.ground.matching import last_places, select
 from tailrace.ground.near_names import nearest
 from tailrace.ground.ranges import overlap
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.times import in_ms, with_times
-from tailrace.sources.answers_source import ANSWER, AS_OF, RETRACTED
+from tailrace.sources.answers_source import ANSWER, AS_OF
 from tailrace.sources.object_files import open_location
 from tailrace.storage.journal import Journal
 from tailrace.storage.layout import Layout

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tailrace.answers.versions import RETRACTED
 from tailrace.delivery.topic_position import TopicPosition
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.errors import refuse
 from tailrace.ground.json_rows import json_rows
 from tailrace.ground.times import TIMES

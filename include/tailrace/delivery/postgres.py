@@ -23,6 +23,7 @@ from tailrace.delivery.postgres_schema import AnswerColumns
 from tailrace.delivery.postgres_target import PostgresTarget
 from tailrace.delivery.public_answers import PublicAnswers
 from tailrace.delivery.same_query import require_same_query
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import first_places, number_rows, select
 from tailrace.ground.times import with_times
 from tailrace.kind.protocol import Kind
@@ -164,7 +165,7 @@ class _Delivery:
         """Return the rows for readers, each once."""
         model = self.public.model
         answers = AnswerTables(self.tables, model)
-        rows = answers.with_coverage(select(newest, ~newest["retracted"].to_numpy()))
+        rows = answers.with_coverage(select(newest, ~newest[RETRACTED].to_numpy()))
         (number,) = number_rows([rows], model.row_identity)
         rows = self.public.rows(rows.take(pa.array(first_places(number))))
         return rows.select([*self.target.columns.types])
@@ -173,7 +174,7 @@ class _Delivery:
         """Return the identities, with `as_of`, of answers whose other rows are deleted."""
         columns = self.target.columns
         if set(columns.identity) == set(columns.row_identity):
-            newest = select(newest, newest["retracted"].to_numpy())
+            newest = select(newest, newest[RETRACTED].to_numpy())
         first = self.public.model.identity.first_rows(newest)
         return self._identities(first, "as_of")
 

@@ -18,6 +18,7 @@ from tailrace.engine.repeats import ID_COLUMNS, are_distinct, with_positions
 from tailrace.engine.stream_reader import StreamReader, readers_of, table_types
 from tailrace.engine.task import SegmentRows, Task
 from tailrace.engine.task_change import TaskChange, task_change
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import group_sums, pair, single_batch
 from tailrace.ground.facts import TABLE, newest, tables_in_force
 from tailrace.ground.object_path import Location
@@ -28,7 +29,6 @@ from tailrace.kind.protocol import Enrichment, Kind, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
 from tailrace.sources import history
-from tailrace.sources.answers_source import RETRACTED
 from tailrace.sources.lookups import NO_VERSIONS, Versions, stored_versions
 from tailrace.sources.segments import Segment, Types
 from tailrace.windows.windows import Windows

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import unify
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import ARRIVAL_US
 from tailrace.ground.wire import Batches
 from tailrace.kernels.library import compiled
 from tailrace.kernels.repeats import find_repeat
-from tailrace.sources.answers_source import RETRACTED
 
 Ints = NDArray[np.int64]
 

@@ -16,6 +16,7 @@ from tailrace.engine.lookup_types import with_lookup_types
 from tailrace.engine.quarantined_rows import quarantined_rows
 from tailrace.engine.stream_records import StreamRecords, types_seen
 from tailrace.expressions.projection import Projection
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.object_path import Location
 from tailrace.ground.sortable import to_sortable_text
 from tailrace.ground.time_limits import EARLIEST_MS, LATEST_MS
@@ -23,7 +24,7 @@ from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.protocol import Enrichment, windowed
 from tailrace.kinds import build
 from tailrace.query.query import Query
-from tailrace.sources.answers_source import RETRACTED, AnswersSource
+from tailrace.sources.answers_source import AnswersSource
 from tailrace.sources.carried_columns import carried_type, score_type
 from tailrace.sources.check import check
 from tailrace.sources.columns import Columns

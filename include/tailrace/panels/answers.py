@@ -9,8 +9,8 @@ from pydantic import Field
 
 from tailrace.answers.by_pair import PairAnswers
 from tailrace.answers.model import AnswerModel
-from tailrace.answers.versions import RETRACTED
 from tailrace.correction.uncorrected import Uncorrected
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import Ints
 from tailrace.ground.errors import Damaged, Problem, Refused
 from tailrace.ground.matching import select

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.answers.model import AnswerModel
-from tailrace.answers.versions import RETRACTED
 from tailrace.ground import matching
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import Ints
 from tailrace.ground.errors import refuse
 from tailrace.ground.matching import select

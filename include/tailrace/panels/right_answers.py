@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.answers.versions import without_retracted
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import select
 from tailrace.kind.column_errors import column_errors
 from tailrace.panels.panel import Shown
@@ -53,7 +54,7 @@ def read_right(view: QueryView, buckets: pa.Table) -> tuple[Right, str | None]:
     streamed, latest = select(versions, ~versions["corrected"].to_numpy()), model.identity.latest(versions)
     errors = column_errors(kind, *(rows.select(kind.answer.names) for rows in (streamed, without_retracted(latest))))
     answers = model.identity.first_rows(latest)
-    is_counted = (model.identity.find(answers, streamed) >= 0) | ~answers["retracted"].to_numpy()
+    is_counted = (model.identity.find(answers, streamed) >= 0) | ~answers[RETRACTED].to_numpy()
     answers = select(answers, is_counted)  # others were added by one correction and retracted by another
     worst = np.max([np.append(error, 1.0) for error in errors.by_column.values()], axis=0)  # of a retracted one 1
     is_right = worst[model.identity.find(answers, errors.identity)] < _ROUNDING

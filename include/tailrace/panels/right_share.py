@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import without_retracted
 from tailrace.ground import matching
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import Ints
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.answer_versions import differ
@@ -53,7 +54,7 @@ def right_share(model: AnswerModel, versions: pa.Table, missing: Ints, values: l
     (version,) = matching.number_rows([versions], [*model.identity.determining, "as_of", "corrected", "interval"])
     position = matching.first_places(version)
     index = matching.find(version, version[position])
-    is_row = ~versions["retracted"].to_numpy()
+    is_row = ~versions[RETRACTED].to_numpy()
     is_same = _is_latest(model, versions, latest, values)
     rows, same = (np.bincount(index, weights, len(position)) for weights in (is_row, is_same))
     owner, as_of = answer[position], versions["as_of"].to_numpy()[position]
@@ -74,7 +75,7 @@ def right_share(model: AnswerModel, versions: pa.Table, missing: Ints, values: l
 def _is_latest(model: AnswerModel, versions: pa.Table, latest: pa.Table, values: list[str]) -> NDArray[np.bool_]:
     """Test which rows of versions are also rows of the latest one."""
     index = matching.find(*matching.number_rows([versions, latest], model.row_identity))
-    is_there = (index >= 0) & ~versions["retracted"].to_numpy()
+    is_there = (index >= 0) & ~versions[RETRACTED].to_numpy()
     there = matching.select(versions, is_there)
     is_latest = np.asarray(is_there).copy()
     is_latest[is_there] = ~differ(there, latest.take(pa.array(index[is_there])), values)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tailrace.aggregate.function_section import VALUE, FunctionSection, ValuesSection
+from tailrace.aggregate.function_section import FunctionSection, ValuesSection
 from tailrace.answers.identity import SIDES
 from tailrace.expressions.expression import Expression, parse
+from tailrace.ground.answer_columns import VALUE
 from tailrace.ground.facts import TABLE
 from tailrace.query.joins import EmdJoinQuery, SpatialJoinQuery
 from tailrace.query.query import Query

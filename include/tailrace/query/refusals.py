@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from tailrace.aggregate.named_section import NamedAggregatesSection
+from tailrace.ground.answer_columns import HAVING
 from tailrace.ground.duration import format_duration, ms
 from tailrace.query.declared import AnyQuery
 from tailrace.query.disorder_section import Disorder
@@ -145,6 +146,8 @@ def _surplus(branch: _Place, present: set[str]) -> tuple[str, str]:
     if len(branch.path) == 1 and name in kinds:
         assert branch.choice is not None
         return f"kind {branch.choice[1]} takes no section {name}", f"kind: {name}, or no such section"
+    if branch.path == (HAVING,) and "aggregate" in branch.owner.model_fields:
+        return f"{HAVING!r} is no field here", "aggregate: {…, having: tuples >= 100}"
     beside = _BESIDE_POLICY if branch.path[0] == "disorder" else []
     return _unknown_name("field", name, [*branch.owner.model_fields, *beside], present)
 

@@ -22,8 +22,8 @@ from tailrace.sources.file_format import SegmentReader
 from tailrace.sources.formats import FORMATS
 from tailrace.sources.segments import Segment, Types, require_taken
 
-ANSWER, AS_OF, RETRACTED = "answer", "as_of", "retracted"
-"""Columns of a version: its answer's id, its arrival time, and whether it retracts the answer."""
+ANSWER, AS_OF = "answer", "as_of"
+"""Columns of a version: its answer's id, and its arrival time; `RETRACTED` says whether it is no answer."""
 
 EVENT_TIMES = ("window_start", "window_end")
 """The columns that can be the event time: no version of an answer changes them."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from tailrace.expressions.errors import ExpressionError, Position
+from tailrace.ground.answer_columns import HAVING, TUPLES, VALUE
 from tailrace.ground.near_names import nearest
 from tailrace.sql.clauses import Item
 from tailrace.sql.derived import DerivedColumns, quoted
@@ -13,13 +14,7 @@ from tailrace.sql.functions import Call, Section, calls_in, is_call, refuse_unkn
 from tailrace.sql.over_aggregates import columns_beside, name_of_same, with_calls, written
 from tailrace.sql.tokens import TokenSpan
 
-VALUE, HAVING = "value", "having"
-"""The column of answers of an unnamed aggregate, and the field of the section with the condition of answers."""
-
 _BEFORE_GROUPS = "WHERE, by a column of the stream; or tailrace results --where, by the key or a bound of windows"
-
-_ALWAYS = "tuples"
-"""A column of each answer that expressions may read beside the aggregates."""
 
 
 def aggregates_of(
@@ -119,7 +114,7 @@ def _over_aggregates(
         return written(section_of(call, columns, event_time))
 
     for column, position in columns_beside(value).items():
-        if column not in names and column != _ALWAYS:
+        if column not in names and column != TUPLES:
             near = nearest(column, names)
             remedy = (
                 f"{f'{near}; or ' if near else ''}max({column}), which is the value of a group, too; or {elsewhere}"

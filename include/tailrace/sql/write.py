@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from tailrace.ground.answer_columns import HAVING, VALUE
 from tailrace.ground.duration import ms, parse_duration
-from tailrace.sql.aggregates import HAVING, VALUE
 from tailrace.sql.beside import SETTINGS
 from tailrace.sql.derived import generated_name, quoted
 from tailrace.sql.functions import call_text

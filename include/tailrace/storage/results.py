@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from tailrace.answers.model import AnswerModel
-from tailrace.answers.versions import RETRACTED, as_corrections, as_streamed, without_retracted
+from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
 from tailrace.engine.pipeline import Pipeline
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
 from tailrace.ground.time_limits import BEFORE_ALL

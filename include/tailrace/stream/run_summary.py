@@ -121,7 +121,7 @@ class RunSummary:
             yield f"{counted(self.repeats, 'repeat')} of ids dropped, by deduplicate"
         if self.withheld:
             found = f"{self.withheld:,} of {counted(self.withheld + self.answers, 'answer')} withheld"
-            yield f"{'' if self.answers else 'warning: '}{found}: having is false or null for them"
+            yield f"{'' if self.answers else 'warning: '}{found}: having is not true for them"
         yield from map("warning: {}".format, self._warnings(rejected))
 
     def _warnings(self, rejected: int) -> Iterator[str]:

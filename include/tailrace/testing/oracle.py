@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tailrace.aggregate.function_section import VALUE, FunctionSection
+from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
 from tailrace.api.warehouse_query import WarehouseQuery
 from tailrace.expressions.projection import Projection
+from tailrace.ground.answer_columns import VALUE
 from tailrace.ground.errors import refuse
 from tailrace.query.windowed import AggregateQuery, TopKQuery, WindowedQuery
 from tailrace.sources.column_rules import is_text

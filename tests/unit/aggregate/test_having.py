@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tailrace
+from aggregate_files import query_of
 from chained_queries import START, declarations, write
 from current_tables import Desk
 from fake_topic import as_shown, fake_topic, sending, texts
@@ -20,10 +21,10 @@ from kind_streams import KINDS
 from local_driver import Driver, correct_here
 from query_views import view_of
 from tailrace.aggregate.kind import Aggregate
-from tailrace.answers.versions import RETRACTED
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.quality import read_quality
 from tailrace.delivery.topic_answers import send_corrections
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.errors import Refused, Unfit
 from tailrace.panels import answers as answers_panel
 from tailrace.panels.answer import AnswerRequest
@@ -32,22 +33,11 @@ from tailrace.panels.answer_ids import AnswerId
 from tailrace.panels.answers import AnswersRequest, read
 from tailrace.query.column_lineage import column_lineage
 from tailrace.query.declared import declared_query
-from tailrace.query.loading import parse
 from tailrace.query.query import Query
 from tailrace.storage.results import read_answers
 from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 
-HEAD = """name: revenue
-kind: aggregate
-streams:
-  events:
-    source: {format: csv, path: events}
-    event_time: event_ts
-    id: event_id
-    key: country
-window: {size: 5 min}
-"""
 NAMED = {
     "total": {"function": "sum", "column": "x"},
     "least": {"function": "min", "column": "x"},
@@ -59,10 +49,6 @@ CASES: dict[str, tuple[dict[str, Any], str, Callable[[dict[str, Any]], bool]]] =
     "read again": ({"function": "median", "column": "x"}, "value >= 5", lambda row: row["value"] >= 5),
 }
 """Sections, conditions, and the same in Python over an answer without it; late tuples are added to it, or not."""
-
-
-def query_of(section: str) -> Query:
-    return parse(Path("/queries/revenue.yaml"), f"{HEAD}aggregate:\n{section}")
 
 
 def rows_of(query: Query, warehouse: Path, streamed: bool) -> list[str]:
@@ -78,6 +64,26 @@ def desks(request, tmp_path, monkeypatch) -> tuple[Desk, Desk, Callable[[dict[st
     every = Desk("aggregate", tmp_path / "every", 3)
     monkeypatch.setitem(KINDS["aggregate"], "aggregate", {**section, "having": having})
     return every, Desk("aggregate", tmp_path / "some", 3), gives
+
+
+TOTAL = {"total": {"function": "sum", "column": "v"}}
+
+
+def query_over(
+    directory: Path, rows: list[tuple[int, int, int | None]], aggregate: dict[str, Any], **fields: Any
+) -> Query:
+    """A query over a file of tuples, each with its event and arrival time, in s, and an integer."""
+    (directory / "in").mkdir(parents=True)
+    times, integers = pa.timestamp("ms"), pa.int64()
+    columns = {
+        name: pa.array([START + 1000 * row[at] for row in rows], times) for at, name in enumerate(("at", "came"))
+    }
+    columns |= {"id": pa.array(range(len(rows)), integers), "v": pa.array([row[2] for row in rows], integers)}
+    pq.write_table(pa.table(columns), directory / "in" / "0.parquet")
+    stream = {"source": {"format": "parquet", "path": str(directory / "in")}, "event_time": "at", "id": "id"}
+    declared = {"name": "totals", "kind": "aggregate", "streams": {"rows": stream | {"arrival_time": "came"}}}
+    declared |= {"window": "1 s", "aggregate": aggregate, "disorder": {"policy": "none"}}
+    return declared_query(declared | fields)
 
 
 def test_what_is_given_is_what_meets_the_condition(desks) -> None:
@@ -130,17 +136,8 @@ def test_corrections_in_any_order_end_with_what_meets_the_condition(desks, seed)
 
 def test_an_early_cut_off_gives_no_answer_that_a_later_one_withheld(tmp_path) -> None:
     """The window has 3, then 6, then 16; the stream's 3 is withheld, and so is 16."""
-    (tmp_path / "in").mkdir()
     rows = [(1, 1, 3), (12, 12, 6), (2, 15, 3), (24, 24, 6), (3, 25, 10), (45, 45, 6)]
-    records = [
-        {"at": START + 1000 * at, "came": START + 1000 * came, "id": n, "v": v} for n, (at, came, v) in enumerate(rows)
-    ]
-    types = pa.schema([("at", pa.timestamp("ms")), ("came", pa.timestamp("ms")), ("id", pa.int64()), ("v", pa.int64())])
-    pq.write_table(pa.Table.from_pylist(records, types), tmp_path / "in" / "0.parquet")
-    stream = {"source": {"format": "parquet", "path": str(tmp_path / "in")}, "event_time": "at", "id": "id"}
-    aggregate = {"total": {"function": "sum", "column": "v"}, "having": "total between 5 and 9"}
-    fields = {"name": "q", "kind": "aggregate", "streams": {"rows": stream | {"arrival_time": "came"}}}
-    query = declared_query(fields | {"window": "10 s", "aggregate": aggregate, "disorder": {"policy": "none"}})
+    query = query_over(tmp_path, rows, TOTAL | {"having": "total between 5 and 9"}, window="10 s")
     Driver(query, tmp_path / "wh").run(flush=True)
     for low, high in ((20, 30), (10, 20)):
         report = correct_here(
@@ -149,10 +146,6 @@ def test_an_early_cut_off_gives_no_answer_that_a_later_one_withheld(tmp_path) ->
         assert report.retracted == 0, "no answer was there to be taken back"
     answers, _ = read_answers(query, tmp_path / "wh", streamed=False)
     assert answers["window_start"].to_pylist() == [START + 10_000, START + 20_000, START + 40_000]
-    view = view_of(query, tmp_path / "wh")
-    withheld = AnswerId({"key": None, "window_start": START + 30_000, "window_end": START + 40_000})
-    with pytest.raises(Refused, match="the id of no answer"):
-        read_answer(view, AnswerRequest(id=str(withheld)))
 
 
 def test_a_stream_counts_and_shows_the_answers_that_it_gives(desks, monkeypatch) -> None:
@@ -192,25 +185,9 @@ def test_an_answer_that_came_or_went_is_wrong_as_streamed_and_one_that_was_withh
     tmp_path,
 ) -> None:
     """The windows have 9 and -5, 1 and 9, 1 and 1, 9 and 9, of which the second value is late."""
-    (tmp_path / "in").mkdir()
     on_time, late = [9, 1, 1, 9], [-5, 9, 1, 9]
-    rows = [{"at": START + 1000 * n, "came": START + 1000 * n, "id": n, "v": v} for n, v in enumerate(on_time)]
-    rows += [{"at": START + 1000 * n, "came": START + 9000 + n, "id": 10 + n, "v": v} for n, v in enumerate(late)]
-    rows.insert(4, {"at": START + 8000, "came": START + 8000, "id": 99, "v": 0})
-    types = pa.schema([("at", pa.timestamp("ms")), ("came", pa.timestamp("ms")), ("id", pa.int64()), ("v", pa.int64())])
-    pq.write_table(pa.Table.from_pylist(rows, types), tmp_path / "in" / "0.parquet")
-    stream = {"source": {"format": "parquet", "path": str(tmp_path / "in")}, "event_time": "at", "id": "id"}
-    total = {"function": "sum", "column": "v"}
-    query = declared_query(
-        {
-            "name": "totals",
-            "kind": "aggregate",
-            "streams": {"rows": stream | {"arrival_time": "came"}},
-            "window": "1 s",
-            "aggregate": {"total": total, "having": "total > 5"},
-            "disorder": {"policy": "none"},
-        }
-    )
+    rows = [*((n, n, v) for n, v in enumerate(on_time)), (8, 8, 0), *((n, 9, v) for n, v in enumerate(late))]
+    query = query_over(tmp_path, rows, TOTAL | {"having": "total > 5"})
     Driver(query, tmp_path / "wh").run(flush=True)
     correct_here(query, tmp_path / "wh")
     answers, _ = read_answers(query, tmp_path / "wh", streamed=False)
@@ -226,6 +203,9 @@ def test_an_answer_that_came_or_went_is_wrong_as_streamed_and_one_that_was_withh
         (4000, 18, False),
         (9000, 0, True),
     }
+    withheld = AnswerId({"key": None, "window_start": START + 2000, "window_end": START + 3000})
+    with pytest.raises(Refused, match="the id of no answer"):
+        read_answer(view_of(query, tmp_path / "wh"), AnswerRequest(id=str(withheld)))
 
 
 def test_a_chained_query_reads_the_answers_that_are_given(tmp_path) -> None:
@@ -249,20 +229,16 @@ def test_a_chained_query_reads_the_answers_that_are_given(tmp_path) -> None:
 
 
 def test_nulls_and_failures_are_no_answers_and_the_run_says_how_many(tmp_path) -> None:
-    (tmp_path / "in").mkdir()
-    rows = [{"at": START + 1000 * n, "id": n, "v": value} for n, value in enumerate([2, 0, None, 4])]
-    types = pa.schema([("at", pa.timestamp("ms")), ("id", pa.int64()), ("v", pa.int64())])
-    pq.write_table(pa.Table.from_pylist(rows, types), tmp_path / "in" / "0.parquet")
-    stream = {"source": {"format": "parquet", "path": str(tmp_path / "in")}, "event_time": "at", "id": "id"}
+    rows = [(n, n, value) for n, value in enumerate([2, 0, None, 4])]
     said = []
     for name, having in (("some", "10 / max(v) > 3"), ("none", "max(v) > 99")):
         section = {"n": {"function": "count"}, "having": having}
-        query = tailrace.query("aggregate", name=name, streams={"rows": stream}, window="1 s", aggregate=section)
+        query = tailrace.Query(query_over(tmp_path / name, rows, section, name=name))
         run = query.run(engine="local", warehouse=tmp_path / "wh")
         said.append((run.results().arrow().num_rows, *(line for line in run.summary.lines() if "having" in line)))
     assert said == [
-        (1, "3 of 4 answers withheld: having is false or null for them"),
-        (0, "warning: 4 of 4 answers withheld: having is false or null for them"),
+        (1, "3 of 4 answers withheld: having is not true for them"),
+        (0, "warning: 4 of 4 answers withheld: having is not true for them"),
     ]
 
 
@@ -273,6 +249,7 @@ REFUSALS = [
     ("having: sum(v * 2) > 1", "v * 2 is no column of the stream", "columns: {name: v * 2}"),
     ("having: lag(n) > 1", "lag is no aggregate", ""),
     ("having: [n > 1]", "aggregate.having", ""),
+    ("havin: n > 1", "aggregate.havin: 'havin' is no field here", "having: n > 1"),
 ]
 
 
@@ -293,6 +270,11 @@ def test_the_short_form_takes_its_own_aggregate_and_the_number_of_tuples() -> No
             query_of(f"  function: sum\n  column: net\n  having: {other} > 10\n")
     with pytest.raises(Refused, match=r"aggregate.having: .* does not fit"):
         query_of("  function: sum\n  column: net\n  having: {a: b}\n")
+
+
+def test_a_condition_beside_the_section_is_told_its_place() -> None:
+    with pytest.raises(Refused, match=r"revenue.yaml:12: having: 'having' is no field here\n.*aggregate: \{…, having"):
+        query_of("  n: {function: count}\nhaving: n > 1\n")
 
 
 @pytest.mark.parametrize(

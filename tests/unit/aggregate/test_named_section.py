@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from aggregate_files import HEAD, query_of
 from tailrace.aggregate.named_section import RESERVED
 from tailrace.answers.identity import WINDOW
 from tailrace.ground.errors import Refused
@@ -15,21 +15,6 @@ from tailrace.ground.times import TIMES
 from tailrace.kinds import build
 from tailrace.query.loading import load, parse
 from tailrace.storage.table_schemas import schemas
-
-HEAD = """name: revenue
-kind: aggregate
-streams:
-  events:
-    source: {format: csv, path: events}
-    event_time: event_ts
-    id: event_id
-    key: country
-window: {size: 5 min}
-"""
-
-
-def query_of(section: str, more: str = "") -> Any:
-    return parse(Path("/queries/revenue.yaml"), f"{HEAD}aggregate:\n{section}{more}")
 
 
 def test_answers_have_columns_of_the_names_in_their_order() -> None:
@@ -123,7 +108,7 @@ def test_what_is_wrong_is_refused_with_its_place_and_remedy(section: str, fault:
 def test_a_key_and_an_aggregate_of_one_name_are_refused() -> None:
     head = HEAD.replace("key: country", "key: [country]")
     with pytest.raises(Refused, match="country"):
-        parse(Path("/queries/revenue.yaml"), f"{head}aggregate:\n  country: {{function: count}}\n")
+        parse(Path("/queries/revenue.yaml"), f"{head}  country: {{function: count}}\n")
 
 
 def test_every_name_that_tables_have_is_reserved() -> None:
@@ -135,5 +120,5 @@ def test_every_name_that_tables_have_is_reserved() -> None:
 
 def test_files_load(tmp_path: Path) -> None:
     file = tmp_path / "revenue.yaml"
-    file.write_text(f"{HEAD}aggregate:\n  total: {{function: sum, column: net}}\n")
+    file.write_text(f"{HEAD}  total: {{function: sum, column: net}}\n")
     assert [*load(file).aggregate.each] == ["total"]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from aggregate_files import query_of
 from local_driver import NOW, Driver, correct_here
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NAMED, NamedAggregatesSection
@@ -18,23 +19,10 @@ from tailrace.ground.errors import Refused, Unfit
 from tailrace.kind.inputs import ColumnTypes
 from tailrace.kind.overflows import OVERFLOWED
 from tailrace.query.declared import declared_query
-from tailrace.query.loading import parse
 from tailrace.storage.results import read_answers
 from tailrace.stream import local_stream
 from tailrace.stream.run_options import RunOptions
 from tailrace.windows.sliding import Sliding
-
-HEAD = """name: revenue
-kind: aggregate
-streams:
-  events:
-    source: {format: csv, path: events}
-    event_time: event_ts
-    id: event_id
-    key: country
-window: {size: 5 min}
-aggregate:
-"""
 
 
 def kind_of(**each: Any) -> Aggregate:
@@ -104,7 +92,7 @@ def test_an_answer_over_hidden_aggregates_alone_is_read_again_and_never_amended(
 def test_what_no_expression_takes_is_refused_at_its_place(text: str, fault: str, remedy: str) -> None:
     quoted = text.replace("\n", "\n      ")
     with pytest.raises(Refused) as refused:
-        parse(Path("/queries/revenue.yaml"), f"{HEAD}  r:\n    expression: |-\n      {quoted}\n")
+        query_of(f"  r:\n    expression: |-\n      {quoted}\n")
     (problem,) = refused.value.problems
     assert "aggregate.r.expression" in problem.where
     assert fault in f"{problem.where}: {problem.fault}"
@@ -114,7 +102,7 @@ def test_what_no_expression_takes_is_refused_at_its_place(text: str, fault: str,
 def test_a_checkpoint_is_bound_to_what_an_expression_means_and_not_to_its_spelling() -> None:
     def structure(text: str) -> Any:
         total = "  total: {function: sum, column: a}\n"
-        return parse(Path("/q.yaml"), f"{HEAD}{total}  r: {{expression: '{text}'}}\n").structure()
+        return query_of(f"{total}  r: {{expression: '{text}'}}\n").structure()
 
     assert structure("sum(a) / mean(b)") == structure("total / avg( b )") != structure("total / sum(b)")
     assert structure(" total / 2 -- half")["aggregate.r.expression"] == " total / 2 -- half", "as of earlier versions"

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from tailrace.aggregate.function_section import VALUE, FunctionSection
+from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.named_section import NamedAggregateSection
+from tailrace.ground.answer_columns import VALUE
 from tailrace.panels.kinds.calibration import newest_calibration
 from tailrace.panels.kinds.request import KindAnswer, KindRequest
 from tailrace.panels.panel import Shown
