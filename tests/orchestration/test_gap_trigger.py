@@ -164,12 +164,16 @@ def test_a_trigger_fires_again_for_the_next_advance_and_for_a_lost_correction(
         late_tables.late((140_000, 0), (150_000, 50_000))
         late_tables.commit(150_000)
 
-    async def lose():
+    async def correct_the_first():
         late_tables.run(100_000, 130_000)
+
+    async def lose_the_second():
         monkeypatch.setattr(requests, "PATIENCE_MS", 0)
 
     next_range = {"arrived_from": EXPECTED_RANGE["arrived_to"], "arrived_to": "1970-01-01T00:02:30.000Z"}
-    events = run(make_trigger(), wait_for_looks(3), advance(), wait_for_looks(3), lose(), wait_for_looks(3))
+    corrected = correct_the_first(), wait_for_looks(2)  # a look that began before knows of no correction
+    steps = wait_for_looks(3), advance(), wait_for_looks(3), *corrected, lose_the_second(), wait_for_looks(3)
+    events = run(make_trigger(), *steps)
     assert events[:3] == [EXPECTED_RANGE, next_range, next_range]
 
 
