@@ -11,8 +11,10 @@ from tailrace.aggregate.bindings import Values
 from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
+from tailrace.aggregate.session_kind import SessionAggregate
 from tailrace.aggregate.within_expressions import CallPlace
 from tailrace.kind.inputs import ColumnTypes
+from tailrace.windows.sessions import Sessions
 from tailrace.windows.windows import Windows
 
 VALUE = "value"
@@ -51,7 +53,7 @@ def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys:
         source = VALUE if column else None
         values = Values(source, dtype, types.id, _CONDITION + VALUE if conditions else None)
     aggregate = NamedAggregate(VALUE, section.function, values, section.parameters, True, section.estimate)
-    return Aggregate(
+    return _kind_over(windows)(
         windows,
         columns,
         types.key,
@@ -78,7 +80,7 @@ def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes
     carried = {_VALUE + each.column: each.column for each in functions.values() if each.column is not None}
     carried |= {_CONDITION + name: field for name, field in fields.items()}
     carried_types = types.of_carried(carried)
-    return Aggregate(
+    return _kind_over(windows)(
         windows,
         {},
         types.key,
@@ -94,6 +96,10 @@ def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes
         expressions=tuple(expressions.texts.items()),
         conditions={fields[name]: text for name, text in conditions.items()},
     )
+
+
+def _kind_over(windows: Windows) -> type[Aggregate]:
+    return SessionAggregate if isinstance(windows, Sessions) else Aggregate
 
 
 def _aggregate(

@@ -82,7 +82,11 @@ class ByWindow:
     def can_lack_tuples(self) -> bool:
         return True
 
-    def explode_late(self, late: pa.Table, *names: str) -> pa.Table:
+    @property
+    def late_margin_ms(self) -> int:
+        return 0
+
+    def explode_late(self, late: pa.Table, *names: str, among: Rows | None = None) -> pa.Table:
         """Repeat each row of the table `late` for every window that it missed: the identity and the named columns.
 
         A row missed the windows over its pane that end at or before its `frontier` (the watermark before its tick).
