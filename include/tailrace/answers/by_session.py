@@ -15,7 +15,7 @@ from tailrace.answers.identity import SESSION, Identity
 from tailrace.answers.revision import Revision
 from tailrace.answers.session_revision import revise_sessions
 from tailrace.ground.columns import Ints, pair, unify
-from tailrace.ground.matching import Rows
+from tailrace.ground.matching import Rows, first_places
 from tailrace.windows.sessions import Sessions, touching
 
 if TYPE_CHECKING:

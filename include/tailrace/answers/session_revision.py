@@ -43,7 +43,9 @@ def _closed_until(affected: AffectedSessions, past: pa.Table, revision: Revision
     """
     late = select(revision.late, revision.late["arrived"].to_numpy() <= revision.before)
     ends, frontiers = past["window_end"].to_numpy(), late["frontier"].to_numpy()
-    return max(affected.frontier, int(ends.max(initial=affected.frontier)), int(frontiers.max(initial=affected.frontier)))
+    return max(
+        affected.frontier, int(ends.max(initial=affected.frontier)), int(frontiers.max(initial=affected.frontier))
+    )
 
 
 def _without_later(affected: AffectedSessions, revision: Revision) -> AffectedSessions:
@@ -54,7 +56,9 @@ def _without_later(affected: AffectedSessions, revision: Revision) -> AffectedSe
         return affected
     later, reach_ms = select(versions, is_later), affected.sessions.reach_ms
     first, end = (later[name].to_numpy() for name in ("window_start", "window_end"))
-    theirs = replace(affected, rows=pa.table({"key": later["key"], "first": first, "last": end - affected.sessions.gap_ms}))
+    theirs = replace(
+        affected, rows=pa.table({"key": later["key"], "first": first, "last": end - affected.sessions.gap_ms})
+    )
     is_mine = np.ones(len(affected), bool)
     is_mine[affected.touched_by(later, first, reach_ms)[0]] = False
     is_mine[theirs.touched_by(affected.table, affected.times[0], reach_ms)[1]] = False

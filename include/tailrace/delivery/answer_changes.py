@@ -117,7 +117,9 @@ class AnswerChanges:
         model = self.public.model
         if name == "late":
             columns = ["key", model.late_time, "frontier"]
-            return AnswerTables(self.tables, model).missed_by(in_ms(pq.read_table(open_location(file), columns=columns)))
+            return AnswerTables(self.tables, model).missed_by(
+                in_ms(pq.read_table(open_location(file), columns=columns))
+            )
         return in_ms(pq.read_table(open_location(file), columns=[*model.identity.columns]))
 
 

@@ -66,15 +66,15 @@ class SessionState:
         return SessionState(batches["keys"].column("key"), rows, last, from_arrow(batches["closed"]), types)
 
     @staticmethod
-    def of_keys(
-        states: Sequence[SessionState], are_wanted: Callable[[pa.Array], NDArray[np.bool_]]
-    ) -> SessionState:
+    def of_keys(states: Sequence[SessionState], are_wanted: Callable[[pa.Array], NDArray[np.bool_]]) -> SessionState:
         """Return the wanted keys of several states, of which no two have the same key."""
         first = np.cumsum([0, *(len(state.keys) for state in states)]).tolist()  # the code of each state's first key
         keys = pa.concat_arrays([state.keys for state in states])
         wanted = are_wanted(keys)
         rows, closed = (
-            KeyedRows.concat([KeyedRows(r.key + start, r.time, r.columns) for r, start in zip(each, first[:-1], strict=True)])
+            KeyedRows.concat(
+                [KeyedRows(r.key + start, r.time, r.columns) for r, start in zip(each, first[:-1], strict=True)]
+            )
             for each in ([state.rows for state in states], [state.closed for state in states])
         )
         last, mine = np.concatenate([state.last for state in states]), wanted[rows.key]
@@ -166,7 +166,10 @@ def _replayed(
     closed_of = dict(zip(state.closed.key.tolist(), state.closed.time.tolist(), strict=True))
 
     parts, count = [Runs(number, runs.key, runs.first, runs.last)], len(runs.key)
-    places = [*np.searchsorted(arrived_in, [behind, behind + 1]), *np.searchsorted(run_of_prior[priors], [behind, behind + 1])]
+    places = [
+        *np.searchsorted(arrived_in, [behind, behind + 1]),
+        *np.searchsorted(run_of_prior[priors], [behind, behind + 1]),
+    ]
     for run, low, high, least, most in zip(behind.tolist(), *(place.tolist() for place in places), strict=True):
         mine, own, key = new[low:high], priors[least:most], int(runs.key[run])
         story = _Story(sessions, closed_of.get(key, BEFORE_ALL))

@@ -20,6 +20,7 @@ from tailrace.ground.fields import field_error
 from tailrace.query.key_section import check_key_names
 from tailrace.query.promise_names import require_promise
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
+from tailrace.query.sessions import check_sessions
 from tailrace.query.window_section import KeyedWindow
 from tailrace.sources.answers_source import AnswersSource
 from tailrace.topk.section import BASELINES, RANKED, TopKSection, check_selected
@@ -52,6 +53,12 @@ class WindowedQuery(Query):
         if self.window.slide != self.window.size:
             fault = "windows over the answers of a query have to lie side by side"
             raise field_error(fault, "no slide, or one equal to size", "window.slide")
+        return self
+
+    @model_validator(mode="after")
+    def _validate_sessions(self) -> Self:
+        if self.window.session is not None:
+            check_sessions(self)
         return self
 
     @property
@@ -109,6 +116,16 @@ class AggregateQuery(WindowedQuery):
         if isinstance(policy, CacheDuration) and policy.method == "two_scales" and (names := self._keeping):
             fault = f"method two_scales adds late tuples one by one, and {names[0]} needs all values of a window"
             raise field_error(fault, "method: search", "disorder.method")
+        return self
+
+    @model_validator(mode="after")
+    def _validate_estimates(self) -> Self:
+        each = self.aggregate.functions if isinstance(self.aggregate, NamedAggregatesSection) else {"": self.aggregate}
+        for name, one in each.items():
+            if one.estimate and self.window.session is not None:
+                fault = "an estimate goes by the share of a window that has come, and of a session that is unknown"
+                field = f"aggregate.{name}.estimate" if name else "aggregate.estimate"
+                raise field_error(fault, "no estimate; or windows with a size", field)
         return self
 
     @property

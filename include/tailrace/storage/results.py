@@ -103,7 +103,9 @@ class AnswerTables:
         low, high = _as_lists(coarsen_ranges(ends, _MAX_RANGES))
         if isinstance(self.model, BySession):  # another version of a session may end elsewhere
             starts_until = (within("window_start", BEFORE_ALL, each) for each in high)
-            overlap = (within("window_end", each, AFTER_ALL) & until for each, until in zip(low, starts_until, strict=True))
+            overlap = (
+                within("window_end", each, AFTER_ALL) & until for each, until in zip(low, starts_until, strict=True)
+            )
             return reduce(or_, overlap, ds.scalar(False))
         return reduce(or_, (within_any(name, low, high) for name in self.model.horizon_columns))
 

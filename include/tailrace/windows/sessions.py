@@ -149,9 +149,7 @@ def runs_of(key: Ints, first: Ints, last: Ints, reach_ms: int) -> Runs:
     return Runs(run, keys[starts], firsts[starts], reached[np.append(starts[1:], len(order)) - 1])
 
 
-def touching(
-    key: Ints, first: Ints, last: Ints, point_key: Ints, point: Ints, reach_ms: int
-) -> tuple[Ints, Ints]:
+def touching(key: Ints, first: Ints, last: Ints, point_key: Ints, point: Ints, reach_ms: int) -> tuple[Ints, Ints]:
     """Find the times [first, last] of a key to which points of the key are at most `reach_ms` away.
 
     Parameters
