@@ -72,7 +72,7 @@ class AffectedSessions:
 
     @property
     def table(self) -> pa.Table:
-        """The runs, which must not be those of all keys."""
+        """The runs of some keys; there must be rows."""
         assert self.rows is not None
         return self.rows
 

@@ -20,7 +20,7 @@ def with_whole_sessions(history: HistoryScan, affected: AffectedAnswers) -> Affe
     """Return affected sessions with the whole runs that they are in; other answers as they are.
 
     Only keys and times are read: around each part by a gap, and farther where a run goes on there. So tuples are found
-    that no table of answers tells of, such as those of sessions that are still open.
+    that no table of answers has, such as the tuples of open sessions.
     """
     if not isinstance(affected, AffectedSessions) or affected.is_whole:
         return affected

@@ -86,8 +86,8 @@ def step(
 ) -> tuple[SessionState, pa.RecordBatch, pa.RecordBatch]:
     """Add the partials of complete ticks, and close the sessions that the frontier has passed.
 
-    Parameters and results are those of `operators.window.step`; the pane of a partial is its event time, and closed
-    sessions have `START`.
+    It takes and returns the same as `operators.window.step`. The pane of a partial is its event time. Closed sessions
+    have the column `START`.
     """
     keys, new, tick = encode_keys(state.keys, partials, state.types)
     before = frontier.before(frontier.index(tick))
@@ -186,8 +186,8 @@ def _replayed(
         count += len(first)
     number[:known] = session_of_prior[prior.run]
     missed = np.flatnonzero(number < 0)
-    key, first, last = (np.concatenate([part[column] for part in parts]) for column in (1, 2, 3))
-    return Runs(number, key, first, last), is_late, KeyedRows(rows.key[missed], rows.time[missed], {})
+    columns = [np.concatenate([part[column] for part in parts]) for column in (1, 2, 3)]
+    return Runs(number, *columns), is_late, KeyedRows(rows.key[missed], rows.time[missed], {})
 
 
 class _Open(NamedTuple):

@@ -7,13 +7,27 @@ from typing import TYPE_CHECKING
 from tailrace.disorder.k_slack import KSlack
 from tailrace.disorder.mp_k_slack import MPKSlack
 from tailrace.disorder.no_slack import NoSlack
+from tailrace.ground.errors import refuse
 from tailrace.ground.fields import field_error
 from tailrace.sources.answers_source import AnswersSource
 
 if TYPE_CHECKING:
+    from tailrace.query.query import Query
     from tailrace.query.windowed import WindowedQuery
 
 _FIELD = "window.session"
+
+
+def require_lengths(query: Query) -> None:
+    """Refuse to measure waits over sessions.
+
+    Raises
+    ------
+    Refused
+    """
+    if query.has_sessions:
+        fault = "a calibration measures windows with a size, and a session has none"
+        raise refuse(_FIELD, fault, "policy: k_slack, with a wait by what tailrace quality and tailrace late show")
 
 
 def check_sessions(query: WindowedQuery) -> None:

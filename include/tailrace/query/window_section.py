@@ -63,7 +63,7 @@ Length = Annotated[
 class KeyedWindow(Window):
     """Windows over event time, half-open, and adjoining unless they slide; a single length is their size.
 
-    Sessions have no size: their gap stands in its place, and in that of the slide.
+    Sessions have no size and no slide: their gap stands in place of both.
     """
 
     size: Length = Field(

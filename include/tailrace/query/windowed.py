@@ -57,9 +57,13 @@ class WindowedQuery(Query):
 
     @model_validator(mode="after")
     def _validate_sessions(self) -> Self:
-        if self.window.session is not None:
+        if self.has_sessions:
             check_sessions(self)
         return self
+
+    @property
+    def has_sessions(self) -> bool:
+        return self.window.session is not None
 
     @property
     def value_names(self) -> frozenset[str]:
@@ -122,7 +126,7 @@ class AggregateQuery(WindowedQuery):
     def _validate_estimates(self) -> Self:
         each = self.aggregate.functions if isinstance(self.aggregate, NamedAggregatesSection) else {"": self.aggregate}
         for name, one in each.items():
-            if one.estimate and self.window.session is not None:
+            if one.estimate and self.has_sessions:
                 fault = "an estimate goes by the share of a window that has come, and of a session that is unknown"
                 field = f"aggregate.{name}.estimate" if name else "aggregate.estimate"
                 raise field_error(fault, "no estimate; or windows with a size", field)

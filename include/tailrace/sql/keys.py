@@ -49,7 +49,7 @@ def windows_among(groups: list[TokenSpan], source: Source, where: TokenSpan) -> 
 
 
 def _require_partition(partition: tuple[TokenSpan, ...], groups: list[TokenSpan], where: TokenSpan) -> None:
-    """Refuse sessions by other columns than the groups: the sessions of a query are those of its key."""
+    """Refuse sessions by other columns than the groups: a query has sessions of its key."""
     if {each.same for each in partition} != {each.same for each in groups}:
         fault = f"SESSION is partitioned by {', '.join(each.text for each in partition) or 'nothing'}"
         columns = ", ".join(each.text for each in groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from tailrace.windows.panes import KeyedRows, Summary
 from tailrace.windows.windows import Ints, Time
 
 _STRETCHES = 64  # for a gap: the statistics of ticks count tuples by these, not by each ms
+
+Side = Literal["left", "right"]
 
 START = "session start"
 """The column of answered rows with the start of each session, which does not follow from its end."""
@@ -186,7 +188,7 @@ def answer_sessions(sessions: Sessions, summary: Summary, rows: KeyedRows, runs:
     Returns
     -------
     KeyedRows
-        `time` is the session's end; the columns are those of the summary's answers, and `START`.
+        `time` is the session's end. The columns are `START`, and what the summary answers.
     """
     order = np.lexsort((runs.first, runs.key, runs.last))
     rank = np.empty(len(order), np.int64)
@@ -200,11 +202,12 @@ def answer_sessions(sessions: Sessions, summary: Summary, rows: KeyedRows, runs:
 def _greatest_so_far(keys: Ints, values: Ints) -> Ints:
     """Return the greatest of the values so far in each row's key; keys ascend."""
     distinct, rank = np.unique(values, return_inverse=True)
-    return distinct[np.maximum.accumulate(keys * len(distinct) + rank) % max(len(distinct), 1)]
+    greatest: Ints = np.maximum.accumulate(keys * len(distinct) + rank)
+    return np.asarray(distinct[greatest % max(len(distinct), 1)])
 
 
-def _places(keys: Ints, values: Ints, of_key: Ints, value: Ints, side: str) -> Ints:
+def _places(keys: Ints, values: Ints, of_key: Ints, value: Ints, side: Side) -> Ints:
     """Return the places of values of a key among rows that ascend by key and value, as `np.searchsorted` has them."""
     distinct, rank = np.unique(np.concatenate([values, value]), return_inverse=True)
     code = np.concatenate([keys, of_key]) * len(distinct) + rank
-    return np.searchsorted(code[: len(keys)], code[len(keys) :], "right" if side == "right" else "left")
+    return np.searchsorted(code[: len(keys)], code[len(keys) :], side)

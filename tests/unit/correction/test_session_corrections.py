@@ -8,8 +8,23 @@ from aggregates import kind_of
 from memory_tables import MemoryTables
 from oracle import Settings, Tuple, ticks_of
 from streams import EPOCH
+from tailrace.correction import history_scan
+from tailrace.correction.bucketed_scan import BucketedScan
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.history_scan import HistoryScan
+from tailrace.correction.spilled_shuffle import SpilledShuffle
+from tailrace.storage.log import Log
 from tailrace.windows.sessions import Sessions
+
+
+class _Tables(MemoryTables):
+    """The tables, with a scan in files where history is too large."""
+
+    def past(self, before: int) -> HistoryScan:
+        def logs() -> list[Log]:
+            return [Log.of(self.pipeline.readers[0], before, self.segments)]
+
+        return HistoryScan(self.pipeline, logs, lambda buckets: BucketedScan(SpilledShuffle()), 2)
 
 
 class Desk:
@@ -20,7 +35,7 @@ class Desk:
         tuples = [
             Tuple(EPOCH + event, EPOCH + 10_000 + 2 * n, ids[n], key, 1.0) for n, (key, event, *_) in enumerate(rows)
         ]
-        self.tables = MemoryTables(tuples, Settings(10, 10, 1), [], kind=kind_of(Sessions(10), "count"))
+        self.tables = _Tables(tuples, Settings(10, 10, 1), [], kind=kind_of(Sessions(10), "count"))
         self.ends = [EPOCH, *(end for _, end in ticks_of(tuples, 1))]
 
     def correct(self, after: int, until: int) -> dict:
@@ -94,6 +109,14 @@ def test_a_long_session_is_read_in_whole_from_a_late_tuple_at_its_end():
     desk = Desk(*(("a", event) for event in events), ("b", 600), ("a", max(events) + 10))
     rows = desk.correct(0, len(desk.ends) - 1)
     assert rows == {("a", 0, max(events) + 20): len(events) + 1, ("a", 0, max(events) + 10): 0}
+
+
+def test_a_history_that_exceeds_this_process_gives_the_same(monkeypatch):
+    rows = [("a", 0), ("a", 20, "x"), ("c", 3), ("b", 60), ("a", 10), ("a", 10, "x"), ("c", 12)]
+    found = Desk(*rows).correct(0, len(rows))
+    assert found == {("a", 0, 30): 3, ("a", 0, 10): 0, ("a", 20, 30): 0, ("c", 3, 22): 2}
+    monkeypatch.setattr(history_scan, "AT_ONCE", 0)
+    assert Desk(*rows).correct(0, len(rows)) == found
 
 
 def test_a_repeat_that_joins_two_sessions_is_taken_back():

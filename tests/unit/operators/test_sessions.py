@@ -32,6 +32,15 @@ def frontier(start: int, ticks: list[tuple[int, int]]) -> Frontier:
     return Frontier(start, np.asarray(tick, np.int64), zero, zero, zero, np.asarray(after, np.int64), zero)
 
 
+def again(state: SessionState) -> SessionState:
+    """The state, spread over two tasks and put together again."""
+    is_a = [lambda keys: np.array([key == "a" for key in keys.to_pylist()], bool)]
+    is_a.append(lambda keys: ~is_a[0](keys))
+    return SessionState.of_keys(
+        [SessionState.of_keys([state], each) for each in is_a], lambda keys: np.ones(len(keys), bool)
+    )
+
+
 def run(tuples: list[Came], ticks: list[tuple[int, int]], start: int, cuts: set[int], summary=SUM):
     """Return the answers {(key, start, end): (tuples, value)} and the number of late tuples by (key, event, tick)."""
     state, answers, late = SessionState.empty(pa.string(), summary.types), {}, Counter()
@@ -48,7 +57,7 @@ def run(tuples: list[Came], ticks: list[tuple[int, int]], start: int, cuts: set[
             }
         )
         partials = pa.Table.from_batches([combine(Sliding(1, 1), summary, batch)])
-        state = SessionState.from_arrow(state.to_arrow(), summary.types)
+        state = again(SessionState.from_arrow(state.to_arrow(), summary.types))
         state, closed, missed = step(Sessions(GAP), summary, state, partials, frontier(before, part))
         values = summary.finish(closed)["value"].to_pylist()
         for row, value in zip(closed.to_pylist(), values, strict=True):
@@ -99,3 +108,22 @@ def test_functions_that_keep_values_have_them_all(drawn_stream):
     answers, _ = run(tuples, ticks, start, cuts, MEDIAN)
     medians = {session: float(np.median([each.value for each in content])) for session, content, _ in expected.answers}
     assert {session: value for session, (_, value) in answers.items()} == medians
+
+
+def test_a_state_holds_no_more_than_what_is_open_and_one_time_of_what_may_be_touched():
+    rows = [Came("a", event, 0) for event in (0, 5, 12)] + [Came("b", 40, 0), Came("c", 25, 1)]
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "key": pa.array([each.key for each in rows]),
+            "event_time": pa.array([each.event for each in rows]),
+            "tick": pa.array([each.tick for each in rows]),
+            "value": pa.array([1.0] * len(rows)),
+        }
+    )
+    partials = pa.Table.from_batches([combine(Sliding(1, 1), SUM, batch)])
+    empty = SessionState.empty(pa.string(), SUM.types)
+    state, _, late = step(Sessions(GAP), SUM, empty, partials, frontier(0, [(0, 31), (1, 35)]))
+    assert state.keys.to_pylist() == ["b", "c"]
+    assert (state.rows.time.tolist(), state.last.tolist(), state.rows.columns["tuples"].tolist()) == ([40], [40], [1])
+    assert state.closed.time.tolist() == [25]  # [0, 22) of a is too old to be touched by what is not late
+    assert late.num_rows == 0
