@@ -169,4 +169,18 @@ MUTATIONS = (
         'names = ("position", "arrival_time", "tick")',
         ("tests/unit/correction/test_deduplication.py",),
     ),
+    Mutation(
+        "sessions: answers that hold a late tuple are corrected once they have closed",
+        "correction/given_answers.py",
+        "    affected |= model.holding_answers(given, late_in(ranges), model.late_time)\n",
+        "",
+        ("tests/unit/correction/test_session_corrections.py",),
+    ),
+    Mutation(
+        "sessions: a run is read to its ends",
+        "correction/whole_sessions.py",
+        "is_wanted & ~ends_there), margin_ms",
+        "is_wanted & ends_there[:0].any()), margin_ms",
+        ("tests/unit/correction/test_session_corrections.py",),
+    ),
 )

@@ -1,8 +1,7 @@
 """Incremental operator of sessions: one call a batch. It stands beside the operator over panes, and shares no loop.
 
-F is the frontier (the watermark). A session is open until F reaches its end. A step sorts all rows by key and time. A
-run of these that has no new row at or behind F (before the row's tick) holds nothing that closed before the step's end,
-so it is found at once. Other runs are replayed tick by tick.
+F is the frontier (the watermark). A session is open until F reaches its end. A step sorts all rows by key and time.
+Most runs of these are sessions as they are (`_astray`). The others are replayed tick by tick.
 
 A tuple within a session that was open before its tick is not late, however old it is. Elsewhere a tuple is late if the
 session of it alone would have closed, or if it touches what has closed. A late tuple counts in a session that its tick
@@ -24,7 +23,7 @@ from tailrace.disorder.clock import Frontier
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.operators.window import encode_keys, from_arrow, late_partials, to_arrow
 from tailrace.windows.panes import Ints, KeyedRows, Summary
-from tailrace.windows.sessions import Runs, Sessions, answer_sessions, runs_of
+from tailrace.windows.sessions import Runs, Sessions, answer_sessions, runs_of, touching
 
 _LAST = "session last"  # of stored rows: the last event time of their session
 
@@ -96,7 +95,7 @@ def step(
     runs = runs_of(rows.key, rows.time, last, sessions.reach_ms)
     is_late = np.zeros(len(new), bool)
     passed = KeyedRows(state.closed.key, state.closed.time, {})
-    behind = np.unique(runs.run[len(state.rows) :][new.time <= before])
+    behind = np.unique(runs.run[len(state.rows) :][_astray(sessions, rows, last, before)])
     if len(behind):
         clock = frontier.index(tick), before
         runs, is_late, missed = _replayed(sessions, state, rows, runs, behind, clock)
@@ -117,6 +116,26 @@ def step(
     )
     late = late_partials(summary, keys, new[is_late], tick[is_late], before[is_late])
     return state, closed.with_keys(keys), late
+
+
+def _astray(sessions: Sessions, rows: KeyedRows, last: Ints, before: Ints) -> Ints:
+    """Return the new rows, of all rows the last ones, that may touch what has closed or not be within an open session.
+
+    `before` is F before each new row's tick. A row beyond it touches nothing that has closed. So the runs of such rows
+    and of stored ones close as a whole, and all their rows up to F have come. A row at or behind F within such a run
+    was within an open session, then, if F had not reached the run's end.
+    """
+    known = len(rows) - len(before)
+    is_ahead = np.ones(len(rows), bool)
+    is_ahead[known:] = rows.time[known:] > before
+    behind = np.flatnonzero(~is_ahead)
+    if not len(behind):
+        return behind
+    ahead = runs_of(rows.key[is_ahead], rows.time[is_ahead], last[is_ahead], sessions.reach_ms)
+    run, row = touching(ahead.key, ahead.first, ahead.last, rows.key[behind], rows.time[behind], 0)
+    is_astray = np.ones(len(behind), bool)
+    is_astray[row[ahead.last[run] + sessions.gap_ms > before[behind[row] - known]]] = False
+    return behind[is_astray] - known
 
 
 def _reachable(sessions: Sessions, closed: KeyedRows, frontier: int) -> KeyedRows:
@@ -230,7 +249,15 @@ class _Story:
 
     def add(self, arrived: list[tuple[int, int]]) -> None:
         """Add the arrivals of a tick: F before it, and the event time, ascending."""
-        gap, reach, before = self.sessions.gap_ms, self.sessions.reach_ms, arrived[0][0]
+        gap, reach, (before, time) = self.sessions.gap_ms, self.sessions.reach_ms, arrived[0]
+        if len(arrived) == len(self.opened) == 1 and self.opened[0].last + gap > before:
+            first, last, number = self.opened[0]
+            if first <= time <= last + reach:  # as most do: within the only session, which it may lengthen
+                self.opened[0] = _Open(first, max(last, time), number)
+                self.spans[number][1] = max(last, time)
+                self.held.append(number)
+                self.late.append(False)
+                return
         self.closed = max([self.closed, *(each.last for each in self.opened if each.last + gap <= before)])
         self.opened = [each for each in self.opened if each.last + gap > before]
         for _, time in arrived:

@@ -84,7 +84,7 @@ class KeyedWindow(Window):
 
     session: PositiveDuration | None = Field(
         default=None,
-        description="of sessions, in place of size: the longest time between two neighbouring tuples of a key: 30 min",
+        description="in place of size, the longest time between two neighbouring tuples of a session: 30 min",
     )
 
     @model_validator(mode="before")
@@ -154,7 +154,10 @@ class KeyedWindow(Window):
         declared = handler.resolve_ref_schema(handler(schema))
         declared |= {"type": ["object", "string"], "format": "window length", "gt": "PT0S"}
         del declared["required"]
-        declared["if"] = {"type": "object", "not": {"required": ["session"], "properties": {"session": _IS_SET}}}
-        declared["then"] = {"required": ["size"]}
-        declared["else"] = {"properties": dict.fromkeys(("size", "slide", "offset", "timezone"), _IS_NOT_SET)}
+        sessions = {"required": ["session"], "properties": {"session": _IS_SET}}
+        others = dict.fromkeys(("size", "slide", "offset", "timezone"), _IS_NOT_SET)
+        declared["allOf"] = [
+            {"if": {"type": "object", "not": sessions}, "then": {"required": ["size"]}},
+            {"if": {"type": "object", **sessions}, "then": {"properties": others}},
+        ]
         return declared

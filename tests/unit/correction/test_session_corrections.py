@@ -65,7 +65,7 @@ def test_a_late_tuple_joins_two_sessions_of_which_both_are_retracted():
 
 
 def test_a_late_tuple_alone_is_a_session_that_only_the_late_rows_show_to_have_closed():
-    desk = Desk(("b", 100), ("c", 5))
+    desk = Desk(("b", 100), ("c", 5), ("b", 101))  # b's session closes later
     assert desk.correct(0, 2) == {("c", 5, 15): 1}
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from examples import drawn
@@ -89,7 +89,18 @@ def streams(draw):
     return tuples, ticks, start, cuts
 
 
+AT_THE_FRONTIER = [Came("a", 0, 0), Came("a", 10, 1)], [(0, 10), (1, 10)], 0, set[int]()
+"""The second tuple comes when F, and the end of the first one's session, are at its own time."""
+WITHIN = [Came("a", 0, 0), Came("a", 8, 0), Came("a", 3, 1)], [(0, 15), (1, 16)], 0, set[int]()
+"""The session of the last tuple alone would have closed; it is within an open one."""
+TOUCHES_A_LATE_ONE = [Came("a", 12, 1), Came("a", 21, 2)], [(0, 30), (1, 30), (2, 30)], 30, {1, 2}
+"""The first tuple is late, and in no session; the second one, in another batch, touches it."""
+
+
 @drawn(400)
+@example(AT_THE_FRONTIER)
+@example(WITHIN)
+@example(TOUCHES_A_LATE_ONE)
 @given(streams())
 def test_the_operator_answers_and_registers_what_the_oracle_does(drawn_stream):
     tuples, ticks, start, cuts = drawn_stream
