@@ -77,7 +77,7 @@ class MemoryPairTables:
         """The correction of an interval of arrival."""
         late = self.late_rows.filter((pc.field("arrived") > a) & (pc.field("arrived") <= b))
         given = self.results.filter((pc.field("as_of") > a) & (pc.field("as_of") <= b))
-        affected, _ = affected_by_arrival(self.past(b), late, lambda: given)
+        affected, _ = affected_by_arrival(self.past(b), late, lambda: given, lambda ranges: late)
         return self.revise(affected, b, str(CorrectionRange(a, b, arrival=True)))
 
     def revise(self, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:

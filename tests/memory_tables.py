@@ -16,7 +16,9 @@ from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.given_answers import affected_by_arrival
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.correction.versions import revise
+from tailrace.correction.whole_sessions import with_whole_sessions
 from tailrace.engine.pipeline import Pipeline
+from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.storage.log import Log
 from tailrace.storage.table_schemas import schemas
 
@@ -73,7 +75,8 @@ class MemoryTables:
         """The correction of an interval of arrival."""
         late, given = (rows.filter(_within(rows[name], a, b)) for rows, name in self._by_arrival())
         given = self.model.identity.first_rows(given.select(self.model.identity.columns))
-        affected, _ = affected_by_arrival(self.past(b), late, lambda: given)
+        so_far = self.late_rows.filter(_within(self.late_rows["arrived"], BEFORE_ALL, b))
+        affected, _ = affected_by_arrival(self.past(b), late, lambda: given, lambda ranges: so_far)
         return self.revise(affected, b, str(CorrectionRange(a, b, arrival=True)))
 
     def _by_arrival(self) -> list[tuple[pa.Table, str]]:
@@ -81,7 +84,9 @@ class MemoryTables:
 
     def revise(self, affected: AffectedAnswers, before: int, interval: str) -> pa.Table:
         """The next versions of these windows, which take the place of those of the same interval."""
-        rows = as_corrections(revise(self.past(before), self, affected, before, interval).rows)
+        history = self.past(before)
+        affected = with_whole_sessions(history, affected)
+        rows = as_corrections(revise(history, self, affected, before, interval).rows)
         others = [part for part in self.given if interval not in part["interval"].to_pylist()]
         self.given = [*others, rows]
         return rows

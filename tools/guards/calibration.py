@@ -165,4 +165,11 @@ MUTATIONS = (
         "np.append(self._late, 0)",
         ("tests/unit/calibration/test_cost.py::test_the_cheapest_wait_is_that_of_a_loop",),
     ),
+    Mutation(
+        "sessions: waits are not measured over them",
+        "calibration/calibrate.py",
+        "    require_lengths(query)\n",
+        "",
+        ("tests/unit/correction/test_sessions_in_tables.py",),
+    ),
 )

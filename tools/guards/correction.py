@@ -190,4 +190,18 @@ MUTATIONS = (
         "int(retracted.num_rows)",
         ("tests/unit/aggregate/test_having.py::test_an_early_cut_off_gives_no_answer_that_a_later_one_withheld",),
     ),
+    Mutation(
+        "sessions: answers that hold a late tuple are corrected once they have closed",
+        "correction/given_answers.py",
+        "    affected |= model.holding_answers(given, late_in(ranges), model.late_time)\n",
+        "",
+        ("tests/unit/correction/test_session_corrections.py",),
+    ),
+    Mutation(
+        "sessions: a run is read to its ends",
+        "correction/whole_sessions.py",
+        "is_wanted & ~ends_there), margin_ms",
+        "is_wanted & ends_there[:0].any()), margin_ms",
+        ("tests/unit/correction/test_session_corrections.py",),
+    ),
 )

@@ -41,4 +41,41 @@ MUTATIONS = (
         "right_time + kept_ms[0])",
         ("tests/unit/operators/test_interval_join.py",),
     ),
+    Mutation(
+        "sessions: a tuple at the frontier may touch what has closed",
+        "operators/sessions.py",
+        "rows.time[known:] > before",
+        "rows.time[known:] >= before",
+        ("tests/unit/operators/test_sessions.py::test_the_operator_answers_and_registers_what_the_oracle_does",),
+    ),
+    Mutation(
+        "sessions: a tuple within an open session is not late",
+        "operators/sessions.py",
+        "not is_inside and (time",
+        "(time",
+        ("tests/unit/operators/test_sessions.py::test_the_operator_answers_and_registers_what_the_oracle_does",),
+    ),
+    Mutation(
+        "sessions: what no session holds has closed, too",
+        "operators/sessions.py",
+        "passed = KeyedRows.concat([passed, missed])",
+        "pass",
+        ("tests/unit/operators/test_sessions.py::test_the_operator_answers_and_registers_what_the_oracle_does",),
+    ),
+    Mutation(
+        "sessions: what has closed is known while it may be touched",
+        "operators/sessions.py",
+        "last + sessions.reach_ms > frontier - sessions.gap_ms",
+        "last + sessions.reach_ms > frontier",
+        ("tests/unit/operators/test_sessions.py::test_the_operator_answers_and_registers_what_the_oracle_does",),
+    ),
+    Mutation(
+        "sessions: what has closed and is too old to be touched is forgotten",
+        "operators/sessions.py",
+        "is_last & (last + sessions.reach_ms > frontier - sessions.gap_ms)",
+        "is_last",
+        (
+            "tests/unit/operators/test_sessions.py::test_a_state_holds_no_more_than_what_is_open_and_one_time_of_what_may_be_touched",
+        ),
+    ),
 )

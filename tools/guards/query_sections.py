@@ -195,4 +195,25 @@ MUTATIONS = (
         "[*section.functions.values()]",
         (f"{LOADING}::test_an_aggregate_in_an_expression_that_keeps_values_is_not_calibrated_directly",),
     ),
+    Mutation(
+        "sessions: no policy promises anything of them",
+        "query/sessions.py",
+        "not isinstance(query.policy, NoSlack | KSlack | MPKSlack)",
+        "False",
+        ("tests/unit/query/test_window_section.py",),
+    ),
+    Mutation(
+        "sessions: no estimate of them",
+        "query/windowed.py",
+        "if one.estimate and self.has_sessions:",
+        "if False:",
+        ("tests/unit/query/test_window_section.py",),
+    ),
+    Mutation(
+        "sessions: structures of other windows have no field of them",
+        "query/window_section.py",
+        '(name == "session") == (self.session is not None)',
+        "True",
+        ("tests/unit/query/test_window_section.py",),
+    ),
 )

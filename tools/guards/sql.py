@@ -205,4 +205,11 @@ MUTATIONS = (
         "where",
         (f"{WITHIN}::test_what_does_not_fit_the_columns_is_refused_at_its_place_before_anything_is_written",),
     ),
+    Mutation(
+        "SESSION: it is partitioned by the groups",
+        "sql/keys.py",
+        "if {each.same for each in partition} != {each.same for each in groups}:",
+        "if False:",
+        ("tests/unit/sql/test_refusals.py",),
+    ),
 )

@@ -219,4 +219,11 @@ MUTATIONS = (
             "tests/unit/stream/test_newest_lookups.py::test_a_window_all_of_whose_records_were_left_out_appears_when_a_newer_version_keeps_them",
         ),
     ),
+    Mutation(
+        "sessions: versions that end elsewhere are read, too",
+        "storage/results.py",
+        "if isinstance(self.model, BySession):  # another version",
+        "if not self.model:  # another version",
+        ("tests/unit/correction/test_sessions_in_tables.py",),
+    ),
 )

@@ -71,4 +71,11 @@ MUTATIONS = (
         "if False",
         (f"{ANSWER_LOG}::test_a_rebuild_keeps_the_log",),
     ),
+    Mutation(
+        "sessions: no query reads them as its stream",
+        "stream/upstream_answers.py",
+        'structure.get("window.session") is not None',
+        "False",
+        ("tests/unit/correction/test_sessions_in_tables.py",),
+    ),
 )

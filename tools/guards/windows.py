@@ -49,4 +49,11 @@ MUTATIONS = (
         "return event_ms",
         (SLIDING,),
     ),
+    Mutation(
+        "sessions: a tuple that comes exactly the gap later belongs to it, as in Spark",
+        "windows/sessions.py",
+        "firsts[1:] - reached[:-1] > reach_ms",
+        "firsts[1:] - reached[:-1] >= reach_ms",
+        ("tests/unit/correction/test_session_corrections.py",),
+    ),
 )

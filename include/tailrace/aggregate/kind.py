@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -80,6 +80,9 @@ class Aggregate(KeyedWindows):
     conditions: Mapping[str, str] = field(default_factory=dict)
     having: str | None = None
     counts_overflows: bool = False
+
+    _of_windows: ClassVar[tuple[str, ...]] = ("key", "time", "tuples")
+    """The columns of closed windows that its answers take over."""
 
     @cached_property
     def summary(self) -> AmendedAggregates:
@@ -210,16 +213,19 @@ class Aggregate(KeyedWindows):
         tuples = tuples if promises else tuples[:0]
         return sample(self.windows, model.sampled(promises), model.sample, tuples)
 
-    def start(self) -> PaneState:
+    def start(self) -> Any:
         return PaneState.empty(self.key_type, self.summary.types)
 
-    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> PaneState:
+    def restore(self, batches: dict[str, pa.RecordBatch], chunks: Chunks) -> Any:
         batches = {name: self.upgraded(rows) for name, rows in batches.items()}
         return PaneState.from_arrow(batches, self.summary.types)
 
-    def step(self, state: PaneState, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
+    def step(self, state: Any, arrived: tuple[pa.Table, ...], frontier: Frontier) -> Step:
         """Advance a state to the frontier (the watermark), and answer the windows that closed."""
-        state, closed, late = window.step(self.windows, self.summary, state, arrived[0], frontier)
+        return self._finished(*window.step(self.windows, self.summary, state, arrived[0], frontier), frontier)
+
+    def _finished(self, state: Any, closed: pa.RecordBatch, late: pa.RecordBatch, frontier: Frontier) -> Step:
+        """Build the result of a step from the operator's new state, closed windows and late rows."""
         if self._estimated:
             closed = with_coverage(closed, frontier)
         step = self._step(state, closed, late, frontier)
@@ -271,7 +277,7 @@ class Aggregate(KeyedWindows):
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Convert closed windows (`key`, `time`, the merged accumulators) to answers."""
         finished = self.summary.finish(rows)
-        columns = {name: rows.column(name) for name in ("key", "time", "tuples")}
+        columns = {name: rows.column(name) for name in self._of_windows}
         finished |= self._estimates(finished, rows if COVERAGE in rows.schema.names else None)
         return super()._answers(self._with_expressions(pa.RecordBatch.from_pydict(columns | finished)))
 

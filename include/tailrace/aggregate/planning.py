@@ -12,9 +12,11 @@ from tailrace.aggregate.bindings import SecondColumn, Values
 from tailrace.aggregate.function_section import FunctionSection
 from tailrace.aggregate.kind import Aggregate
 from tailrace.aggregate.named_section import NamedAggregateSection, NamedAggregatesSection
+from tailrace.aggregate.session_kind import SessionAggregate
 from tailrace.aggregate.within_expressions import CallPlace
 from tailrace.ground.answer_columns import VALUE
 from tailrace.kind.inputs import ColumnTypes
+from tailrace.windows.sessions import Sessions
 from tailrace.windows.windows import Windows
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def single(windows: Windows, section: FunctionSection, types: ColumnTypes, keys:
         source = VALUE if column else None
         values = Values(source, dtype, types.id, _CONDITION + VALUE if conditions else None)
     aggregate = NamedAggregate(VALUE, section.function, values, section.parameters, True, section.estimate)
-    return Aggregate(
+    return _kind_over(windows)(
         windows,
         columns,
         types.key,
@@ -81,7 +83,7 @@ def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes
     carried = {_VALUE + column: column for each in functions.values() for column in each.columns}
     carried |= {_CONDITION + name: field for name, field in fields.items()}
     carried_types = types.of_carried(carried)
-    return Aggregate(
+    return _kind_over(windows)(
         windows,
         {},
         types.key,
@@ -102,6 +104,10 @@ def _named(windows: Windows, section: NamedAggregatesSection, types: ColumnTypes
 
 def _text_of(having: ReadExpression | None) -> str | None:
     return None if having is None else having.text
+
+
+def _kind_over(windows: Windows) -> type[Aggregate]:
+    return SessionAggregate if isinstance(windows, Sessions) else Aggregate
 
 
 def _aggregate(

@@ -55,7 +55,11 @@ class PairAnswers(AnswerModel, ABC):
     def can_lack_tuples(self) -> bool:
         return False  # a pair holds its two tuples
 
-    def explode_late(self, late: pa.Table, *names: str) -> pa.Table:
+    @property
+    def late_margin_ms(self) -> int:
+        return 0
+
+    def explode_late(self, late: pa.Table, *names: str, among: Rows | None = None) -> pa.Table:
         """Return no rows: only its partners determine which pairs a late tuple missed."""
         return late.slice(0, 0).select(list(names))
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tailrace.answers.affected_windows import ClosedWindows, MissedWindows
 from tailrace.answers.identity import WINDOW, Identity
-from tailrace.answers.model import T_co, WaysToMeasure
+from tailrace.answers.model import AffectedAnswers, T_co, WaysToMeasure
 from tailrace.answers.revision import Revision
 from tailrace.answers.window_revision import revise_windows
 from tailrace.ground.columns import Ints, single_batch
@@ -82,7 +82,11 @@ class ByWindow:
     def can_lack_tuples(self) -> bool:
         return True
 
-    def explode_late(self, late: pa.Table, *names: str) -> pa.Table:
+    @property
+    def late_margin_ms(self) -> int:
+        return 0
+
+    def explode_late(self, late: pa.Table, *names: str, among: Rows | None = None) -> pa.Table:
         """Repeat each row of the table `late` for every window that it missed: the identity and the named columns.
 
         A row missed the windows over its pane that end at or before its `frontier` (the watermark before its tick).
@@ -94,20 +98,20 @@ class ByWindow:
             missed = missed.append_column(name, late.column(name).take(pa.array(row)))
         return missed
 
-    def missed_by(self, late: pa.Table) -> MissedWindows:
+    def missed_by(self, late: pa.Table) -> AffectedAnswers:
         return self.affected_from(self.explode_late(late))
 
-    def missed_or_repeated(self, late: pa.Table, given: pa.Table, repeats: Sequence[pa.Table]) -> MissedWindows:
+    def missed_or_repeated(self, late: pa.Table, given: pa.Table, repeats: Sequence[pa.Table]) -> AffectedAnswers:
         (repeated,) = repeats
         hold = select(given, WINDOW.find(given, self.holding(repeated)) >= 0)
         return self.affected_from(
             pa.concat_tables([rows.select(WINDOW.determining) for rows in (self.explode_late(late), hold)])
         )
 
-    def closed(self, event_times: tuple[int, int], frontier: int) -> ClosedWindows:
+    def closed(self, event_times: tuple[int, int], frontier: int) -> AffectedAnswers:
         return ClosedWindows(event_times, self.windows, frontier)
 
-    def affected_from(self, rows: Rows) -> MissedWindows:
+    def affected_from(self, rows: Rows) -> AffectedAnswers:
         return MissedWindows.of(rows, self.windows)
 
     def revise(self, revision: Revision) -> pa.Table:

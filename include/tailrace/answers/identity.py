@@ -64,6 +64,9 @@ class Identity:
 WINDOW = Identity(("key", "window_start", "window_end"), ("key", "window_end"))
 """Answers by key and sliding window."""
 
+SESSION = Identity(WINDOW.columns, WINDOW.columns)
+"""Answers by key and session. The end does not determine a session's start; each version has its own times."""
+
 SIDES = ("left", "right")
 """The streams of a join, in the order of its inputs."""
 

@@ -98,10 +98,15 @@ class AnswerModel(Protocol):
     def can_lack_tuples(self) -> bool:
         """Whether an answer may have been written without a late tuple that belongs to it."""
 
-    def explode_late(self, late: pa.Table, *names: str) -> pa.Table:
+    @property
+    def late_margin_ms(self) -> int:
+        """How far outside of an answer's window a late tuple of it may be, in ms."""
+
+    def explode_late(self, late: pa.Table, *names: str, among: Rows | None = None) -> pa.Table:
         """Repeat each row of the table `late` for every answer that it missed.
 
         The rows have the answer's identity and the named columns. Return no rows where no answer can lack a tuple.
+        `among` has identities of answers; sessions that a tuple missed are found among these alone.
         """
 
     def missed_by(self, late: pa.Table) -> AffectedAnswers:

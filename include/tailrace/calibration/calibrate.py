@@ -33,6 +33,7 @@ from tailrace.kind.protocol import WindowedKind, windowed
 from tailrace.query.calibration_section import CostSection
 from tailrace.query.late_tuples import require_late_tuples
 from tailrace.query.query import Query
+from tailrace.query.sessions import require_lengths
 from tailrace.storage.checkpoint import readable
 from tailrace.storage.layout import Layout
 from tailrace.storage.log import Log
@@ -63,6 +64,7 @@ def calibrate(query: Query, warehouse: Warehouse, dry_run: bool = False) -> Cali
         (`NotReady`): the query never ran here, or fewer windows than required are complete.
     """
     require_late_tuples(query)
+    require_lengths(query)
     layout, policy = Layout.of(warehouse, query.name), query.policy
     if not dry_run:
         require_proposable(policy)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,12 +21,14 @@ from tailrace.correction.quality import put_quality
 from tailrace.correction.repeated_ids import in_events
 from tailrace.correction.scan_job import OpenScan
 from tailrace.correction.versions import Revised, revise
+from tailrace.correction.whole_sessions import with_whole_sessions
 from tailrace.delivery.places import deliver_all
 from tailrace.engine.other_contents import RepeatedIds
 from tailrace.engine.pipeline import Pipeline
 from tailrace.engine.progress import Progress
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.errors import refuse
+from tailrace.ground.matching import select
 from tailrace.ground.notes import noting
 from tailrace.ground.times import TIME, with_times
 from tailrace.query.late_tuples import require_late_tuples
@@ -118,7 +121,8 @@ def correct(
             distributed,
             query.parallelism,
         )
-        affected, repeats = _affected(history_scan, late, tables, correction_range, as_of, committed.frontier)
+        affected, repeats = _affected(history_scan, late, answers, correction_range, as_of, committed.frontier)
+        affected = with_whole_sessions(history_scan, affected)
         revised = revise(history_scan, answers, affected, as_of, str(correction_range))
         rows, changed = revised.rows, revised.changed
         emitted_at = pa.repeat(pa.scalar(started, TIME), rows.num_rows)
@@ -144,7 +148,7 @@ def correct(
 def _affected(
     history_scan: HistoryScan,
     late: pa.Table,
-    tables: Tables,
+    answers: AnswerTables,
     correction_range: CorrectionRange,
     as_of: int,
     frontier: int,
@@ -153,7 +157,12 @@ def _affected(
     model, (low, high) = history_scan.pipeline.kind.answers, correction_range.bounds
     if not correction_range.arrival:
         return model.closed((low, high), frontier), None
-    return affected_by_arrival(history_scan, late, lambda: read_given(tables, model, low, min(high, as_of)))
+    given = partial(read_given, answers.tables, model, low, min(high, as_of))
+    return affected_by_arrival(history_scan, late, given, lambda ranges: _arrived(answers.late(ranges), as_of))
+
+
+def _arrived(late: pa.Table, until: int) -> pa.Table:
+    return select(late, late["arrived"].to_numpy() <= until)
 
 
 def _report(

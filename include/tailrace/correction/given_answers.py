@@ -14,19 +14,22 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from tailrace.answers.affected_windows import WindowsOfAllKeys
+from tailrace.answers.by_session import BySession
 from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AffectedAnswers, AnswerModel
 from tailrace.correction.history_scan import HistoryScan
 from tailrace.ground.matching import select
+from tailrace.ground.ranges import Ranges
 from tailrace.storage.tables import Tables, within, within_any
 
 
 def affected_by_arrival(
-    history: HistoryScan, late: pa.Table, given: Callable[[], pa.Table]
+    history: HistoryScan, late: pa.Table, given: Callable[[], pa.Table], late_in: Callable[[Ranges], pa.Table]
 ) -> tuple[AffectedAnswers, int]:
     """Return the answers that an interval of arrival affects.
 
-    These are answers that its late tuples missed, and answers with repeats.
+    These are answers that its late tuples missed, and answers with repeats. Of sessions these are also answers that
+    hold a late tuple, of this interval or an earlier one: it touched what had closed, and its own session closed later.
 
     Parameters
     ----------
@@ -44,6 +47,8 @@ def affected_by_arrival(
         The number of repeats found.
     """
     model = history.pipeline.kind.answers
+    if isinstance(model, BySession):
+        return _sessions(history, model, late, given(), late_in)
     repeats_lookups = any(reader.records is not None for reader in history.pipeline.readers)
     if not history.may_have_repeats:
         return _of_all_keys(model, [model.explode_late(late)]) if repeats_lookups else model.missed_by(late), 0
@@ -54,6 +59,17 @@ def affected_by_arrival(
     if not repeats_lookups:
         return model.missed_or_repeated(late, answers, repeats), count
     return _of_all_keys(model, [model.explode_late(late), _holding(model, answers, repeats)]), count
+
+
+def _sessions(
+    history: HistoryScan, model: BySession, late: pa.Table, given: pa.Table, late_in: Callable[[Ranges], pa.Table]
+) -> tuple[AffectedAnswers, int]:
+    """Return the runs of late tuples, and of given answers that hold a late tuple or a repeat; and the repeats."""
+    ranges = model.affected_from(given).ranges()
+    repeats = [history.repeats(side, ranges) for side in range(len(history.logs))]
+    affected = model.missed_or_repeated(late, given, repeats)
+    affected |= model.holding_answers(given, late_in(ranges), model.late_time)
+    return affected, sum(repeated.num_rows for repeated in repeats)
 
 
 def _holding(model: AnswerModel, given: pa.Table, repeats: Sequence[pa.Table]) -> pa.Table:

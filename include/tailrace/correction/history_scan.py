@@ -136,6 +136,21 @@ class HistoryScan:
         is_first = deduplication.first_arrivals(tuples, nothing)
         return np.asarray(tuples.column("event_time"))[is_first]
 
+    def keyed_times(self, ranges: Ranges, keys: pa.ChunkedArray | None = None) -> pa.Table:
+        """Return `key` and `event_time` of the tuples of the only stream in these event times, repeats among them.
+
+        Each is returned once, of all keys or of some. This process reads the history, one piece at a time.
+        """
+        (log,), names = self.logs, ["key", "event_time"]
+        near = log.of_events(ranges)
+        reader, found = near.reader(), [pa.Table.from_batches([no_tuples(log.stream, names)])]
+        for piece in near.pieces(ranges):
+            tuples = pa.Table.from_batches([reader.split(piece, ranges, names)[0]])
+            if keys is not None:
+                tuples = tuples.filter(pc.is_in(tuples["key"], keys.combine_chunks()))
+            found.append(tuples.group_by(names).aggregate([]).select(names))
+        return pa.concat_tables(found)
+
     def _job(
         self, logs: Sequence[Log], near: Sequence[Log], ranges: Ranges, columns: Sequence[list[str]]
     ) -> ScanJob | None:

@@ -16,6 +16,7 @@ from tailrace.ground.object_path import Location
 from tailrace.ground.times import in_ms
 from tailrace.sources.object_files import open_location
 from tailrace.storage.opened_tables import OpenedTables
+from tailrace.storage.results import AnswerTables
 from tailrace.storage.table_files import read_commit
 
 Position = dict[str, int]
@@ -116,7 +117,9 @@ class AnswerChanges:
         model = self.public.model
         if name == "late":
             columns = ["key", model.late_time, "frontier"]
-            return model.explode_late(in_ms(pq.read_table(open_location(file), columns=columns)))
+            return AnswerTables(self.tables, model).missed_by(
+                in_ms(pq.read_table(open_location(file), columns=columns))
+            )
         return in_ms(pq.read_table(open_location(file), columns=[*model.identity.columns]))
 
 

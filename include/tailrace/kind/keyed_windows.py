@@ -102,8 +102,11 @@ class KeyedWindows(ABC):
         key, pane = (np.asarray(column) for column in (partials.column("key").indices, partials.column("pane")))
         values = {name: partials.column(name).to_numpy(zero_copy_only=False) for name in self.summary.types}
         panes = KeyedRows(key.astype(np.int64), pane, values)
-        rows = evaluate_windows(self.windows, self.summary, panes, KeyedRows.empty(self.summary.types), None, None)
-        return self._answers(rows.with_keys(partials.column("key").dictionary))
+        return self._answers(self._evaluate(panes).with_keys(partials.column("key").dictionary))
+
+    def _evaluate(self, panes: KeyedRows) -> KeyedRows:
+        """Answer all windows over the rows of panes."""
+        return evaluate_windows(self.windows, self.summary, panes, KeyedRows.empty(self.summary.types), None, None)
 
     def moved(self, states: Sequence[Any], slot: TaskSlot) -> Any:
         """Return the keys of one task, see `Rescalable`."""
@@ -120,11 +123,15 @@ class KeyedWindows(ABC):
     def _answers(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Convert closed windows (`key`, `time`, the summary's answers) to answers."""
         end = rows.column("time")
-        start = pa.array(self.windows.start(np.asarray(end)))
+        start = self._starts(rows)
         columns = [self._value(rows, name, dtype) for name, dtype in self._content.items()]
         key = rows.column("key")
         keys = key_columns(key, dict(enumerate(self.keys.values()))) if self.keys else []
         return pa.RecordBatch.from_arrays([key, *keys, start, end, *columns], schema=self.answer)
+
+    def _starts(self, rows: pa.RecordBatch) -> pa.Array:
+        """Return the starts of closed windows."""
+        return pa.array(self.windows.start(np.asarray(rows.column("time"))))
 
     def _value(self, rows: pa.RecordBatch, name: str, dtype: pa.DataType) -> pa.Array:
         """Return a column of answers from closed windows."""

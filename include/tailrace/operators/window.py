@@ -37,11 +37,11 @@ class PaneState:
     def to_arrow(self) -> dict[str, pa.RecordBatch]:
         tables = {"panes": self.panes, "strays": self.partial_rows}
         keys = pa.RecordBatch.from_arrays([self.keys], names=["key"])
-        return {"keys": keys} | {name: _to_arrow(rows, self.types) for name, rows in tables.items()}
+        return {"keys": keys} | {name: to_arrow(rows, self.types) for name, rows in tables.items()}
 
     @staticmethod
     def from_arrow(batches: dict[str, pa.RecordBatch], types: dict[str, pa.DataType]) -> PaneState:
-        panes, partial_rows = (_from_arrow(batches[name]) for name in ("panes", "strays"))
+        panes, partial_rows = (from_arrow(batches[name]) for name in ("panes", "strays"))
         return PaneState(batches["keys"].column("key"), panes, partial_rows, types)
 
     @staticmethod
@@ -149,12 +149,12 @@ def _compact(state: PaneState) -> PaneState:
     return PaneState(state.keys.filter(pa.array(used)), panes, partial_rows, state.types)
 
 
-def _to_arrow(rows: KeyedRows, types: dict[str, pa.DataType]) -> pa.RecordBatch:
+def to_arrow(rows: KeyedRows, types: dict[str, pa.DataType]) -> pa.RecordBatch:
     columns = [pa.array(rows.columns[name], dtype) for name, dtype in types.items()]
     index = [pa.array(rows.key.astype(np.int32)), pa.array(rows.time)]
     return pa.RecordBatch.from_arrays([*index, *columns], names=["key", "time", *types])
 
 
-def _from_arrow(batch: pa.RecordBatch) -> KeyedRows:
+def from_arrow(batch: pa.RecordBatch) -> KeyedRows:
     key, time, *rest = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
     return KeyedRows(key.astype(np.int64), time, dict(zip(batch.schema.names[2:], rest, strict=True)))

@@ -104,10 +104,11 @@ def _late_of_window(view: QueryView, answer: pa.Table) -> pa.Table:
     """Return the rows of `late` that a window missed."""
     model = view.kind.answers
     start, end = (answer[name][0].as_py() for name in ("window_start", "window_end"))
-    where = within(model.late_time, start - 1, end - 1) & within("frontier", end - 1, AFTER_ALL)
+    margin_ms = model.late_margin_ms
+    where = within(model.late_time, start - margin_ms - 1, end + margin_ms - 1) & within("frontier", end - 1, AFTER_ALL)
     names = (*OF_ROW, "pane_start")
     late = read_late(view, (*names, "key", "frontier"), where)
-    missed = model.explode_late(late, *names)
+    missed = model.explode_late(late, *names, among=answer)
     return select(missed, model.identity.find(missed, answer) >= 0).select([*names, "key"])
 
 

@@ -37,7 +37,7 @@ def read_uncorrected(view: QueryView, low: int, high: int) -> pa.Table | None:
     gaps = [] if until is None or not tables.has("late") else uncovered(corrected_intervals(tables), until)
     if not gaps:
         return None
-    near = within(model.late_time, low - ms(view.query.span) - 1, high)
+    near = within(model.late_time, low - ms(view.query.span) - 1, high + model.late_margin_ms)
     where = near_gaps(gaps) & near
     count = _in_gaps(tables.read("late", ["arrived"], where), gaps).num_rows
     if not count:
@@ -47,7 +47,7 @@ def read_uncorrected(view: QueryView, low: int, high: int) -> pa.Table | None:
     if not model.can_lack_tuples:
         raise UnknownError("late tuples are not corrected, and which pairs they missed is known once they are")
     columns = ["arrived", "key", model.late_time, "frontier"]
-    return model.identity.first_rows(model.explode_late(_in_gaps(tables.read("late", columns, where), gaps)))
+    return model.identity.first_rows(view.answers.missed_by(_in_gaps(tables.read("late", columns, where), gaps)))
 
 
 def _in_gaps(late: pa.Table, gaps: Sequence[Interval]) -> pa.Table:

@@ -177,6 +177,11 @@ class Query(Section):
         return self.table is None
 
     @property
+    def has_sessions(self) -> bool:
+        """Whether its windows are sessions, which have no size."""
+        return False
+
+    @property
     def tasks(self) -> int:
         """The number of its tasks; 0 where nothing waits in them: readers answer each tuple."""
         return self.parallelism if self.has_late_tuples else 0

@@ -92,9 +92,9 @@ def sections_of(query: Query) -> dict[str, Any] | None:
     name, _ = query.stream
     declared = query.model_dump(mode="json")
     stream = _set(declared["streams"][name], ("event_time", "id", "columns", "where", "key", "null_key"))
-    window = _set(declared["window"], ("size", "slide", "offset", "timezone"))
-    if window["slide"] == window["size"]:
-        del window["slide"]
+    window = _set(declared["window"], ("size", "slide", "offset", "timezone", "session"))
+    if window.get("slide") == window.get("size"):
+        window.pop("slide", None)
     section = _without_defaults(declared[query.kind])
     if section.get("method") == _METHOD:
         del section["method"]

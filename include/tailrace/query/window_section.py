@@ -1,4 +1,4 @@
-"""The section `window` of a query over windows of each key: sliding, or by the calendar of a time zone."""
+"""The section `window` of a query over windows of each key: sliding, by the calendar of a time zone, or sessions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PlainSerializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import CoreSchema
 
 from tailrace.ground.duration import Duration, format_duration, ms, parse_duration
-from tailrace.ground.fields import TimeZone, field_error
+from tailrace.ground.fields import PositiveDuration, TimeZone, field_error
 from tailrace.query.sections import Window, as_size
 from tailrace.windows.calendar import LENGTHS_MS, Calendar, Unit
+from tailrace.windows.sessions import Sessions
 from tailrace.windows.sliding import Sliding
 from tailrace.windows.windows import Windows
 
@@ -20,6 +29,8 @@ _UNITS: dict[timedelta, Unit] = {timedelta(milliseconds=length): unit for unit, 
 NAMED_LENGTHS: dict[str, timedelta] = {unit: length for length, unit in _UNITS.items() if unit != "day"}
 """The mean lengths of windows that a calendar's unit names: `1 week`, `1 month`."""
 
+_ANY_SIZE = "1 d"  # of sessions, until their gap is read
+_IS_SET, _IS_NOT_SET = {"not": {"type": "null"}}, {"type": "null"}
 _SIZES = "size: 1 d, 1 week, 1 month, 1 quarter or 1 year"
 
 
@@ -50,7 +61,10 @@ Length = Annotated[
 
 
 class KeyedWindow(Window):
-    """Windows over event time, half-open, and adjoining unless they slide; a single length is their size."""
+    """Windows over event time, half-open, and adjoining unless they slide; a single length is their size.
+
+    Sessions have no size and no slide: their gap stands in place of both.
+    """
 
     size: Length = Field(
         description="the span of a window, more than 0 ms and not less than slide; "
@@ -68,10 +82,21 @@ class KeyedWindow(Window):
         description="days, weeks from Monday, months, quarters, years from midnight there: Europe/Berlin",
     )
 
+    session: PositiveDuration | None = Field(
+        default=None,
+        description="in place of size, the longest time between two neighbouring tuples of a session: 30 min",
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _take_length(cls, section: Any) -> Any:
         section = {"size": section} if isinstance(section, str) else section
+        if isinstance(section, dict) and section.get("session"):
+            for field in ("size", "slide", "offset", "timezone"):
+                if section.get(field):
+                    fault = f"a session lasts as long as its tuples come, and there is a {field}"
+                    raise field_error(fault, f"session alone; or no session, and the {field}", field)
+            return {"size": _ANY_SIZE} | section
         if isinstance(section, dict) and not section.get("timezone"):
             for field in ("size", "slide"):
                 unit = _calendar_unit(section.get(field))
@@ -79,6 +104,19 @@ class KeyedWindow(Window):
                     remedy = "timezone: UTC, or another zone" + (f"; or {field}: 7 d" if unit == "week" else "")
                     raise field_error(f"a {unit} begins by a calendar, and there is no timezone", remedy, field)
         return section
+
+    @model_validator(mode="after")
+    def _validate_session(self) -> Self:
+        if self.session is not None:
+            object.__setattr__(self, "size", self.session)
+            object.__setattr__(self, "slide", self.session)
+        return self
+
+    @model_serializer(mode="wrap")
+    def _serialize(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the fields as a file has them: sessions have no others, and other windows no session."""
+        fields: dict[str, Any] = serialize(self)
+        return {name: value for name, value in fields.items() if (name == "session") == (self.session is not None)}
 
     @model_validator(mode="after")
     def _validate_calendar(self) -> Self:
@@ -105,6 +143,8 @@ class KeyedWindow(Window):
     def windows(self) -> Windows:
         """The windows."""
         offset_ms = 0 if self.offset is None else ms(self.offset)
+        if self.session is not None:
+            return Sessions(ms(self.session))
         if self.timezone is None:
             return Sliding(self.size_ms, self.slide_ms, offset_ms)
         return Calendar(_UNITS[self.size], self.timezone, offset_ms)
@@ -113,4 +153,11 @@ class KeyedWindow(Window):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         declared = handler.resolve_ref_schema(handler(schema))
         declared |= {"type": ["object", "string"], "format": "window length", "gt": "PT0S"}
+        del declared["required"]
+        sessions = {"required": ["session"], "properties": {"session": _IS_SET}}
+        others = dict.fromkeys(("size", "slide", "offset", "timezone"), _IS_NOT_SET)
+        declared["allOf"] = [
+            {"if": {"type": "object", "not": sessions}, "then": {"required": ["size"]}},
+            {"if": {"type": "object", **sessions}, "then": {"properties": others}},
+        ]
         return declared

@@ -21,6 +21,7 @@ from tailrace.ground.fields import field_error
 from tailrace.query.key_section import check_key_names
 from tailrace.query.promise_names import require_promise
 from tailrace.query.query import KIND, LONGEST_DEFAULT_TICK, Query
+from tailrace.query.sessions import check_sessions
 from tailrace.query.window_section import KeyedWindow
 from tailrace.sources.answers_source import AnswersSource
 from tailrace.topk.section import BASELINES, RANKED, TopKSection, check_selected
@@ -54,6 +55,16 @@ class WindowedQuery(Query):
             fault = "windows over the answers of a query have to lie side by side"
             raise field_error(fault, "no slide, or one equal to size", "window.slide")
         return self
+
+    @model_validator(mode="after")
+    def _validate_sessions(self) -> Self:
+        if self.has_sessions:
+            check_sessions(self)
+        return self
+
+    @property
+    def has_sessions(self) -> bool:
+        return self.window.session is not None
 
     @property
     def value_names(self) -> frozenset[str]:
@@ -109,6 +120,16 @@ class AggregateQuery(WindowedQuery):
         if isinstance(policy, CacheDuration) and policy.method == "two_scales" and (names := self._keeping):
             fault = f"method two_scales adds late tuples one by one, and {names[0]} needs all values of a window"
             raise field_error(fault, "method: search", "disorder.method")
+        return self
+
+    @model_validator(mode="after")
+    def _validate_estimates(self) -> Self:
+        each = self.aggregate.functions if isinstance(self.aggregate, NamedAggregatesSection) else {"": self.aggregate}
+        for name, one in each.items():
+            if one.estimate and self.has_sessions:
+                fault = "an estimate goes by the share of a window that has come, and of a session that is unknown"
+                field = f"aggregate.{name}.estimate" if name else "aggregate.estimate"
+                raise field_error(fault, "no estimate; or windows with a size", field)
         return self
 
     @property

@@ -43,7 +43,21 @@ def windows_among(groups: list[TokenSpan], source: Source, where: TokenSpan) -> 
     for name in WINDOW_COLUMNS:
         if bounds.count(name) != 1:
             raise where.error(f"{name} stands {bounds.count(name)} times among the groups", ", ".join(WINDOW_COLUMNS))
+    if windows.partition is not None:
+        _require_partition(windows.partition, rest, where)
     return windows, rest
+
+
+def _require_partition(partition: tuple[TokenSpan, ...], groups: list[TokenSpan], where: TokenSpan) -> None:
+    """Refuse sessions by other columns than the groups: a query has sessions of its key."""
+    if {each.same for each in partition} != {each.same for each in groups}:
+        fault = f"SESSION is partitioned by {', '.join(each.text for each in partition) or 'nothing'}"
+        columns = ", ".join(each.text for each in groups)
+        fault += f", and rows are grouped by {columns or 'the windows alone'}"
+        where = partition[0] if partition else where
+        raise where.error(
+            fault, f"PARTITION BY {columns}" if columns else "no PARTITION BY, or the columns in GROUP BY"
+        )
 
 
 def by_position(groups: list[TokenSpan], items: list[Item]) -> list[TokenSpan]:

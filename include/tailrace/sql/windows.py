@@ -1,4 +1,4 @@
-"""The windows of a SELECT: Flink's table functions TUMBLE and HOP, or Spark's function window()."""
+"""The windows of a SELECT: Flink's TUMBLE, HOP and SESSION, or Spark's functions window and session_window."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ _DAYS_OF_WEEK = 7
 _TUMBLE = "TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES)"
 _HOP = "HOP(TABLE events, DESCRIPTOR(event_time), INTERVAL '1' MINUTE, INTERVAL '5' MINUTES): step, then size"
 _WINDOW = "window(event_time, '5 minutes'), or window(event_time, '5 minutes', '1 minute'): size, then step"
+_SESSION = "SESSION(TABLE events PARTITION BY country, DESCRIPTOR(event_time), INTERVAL '30' MINUTES)"
+_SESSION_WINDOW = "session_window(event_time, '30 minutes'): the longest time between two tuples of a session"
+_FUNCTIONS = {"TUMBLE": _TUMBLE, "HOP": _HOP, "SESSION": _SESSION}
+_WHOLE = ("WINDOW", "SESSION_WINDOW")
 _INTERVAL = "INTERVAL '5' MINUTES, or '5 minutes'"
 WINDOW_COLUMNS = ("window_start", "window_end")
 
@@ -27,11 +31,14 @@ class WrittenWindows:
     event_time : Piece
         The column of event time.
     lengths : dict
-        The fields of the section `window` (size, slide, offset), with their positions.
+        The fields of the section `window` (size, slide, offset; session), with their positions.
+    partition : tuple of Piece or None
+        The columns of PARTITION BY, of each of whose values SESSION has sessions; None of other windows.
     """
 
     event_time: TokenSpan
     lengths: dict[str, TokenSpan]
+    partition: tuple[TokenSpan, ...] | None = None
 
     def section(self, has_zone: bool) -> dict[str, str]:
         """Return the section `window` of a query file.
@@ -42,7 +49,7 @@ class WrittenWindows:
             Whether the query's windows follow a time zone, where weeks begin on Mondays.
         """
         lengths = {name: _duration(piece, has_zone and name == "size") for name, piece in self.lengths.items()}
-        if lengths.get("slide") == lengths["size"]:
+        if "slide" in lengths and lengths["slide"] == lengths["size"]:
             del lengths["slide"]
         if lengths.get("offset") == "0 ms":
             del lengths["offset"]
@@ -95,12 +102,14 @@ def source_of(piece: TokenSpan) -> Source:
 
 
 def window_call(piece: TokenSpan) -> WrittenWindows | None:
-    """Read Spark's window(), which groups by windows; None for anything else."""
-    if piece.word(0) != "WINDOW" or piece.word(1) != "(" or piece.close(1) != len(piece) - 1:
-        if piece.word(0) == "SESSION_WINDOW":
-            raise piece.error("windows of sessions, which no query has", _WINDOW)
+    """Read Spark's window() or session_window(), which group by windows; None for anything else."""
+    if piece.word(0) not in _WHOLE or piece.word(1) != "(" or piece.close(1) != len(piece) - 1:
         return None
     arguments = piece[2:-1].split()
+    if piece.word(0) == "SESSION_WINDOW":
+        if len(arguments) != 2:  # noqa: PLR2004  event time and the gap
+            raise piece.error("session_window has not two arguments", _SESSION_WINDOW)
+        return WrittenWindows(arguments[0], {"session": arguments[1]})
     if not 2 <= len(arguments) <= 4:  # noqa: PLR2004  event time and one to three lengths
         raise piece.error("window has not two to four arguments", _WINDOW)
     event_time, *lengths = arguments
@@ -115,35 +124,58 @@ def bound_name(piece: TokenSpan) -> str | None:
 
 
 def is_whole_window(piece: TokenSpan) -> bool:
-    """Test whether the piece is Spark's column `window`, which holds both bounds."""
-    return len(piece) == 1 and piece.word(0) == "WINDOW"
+    """Test whether the piece is Spark's column `window` or `session_window`, which holds both bounds."""
+    return len(piece) == 1 and piece.word(0) in _WHOLE
 
 
 def _bound(piece: TokenSpan) -> str | None:
     words = [piece.word(index) for index in range(len(piece))]
-    return f"window_{words[2].lower()}" if words[:2] == ["WINDOW", "."] and words[2:] in (["START"], ["END"]) else None
+    is_bound = words[:1] in ([whole] for whole in _WHOLE) and words[1:] in ([".", "START"], [".", "END"])
+    return f"window_{words[2].lower()}" if is_bound else None
 
 
 def _of_function(piece: TokenSpan) -> Source:
     name = piece.word(0)
-    if name not in ("TUMBLE", "HOP"):
-        fault = {"CUMULATE": "windows that grow", "SESSION": "windows of sessions"}.get(name, "no function of windows")
-        near = get_close_matches(name, ("TUMBLE", "HOP"), 1)
-        remedy = _HOP if near == ["HOP"] else _TUMBLE
-        raise piece.error(f"{piece[:1].text} is {fault}, which no query has", remedy)
-    end, right = piece.close(1), _TUMBLE if name == "TUMBLE" else _HOP
+    if name not in _FUNCTIONS:
+        fault = "windows that grow" if name == "CUMULATE" else "no function of windows"
+        near = get_close_matches(name, _FUNCTIONS, 1)
+        raise piece.error(f"{piece[:1].text} is {fault}, which no query has", _FUNCTIONS[near[0] if near else "TUMBLE"])
+    end, right = piece.close(1), _FUNCTIONS[name]
     _refuse_alias(piece[end + 1 :])
     arguments = piece[2:end].split()
+    if name == "SESSION":
+        return _sessions(piece, arguments)
     least = 3 if name == "TUMBLE" else 4
     if not least <= len(arguments) <= least + 1:
         raise piece.error(f"{name} has {len(arguments)} arguments", f"{right}; an offset may follow")
     table, descriptor, *lengths = arguments
     if table.word(0) != "TABLE" or table[1:].name is None:
         raise table.error(f"{table.text} is no table of {name}", right)
-    if descriptor.word(0) != "DESCRIPTOR" or descriptor.word(1) != "(" or descriptor[2:-1].name is None:
-        raise descriptor.error(f"{descriptor.text} is no column of {name}", right)
+    event_time = _described(descriptor, name)
     names = ("size", "offset") if name == "TUMBLE" else ("slide", "size", "offset")
-    return Source(table[1:], WrittenWindows(descriptor[2:-1], dict(zip(names, lengths, strict=False))))
+    return Source(table[1:], WrittenWindows(event_time, dict(zip(names, lengths, strict=False))))
+
+
+def _sessions(piece: TokenSpan, arguments: list[TokenSpan]) -> Source:
+    """Read the arguments of SESSION: a table, perhaps with PARTITION BY and columns, a descriptor, and the gap."""
+    *tables, descriptor, gap = arguments if len(arguments) > 2 else [piece[:0]] * 3  # noqa: PLR2004
+    if not tables or tables[0].word(0) != "TABLE" or tables[0][1:2].name is None:
+        raise piece.error("SESSION has not a table, a column and a gap", _SESSION)
+    table = tables[0]
+    partition = [table[3:], *tables[1:]] if len(table) > 2 or tables[1:] else []  # noqa: PLR2004
+    if partition and table.word(2).split() != ["PARTITION", "BY"]:
+        raise table.error(f"{table.text} is no table of SESSION", _SESSION)
+    if len(partition) == 1 and partition[0].word(0) == "(" and partition[0].close(0) == len(partition[0]) - 1:
+        partition = partition[0][1:-1].split()
+    windows = WrittenWindows(_described(descriptor, "SESSION"), {"session": gap}, tuple(partition))
+    return Source(table[1:2], windows)
+
+
+def _described(descriptor: TokenSpan, name: str) -> TokenSpan:
+    """Return the column of a DESCRIPTOR."""
+    if descriptor.word(0) != "DESCRIPTOR" or descriptor.word(1) != "(" or descriptor[2:-1].name is None:
+        raise descriptor.error(f"{descriptor.text} is no column of {name}", _FUNCTIONS[name])
+    return descriptor[2:-1]
 
 
 def _refuse_alias(piece: TokenSpan) -> None:

@@ -117,8 +117,11 @@ class _Writer:
 
     def _aggregate(self) -> str:
         section = self.fields["aggregate"]
-        items = [*self._keys(), "window_start", "window_end", *self._aggregates(section)]
-        groups = ", ".join(["window_start", "window_end", *map(self._value, self.keys)])
+        windows = bounds = ["window_start", "window_end"]
+        if (call := self._session_window()) is not None:
+            bounds, windows = [f"session_{name.replace('_', '.')} AS {name}" for name in bounds], [call]
+        items = [*self._keys(), *bounds, *self._aggregates(section)]
+        groups = ", ".join([*windows, *map(self._value, self.keys)])
         listed = ",\n  ".join(items)
         return f"SELECT\n  {listed}\nFROM {self._source()}{self._where()}\nGROUP BY {groups}{self._having(section)}"
 
@@ -167,14 +170,29 @@ class _Writer:
             having = with_names(having, {VALUE: self._call(section)})
         return f"\nHAVING {self._expression(having)}"
 
+    def _session_window(self) -> str | None:
+        """Return the call that groups by sessions; None for other windows."""
+        window = self.fields["window"]
+        if isinstance(window, str) or not window.get("session"):
+            return None
+        return f"session_window({quoted(self.declaration['event_time'])}, '{_spark_length(window['session'])}')"
+
     def _source(self) -> str:
         window = self.fields["window"]
+        if self._session_window() is not None:
+            return quoted(self.stream)
         window = {"size": window} if isinstance(window, str) else window
         size, slide, offset = (window.get(name) for name in ("size", "slide", "offset"))
         is_tumbling = slide is None or slide == size
         lengths = [*([] if is_tumbling else [slide]), size, *([offset] if offset else [])]
         table = f"TABLE {quoted(self.stream)}, DESCRIPTOR({quoted(self.declaration['event_time'])})"
         return f"{'TUMBLE' if is_tumbling else 'HOP'}({table}, {', '.join(map(_interval, lengths))})"
+
+
+def _spark_length(length: str) -> str:
+    """Return a length of time as Spark's functions of windows take it."""
+    number, unit = _interval(length).removeprefix("INTERVAL ").split(" ")
+    return f"{number[1:-1]} {unit.lower()}s"
 
 
 def _interval(length: str) -> str:

@@ -102,7 +102,8 @@ class AnswerRange:
         There is at least one answer. Late tuples far from all windows do not meet it.
         """
         windows = answers.select(_WINDOW).group_by(_WINDOW).aggregate([]).sort_by(_WINDOW[0])
-        spans = merge_ranges(*(windows[name].to_numpy() for name in _WINDOW))
+        start, end = (windows[name].to_numpy() for name in _WINDOW)
+        spans = merge_ranges(start - model.late_margin_ms, np.maximum.accumulate(end) + model.late_margin_ms)
         low, high = coarsen_ranges(spans, _MOST_RANGES)
         condition = within_any(model.late_time, (low - 1).tolist(), (high - 1).tolist())
         if self.key is None:

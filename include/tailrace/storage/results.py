@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from tailrace.answers.by_session import BySession
 from tailrace.answers.model import AnswerModel
 from tailrace.answers.versions import as_corrections, as_streamed, without_retracted
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
-from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.times import in_ms
 from tailrace.kind.protocol import Kind
 from tailrace.query.query import Query
@@ -27,7 +28,7 @@ from tailrace.storage.checkpoint import require_begun
 from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.table_schemas import schemas
-from tailrace.storage.tables import Tables, within_any
+from tailrace.storage.tables import Tables, within, within_any
 from tailrace.storage.warehouses import Warehouse
 
 
@@ -101,6 +102,12 @@ class AnswerTables:
     def _condition(self, ends: Ranges) -> Any:
         """Return the condition that a time, such as the horizon, lies in or near one of the ranges (low, high]."""
         low, high = _as_lists(coarsen_ranges(ends, _MAX_RANGES))
+        if isinstance(self.model, BySession):  # another version of a session may end elsewhere
+            starts_until = (within("window_start", BEFORE_ALL, each) for each in high)
+            overlap = (
+                within("window_end", each, AFTER_ALL) & until for each, until in zip(low, starts_until, strict=True)
+            )
+            return reduce(or_, overlap, ds.scalar(False))
         return reduce(or_, (within_any(name, low, high) for name in self.model.horizon_columns))
 
     def latest(self, part: Part = None) -> pa.Table:
@@ -125,6 +132,14 @@ class AnswerTables:
         low, high = coarsen_ranges(events, _MAX_RANGES)
         return self.tables.read("late", where=within_any(self.model.late_time, *_as_lists((low - 1, high - 1))))
 
+    def missed_by(self, late: pa.Table) -> pa.Table:
+        """Repeat each row of the table `late` for every answer that it missed, with the answer's identity."""
+        if not isinstance(self.model, BySession):
+            return self.model.explode_late(late)
+        time = late.column(self.model.late_time).to_numpy()
+        near = np.array([time.min(initial=AFTER_ALL)]), np.array([time.max(initial=BEFORE_ALL)])
+        return self.model.explode_late(late, among=self.versions((near[0] - 1, near[1] + self.model.late_margin_ms)))
+
     def with_coverage(self, answers: pa.Table, part: AnswerRange = ALL) -> pa.Table:
         """Add coverage = tuples / (tuples + tuples late for the answer so far), and sort the rows for readers.
 
@@ -141,7 +156,7 @@ class AnswerTables:
             return none
         where = part.late_condition(self.model, answers, self.tables.schema("late"))
         columns = ["key", self.model.late_time, "frontier", "tuples", "arrived"]
-        late = self.model.explode_late(self.tables.read("late", columns, where), "tuples", "arrived")
+        late = self.model.explode_late(self.tables.read("late", columns, where), "tuples", "arrived", among=answers)
         if not late.num_rows:
             return none
         number, late_number = self.model.identity.number(answers, late)

@@ -94,6 +94,9 @@ def _open(log: AnswerLog, opening: Opening) -> Feed:
     if (kind := structure.get("kind", "aggregate")) != "aggregate":
         fault = f"query {query} is of kind {kind}, whose answers are no stream here"
         raise refuse(str(upstream.home), fault, "a query of kind aggregate")
+    if structure.get("window.session") is not None:
+        fault = f"query {query} answers sessions, whose times a correction moves"
+        raise refuse(str(upstream.home), fault, "a query whose windows have a size")
     _require_fixed(upstream, structure, opening.columns)
     if opening.live:
         _require_patience(upstream, structure, opening.idle_s)

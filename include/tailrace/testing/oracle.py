@@ -76,10 +76,29 @@ def scaled_answers(query: WarehouseQuery) -> list[Answer]:
 def _windows(query: WindowedQuery, tuples: Iterable[Tuple]) -> Held:
     """Return the tuples of each key and window, in order of event time, arrival and id."""
     held: Held = {}
-    for each in sorted(tuples, key=lambda one: (one.event_time, one.arrival_time, one.id)):
+    ordered = sorted(tuples, key=lambda one: (one.event_time, one.arrival_time, one.id))
+    if query.window.session is not None:
+        return _sessions(ordered, query.window.session // timedelta(milliseconds=1))
+    for each in ordered:
         for start, end in windows_of(each.event_time // 1000, query.window):
             held.setdefault((each.key, start, end), []).append(each)
     return held
+
+
+def _sessions(ordered: Iterable[Tuple], gap_ms: int) -> Held:
+    """Return the tuples of each key and session, given all in order of event time."""
+    sessions: dict[Any, list[list[Tuple]]] = {}
+    for each in ordered:
+        mine = sessions.setdefault(each.key, [])
+        if mine and each.event_time // 1000 - mine[-1][-1].event_time // 1000 <= gap_ms:
+            mine[-1].append(each)
+        else:
+            mine.append([each])
+    return {
+        (key, one[0].event_time // 1000, one[-1].event_time // 1000 + gap_ms): one
+        for key, mine in sessions.items()
+        for one in mine
+    }
 
 
 def _identity(query: WindowedQuery, key: tuple[Any, ...], start: int, end: int) -> dict[str, Any]:

@@ -95,6 +95,14 @@ def test_windows_of_a_calendar_are_right_where_clocks_change():
     assert [row["value"] for row in run.results()] == [5.0, 23.0, 20.0]
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_sessions_are_right_after_a_correction(seed):
+    query = aggregate(seed, window={"session": "1500 ms"}, disorder={"policy": "k_slack", "k": "1 s"})
+    run = testing.assert_right(query)
+    assert run.summary.late > 5
+    assert len(run.results()) > 30
+
+
 @pytest.mark.parametrize("order", ["ascending", "descending"])
 def test_rankings_are_right_after_a_correction(order):
     section = {"k": 3, "score": "toll", "order": order, "select": ["lane", "speed"]}

@@ -146,7 +146,7 @@ WRONG = [
         10,
         "window.slid",
         "'slid' is no field",
-        "slide (of size, slide, offset, timezone)",
+        "slide (of size, slide, offset, timezone, session)",
     ),
     Wrong("kind: aggregate", "knd: aggregate", 1, "kind", "is missing, and 'knd' is no field", "kind in place of knd"),
     Wrong("format: ", "fromat: ", 5, "streams.departures.source.format", "'fromat' is no", "format in place of fromat"),

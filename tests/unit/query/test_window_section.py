@@ -14,6 +14,7 @@ from tailrace.query.loading import load
 from tailrace.query.windowed import WindowedQuery
 from tailrace.storage.manifest import CheckpointManifest, changes
 from tailrace.windows.calendar import Calendar
+from tailrace.windows.sessions import Sessions
 from tailrace.windows.sliding import Sliding
 from tailrace.windows.windows import Windows
 from unit.query.test_json_schema import complaints
@@ -44,6 +45,9 @@ def query_with(tmp_path: Path, window: str) -> WindowedQuery:
         ("{size: 1 quarter, timezone: Asia/Kathmandu}", Calendar("quarter", "Asia/Kathmandu")),
         ("{size: 1 year, timezone: UTC, offset: 90 d}", Calendar("year", "UTC", 90 * 24 * HOUR)),
         ("{size: 1 d, slide: 1 d, timezone: UTC, offset: -6 h}", Calendar("day", "UTC", -6 * HOUR)),
+        ("{session: 30 min}", Sessions(HOUR // 2)),
+        ("{session: '30 minutes', offset: , timezone: }", Sessions(HOUR // 2)),
+        ("{size: 1 h, session: }", Sliding(HOUR, HOUR)),
     ],
 )
 def test_a_window_is_declared(tmp_path: Path, window: str, windows: Windows) -> None:
@@ -83,6 +87,12 @@ def test_a_window_is_declared(tmp_path: Path, window: str, windows: Windows) -> 
         ("{size: 1 d, timezone: UTC, offset: 5 ms}", "window.offset", "by seconds", "whole seconds"),
         ("{size: 1 h, slide: 15 min, offset: 15 min}", "window.offset", "offset is 15 min", "less than slide"),
         ("{size: 1 h, slide: 15 min, offset: -20 min}", "window.offset", "offset is -20 min", "less than slide"),
+        ("{session: 30 min, size: 1 h}", "window.size", "lasts as long as its tuples come", "session alone"),
+        ("{session: 30 min, offset: 1 h}", "window.offset", "lasts as long as its tuples come", "session alone"),
+        ("{session: 30 min, timezone: UTC}", "window.timezone", "lasts as long as its tuples come", "session alone"),
+        ("{session: 30}", "window.session", "30 has no unit", "30 min"),
+        ("{session: 0 ms}", "window.session", "does not fit", "more than 0 ms"),
+        ("{session: }", "window", "is missing", "size: 500 ms"),
     ],
 )
 def test_a_window_that_means_nothing_is_refused(
@@ -95,6 +105,47 @@ def test_a_window_that_means_nothing_is_refused(
     assert path.removesuffix(".size") == field.removesuffix(".size")
     assert fault in problem.fault
     assert remedy in problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "remedy"),
+    [
+        ("POLICY", "{policy: quantile, error: 0.1, risk: 0.1}", "disorder.policy", "k_slack, with a fixed wait"),
+        ("POLICY", "{policy: hybrid, error: 0.1, risk: 0.1}", "disorder.policy", "k_slack, with a fixed wait"),
+        ("POLICY", "{policy: cache_duration, initial: 1 s}", "disorder.policy", "k_slack, with a fixed wait"),
+        ("kind: aggregate", "kind: topk\ntopk: {k: 5, score: delay}", "window.session", "kind: aggregate"),
+        ("{function: count}", "{function: count, estimate: true}", "aggregate.n.estimate", "no estimate"),
+        ("{format: csv, path: a}", "{format: tailrace, query: other}", "window.session", "window: {size: …}"),
+    ],
+)
+def test_what_needs_windows_with_a_size_is_refused_beside_sessions(
+    tmp_path: Path, old: str, new: str, field: str, remedy: str
+) -> None:
+    stream = "{source: {format: csv, path: a}, event_time: window_end, id: id, key: k}"
+    text = f"name: q\nkind: aggregate\nstreams: {{s: {stream}}}\nwindow: {{session: 30 min}}\n"
+    text += "aggregate: {n: {function: count}}\ndisorder: POLICY\n"
+    text = text.replace(old, new).replace("POLICY", "{policy: none, deduplicate: true}")
+    text = text.replace(", id: id", "") if "tailrace" in new else text
+    text = text.replace("aggregate: {n: {function: count}}\n", "") if "topk" in new else text
+    with pytest.raises(Refused) as refusal:
+        load(write(tmp_path, text))
+    (problem,) = refusal.value.problems
+    assert problem.where.endswith(field)
+    assert remedy in problem.remedy
+
+
+def test_no_lookup_of_sessions_is_corrected_by_the_newest_version(tmp_path: Path) -> None:
+    lookup = "lookup: {products: {path: products.csv, key: k, columns: [category], corrections: newest}}"
+    stream = f"{{source: {{format: csv, path: a}}, event_time: at, id: id, key: category, {lookup}}}"
+    text = f"name: q\nkind: aggregate\nstreams: {{s: {stream}}}\nwindow: {{session: 30 min}}\n"
+    text += "aggregate: {function: count}\n"
+    with pytest.raises(Refused, match="from session to session"):
+        load(write(tmp_path, text))
+
+
+def test_a_checkpoint_of_before_sessions_has_no_field_of_them(tmp_path: Path) -> None:
+    assert "window.session" not in query_with(tmp_path, "5 min").structure()
+    assert query_with(tmp_path, "{session: 5 min}").structure()["window.session"] == "5 min"
 
 
 @pytest.mark.parametrize("field", ["offset: 5 min", "timezone: UTC"])

@@ -80,7 +80,24 @@ SOURCES = [
         "no length of time",
         "INTERVAL '5' MINUTES",
     ),
-    ("SELECT count(*) AS n FROM events GROUP BY ¦session_window(event_ts, '5 min')", "of sessions", "window("),
+    ("SELECT count(*) AS n FROM events GROUP BY ¦session_window(event_ts)", "two arguments", "'30 minutes'"),
+    (f"SELECT count(*) AS n FROM ¦SESSION(TABLE events, '1 h') GROUP BY {BOUNDS}", "not a table", "PARTITION BY"),
+    (
+        f"SELECT count(*) AS n FROM SESSION(TABLE events PARTITION BY ¦y, DESCRIPTOR(event_ts), '1 h') "
+        f"GROUP BY x, {BOUNDS}",
+        "partitioned by y, and rows are grouped by x",
+        "PARTITION BY x",
+    ),
+    (
+        f"SELECT count(*) AS n FROM SESSION(TABLE events, DESCRIPTOR(event_ts), '1 h') GROUP BY ¦x, {BOUNDS}",
+        "partitioned by nothing",
+        "PARTITION BY x",
+    ),
+    (
+        f"SELECT count(*) AS n FROM SESSION(¦TABLE events ORDER BY x, DESCRIPTOR(event_ts), '1 h') GROUP BY {BOUNDS}",
+        "no table of SESSION",
+        "PARTITION BY",
+    ),
     ("SELECT count(*) AS n FROM events GROUP BY ¦window(event_ts)", "two to four arguments", "'5 minutes'"),
     ("SELECT count(*) AS n FROM events¦", "there are no windows", "TUMBLE"),
     ("SELECT count(*) AS n FROM events GROUP BY ¦country", "there are no windows", "GROUP BY window"),

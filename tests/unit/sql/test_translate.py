@@ -26,6 +26,16 @@ def aggregates(select: str, **stream: Any) -> dict[str, Any]:
     return said(f"SELECT {select} {TUMBLE} {BOUNDS}", stream)["aggregate"]
 
 
+@pytest.mark.parametrize("columns", ["sensor, road", "(road, sensor)"])
+def test_sessions_are_those_of_the_groups(columns):
+    table = f"SESSION(TABLE events PARTITION BY {columns}, DESCRIPTOR(event_ts), INTERVAL '30' MINUTES)"
+    flink = said(f"SELECT sensor, road, window_start, count(*) AS n FROM {table} {BOUNDS}, sensor, road")
+    items = "sensor, road, session_window.start AS window_start, session_window, count(*) AS n"
+    spark = said(f"SELECT {items} FROM events GROUP BY session_window(event_ts, '30 minutes'), sensor, road")
+    assert flink == spark
+    assert flink["stream"]["key"] == ["sensor", "road"]
+
+
 def test_a_query_of_several_aggregates_by_the_table_function_tumble():
     sql = """
         SELECT country, lower(platform) AS platform, window_start, window_end,
@@ -89,6 +99,8 @@ def test_a_query_of_several_aggregates_by_the_table_function_tumble():
         ),
         ("FROM events", "GROUP BY window(event_ts, '2 weeks')", {"size": "14 d"}),
         ("FROM events", "GROUP BY window(event_ts, '1 week')", {"size": "7 d"}),
+        ("FROM events", "GROUP BY session_window(event_ts, '30 minutes')", {"session": "30 min"}),
+        ("FROM SESSION(TABLE events, DESCRIPTOR(event_ts), INTERVAL '90' SECONDS)", BOUNDS, {"session": "90 s"}),
     ],
 )
 def test_windows_of_both_grammars(source, groups, window):

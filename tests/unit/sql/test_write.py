@@ -37,11 +37,13 @@ columns = st.sampled_from(NAMES)
 
 
 @st.composite
-def sections_of_windows(draw: st.DrawFn) -> dict[str, str]:
+def sections_of_windows(draw: st.DrawFn, has_sessions: bool) -> dict[str, str]:
     zone = draw(st.sampled_from(["", "", "Europe/Berlin"]))
     if zone:
         return {"size": draw(st.sampled_from(["1 d", "7 d", "1 month", "1 quarter", "1 year"])), "timezone": zone}
     window = {"size": draw(st.sampled_from(LENGTHS))}
+    if has_sessions and draw(st.sampled_from([False, False, True])):
+        return {"session": window["size"]}
     if draw(st.booleans()):
         window["slide"] = draw(st.sampled_from([length for length in LENGTHS if length != window["size"]]))
     return window | draw(st.sampled_from([{}, {"offset": "6 h"}, {"offset": "-1500 ms"}]))
@@ -84,7 +86,7 @@ def declarations(draw: st.DrawFn) -> dict[str, Any]:
     texts = declared | {name: text for name, text in derived.items() if name in read}
     stream |= {"columns": texts} if texts else {}
     rest = draw(st.sampled_from([{}, {"name": "sales", "disorder": {"policy": "k_slack", "k": "1 s"}}]))
-    return section | rest | {"streams": {"events": stream}, "window": draw(sections_of_windows())}
+    return section | rest | {"streams": {"events": stream}, "window": draw(sections_of_windows(kind != "topk"))}
 
 
 def columns_of(section: dict[str, Any]) -> set[str | None]:

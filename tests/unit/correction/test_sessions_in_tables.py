@@ -1,0 +1,71 @@
+"""Sessions in a warehouse: streamed in batches, corrected by intervals in reverse, read, and delivered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from current_tables import rows_of
+from local_driver import correct_here
+from oracle import Settings, Tuple, ticks_of
+from tailrace.calibration.calibrate import calibrate
+from tailrace.correction.correction_range import CorrectionRange
+from tailrace.delivery.current import CURRENT
+from tailrace.ground.errors import Refused
+from tailrace.query.declared import declared_query
+from tailrace.query.query import Query
+from tailrace.storage.answer_range import AnswerRange
+from tailrace.storage.results import read_answers
+from tailrace.stream.local_stream import run
+from tailrace.stream.run_options import RunOptions
+from warehouse import EPOCH, query_fields, tables_of, write_files
+
+ROWS = [("a", 0), ("a", 9), ("b", 60), ("a", 15), ("c", -500), ("b", 66), ("a", 30), ("a", 22), ("c", -492), ("b", 80)]
+"""Key and event time in ms, with gaps of 10 ms; each row is a tick of its own. K is 0."""
+
+
+@pytest.fixture
+def streamed(tmp_path: Path) -> Query:
+    tuples = [Tuple(EPOCH + event, EPOCH + 1000 + 2 * n, f"t{n}", key, 1.0) for n, (key, event) in enumerate(ROWS)]
+    write_files(tuples, tmp_path / "in", [0, 3, 6, len(tuples)])
+    fields = query_fields(tmp_path / "in", Settings(10, 10, 1, "count"))
+    query = declared_query(fields | {"window": {"session": "10 ms"}})
+    run(query, tmp_path / "wh", RunOptions(3))
+    return query
+
+
+def found(query: Query, warehouse: Path, part: AnswerRange = AnswerRange()) -> dict:  # noqa: B008 (frozen)
+    """The tuples and the coverage of each answer, by key, start and end."""
+    rows = read_answers(query, warehouse, False, part)[0].to_pylist()
+    sessions = [(row["key"], row["window_start"] - EPOCH, row["window_end"] - EPOCH) for row in rows]
+    return {session: (row["tuples"], row["coverage"]) for session, row in zip(sessions, rows, strict=True)}
+
+
+def test_intervals_in_reverse_are_corrected_read_and_delivered(streamed, tmp_path):
+    warehouse = tmp_path / "wh"
+    ends = [end for _, end in ticks_of([Tuple(0, EPOCH + 1000 + 2 * n, n, "", 0.0) for n in range(len(ROWS))], 1)]
+    b = {("b", 60, 76): (2, 1), ("b", 80, 90): (1, 1)}
+    assert found(streamed, warehouse) == b | {("a", 0, 19): (2, 2 / 3)}
+    for low, high in ((ends[6], ends[9]), (ends[4], ends[6]), (ends[2], ends[4])):
+        correct_here(streamed, warehouse, CorrectionRange(low, high, arrival=True))
+        assert found(streamed, warehouse) == b | {("a", 0, 40): (5, 1), ("c", -500, -482): (2, 1)}
+        current = tables_of(warehouse).read(CURRENT)
+        assert rows_of(current.select(["window_start", "window_end", "tuples"])) == rows_of(
+            read_answers(streamed, warehouse, False)[0].select(["window_start", "window_end", "tuples"])
+        )
+    assert found(streamed, warehouse, AnswerRange(EPOCH + 35, EPOCH + 36)) == {("a", 0, 40): (5, 1)}
+    assert found(streamed, warehouse, AnswerRange(EPOCH + 41, EPOCH + 76)) == {("b", 60, 76): (2, 1)}
+
+
+def test_waits_are_not_measured_over_sessions(streamed, tmp_path):
+    with pytest.raises(Refused, match=r"window\.session: a calibration measures windows with a size"):
+        calibrate(streamed, tmp_path / "wh", dry_run=True)
+
+
+def test_sessions_are_no_stream_of_another_query(streamed, tmp_path):
+    fields = {"name": "above", "kind": "aggregate", "window": "1 s", "aggregate": {"function": "count"}}
+    source = {"source": {"format": "tailrace", "query": streamed.name}, "event_time": "window_end"}
+    above = declared_query(fields | {"streams": {"below": source}, "disorder": {"deduplicate": True, "idle": "1 h"}})
+    with pytest.raises(Refused, match="answers sessions, whose times a correction moves"):
+        run(above, tmp_path / "wh", RunOptions(3))
