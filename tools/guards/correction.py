@@ -105,7 +105,7 @@ MUTATIONS = (
     Mutation(
         "correction: windows that closed by quiet after what was committed",
         "correction/given_answers.py",
-        "if ends := _closed_by_quiet(tables, low, high):",
+        "if ends := [each[1:] for each in quiet_closings(tables) if low <= each[0] < high]:",
         "if ends := []:",
         ("tests/unit/correction/test_given_answers.py",),
     ),

@@ -98,6 +98,11 @@ class AffectedSessions:
         inside[self.touched_by(rows, np.asarray(rows.column(time)))[1]] = True
         return inside
 
+    def run_of(self, rows: Rows, time: str) -> Ints:
+        """Return the run of each row with `key` and a column of event times (ms), of which every one is in a run."""
+        run, row = self.touched_by(rows, np.asarray(rows.column(time)))
+        return run[np.argsort(row)]
+
     def touched_by(self, rows: Rows, time: Ints, reach_ms: int = 0) -> tuple[Ints, Ints]:
         """Return the pairs of a run and a row whose time is at most `reach_ms` away from it."""
         key, of_row = unify([self.keys, rows.column("key")])[1]

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tailrace.answers.affected_sessions import AffectedSessions
 from tailrace.answers.by_window import ByWindow
 from tailrace.answers.identity import SESSION, Identity
 from tailrace.answers.revision import Revision
 from tailrace.answers.session_revision import revise_sessions
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import Ints, pair, unify
-from tailrace.ground.matching import Rows, first_places
+from tailrace.ground.matching import Rows, first_places, select
 from tailrace.windows.sessions import Sessions, touching
 
 if TYPE_CHECKING:
@@ -56,10 +58,8 @@ class BySession(ByWindow):
         tick).
         """
         assert among is not None
-        (key, late_key), first = _codes(among, late), np.asarray(among.column("window_start"))
-        last, time = np.asarray(among.column("window_end")) - self.sessions.gap_ms, late.column("pane_start").to_numpy()
-        answer, row = touching(key, first, last, late_key, time, self.sessions.reach_ms)
-        had_closed = last[answer] + self.sessions.gap_ms <= late.column("frontier").to_numpy()[row]
+        answer, row = self._touching(among, late, self.late_time, self.sessions.reach_ms)
+        had_closed = np.asarray(among.column("window_end"))[answer] <= late.column("frontier").to_numpy()[row]
         answer, row = answer[had_closed], row[had_closed]
         identity = among.select(list(SESSION.columns)).take(pa.array(answer))
         missed = pa.table(dict(zip(SESSION.columns, identity.columns, strict=True)))
@@ -68,6 +68,43 @@ class BySession(ByWindow):
         for name in names:
             missed = missed.append_column(name, late.column(name).take(pa.array(row)))
         return missed
+
+    def lacking(self, late: pa.Table, latest: pa.Table, is_uncorrected: NDArray[np.bool_]) -> pa.Table:
+        """Return the identities of sessions that lack tuples, and of those that late tuples alone will make.
+
+        A correction has seen a late tuple if it answered or retracted a session that the tuple touches, with a later
+        cut-off. Other sessions are right where they are alone in their run of tuples, and hold its late ones.
+
+        Parameters
+        ----------
+        late : Table, n rows
+            With `arrived` and `frontier`.
+        latest : Table
+            The latest version of each session near these tuples, retracted ones too.
+        is_uncorrected : ndarray, shape (n,)
+            Which of the tuples arrived when no correction covers.
+        """
+        is_corrected, reach_ms = latest["corrected"].to_numpy(), self.sessions.reach_ms
+        corrected = select(latest, is_corrected)
+        session, row = self._touching(corrected, late, self.late_time, reach_ms)
+        is_seen = np.zeros(late.num_rows, bool)
+        is_seen[row[corrected["as_of"].to_numpy()[session] >= late["arrived"].to_numpy()[row]]] = True
+        given, unseen = select(latest, ~(is_corrected & latest[RETRACTED].to_numpy())), select(late, ~is_seen)
+        session, row = self._touching(given, unseen, self.late_time, 0)
+        is_held = np.zeros(unseen.num_rows, bool)
+        is_held[row[given["window_end"].to_numpy()[session] > unseen["frontier"].to_numpy()[row]]] = True
+
+        runs = self.missed_by(unseen) | self.affected_from(given)
+        run_of_given = runs.run_of(given, "window_start")
+        run_of_late, sessions = runs.run_of(unseen, self.late_time), np.bincount(run_of_given, minlength=len(runs))
+        is_wrong, is_made = np.zeros((2, len(runs)), bool)
+        is_wrong[run_of_late[~is_held | (sessions[run_of_late] > 1)]] = True
+        is_made[run_of_late[is_uncorrected[~is_seen]]] = True
+        made = runs.where(is_made & (sessions == 0))
+        first, last = made.times
+        columns = [made.keys, pa.array(first), pa.array(last + self.sessions.gap_ms)]
+        wrong = select(given, is_wrong[run_of_given]).select(SESSION.columns)
+        return pa.concat_tables([wrong, pa.Table.from_arrays(columns, names=[*SESSION.columns])])
 
     def missed_by(self, late: pa.Table) -> AffectedSessions:
         return AffectedSessions.of_times(self.sessions, late.column("key"), late.column("pane_start").to_numpy())
@@ -78,9 +115,7 @@ class BySession(ByWindow):
 
     def holding_answers(self, given: pa.Table, tuples: pa.Table, time: str) -> AffectedSessions:
         """Return the given answers that hold one of the tuples, which have `key` and a column of their event times."""
-        key, of_tuple = _codes(given, tuples)
-        first, end = (given.column(name).to_numpy() for name in ("window_start", "window_end"))
-        index, _ = touching(key, first, end - self.sessions.gap_ms, of_tuple, tuples.column(time).to_numpy(), 0)
+        index, _ = self._touching(given, tuples, time, 0)
         return self.affected_from(given.take(pa.array(np.unique(index))))
 
     def closed(self, event_times: tuple[int, int], frontier: int) -> AffectedSessions:
@@ -93,6 +128,8 @@ class BySession(ByWindow):
     def revise(self, revision: Revision) -> pa.Table:
         return revise_sessions(revision)
 
-
-def _codes(*rows: Rows) -> list[Ints]:
-    return unify([each.column("key") for each in rows])[1]
+    def _touching(self, answers: Rows, tuples: Rows, time: str, reach_ms: int) -> tuple[Ints, Ints]:
+        """Return the pairs of an answer and a tuple that is at most `reach_ms` away from the answer's tuples."""
+        key, of_tuple = unify([each.column("key") for each in (answers, tuples)])[1]
+        first, end = (np.asarray(answers.column(name)) for name in ("window_start", "window_end"))
+        return touching(key, first, end - self.sessions.gap_ms, of_tuple, np.asarray(tuples.column(time)), reach_ms)

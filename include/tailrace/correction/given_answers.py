@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from tailrace.answers.affected_windows import WindowsOfAllKeys
 from tailrace.answers.by_session import BySession
 from tailrace.answers.by_window import ByWindow
 from tailrace.answers.model import AffectedAnswers, AnswerModel
 from tailrace.correction.history_scan import HistoryScan
+from tailrace.correction.late_in_sessions import quiet_closings
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ranges
 from tailrace.storage.tables import Tables, within, within_any
@@ -92,28 +92,7 @@ def read_given(tables: Tables, model: AnswerModel, low: int, high: int) -> pa.Ta
     tick, though the stream may have committed more by then. They belong to the interval that it had committed.
     """
     names, condition = [*model.identity.columns], within("as_of", low, high)
-    if ends := _closed_by_quiet(tables, low, high):
+    if ends := [each[1:] for each in quiet_closings(tables) if low <= each[0] < high]:
         for name in model.horizon_columns:
             condition |= within_any(name, *zip(*ends, strict=True))
     return model.identity.first_rows(tables.read("results", names, condition))
-
-
-def _closed_by_quiet(tables: Tables, low: int, high: int) -> list[tuple[int, int]]:
-    """Find the ranges (F before, F after] of batches that closed windows without ticks.
-
-    The arrival time that was committed before such a batch is in [low, high).
-    """
-    answered = (ds.field("ticks") == 0) & ((ds.field("answers") > 0) | ds.field("counts").is_valid())  # or withheld
-    batches = np.unique(tables.read("metrics", ["batch"], answered)["batch"].to_numpy())
-    if not len(batches):
-        return []
-    wanted = ds.field("batch").isin(pa.array(np.union1d(batches, batches - 1)))
-    rows = tables.read("metrics", ["batch", "committed", "frontier"], wanted)
-    rows = rows.group_by("batch").aggregate([("committed", "max"), ("frontier", "max")])
-    progress = {row["batch"]: (row["committed_max"], row["frontier_max"]) for row in rows.to_pylist()}
-    ranges = []
-    for batch in batches.tolist():
-        committed, before = progress.get(batch - 1, (None, None))
-        if committed is not None and before is not None and low <= committed < high:
-            ranges.append((before, progress[batch][1]))
-    return ranges

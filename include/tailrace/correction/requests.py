@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from tailrace.correction.uncorrected import Interval, Uncorrected
+from tailrace.correction.intervals import Interval
+from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.files import write_atomically
 from tailrace.ground.object_path import Location

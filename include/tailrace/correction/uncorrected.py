@@ -1,31 +1,27 @@
-"""Uncorrected late tuples: tuples whose arrival no correction in the ledger covers. No Spark."""
+"""Uncorrected late tuples: those that no correction in the ledger covers. No Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from operator import or_
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
-from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
+from tailrace.correction.intervals import Interval, corrected_intervals, gap_of, near_gaps, uncovered
+from tailrace.correction.late_in_sessions import late_in_sessions
+from tailrace.ground.matching import select
+from tailrace.ground.ranges import Ints
 from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from tailrace.storage.table_schemas import LATE_TIMES
-from tailrace.storage.tables import Tables, within_any
-
-Interval = tuple[int, int]
-"""(a, b] of `arrived`, the end of a tuple's tick, in ms: the tuples that arrived in [a, b), both multiples of
-the tick.
-"""
-
-_MOST_RANGES = 16  # in one condition on a table; beyond that, the nearest ones are merged
+from tailrace.storage.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class Uncorrected:
     Attributes
     ----------
     arrived : ndarray, shape (n,)
-        As in the table, in ms.
+        As in the table, in ms; of a tuple that a session held, when that was answered (`late_in_sessions`).
     event_time : ndarray, shape (n,)
         The event time of each, or the start of its pane, as the table has it; in ms.
     covered : tuple of Interval
@@ -63,9 +59,9 @@ class Uncorrected:
         (time,) = set(LATE_TIMES) & set(tables.schema("late").names)
         gaps = uncovered(known, until)
         late = tables.read("late", ["arrived", time], near_gaps(gaps))
-        arrived, event_time = (late[name].to_numpy() for name in ("arrived", time))
-        is_uncorrected = gap_of(arrived, gaps) >= 0
-        return Uncorrected(arrived[is_uncorrected], event_time[is_uncorrected], tuple(known), until)
+        late = select(late, gap_of(late["arrived"].to_numpy(), gaps) >= 0)
+        late = pa.concat_tables([late, late_in_sessions(tables, late.column_names, gaps)])
+        return Uncorrected(late["arrived"].to_numpy(), late[time].to_numpy(), tuple(known), until)
 
     def __len__(self) -> int:
         return len(self.arrived)
@@ -100,52 +96,12 @@ class Uncorrected:
         return (first - 1 if low == BEFORE_ALL else low) // tick * tick, self.until // tick * tick
 
 
-def corrected_intervals(tables: Tables) -> list[Interval]:
-    """Return the intervals of arrival whose late tuples are corrected according to the ledger.
-
-    Corrections over event time are included.
-    """
-    if not tables.has("correction_runs"):
-        return []
-    runs = tables.read("correction_runs", ["arrived_from", "arrived_to"], ds.field("arrived_to").is_valid())
-    ends = zip(runs["arrived_from"].to_pylist(), runs["arrived_to"].to_pylist(), strict=True)
-    return [(BEFORE_ALL if start is None else start, end) for start, end in ends]
-
-
-def uncovered(known: Iterable[Interval], until: int) -> list[Interval]:
-    """Return the parts of (-∞, until] outside all intervals, in order."""
-    gaps, low = [], BEFORE_ALL
-    for start, end in sorted(known):
-        if low < min(start, until):
-            gaps.append((low, min(start, until)))
-        low = max(low, end)
-    return [*gaps, (low, until)] if low < until else gaps
-
-
-def near_gaps(gaps: Sequence[Interval]) -> ds.Expression:
-    """Return a condition that selects the rows of `late` in the gaps, which are in order, and some rows near them.
-
-    A condition with a part for each of many gaps would exhaust the stack of Arrow's threads; see `gap_of`.
-    """
-    low, high = coarsen_ranges(_ends(gaps), _MOST_RANGES)
-    return within_any("arrived", low.tolist(), high.tolist())
-
-
-def gap_of(arrived: Ints, gaps: Sequence[Interval]) -> Ints:
-    """Return the index of the gap that contains each arrival (ms), -1 where none does; gaps are in order."""
-    if not gaps:
-        return np.full(len(arrived), -1)
-    low, high = _ends(gaps)
-    index = np.minimum(np.searchsorted(high, arrived), len(gaps) - 1)
-    return np.where((arrived > low[index]) & (arrived <= high[index]), index, -1)
-
-
 def count_late(tables: Tables, gaps: Sequence[Interval]) -> Ints:
     """Count the late tuples of gaps, which are in order; shape (n,). Only some rows are in memory at a time."""
-    counts = np.zeros(len(gaps), np.int64)
+    counts, names = np.zeros(len(gaps), np.int64), ["arrived", "tuples"]
     if gaps and tables.has("late"):
-        for batch in tables.batches("late", ["arrived", "tuples"], near_gaps(gaps)):
-            rows = in_ms(pa.Table.from_batches([batch]))
+        batches = (in_ms(pa.Table.from_batches([each])) for each in tables.batches("late", names, near_gaps(gaps)))
+        for rows in chain(batches, [late_in_sessions(tables, names, gaps)]):
             index, tuples = gap_of(rows["arrived"].to_numpy(), gaps), rows["tuples"].to_numpy()
             counts += np.bincount(index[index >= 0], tuples[index >= 0], len(gaps)).astype(np.int64)
     return counts
@@ -156,8 +112,3 @@ def count_uncorrected(layout: Layout) -> int:
     tables = Tables(layout)
     until = committed_until(layout, tables)
     return 0 if until is None else int(count_late(tables, uncovered(corrected_intervals(tables), until)).sum())
-
-
-def _ends(gaps: Sequence[Interval]) -> Ranges:
-    low, high = np.array(gaps, np.int64).reshape(-1, 2).T
-    return low, high

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.correction.uncorrected import corrected_intervals, count_late, uncovered
+from tailrace.correction.intervals import corrected_intervals, uncovered
+from tailrace.correction.uncorrected import count_late
 from tailrace.ground.time_limits import LATEST_MS
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalAnswer, ArrivalRequest, read_metrics
 from tailrace.panels.panel import Panel, Shown

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import ConfigDict, Field
 
-from tailrace.correction.uncorrected import Interval, corrected_intervals, count_late, uncovered
+from tailrace.correction.intervals import Interval, corrected_intervals, uncovered
+from tailrace.correction.uncorrected import count_late
 from tailrace.ground.errors import Refused
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.panels.arrival_range import NOTHING_YET, TimesRequest

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tailrace.correction.uncorrected import Interval, corrected_intervals, gap_of, near_gaps, uncovered
+from tailrace.answers.by_session import BySession
+from tailrace.correction.intervals import Interval, corrected_intervals, gap_of, near_gaps, uncovered
 from tailrace.ground.duration import ms
 from tailrace.ground.matching import select
 from tailrace.panels.query_view import QueryView
@@ -35,19 +38,41 @@ def read_uncorrected(view: QueryView, low: int, high: int) -> pa.Table | None:
     tables, model = view.tables, view.kind.answers
     until = committed_until(view.layout, tables)
     gaps = [] if until is None or not tables.has("late") else uncovered(corrected_intervals(tables), until)
+    if isinstance(model, BySession) and tables.has("late"):
+        return _of_sessions(view, model, (low, high), gaps)
     if not gaps:
         return None
-    near = within(model.late_time, low - ms(view.query.span) - 1, high + model.late_margin_ms)
+    near = within(model.late_time, low - ms(view.query.span) - 1, high)
     where = near_gaps(gaps) & near
     count = _in_gaps(tables.read("late", ["arrived"], where), gaps).num_rows
     if not count:
         return None
-    if count > MOST_ROWS:
-        raise UnknownError(f"{count:,} rows of late tuples are not corrected")
+    _require_few(count)
     if not model.can_lack_tuples:
         raise UnknownError("late tuples are not corrected, and which pairs they missed is known once they are")
     columns = ["arrived", "key", model.late_time, "frontier"]
-    return model.identity.first_rows(view.answers.missed_by(_in_gaps(tables.read("late", columns, where), gaps)))
+    return model.identity.first_rows(model.explode_late(_in_gaps(tables.read("late", columns, where), gaps)))
+
+
+def _of_sessions(
+    view: QueryView, model: BySession, horizons: tuple[int, int], gaps: Sequence[Interval]
+) -> pa.Table | None:
+    """Return the same of sessions: a correction may have left a late tuple alone, as its session was open."""
+    low, high = horizons
+    versions = view.answers.versions((np.array([low]), np.array([high])), withheld=True)
+    latest = model.identity.latest(versions)
+    start = min(low - model.sessions.gap_ms, pc.min(latest["window_start"]).as_py() or low)
+    columns = ["arrived", "key", model.late_time, "frontier"]
+    margin_ms = model.late_margin_ms
+    late = view.tables.read("late", columns, within(model.late_time, start - margin_ms, high + margin_ms))
+    _require_few(late.num_rows)
+    found = model.lacking(late, latest, gap_of(late["arrived"].to_numpy(), gaps) >= 0)
+    return model.identity.first_rows(found) if found.num_rows else None
+
+
+def _require_few(rows: int) -> None:
+    if rows > MOST_ROWS:
+        raise UnknownError(f"{rows:,} rows of late tuples are not corrected")
 
 
 def _in_gaps(late: pa.Table, gaps: Sequence[Interval]) -> pa.Table:

@@ -18,7 +18,7 @@ from tailrace.answers.versions import as_corrections, as_streamed, without_retra
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import select
-from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges
+from tailrace.ground.ranges import Ints, Ranges, coarsen_ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.times import in_ms
 from tailrace.kind.protocol import Kind
@@ -136,9 +136,11 @@ class AnswerTables:
         """Repeat each row of the table `late` for every answer that it missed, with the answer's identity."""
         if not isinstance(self.model, BySession):
             return self.model.explode_late(late)
-        time = late.column(self.model.late_time).to_numpy()
-        near = np.array([time.min(initial=AFTER_ALL)]), np.array([time.max(initial=BEFORE_ALL)])
-        return self.model.explode_late(late, among=self.versions((near[0] - 1, near[1] + self.model.late_margin_ms)))
+        time, margin_ms = np.unique(late.column(self.model.late_time).to_numpy()), self.model.late_margin_ms
+        where = self._condition(merge_ranges(time - margin_ms, time + margin_ms))
+        names, columns = ("results", "corrections"), [*self.model.identity.columns]
+        known = [self.tables.read(name, columns, where) for name in names if self.tables.has(name)]
+        return self.model.explode_late(late, among=pa.concat_tables(known))
 
     def with_coverage(self, answers: pa.Table, part: AnswerRange = ALL) -> pa.Table:
         """Add coverage = tuples / (tuples + tuples late for the answer so far), and sort the rows for readers.

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from current_tables import rows_of
-from local_driver import correct_here
+from local_driver import Driver, correct_here
 from oracle import Settings, Tuple, ticks_of
 from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.late_in_sessions import late_in_sessions
+from tailrace.correction.uncorrected import Uncorrected, count_uncorrected
 from tailrace.delivery.current import CURRENT
 from tailrace.ground.errors import Refused
+from tailrace.ground.times import with_times
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
 from tailrace.storage.answer_range import AnswerRange
+from tailrace.storage.layout import Layout
 from tailrace.storage.results import read_answers
 from tailrace.stream.local_stream import run
 from tailrace.stream.run_options import RunOptions
@@ -56,6 +61,68 @@ def test_intervals_in_reverse_are_corrected_read_and_delivered(streamed, tmp_pat
         )
     assert found(streamed, warehouse, AnswerRange(EPOCH + 35, EPOCH + 36)) == {("a", 0, 40): (5, 1)}
     assert found(streamed, warehouse, AnswerRange(EPOCH + 41, EPOCH + 76)) == {("b", 60, 76): (2, 1)}
+
+
+def test_what_a_correction_leaves_open_waits_until_it_has_closed_and_is_corrected(tmp_path):
+    came = [
+        ("a", 0),
+        ("b", 12),
+        ("a", 9),
+        ("b", 13),
+        ("b", 40),
+        ("b", 41),
+    ]  # a's last one touches what has closed, and is open itself
+    tuples = [Tuple(EPOCH + event, EPOCH + 1000 + 2 * n, f"t{n}", key, 1.0) for n, (key, event) in enumerate(came)]
+    ends = [end for _, end in ticks_of(tuples, 1)]
+    fields = query_fields(tmp_path / "in", Settings(10, 10, 1, "count"))
+    query = declared_query(fields | {"window": {"session": "10 ms"}})
+    driver = Driver(query, tmp_path / "wh")
+    write_files(tuples, tmp_path / "in", [0, 4])
+    driver.run(100)
+    assert count_uncorrected(driver.layout) == 1
+    correct_here(query, tmp_path / "wh", CorrectionRange(ends[0] - 1, ends[2], arrival=True))
+    assert found(query, tmp_path / "wh") == {("a", 0, 10): (1, 1 / 2)}
+    assert count_uncorrected(driver.layout) == 0  # the stream will answer it first
+    write_files(tuples, tmp_path / "in", [4, 6], first=1)
+    driver.run(100)
+    assert count_uncorrected(driver.layout) == 1
+    waiting = Uncorrected.read(driver.layout)
+    assert (waiting.event_time.tolist(), waiting.arrived.tolist()) == ([EPOCH + 9], [ends[4]])
+    assert waiting.interval(1) == (ends[2], waiting.until)
+    correct_here(query, tmp_path / "wh", CorrectionRange(ends[2], ends[4], arrival=True))
+    assert found(query, tmp_path / "wh") == {("a", 0, 19): (2, 1), ("b", 12, 23): (2, 1)}
+    assert count_uncorrected(driver.layout) == 0
+
+
+def test_a_tuple_within_the_gap_after_a_session_is_not_one_that_it_holds(streamed, tmp_path):
+    layout = Layout.of(tmp_path / "wh", streamed.name)
+    total = sum(row["tuples"] for row in tables_of(tmp_path / "wh").read("late").to_pylist())
+    assert count_uncorrected(layout) == total == 5
+
+
+def test_what_closed_by_quiet_belongs_to_the_next_interval(streamed, tmp_path):
+    tables = tables_of(tmp_path / "wh")
+    last = max(row["as_of"] for row in tables.read("results").to_pylist())
+    newest = max(tables.read("metrics").to_pylist(), key=lambda row: row["batch"])
+    quiet = newest | {"batch": newest["batch"] + 1, "ticks": 0, "answers": 1, "frontier": EPOCH + 600}
+    tables.add("metrics", with_times(pa.Table.from_pylist([quiet]), tables.schema("metrics")))
+    one = tables.read("results").to_pylist()[0]
+    session = one | {"key": "d", "window_start": EPOCH + 500, "window_end": EPOCH + 520, "tuples": 2, "as_of": last}
+    results = tables.schema("results")
+    tables.add("results", with_times(pa.Table.from_pylist([session]), results))
+    missed = tables.read("late").to_pylist()[0] | {
+        "key": "d",
+        "pane_start": EPOCH + 510,
+        "frontier": EPOCH + 512,
+        "tuples": 1,
+        "arrived": last - 1,
+    }
+    tables.add("late", with_times(pa.Table.from_pylist([missed]), tables.schema("late")))
+    committed = quiet["committed"]
+    names = ["arrived", "pane_start"]
+    assert late_in_sessions(tables, names, [(last, committed)]).num_rows == 0
+    (row,) = late_in_sessions(tables, names, [(committed, committed + 10)]).to_pylist()
+    assert row == {"arrived": committed + 1, "pane_start": EPOCH + 510}
 
 
 def test_waits_are_not_measured_over_sessions(streamed, tmp_path):

@@ -14,7 +14,8 @@ from examples import drawn
 from late_tables import LateTables
 from oracle import Settings
 from tailrace.correction.correction_range import CorrectionRange
-from tailrace.correction.uncorrected import Uncorrected, uncovered
+from tailrace.correction.intervals import uncovered
+from tailrace.correction.uncorrected import Uncorrected
 from tailrace.ground.times import in_ms
 from tailrace.kinds import build
 from tailrace.spark.distributed_correction import correct

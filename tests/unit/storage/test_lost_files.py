@@ -17,8 +17,8 @@ from oracle import Settings, stream
 from oracle_assertions import assert_streamed
 from tailrace.correction.correct import correct
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.correction.intervals import corrected_intervals
 from tailrace.correction.quality import read_quality
-from tailrace.correction.uncorrected import corrected_intervals
 from tailrace.ground.errors import Damaged, Refused
 from tailrace.ground.times import with_times
 from tailrace.kinds import build

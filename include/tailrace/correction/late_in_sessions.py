@@ -1,0 +1,96 @@
+"""Late tuples that sessions hold: they are to be corrected once more when the stream has answered these sessions.
+
+A tuple is late if it touches a session that has closed. Where its own session is open, that one holds it. A correction
+leaves both alone until the stream has answered the open one, in a later interval of arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from tailrace.correction.intervals import Interval, gap_of, near_gaps
+from tailrace.ground.columns import unify
+from tailrace.ground.matching import select
+from tailrace.ground.ranges import coarsen_ranges, merge_ranges
+from tailrace.ground.times import in_ms
+from tailrace.storage.tables import Tables, within_any
+from tailrace.windows.sessions import touching
+
+_MOST_RANGES = 16  # in one condition on a table
+
+
+def late_in_sessions(tables: Tables, names: list[str], gaps: Sequence[Interval]) -> pa.Table:
+    """Return the late tuples in sessions that the stream answered in gaps, which are in order.
+
+    They came before these gaps.
+
+    Returns
+    -------
+    Table
+        The named columns of the table `late`, in which `arrived` is when the session was answered.
+    """
+    none = in_ms(tables.schema("late").empty_table().select(names))
+    manifest = tables.layout.read_manifest()
+    if not gaps or manifest is None or manifest.structure.get("window.session") is None:
+        return none
+    sessions = _answered(tables, gaps)
+    if not sessions.num_rows:
+        return none
+    first, end = (sessions[name].to_numpy() for name in ("window_start", "window_end"))
+    order = np.argsort(first, kind="stable")
+    low, high = coarsen_ranges(merge_ranges(first[order], np.maximum.accumulate(end[order])), _MOST_RANGES)
+    where = within_any("pane_start", (low - 1).tolist(), (high - 1).tolist())
+    columns = list(dict.fromkeys([*names, "key", "pane_start", "frontier", "arrived"]))
+    late = tables.read("late", columns, where)
+    late = select(late, gap_of(late["arrived"].to_numpy(), gaps) < 0)
+    key, late_key = unify([sessions["key"], late["key"]])[1]
+    session, row = touching(key, first, end - 1, late_key, late["pane_start"].to_numpy(), 0)
+    is_held = late["frontier"].to_numpy()[row] < end[session]  # others came after the session's end, within the gap
+    held = late.take(pa.array(row[is_held]))
+    answered = pa.array(sessions["given"].to_numpy()[session[is_held]])
+    return held.set_column(held.schema.get_field_index("arrived"), "arrived", answered).select(names)
+
+
+def _answered(tables: Tables, gaps: Sequence[Interval]) -> pa.Table:
+    """Return `key`, `window_start` and `window_end` of the sessions answered in gaps, and when, as `given`."""
+    columns, where = ["key", "window_start", "window_end"], near_gaps(gaps, "as_of")
+    quiet = [each for each in quiet_closings(tables) if gap_of(np.array([each[0] + 1]), gaps)[0] >= 0]
+    if quiet:
+        _, before, after = np.array(quiet, np.int64).T
+        where |= within_any("window_end", *(ends.tolist() for ends in coarsen_ranges((before, after), _MOST_RANGES)))
+    rows = tables.read("results", [*columns, "as_of"], where)
+    given = rows["as_of"].to_numpy().copy()
+    for committed, before, after in quiet:
+        end = rows["window_end"].to_numpy()
+        given[(gap_of(given, gaps) < 0) & (end > before) & (end <= after)] = committed + 1
+    rows = rows.select(columns).append_column("given", pa.array(given))
+    return select(rows, gap_of(given, gaps) >= 0)
+
+
+def quiet_closings(tables: Tables) -> list[tuple[int, int, int]]:
+    """Find the batches that closed windows without ticks, because the stream was silent; in order.
+
+    Returns
+    -------
+    list of (committed, before, after)
+        The arrival time that was committed before the batch, and F before and after it, in ms. It closed the windows
+        that end in (before, after].
+    """
+    answered = (ds.field("ticks") == 0) & ((ds.field("answers") > 0) | ds.field("counts").is_valid())  # or withheld
+    batches = np.unique(tables.read("metrics", ["batch"], answered)["batch"].to_numpy())
+    if not len(batches):
+        return []
+    wanted = ds.field("batch").isin(pa.array(np.union1d(batches, batches - 1)))
+    rows = tables.read("metrics", ["batch", "committed", "frontier"], wanted)
+    rows = rows.group_by("batch").aggregate([("committed", "max"), ("frontier", "max")])
+    progress = {row["batch"]: (row["committed_max"], row["frontier_max"]) for row in rows.to_pylist()}
+    closings = []
+    for batch in batches.tolist():
+        committed, before = progress.get(batch - 1, (None, None))
+        if committed is not None and before is not None:
+            closings.append((committed, before, progress[batch][1]))
+    return closings
