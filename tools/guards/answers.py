@@ -107,4 +107,25 @@ MUTATIONS = (
         "pass",
         ("tests/unit/answers/test_by_session.py",),
     ),
+    Mutation(
+        "sessions: two that a late tuple joins lack each other's tuples",
+        "answers/by_session.py",
+        "run_of_late[~is_held | (sessions[run_of_late] > 1)]",
+        "run_of_late[~is_held]",
+        ("tests/unit/panels/test_right_sessions.py",),
+    ),
+    Mutation(
+        "sessions: a late tuple that its session holds does not lack",
+        "answers/by_session.py",
+        "run_of_late[~is_held | (sessions[run_of_late] > 1)]",
+        "run_of_late",
+        ("tests/unit/panels/test_right_sessions.py",),
+    ),
+    Mutation(
+        "sessions: a withheld session that is corrected lacks nothing",
+        "answers/by_session.py",
+        "select(late, ~is_seen)\n",
+        "late; is_seen[:] = False\n",
+        ("tests/unit/panels/test_right_sessions.py",),
+    ),
 )

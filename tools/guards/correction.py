@@ -178,7 +178,7 @@ MUTATIONS = (
     ),
     Mutation(
         "having: what a quiet stream withheld belongs to an interval",
-        "correction/given_answers.py",
+        "correction/late_in_sessions.py",
         '| ds.field("counts").is_valid()',
         "",
         ("tests/unit/correction/test_given_answers.py",),
@@ -203,5 +203,26 @@ MUTATIONS = (
         "is_wanted & ~ends_there), margin_ms",
         "is_wanted & ends_there[:0].any()), margin_ms",
         ("tests/unit/correction/test_session_corrections.py",),
+    ),
+    Mutation(
+        "late in sessions: only what the session holds",
+        "correction/late_in_sessions.py",
+        "row[is_held]))",
+        "row))",
+        ("tests/unit/correction/test_sessions_in_tables.py",),
+    ),
+    Mutation(
+        "late in sessions: each is counted once",
+        "correction/late_in_sessions.py",
+        'gap_of(late["arrived"].to_numpy(), gaps) < 0',
+        'gap_of(late["arrived"].to_numpy(), gaps) < len(gaps)',
+        ("tests/unit/correction/test_sessions_in_tables.py",),
+    ),
+    Mutation(
+        "late in sessions: what closed by quiet belongs to the next interval",
+        "correction/late_in_sessions.py",
+        "= committed + 1",
+        "= committed",
+        ("tests/unit/correction/test_sessions_in_tables.py",),
     ),
 )

@@ -96,7 +96,7 @@ MUTATIONS = (
     Mutation(
         "promise: of too many late tuples the answers are not known",
         "panels/uncorrected_answers.py",
-        "if count > MOST_ROWS:",
+        "if rows > MOST_ROWS:",
         "if False:",
         (PROMISE,),
     ),
@@ -188,5 +188,12 @@ MUTATIONS = (
             "tests/unit/aggregate/test_having.py"
             "::test_an_answer_that_came_or_went_is_wrong_as_streamed_and_one_that_was_withheld_twice_does_not_count",
         ),
+    ),
+    Mutation(
+        "right share: a late tuple deep within a long session",
+        "panels/uncorrected_answers.py",
+        'pc.min(latest["window_start"]).as_py() or low',
+        "low",
+        ("tests/unit/panels/test_right_sessions.py",),
     ),
 )

@@ -94,7 +94,7 @@ def test_what_a_correction_leaves_open_waits_until_it_has_closed_and_is_correcte
     assert count_uncorrected(driver.layout) == 0
 
 
-def test_a_tuple_within_the_gap_after_a_session_is_not_one_that_it_holds(streamed, tmp_path):
+def test_late_tuples_are_counted_once(streamed, tmp_path):
     layout = Layout.of(tmp_path / "wh", streamed.name)
     total = sum(row["tuples"] for row in tables_of(tmp_path / "wh").read("late").to_pylist())
     assert count_uncorrected(layout) == total == 5

@@ -79,7 +79,8 @@ def test_sessions_that_late_tuples_lengthen_or_begin_are_not_right_until_they_ar
     assert _assert_right(stream).corrected < 0.8
     correct_here(stream.query, stream.warehouse)
     again = _assert_right(stream)
-    assert again.streamed < 0.5 < 0.99 < again.corrected  # what an open session joins is wrong until that has closed
+    assert again.streamed < 0.5
+    assert again.corrected > 0.99  # what an open session joins is wrong until that has closed
 
 
 def test_a_withheld_session_that_is_corrected_lacks_nothing(tmp_path):
