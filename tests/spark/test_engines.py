@@ -53,7 +53,8 @@ def test_a_drawn_query_has_the_same_answers_on_spark_and_in_this_process(tmp_pat
     rows, drawn = richest(45)
     drawn = replace(drawn, null_key=None, keys=("country", "paid"), is_list=True)
     rows = [row | ({"country": None} if number % 3 else {"paid": None}) for number, row in enumerate(rows)]
-    assert len(rows) > 9 < len(drawn.derived) * len(drawn.aggregates)
+    assert len(rows) > 9
+    assert len(drawn.derived) > 1
     assert drawn.keys
     assert drawn.expressions
     assert drawn.having is not None
