@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -123,6 +124,31 @@ def test_corrections_of_all_intervals_in_any_order_give_the_batch_answer(data, c
     for a, b in [*others, *intervals, *intervals[:1]]:
         desk.correct(a, b)
     assert_same(desk.latest(), batch(tuples, query))
+
+
+HAVING = {
+    "tuples >= 2": lambda true: true.tuples >= 2,
+    "tuples = 1 or tuples > 3": lambda true: true.tuples == 1 or true.tuples > 3,
+    "value > 2": lambda true: true.value > 2,
+    "not value between 0 and 3": lambda true: not 0 <= true.value <= 3,
+}
+"""Conditions of answers, and the same in Python; not all of them stay true, or false, while a session grows."""
+
+
+@SOME
+@given(st.data(), case(duplicates=True), st.sampled_from([*HAVING]))
+def test_corrections_in_any_order_give_the_sessions_that_meet_the_condition(data, case, having):
+    tuples, query, at, points = case
+    tuples = [each._replace(value=float(n * 5 % 7 - 3)) for n, each in enumerate(tuples)]
+    query = replace(query, function="sum", q=None)
+    chosen = sorted({points[0], points[-1], *data.draw(st.lists(st.sampled_from(points), max_size=5), label="points")})
+    intervals = data.draw(st.permutations([*pairwise(chosen)]), label="intervals")
+    again = data.draw(st.lists(st.sampled_from(intervals), max_size=2), label="again")
+    desk = MemoryTables(tuples, query, at, kind=kind_of(Sessions(query.size), "sum", having=having))
+    for a, b in [*intervals, *again]:
+        desk.correct(a, b)
+    truth = batch(tuples, query)
+    assert_same(desk.latest(), {session: true for session, true in truth.items() if HAVING[having](true)})
 
 
 @SOME

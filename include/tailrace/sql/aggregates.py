@@ -117,9 +117,7 @@ def _over_aggregates(
     for column, position in columns_beside(value).items():
         if column not in names and holds_bounds(column):
             fault = f"an expression over {column}, which no tuple has"
-            remedy = (
-                f"min({event_time}) and max({event_time}), of the tuples in it; or window_start and window_end where "
-            )
+            remedy = f"min({event_time}) and max({event_time}), of its tuples; or window_start and window_end where "
             raise ExpressionError(position, fault, f"{remedy}answers are read, as in tailrace results --where")
         if column not in names and column != TUPLES:
             near = nearest(column, names)

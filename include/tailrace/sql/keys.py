@@ -18,7 +18,10 @@ from tailrace.sql.windows import (
     window_call,
 )
 
-_NO_WINDOW = "FROM TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES), or GROUP BY window(…) or session_window(…)"
+_NO_WINDOW = (
+    "FROM TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES); "
+    "or GROUP BY window(…), or session_window(…)"
+)
 _TWO_SORTS = "there are windows of two sorts"
 KEY = "key"
 """The name in answers of a key that is a single column."""

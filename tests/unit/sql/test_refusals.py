@@ -107,7 +107,8 @@ SOURCES = [
         "upper and lower case differ",
     ),
     (
-        f"SELECT count(*) AS n FROM SESSION(TABLE events PARTITION BY ¦x, DESCRIPTOR(event_ts), '1 h') GROUP BY {BOUNDS}",
+        f"SELECT count(*) AS n FROM SESSION(TABLE events PARTITION BY ¦x, DESCRIPTOR(event_ts), '1 h') "
+        f"GROUP BY {BOUNDS}",
         "partitioned by x, and rows are not grouped by it",
         "no PARTITION BY",
     ),
