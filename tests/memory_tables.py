@@ -49,7 +49,7 @@ class MemoryTables:
         self.schemas = schemas(self.pipeline.kind)
         self.results, self.late_rows = (self.table(name, rows.get(name, [])) for name in ("results", "late"))
         self.segments = self.table("segments", rows.get("segments", []))
-        self.given = [as_streamed(self.results)]
+        self.given: list[pa.Table] = []
 
     def table(self, name: str, rows: list[dict]) -> pa.Table:
         """Rows as a table is read: times are integers."""
@@ -99,7 +99,7 @@ class MemoryTables:
 
     # As `AnswerTables` has it.
     def versions(self, ends: object = None, withheld: bool = False) -> pa.Table:
-        return pa.concat_tables(self.given, promote_options="default")
+        return pa.concat_tables([as_streamed(self.results, withheld), *self.given], promote_options="default")
 
     def late(self, events: object) -> pa.Table:
         return self.late_rows

@@ -411,3 +411,23 @@ GROUP BY window(ts, '1 hour'), user
 -- DuckDB
 SELECT time_bucket(INTERVAL '1 hour', ts) AS w, "user", list(DISTINCT status ORDER BY status) AS statuses, round(CASE WHEN count(*) > 1 THEN corr(amount, latency) END, 6) AS fit, sum(DISTINCT code)::BIGINT AS codes FROM orders GROUP BY ALL
 ;
+
+-- 46. Which visits does each user make, without a pause of more than 20 minutes: how long, of how many orders and products?
+SELECT user, unix_seconds(max(ts)) - unix_seconds(min(ts)) AS seconds, count(*) AS number, count(DISTINCT product) AS products
+FROM orders
+GROUP BY session_window(ts, '20 minutes'), user
+;
+-- DuckDB
+SELECT date_trunc('milliseconds', min(ts)) AS w, "user", epoch(max(ts))::BIGINT - epoch(min(ts))::BIGINT AS seconds, count(*) AS number, count(DISTINCT product) AS products FROM (SELECT *, count(*) FILTER (WHERE pause) OVER (PARTITION BY "user" ORDER BY ts) AS visit FROM (SELECT *, ts > lag(ts) OVER (PARTITION BY "user" ORDER BY ts) + INTERVAL '20 minutes' AS pause FROM orders)) GROUP BY "user", visit
+;
+
+-- 47. Which visits have at least three orders, and with which page and status do they begin and end?
+SELECT user, count(*) AS number, min_by(url, ts) AS entry, max_by(status, ts) AS outcome
+FROM SESSION(TABLE orders PARTITION BY user, DESCRIPTOR(ts), INTERVAL '20' MINUTES)
+WHERE user IS NOT NULL
+GROUP BY window_start, window_end, user
+HAVING count(*) >= 3
+;
+-- DuckDB
+SELECT date_trunc('milliseconds', min(ts)) AS w, "user", count(*) AS number, arg_min(url, ts) AS entry, arg_max(status, ts) AS outcome FROM (SELECT *, count(*) FILTER (WHERE pause) OVER (PARTITION BY "user" ORDER BY ts) AS visit FROM (SELECT *, ts > lag(ts) OVER (PARTITION BY "user" ORDER BY ts) + INTERVAL '20 minutes' AS pause FROM orders WHERE "user" IS NOT NULL)) GROUP BY "user", visit HAVING count(*) >= 3
+;

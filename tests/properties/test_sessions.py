@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from dataclasses import replace
+from itertools import pairwise, permutations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -123,6 +125,45 @@ def test_corrections_of_all_intervals_in_any_order_give_the_batch_answer(data, c
     for a, b in [*others, *intervals, *intervals[:1]]:
         desk.correct(a, b)
     assert_same(desk.latest(), batch(tuples, query))
+
+
+HAVING = {
+    "tuples >= 2": lambda true: true.tuples >= 2,
+    "tuples = 2": lambda true: true.tuples == 2,
+    "tuples = 1 or tuples > 2": lambda true: true.tuples != 2,
+    "value > 2": lambda true: true.value > 2,
+}
+"""Conditions of answers, and the same in Python; some are met by a session for a while, and not before or after."""
+
+
+@SOME
+@given(st.data(), case(duplicates=True), st.sampled_from([*HAVING]))
+def test_corrections_in_any_order_give_the_sessions_that_meet_the_condition(data, case, having):
+    tuples, query, at, points = case
+    tuples = [each._replace(value=float(n * 5 % 7 - 3)) for n, each in enumerate(tuples)]
+    query = replace(query, function="sum", q=None)
+    some = st.lists(st.sampled_from(points), max_size=5).map(lambda drawn: sorted({points[0], points[-1], *drawn}))
+    chosen = [*pairwise(data.draw(some | st.just(points), label="points"))]
+    intervals = data.draw(st.just(chosen[::-1]) | st.permutations(chosen), label="intervals")
+    again = data.draw(st.lists(st.sampled_from(intervals), max_size=2), label="again")
+    desk = MemoryTables(tuples, query, at, kind=kind_of(Sessions(query.size), "sum", having=having))
+    for a, b in [*intervals, *again]:
+        desk.correct(a, b)
+    truth = batch(tuples, query)
+    assert_same(desk.latest(), {session: true for session, true in truth.items() if HAVING[having](true)})
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_a_session_that_meets_the_condition_for_a_while_is_given_in_no_order(order):
+    """It has a tuple, then two, then three, and corrections of the two late ones may run in any order."""
+    rows = [("a", 0), ("b", 100), ("a", 3), ("a", 5)]
+    tuples = [Tuple(EPOCH + event, EPOCH + 1000 + 2 * n, f"t{n}", key, 1.0) for n, (key, event) in enumerate(rows)]
+    query = Settings(10, 10, 1, function="count")
+    desk = MemoryTables(tuples, query, [], kind=kind_of(Sessions(10), "count", having="tuples = 2"))
+    intervals = [*pairwise([EPOCH, *(end for _, end in ticks_of(tuples, 1)[1:])])]
+    for n in order:
+        desk.correct(*intervals[n])
+    assert desk.latest() == {}
 
 
 @SOME

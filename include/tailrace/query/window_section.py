@@ -31,6 +31,8 @@ NAMED_LENGTHS: dict[str, timedelta] = {unit: length for length, unit in _UNITS.i
 
 _ANY_SIZE = "1 d"  # of sessions, until their gap is read
 _IS_SET, _IS_NOT_SET = {"not": {"type": "null"}}, {"type": "null"}
+_OF_SIZES = ("size", "slide", "offset", "timezone")
+"""The fields of windows that are no sessions."""
 _SIZES = "size: 1 d, 1 week, 1 month, 1 quarter or 1 year"
 
 
@@ -91,12 +93,14 @@ class KeyedWindow(Window):
     @classmethod
     def _take_length(cls, section: Any) -> Any:
         section = {"size": section} if isinstance(section, str) else section
-        if isinstance(section, dict) and section.get("session"):
-            for field in ("size", "slide", "offset", "timezone"):
+        if isinstance(section, dict) and section.get("session") is not None:
+            for field in _OF_SIZES:
                 if section.get(field):
-                    fault = f"a session lasts as long as its tuples come, and there is a {field}"
-                    raise field_error(fault, f"session alone; or no session, and the {field}", field)
+                    fault = f"a session lasts as long as its tuples come, and {field} stands beside it"
+                    raise field_error(fault, f"session without {field}; or size, and no session", field)
             return {"size": _ANY_SIZE} | section
+        if isinstance(section, dict) and "session" in section and not section.get("size"):
+            raise field_error("has no value", "session: 30 min, the gap; or size: 5 min, and no session", "session")
         if isinstance(section, dict) and not section.get("timezone"):
             for field in ("size", "slide"):
                 unit = _calendar_unit(section.get(field))
@@ -155,7 +159,7 @@ class KeyedWindow(Window):
         declared |= {"type": ["object", "string"], "format": "window length", "gt": "PT0S"}
         del declared["required"]
         sessions = {"required": ["session"], "properties": {"session": _IS_SET}}
-        others = dict.fromkeys(("size", "slide", "offset", "timezone"), _IS_NOT_SET)
+        others = dict.fromkeys(_OF_SIZES, _IS_NOT_SET)
         declared["allOf"] = [
             {"if": {"type": "object", "not": sessions}, "then": {"required": ["size"]}},
             {"if": {"type": "object", **sessions}, "then": {"properties": others}},

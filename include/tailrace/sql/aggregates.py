@@ -13,6 +13,7 @@ from tailrace.sql.derived import DerivedColumns, quoted
 from tailrace.sql.functions import Call, Section, calls_in, is_call, refuse_unknown, section_of
 from tailrace.sql.over_aggregates import columns_beside, name_of_same, with_calls, written
 from tailrace.sql.tokens import TokenSpan
+from tailrace.sql.windows import holds_bounds
 
 _BEFORE_GROUPS = "WHERE, by a column of the stream; or tailrace results --where, by the key or a bound of windows"
 
@@ -114,6 +115,10 @@ def _over_aggregates(
         return written(section_of(call, columns, event_time))
 
     for column, position in columns_beside(value).items():
+        if column not in names and holds_bounds(column):
+            fault = f"an expression over {column}, which no tuple has"
+            remedy = f"min({event_time}) and max({event_time}), of its tuples; or window_start and window_end where "
+            raise ExpressionError(position, fault, f"{remedy}answers are read, as in tailrace results --where")
         if column not in names and column != TUPLES:
             near = nearest(column, names)
             remedy = (

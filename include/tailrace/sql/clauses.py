@@ -87,7 +87,7 @@ def clauses_of(select: TokenSpan) -> Clauses:
         raise select[1:2].error("a hint, which changes no answer and no query has", "no hint")
     begin = next((index for index in find_clauses(select) if select.word(index) == "FROM"), 0)
     if begin == 0:
-        raise select[len(select) :].error("FROM is missing", "SELECT … FROM stream GROUP BY window(…)")
+        raise select[len(select) :].error("FROM is missing", "SELECT … FROM stream GROUP BY …")
     body = select[begin:]
     starts = _starts(body)
     ends = [*[start for _, start in starts][1:], len(body)]

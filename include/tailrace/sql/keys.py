@@ -8,9 +8,21 @@ from tailrace.sql.derived import DerivedColumns, is_number
 from tailrace.sql.functions import calls_in
 from tailrace.sql.projected import refuse_table_names
 from tailrace.sql.tokens import TokenSpan
-from tailrace.sql.windows import WINDOW_COLUMNS, Source, WrittenWindows, bound_name, is_whole_window, window_call
+from tailrace.sql.windows import (
+    WINDOW_COLUMNS,
+    Source,
+    WrittenWindows,
+    bound_name,
+    is_whole_window,
+    refuse_column_of_others,
+    window_call,
+)
 
-_NO_WINDOW = "FROM TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES), or GROUP BY window(…)"
+_NO_WINDOW = (
+    "FROM TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES); "
+    "or GROUP BY window(…), or session_window(…)"
+)
+_TWO_SORTS = "there are windows of two sorts"
 KEY = "key"
 """The name in answers of a key that is a single column."""
 
@@ -30,34 +42,49 @@ def windows_among(groups: list[TokenSpan], source: Source, where: TokenSpan) -> 
     calls = [windows for piece in groups if (windows := window_call(piece)) is not None]
     bounds = [bound for piece in groups if (bound := bound_name(piece)) is not None]
     rest = [piece for piece in groups if window_call(piece) is None and bound_name(piece) is None]
-    windows = source.windows
-    if windows is None:
-        if len(calls) != 1:
-            fault = "there are no windows" if not calls else "there are windows of two sorts"
-            raise where.error(fault, _NO_WINDOW)
-        if bounds:
-            raise where.error(f"{bounds[0]} beside window(…), which has it", "window(…) alone")
-        return calls[0], rest
+    if source.windows is None and len(calls) != 1:
+        if not calls:
+            raise where.error("there are no windows", _NO_WINDOW)
+        raise where.error(_TWO_SORTS, "one window(…), or one session_window(…)")
+    if source.windows is not None and calls:
+        raise where.error(_TWO_SORTS, f"FROM the stream's name, or no {calls[0].function}(…)")
+    windows = source.windows or calls[0]
+    for piece in groups:
+        refuse_column_of_others(piece, windows)
+    if calls and bounds:
+        call = f"{windows.function}(…)"
+        raise where.error(f"{bounds[0]} beside {call}, which has it", f"{call} alone")
     if calls:
-        raise where.error("there are windows of two sorts", "FROM the stream's name, or no window(…)")
+        return windows, rest
     for name in WINDOW_COLUMNS:
         if bounds.count(name) != 1:
             raise where.error(f"{name} stands {bounds.count(name)} times among the groups", ", ".join(WINDOW_COLUMNS))
     if windows.partition is not None:
-        _require_partition(windows.partition, rest, where)
+        _require_partition(windows.partition, rest)
     return windows, rest
 
 
-def _require_partition(partition: tuple[TokenSpan, ...], groups: list[TokenSpan], where: TokenSpan) -> None:
+def _require_partition(partition: tuple[TokenSpan, ...], groups: list[TokenSpan]) -> None:
     """Refuse sessions by other columns than the groups: a query has sessions of its key."""
-    if {each.same for each in partition} != {each.same for each in groups}:
-        fault = f"SESSION is partitioned by {', '.join(each.text for each in partition) or 'nothing'}"
-        columns = ", ".join(each.text for each in groups)
-        fault += f", and rows are grouped by {columns or 'the windows alone'}"
-        where = partition[0] if partition else where
-        raise where.error(
-            fault, f"PARTITION BY {columns}" if columns else "no PARTITION BY, or the columns in GROUP BY"
-        )
+    columns = ", ".join(each.text for each in groups)
+    right = f"PARTITION BY {columns}, as in GROUP BY" if columns else "no PARTITION BY, or the columns in GROUP BY"
+    if sorted(map(_folded, partition)) == sorted(map(_folded, groups)):
+        right = "the name as the stream has it, in both: upper and lower case differ"
+    for each in partition:
+        if _name_or_tokens(each) not in map(_name_or_tokens, groups):
+            raise each.error(f"SESSION is partitioned by {each.text}, and rows are not grouped by it", right)
+    for each in groups:
+        if _name_or_tokens(each) not in map(_name_or_tokens, partition):
+            raise each.error(f"rows are grouped by {each.text}, and SESSION is not partitioned by it", right)
+
+
+def _name_or_tokens(piece: TokenSpan) -> tuple[str, ...]:
+    """Return a column's name, with or without quotes in the text; of an expression its tokens in a normal form."""
+    return piece.same if piece.name is None else (piece.name,)
+
+
+def _folded(piece: TokenSpan) -> str:
+    return " ".join(_name_or_tokens(piece)).casefold()
 
 
 def by_position(groups: list[TokenSpan], items: list[Item]) -> list[TokenSpan]:
@@ -147,7 +174,7 @@ def _name(group: TokenSpan, item: Item | None, columns: DerivedColumns) -> str:
 def refuse_bounds_by_other_names(items: list[Item], windows: WrittenWindows) -> list[Item]:
     """Return the items of a select list without bounds of windows, which every answer has.
 
-    Renamed bounds are refused, and a window(…) that is not the one of the groups.
+    Renamed bounds are refused, and a window(…) or a column of it that is not of the windows of the groups.
 
     Raises
     ------
@@ -155,6 +182,7 @@ def refuse_bounds_by_other_names(items: list[Item], windows: WrittenWindows) -> 
     """
     rest = []
     for item in items:
+        refuse_column_of_others(item.value, windows)
         name, listed = bound_name(item.value), window_call(item.value)
         is_whole = is_whole_window(item.value) or listed is not None
         if listed is not None and not listed.equals(windows):
@@ -162,11 +190,11 @@ def refuse_bounds_by_other_names(items: list[Item], windows: WrittenWindows) -> 
             raise item.value.error(fault, "the same windows in both, or window_start, window_end in the list")
         if name is None and not is_whole:
             rest.append(item)
-        elif item.alias is not None and item.alias_name != (name or "window"):
-            raise _renamed(item, name)
+        elif item.alias is not None and item.alias_name != (name or windows.function):
+            raise _renamed(item, name, windows.function)
     return rest
 
 
-def _renamed(item: Item, name: str | None) -> ExpressionError:
-    remedy = f"{name}, without another name" if name else "window.start AS window_start, window.end AS window_end"
+def _renamed(item: Item, name: str | None, column: str) -> ExpressionError:
+    remedy = f"{name}, without another name" if name else f"{column}.start AS window_start, {column}.end AS window_end"
     return item.whole.error("answers have the bounds of windows by their own names", remedy)

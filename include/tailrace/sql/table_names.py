@@ -109,6 +109,7 @@ def _table_of(select: TokenSpan) -> _Table:
 def _table_in(source: TokenSpan) -> str | None:
     """Return the stream's name in a function of windows; None in a subquery."""
     for index in range(1, len(source) - 2):
-        if source.word(index) == "TABLE" and source.word(index - 1) == "(" and source.word(index + 2) == ",":
+        is_table = source.word(index) == "TABLE" and source.word(index - 1) == "("
+        if is_table and source.word(index + 2).split() in ([","], ["PARTITION", "BY"]):
             return source[index + 1 : index + 2].name
     return None

@@ -110,6 +110,9 @@ def _aggregate(beside: Beside, clauses: Clauses, source: Source, rows: SelectedR
 
 def _topk(beside: Beside, top_n: TopN, inner: Clauses, source: Source, rows: SelectedRows) -> Translation:
     windows, groups = windows_among(top_n.groups, source, top_n.groups[0])
+    if windows.are_sessions:
+        remedy = "window(…), TUMBLE(…) or HOP(…); or GROUP BY the sessions, with max_by(product, price) and the like"
+        raise windows.lengths["session"].error("the first rows of each session, which no query has", remedy)
     _event_time(beside, rows, windows)
     if top_n.ties is not None:
         rows.read(top_n.ties)

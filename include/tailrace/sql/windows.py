@@ -11,6 +11,7 @@ from tailrace.ground.duration import format_duration, ms, parse_duration
 from tailrace.sql.tokens import TokenSpan
 
 _DAYS_OF_WEEK = 7
+_OF_CALENDARS = ("month", "quarter", "year")
 _TUMBLE = "TUMBLE(TABLE events, DESCRIPTOR(event_time), INTERVAL '5' MINUTES)"
 _HOP = "HOP(TABLE events, DESCRIPTOR(event_time), INTERVAL '1' MINUTE, INTERVAL '5' MINUTES): step, then size"
 _WINDOW = "window(event_time, '5 minutes'), or window(event_time, '5 minutes', '1 minute'): size, then step"
@@ -40,6 +41,16 @@ class WrittenWindows:
     lengths: dict[str, TokenSpan]
     partition: tuple[TokenSpan, ...] | None = None
 
+    @property
+    def are_sessions(self) -> bool:
+        """Whether they are sessions, and not windows with a size."""
+        return "session" in self.lengths
+
+    @property
+    def function(self) -> str:
+        """Spark's function of such windows, by which it also names the column that holds both bounds."""
+        return "session_window" if self.are_sessions else "window"
+
     def section(self, has_zone: bool) -> dict[str, str]:
         """Return the section `window` of a query file.
 
@@ -49,6 +60,9 @@ class WrittenWindows:
             Whether the query's windows follow a time zone, where weeks begin on Mondays.
         """
         lengths = {name: _duration(piece, has_zone and name == "size") for name, piece in self.lengths.items()}
+        if lengths.get("session", "").endswith(_OF_CALENDARS):
+            gap = self.lengths["session"]
+            raise gap.error(f"{gap.text} has no fixed length, and the gap of sessions has one", "'30 days'")
         if "slide" in lengths and lengths["slide"] == lengths["size"]:
             del lengths["slide"]
         if lengths.get("offset") == "0 ms":
@@ -108,7 +122,8 @@ def window_call(piece: TokenSpan) -> WrittenWindows | None:
     arguments = piece[2:-1].split()
     if piece.word(0) == "SESSION_WINDOW":
         if len(arguments) != 2:  # noqa: PLR2004  event time and the gap
-            raise piece.error("session_window has not two arguments", _SESSION_WINDOW)
+            surplus = arguments[2] if len(arguments) > 2 else piece  # noqa: PLR2004
+            raise surplus.error(f"session_window has two arguments, and not {len(arguments)}", _SESSION_WINDOW)
         return WrittenWindows(arguments[0], {"session": arguments[1]})
     if not 2 <= len(arguments) <= 4:  # noqa: PLR2004  event time and one to three lengths
         raise piece.error("window has not two to four arguments", _WINDOW)
@@ -126,6 +141,25 @@ def bound_name(piece: TokenSpan) -> str | None:
 def is_whole_window(piece: TokenSpan) -> bool:
     """Test whether the piece is Spark's column `window` or `session_window`, which holds both bounds."""
     return len(piece) == 1 and piece.word(0) in _WHOLE
+
+
+def holds_bounds(name: str) -> bool:
+    """Test whether a column of this name has a bound of the windows, or both."""
+    return name.lower() in WINDOW_COLUMNS or name.upper() in _WHOLE
+
+
+def refuse_column_of_others(piece: TokenSpan, windows: WrittenWindows) -> None:
+    """Refuse Spark's column `window`, or a bound in it, of sessions, and `session_window` of windows with a size.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    is_column = is_whole_window(piece) or _bound(piece) is not None
+    if is_column and piece.word(0) != windows.function.upper():
+        theirs, ours = ("windows with a size", "sessions")[:: 1 if windows.are_sessions else -1]
+        fault = f"{piece.text} is of {theirs}, and rows are grouped by {ours}"
+        raise piece.error(fault, f"{windows.function}{piece.text[len(piece[:1].text) :]}")
 
 
 def _bound(piece: TokenSpan) -> str | None:
@@ -158,16 +192,20 @@ def _of_function(piece: TokenSpan) -> Source:
 
 def _sessions(piece: TokenSpan, arguments: list[TokenSpan]) -> Source:
     """Read the arguments of SESSION: a table, perhaps with PARTITION BY and columns, a descriptor, and the gap."""
-    *tables, descriptor, gap = arguments if len(arguments) > 2 else [piece[:0]] * 3  # noqa: PLR2004
-    if not tables or tables[0].word(0) != "TABLE" or tables[0][1:2].name is None:
+    described = (index for index, each in enumerate(arguments) if (each.word(0), each.word(1)) == ("DESCRIPTOR", "("))
+    at = next(described, max(len(arguments) - 2, 0))
+    tables, (descriptor, *gaps) = arguments[:at], arguments[at:]
+    if not tables or not gaps or tables[0].word(0) != "TABLE" or tables[0][1:2].name is None:
         raise piece.error("SESSION has not a table, a column and a gap", _SESSION)
+    if len(gaps) > 1:
+        raise gaps[1].error("SESSION has no argument after the gap", _SESSION)
     table = tables[0]
     partition = [table[3:], *tables[1:]] if len(table) > 2 or tables[1:] else []  # noqa: PLR2004
     if partition and table.word(2).split() != ["PARTITION", "BY"]:
         raise table.error(f"{table.text} is no table of SESSION", _SESSION)
     if len(partition) == 1 and partition[0].word(0) == "(" and partition[0].close(0) == len(partition[0]) - 1:
         partition = partition[0][1:-1].split()
-    windows = WrittenWindows(_described(descriptor, "SESSION"), {"session": gap}, tuple(partition))
+    windows = WrittenWindows(_described(descriptor, "SESSION"), {"session": gaps[0]}, tuple(partition))
     return Source(table[1:2], windows)
 
 
@@ -192,7 +230,7 @@ def _duration(piece: TokenSpan, by_calendar: bool) -> str:
     if (rest is piece and not (is_text and len(piece) == 1)) or len(rest) > 2 or not words:  # noqa: PLR2004
         raise piece.error(f"{piece.text} is no length of time", _INTERVAL)
     one = unit.rstrip("s")
-    if one in ("month", "quarter", "year") or (one == "week" and number == "1" and by_calendar):
+    if one in _OF_CALENDARS or (one == "week" and number == "1" and by_calendar):
         return f"{number} {one}"
     try:
         if one == "week":

@@ -16,6 +16,7 @@ from tailrace.sql.translate import translate
 FIELDS = {"streams": {"events": {"event_time": "event_ts", "id": "event_id", "columns": {"net": "amount / 1.19"}}}}
 TUMBLE = "TUMBLE(TABLE events, DESCRIPTOR(event_ts), INTERVAL '5' MINUTES)"
 BOUNDS = "window_start, window_end"
+SESSIONS = "FROM events GROUP BY session_window(event_ts, '1 h')"
 GROUPED = f"FROM {TUMBLE} GROUP BY {BOUNDS}"
 OVER = f"row_number() OVER (PARTITION BY {BOUNDS} ORDER BY price DESC) AS rank"
 COUNT = f"SELECT count(*) AS n {GROUPED}"
@@ -85,14 +86,110 @@ SOURCES = [
     (
         f"SELECT count(*) AS n FROM SESSION(TABLE events PARTITION BY ¦y, DESCRIPTOR(event_ts), '1 h') "
         f"GROUP BY x, {BOUNDS}",
-        "partitioned by y, and rows are grouped by x",
+        "partitioned by y, and rows are not grouped by it",
         "PARTITION BY x",
     ),
     (
         f"SELECT count(*) AS n FROM SESSION(TABLE events, DESCRIPTOR(event_ts), '1 h') GROUP BY ¦x, {BOUNDS}",
-        "partitioned by nothing",
+        "grouped by x, and SESSION is not partitioned by it",
         "PARTITION BY x",
     ),
+    (
+        f"SELECT count(*) AS n FROM SESSION(TABLE events PARTITION BY x, DESCRIPTOR(event_ts), '1 h') "
+        f"GROUP BY x, ¦y, {BOUNDS}",
+        "grouped by y, and SESSION is not partitioned by it",
+        "PARTITION BY x, y",
+    ),
+    (
+        f"SELECT count(*) AS n FROM SESSION(TABLE events PARTITION BY ¦x, DESCRIPTOR(event_ts), '1 h') "
+        f"GROUP BY X, {BOUNDS}",
+        "partitioned by x, and rows are not grouped by it",
+        "upper and lower case differ",
+    ),
+    (
+        f"SELECT count(*) AS n FROM SESSION(TABLE events PARTITION BY ¦x, DESCRIPTOR(event_ts), '1 h') "
+        f"GROUP BY {BOUNDS}",
+        "partitioned by x, and rows are not grouped by it",
+        "no PARTITION BY",
+    ),
+    (
+        f"SELECT count(*) AS n FROM SESSION(TABLE events PARTITION BY x, DESCRIPTOR(event_ts), '1 h', ¦'5 min') "
+        f"GROUP BY x, {BOUNDS}",
+        "no argument after the gap",
+        "'30' MINUTES)",
+    ),
+    (
+        f"SELECT count(*) AS n FROM SESSION(TABLE events PARTITION BY x, ¦event_ts, '1 h') GROUP BY x, {BOUNDS}",
+        "no column of SESSION",
+        "DESCRIPTOR",
+    ),
+    (
+        "SELECT count(*) AS n FROM events\nGROUP BY session_window(event_ts, '1 h', ¦'5 min')",
+        "two arguments, and not 3",
+        "'30 minutes'",
+    ),
+    (
+        f"SELECT ¦window.start, count(*) AS n {SESSIONS}",
+        "window.start is of windows with a size",
+        "session_window.start",
+    ),
+    (
+        f"SELECT session_window.start, ¦window AS window, count(*) AS n {SESSIONS}",
+        "window is of windows with a size, and rows are grouped by sessions",
+        "session_window",
+    ),
+    (
+        "SELECT count(*) AS n,\n ¦session_window.END FROM events GROUP BY window(event_ts, '1 h')",
+        "session_window.END is of sessions, and rows are grouped by windows with a size",
+        "window.END",
+    ),
+    (f"SELECT ¦session_window, count(*) AS n {GROUPED}", "session_window is of sessions", "window"),
+    (
+        f"SELECT count(*) AS n {SESSIONS}, ¦window.start",
+        "window.start is of windows with a size",
+        "session_window.start",
+    ),
+    (
+        "SELECT count(*) AS n FROM events GROUP BY ¦session_window(event_ts, '1 h'), window_end",
+        "window_end beside session_window(…)",
+        "session_window(…) alone",
+    ),
+    (
+        "SELECT count(*) AS n FROM events GROUP BY ¦session_window(event_ts, '1 h'), window(event_ts, '1 h')",
+        "two sorts",
+        "one window(…), or one session_window(…)",
+    ),
+    (
+        f"SELECT count(*) AS n FROM {TUMBLE} GROUP BY ¦{BOUNDS}, session_window(event_ts, '1 h')",
+        "two sorts",
+        "no session_window(…)",
+    ),
+    (
+        f"SELECT ¦session_window AS visit, count(*) AS n {SESSIONS}",
+        "by their own names",
+        "session_window.start AS window_start, session_window.end AS window_end",
+    ),
+    (
+        f"SELECT ¦session_window(event_ts, '2 h'), count(*) AS n {SESSIONS}",
+        "grouped by other windows",
+        "window_start, window_end",
+    ),
+    (
+        f"SELECT count(*) AS n, ¦session_window.end - session_window.start AS length {SESSIONS}",
+        "an expression over session_window",
+        "min(event_ts) and max(event_ts)",
+    ),
+    (
+        "SELECT count(*) AS n FROM events GROUP BY session_window(event_ts, ¦'1 month')",
+        "has no fixed length",
+        "'30 days'",
+    ),
+    (
+        f"SELECT * FROM (SELECT *, {OVER} FROM SESSION(TABLE events, DESCRIPTOR(event_ts), ¦'1 h')) WHERE rank <= 3",
+        "first rows of each session",
+        "TUMBLE(…)",
+    ),
+    (f"{COUNT} HAVING n > 1 AND ¦window_end > 1", "an expression over window_end", "where answers are read"),
     (
         f"SELECT count(*) AS n FROM SESSION(¦TABLE events ORDER BY x, DESCRIPTOR(event_ts), '1 h') GROUP BY {BOUNDS}",
         "no table of SESSION",
@@ -413,6 +510,9 @@ RIGHT = [
     "SELECT window.start, key, percentile(x, 0.5) FROM events "
     "GROUP BY window(event_ts, '1 h', INTERVAL '5' MINUTES), `key`;",
     f"SELECT * FROM (SELECT *, {OVER} FROM TABLE({TUMBLE}) WHERE x[0] > 1) AS t WHERE rank <= 3",
+    "SELECT session_window.start, x, count(*) AS n FROM events GROUP BY session_window(event_ts, '1 h'), x",
+    f"SELECT count(*) AS n FROM SESSION(TABLE events PARTITION BY x, y, DESCRIPTOR(event_ts), '1 h') "
+    f"GROUP BY {BOUNDS}, x, y",
     f"SELECT a * 2 AS x, b.c AS d, * FROM (SELECT (y + 1) AS a, b, {OVER} FROM {TUMBLE}) t WHERE rank <= 3",
 ]
 RIGHT += [

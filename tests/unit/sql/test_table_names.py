@@ -48,6 +48,14 @@ def test_columns_of_windows_may_name_them(qualifier, table):
     assert said(TUMBLED.format(q=qualifier, table=table)) == said(TUMBLED.format(q="", table=TUMBLE))
 
 
+@pytest.mark.parametrize(("qualifier", "alias"), [("trades.", ""), ("s.", " s")])
+def test_columns_of_sessions_may_name_their_table(qualifier, alias):
+    session = "SESSION(TABLE trades PARTITION BY {q}symbol, DESCRIPTOR(ts), INTERVAL '1' HOUR)"
+    plain = TUMBLED.format(q="", table=session.format(q=""))
+    for own in ("", qualifier):
+        assert said(TUMBLED.format(q=qualifier, table=session.format(q=own) + alias)) == said(plain)
+
+
 def test_each_select_has_names_of_its_own():
     plain = "WITH big AS (SELECT *, price * 2 AS twice FROM trades WHERE size > 9) SELECT sum(twice) AS n FROM big"
     plain += " WHERE twice > 1 GROUP BY window(ts, '1 h')"

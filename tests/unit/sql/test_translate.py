@@ -26,13 +26,15 @@ def aggregates(select: str, **stream: Any) -> dict[str, Any]:
     return said(f"SELECT {select} {TUMBLE} {BOUNDS}", stream)["aggregate"]
 
 
-@pytest.mark.parametrize("columns", ["sensor, road", "(road, sensor)"])
+@pytest.mark.parametrize("columns", ["sensor, road", "(road, sensor)", "`sensor`, road"])
 def test_sessions_are_those_of_the_groups(columns):
     table = f"SESSION(TABLE events PARTITION BY {columns}, DESCRIPTOR(event_ts), INTERVAL '30' MINUTES)"
     flink = said(f"SELECT sensor, road, window_start, count(*) AS n FROM {table} {BOUNDS}, sensor, road")
-    items = "sensor, road, session_window.start AS window_start, session_window, count(*) AS n"
-    spark = said(f"SELECT {items} FROM events GROUP BY session_window(event_ts, '30 minutes'), sensor, road")
-    assert flink == spark
+    groups = "FROM events GROUP BY session_window(event_ts, '30 minutes'), sensor, road"
+    for bounds in ("session_window.start AS window_start, session_window", "SESSION_WINDOW.end", "window_start"):
+        assert said(f"SELECT sensor, road, {bounds}, count(*) AS n {groups}") == flink
+    for name in ("", " AS session_window"):
+        assert said(f"SELECT session_window(event_ts, '30 minutes'){name}, count(*) AS n {groups}") == flink
     assert flink["stream"]["key"] == ["sensor", "road"]
 
 
