@@ -126,6 +126,8 @@ class Drawn:
         The aggregates that stand in expressions alone, and in no column of answers.
     having : Expression or None
         The condition of answers.
+    are_sessions : bool
+        Whether its windows are sessions, whose gap is the size in its settings.
     """
 
     derived: tuple[Derived, ...]
@@ -142,6 +144,7 @@ class Drawn:
     parallelism: int
     hidden: frozenset[str] = frozenset()
     having: Expression | None = None
+    are_sessions: bool = False
 
     @property
     def listed(self) -> dict[str, Aggregate]:
@@ -200,6 +203,8 @@ class Drawn:
         own, offset = self.settings, {}
         if self.unit is not None:
             return {"size": f"1 {self.unit}".replace("day", "d"), "timezone": str(own.days_of)}
+        if self.are_sessions:
+            return {"session": f"{own.size} ms"}
         offset = {"offset": f"{own.offset} ms"} if own.offset else {}
         return {"size": f"{own.size} ms", "slide": f"{own.slide} ms"} | offset
 
@@ -268,12 +273,13 @@ class Drawn:
         bounds = ["window_start", "window_end"]
         where = "" if self.where is None or self.has_selects else f"\nWHERE {self.where.spark}"
         selects, rows = (self.selects(), "chosen") if self.has_selects else ([], STREAM)
+        items, values = [], [text_of.get(name, quoted(name)) for name in self.keys]
         if self.is_flinks:
-            source, groups = self._table_function(rows), bounds
+            source, groups = self._table_function(rows, values), bounds
         else:
             source, groups = f"({selects.pop()[1]})" if selects else rows, [self._window_call()]
-            bounds = ["window.start AS window_start", "window.end AS window_end"]
-        items, values = [], [text_of.get(name, quoted(name)) for name in self.keys]
+            column = "session_window" if self.are_sessions else "window"
+            bounds = [f"{column}.start AS window_start", f"{column}.end AS window_end"]
         for name, value in zip(self.keys, values, strict=True):
             alias = name if self.is_list else "key"
             items.append(value if value == quoted(alias) else f"{value} AS {quoted(alias)}")
@@ -301,19 +307,25 @@ class Drawn:
         own = self.settings
         if self.unit is not None:
             return [f"'1' {self.unit.upper()}"]
+        if self.are_sessions:
+            return [f"'{own.size / 1000:.3f}' SECOND"]
         lengths = [own.size] + ([own.offset] if own.offset else [])
         if own.slide != own.size or (not self.is_flinks and own.offset):
             lengths = [own.slide, own.size, *lengths[1:]] if self.is_flinks else [own.size, own.slide, *lengths[1:]]
         return [f"'{length / 1000:.3f}' SECOND" for length in lengths]
 
-    def _table_function(self, rows: str) -> str:
+    def _table_function(self, rows: str, keys: list[str]) -> str:
         own = self.settings
+        if self.are_sessions:
+            partition = f" PARTITION BY {', '.join(keys)}" if keys else ""
+            return f"SESSION(TABLE {rows}{partition}, DESCRIPTOR(ts), INTERVAL {self._lengths()[0]})"
         name = "TUMBLE" if self.unit is not None or own.slide == own.size else "HOP"
         return f"{name}(TABLE {rows}, DESCRIPTOR(ts), {', '.join(f'INTERVAL {each}' for each in self._lengths())})"
 
     def _window_call(self) -> str:
         lengths = [each.replace("'", "").lower() for each in self._lengths()]
-        return "window(ts, " + ", ".join(f"'{each}'" for each in lengths) + ")"
+        function = "session_window" if self.are_sessions else "window"
+        return f"{function}(ts, " + ", ".join(f"'{each}'" for each in lengths) + ")"
 
 
 def quoted(name: str) -> str:
@@ -456,7 +468,8 @@ def queries(draw: st.DrawFn, times: oracle.Settings) -> Drawn:
         draw(st.booleans()),
         draw(st.integers(1, 3)),
     )
-    query = replace(query, having=draw(st.none() | conditions_of_answers(named)))
+    are_sessions = times.days_of is None and draw(st.integers(0, 3)) == 0
+    query = replace(query, having=draw(st.none() | conditions_of_answers(named)), are_sessions=are_sessions)
     read = sorted({name for each in query.over_answers for name in each.reads})
     hidden = frozenset(name for name in read if draw(st.booleans()))
     if not query.expressions and hidden == named.keys():  # an answer has a column

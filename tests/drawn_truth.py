@@ -22,13 +22,16 @@ import pyarrow as pa
 import pytest
 
 import oracle
+import session_oracle
 from drawn_columns import FAULT, SOURCE, Failed, Record, scaled
 from drawn_queries import BOOLEANS, DISTINCT, JOINT, LISTS, NUMBERS, Aggregate, Drawn
 from named_oracle import of_numbers, of_pairs
+from session_oracle import Came
 from streams import DAY, EARLIEST
 from tailrace.query.query import Query
 from tailrace.storage.results import read_answers
 
+BEFORE = -(10**18)
 GHOST = "a record that is left out"
 
 
@@ -169,16 +172,56 @@ def answers(query: Drawn, items: list[Item]) -> dict[str, Any]:
     return found
 
 
+class Streamed(NamedTuple):
+    """An answer of the stream, and what stands beside it."""
+
+    value: dict[str, Any]
+    as_of: int
+    k_ms: int
+
+
+def streamed(query: Drawn, tuples: list[oracle.Tuple]) -> dict[tuple[Any, ...], Streamed]:
+    """The answers of the stream, which is flushed in the end, by key and window."""
+    settings = settings_of(query)
+    with answering():
+        outcome = oracle.stream(tuples, settings)
+    found = {window: Streamed(each.value, each.as_of, each.k_ms) for window, each in outcome.answers.items()}  # type: ignore[arg-type]
+    if query.are_sessions and tuples:
+        ticks = {each.tick: each for each in outcome.trace}
+        last = outcome.trace[-1]
+        flushed = max(last.frontier, max(each.event_time for each in tuples) + settings.size)
+        frontiers = [*((tick, each.frontier) for tick, each in ticks.items()), (-1, flushed)]
+        numbers = [number for number, _ in oracle.ticks_of(tuples, settings.tick)]
+        came = [Came(t.key, t.event_time, tick, t.value) for t, tick in zip(tuples, numbers, strict=True)]
+        closed = session_oracle.stream(came, settings.size, frontiers, BEFORE)
+        found = {}
+        for session, held, tick in closed.answers:
+            of = ticks.get(tick, last)
+            found[session] = Streamed(_of_session(query, held), of.end, of.k_ms)
+    return _given(query, found)
+
+
 def over_all(query: Drawn, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The `answers` over all records, by key and window."""
     tuples, *_ = kept(query, rows)
+    settings = settings_of(query)
     with answering():
-        truth = oracle.batch(tuples, settings_of(query))
-    return {
-        (*key, *window): each.value
-        for (key, *window), each in truth.items()
-        if key != GHOST and query.gives(each.value)
-    }
+        truth = oracle.batch(tuples, settings)
+    found = {window: Streamed(each.value, 0, 0) for window, each in truth.items()}  # type: ignore[arg-type]
+    if query.are_sessions:
+        came = [Came(each.key, each.event_time, 0, each.value) for each in oracle.distinct(tuples, settings.tick)]
+        held = session_oracle.sessions_of(came, settings.size)
+        found = {session: Streamed(_of_session(query, those), 0, 0) for session, those in held.items()}
+    return {window: each.value for window, each in _given(query, found).items()}
+
+
+def _of_session(query: Drawn, held: list[Came]) -> dict[str, Any]:
+    return answers(query, [each.value for each in held if each.key != GHOST])  # type: ignore[misc]
+
+
+def _given(query: Drawn, found: dict[Any, Streamed]) -> dict[tuple[Any, ...], Streamed]:
+    """The answers of keys that are given."""
+    return {(*key, *window): each for (key, *window), each in found.items() if key != GHOST and query.gives(each.value)}
 
 
 def _answer(each: Aggregate, dtype: pa.DataType | None, values: list[Any], there: list[Item]) -> Any:  # noqa: PLR0911  a function, a return
@@ -271,6 +314,15 @@ def statement(query: Drawn, table: str = "records") -> str:
 
 def _windowed(query: Drawn) -> str:
     own = query.settings
+    if query.are_sessions:
+        keys = ", ".join(f'"{name}"' for name in query.keys)
+        part = f"PARTITION BY {keys}" if keys else ""
+        late = f"coalesce(ts - lag(ts) OVER ({part} ORDER BY ts) > {own.size}, true)"
+        begun = f"SELECT *, {late} AS begins FROM tuples"
+        run = f"count(*) FILTER (begins) OVER ({part} ORDER BY ts ROWS UNBOUNDED PRECEDING)"
+        of_run = f"PARTITION BY {keys}, run" if keys else "PARTITION BY run"
+        ends = f"min(ts) OVER ({of_run}) AS window_start, max(ts) OVER ({of_run}) + {own.size} AS window_end"
+        return f"SELECT *, {ends} FROM (SELECT *, {run} AS run FROM ({begun}))"
     if query.unit is None:
         most = -(-own.size // own.slide)
         start = f"(ts - {own.offset}) // {own.slide} * {own.slide} + {own.offset} - number * {own.slide}"

@@ -1,9 +1,9 @@
 """Whole queries, drawn, run as users run them: streamed answers are the plain oracle's, corrected ones one statement's.
 
 A query has derived columns on top of each other, some of which fail for a record, a condition, a key or a list, windows
-of any sort, aggregates of all functions with conditions, and expressions over them, by name or in place. It is read
-from a query file, runs on the local engine in batches and tasks, dies at a write, goes on from SQL text that says the
-same, and is corrected.
+of any sort or sessions, aggregates of all functions with conditions, and expressions over them, by name or in place. It
+is read from a query file, runs on the local engine in batches and tasks, dies at a write, goes on from SQL text that
+says the same, and is corrected.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from deaths import deaths
 from drawn_queries import cases, write_records
-from drawn_truth import GHOST, answering, by_one_statement, by_window, differences, kept, over_all, settings_of
+from drawn_truth import by_one_statement, by_window, differences, kept, over_all, streamed
 from examples import drawn
 from local_driver import Driver, correct_here
-from oracle import stream
 from tailrace.query.loading import load
 from tailrace.storage.layout import Layout
 from tailrace.storage.tables import Tables
@@ -49,8 +48,6 @@ def test_streamed_is_the_oracle_and_corrected_is_one_statement(tmp_path_factory,
         driver.run(batch_rows, flush=True)
 
     tuples, filtered, quarantined = kept(query, rows)
-    with answering():
-        outcome = stream(tuples, settings_of(query))
     segments = Tables(Layout.of(directory / "wh", "drawn")).read("segments").to_pylist()
     counts = {name: sum(row[name] for row in segments) for name in ("accepted", "filtered", "quarantined")}
     assert counts == {
@@ -59,16 +56,11 @@ def test_streamed_is_the_oracle_and_corrected_is_one_statement(tmp_path_factory,
         "quarantined": quarantined,
     }
 
-    expected = {
-        (*key, *window): answer
-        for (key, *window), answer in outcome.answers.items()
-        if key != GHOST and query.gives(answer.value)
-    }
-    streamed = by_window(query, forms["sql"], directory / "wh", streamed=True)
-    assert streamed.keys() == expected.keys()
+    expected, found = streamed(query, tuples), by_window(query, forms["sql"], directory / "wh", streamed=True)
+    assert found.keys() == expected.keys()
     for window, answer in expected.items():
-        assert (streamed[window]["as_of"], streamed[window]["k_ms"]) == (answer.as_of, answer.k_ms)
-        assert differences(query, streamed[window], answer.value, answer.value) == [], window
+        assert (found[window]["as_of"], found[window]["k_ms"]) == (answer.as_of, answer.k_ms)
+        assert differences(query, found[window], answer.value, answer.value) == [], window
 
     correct_here(forms["sql"], directory / "wh")
     right = by_one_statement(query, rows)
