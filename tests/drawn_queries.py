@@ -542,8 +542,8 @@ def cases(draw: st.DrawFn) -> tuple[list[dict[str, Any]], Drawn]:
     return draw(records(tuples)), query
 
 
-def richest(seed_: int, among: int = 40) -> tuple[list[dict[str, Any]], Drawn]:
-    """The case with the most records, columns and aggregates of those that a seed draws."""
+def richest(seed_: int, among: int = 200) -> list[tuple[list[dict[str, Any]], Drawn]]:
+    """The cases that a seed draws with all parts of a query, those with the most records and columns first."""
     found: list[tuple[int, list[dict[str, Any]], Drawn]] = []
 
     @seed(seed_)
@@ -552,11 +552,11 @@ def richest(seed_: int, among: int = 40) -> tuple[list[dict[str, Any]], Drawn]:
     def collect(case: tuple[list[dict[str, Any]], Drawn]) -> None:
         rows, query = case
         parts = len(query.derived) * len(query.aggregates) * (1 + len(query.keys)) * len(query.expressions)
-        parts *= 1 + (query.having is not None)
+        parts *= (len(query.derived) > 1) * (query.having is not None)
         found.append((len(rows) * parts, rows, query))
 
     collect()
-    return max(found, key=lambda each: each[0])[1:]
+    return [(rows, query) for size, rows, query in sorted(found, key=lambda each: -each[0]) if size]
 
 
 def write_records(rows: list[dict[str, Any]], directory: Path, first: int, bounds: list[int]) -> None:
