@@ -96,11 +96,19 @@ WITHIN = [Came("a", 0, 0), Came("a", 8, 0), Came("a", 3, 1)], [(0, 15), (1, 16)]
 TOUCHES_A_LATE_ONE = [Came("a", 12, 1), Came("a", 21, 2)], [(0, 30), (1, 30), (2, 30)], 30, {1, 2}
 """The first tuple is late, and in no session; the second one, in another batch, touches it."""
 
+ENDED_TOGETHER = [Came("a", 0, 1), Came("a", 5, 1)], [(0, 50), (1, 50)], 50, set[int]()
+"""Two tuples of a tick make a session that had ended before it: both are late, and no session holds them."""
+_TIMES = [22, 24, 26, 28, 15]
+LENGTHENED = [Came("a", time, n) for n, time in enumerate(_TIMES)], [(n, 20) for n in range(5)], 20, set[int]()
+"""Each tick lengthens the session; the last tuple is behind F, so they are replayed."""
+
 
 @drawn(400)
 @example(AT_THE_FRONTIER)
 @example(WITHIN)
 @example(TOUCHES_A_LATE_ONE)
+@example(ENDED_TOGETHER)
+@example(LENGTHENED)
 @given(streams())
 def test_the_operator_answers_and_registers_what_the_oracle_does(drawn_stream):
     tuples, ticks, start, cuts = drawn_stream
