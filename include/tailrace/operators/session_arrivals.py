@@ -25,7 +25,7 @@ from tailrace.windows.sessions import Runs, Sessions, runs_of, touching
 
 
 class Arrivals(NamedTuple):
-    """The n rows of a step: those of sessions that are open before it, and new tuples.
+    """The n rows of a step: sessions that are open before it, and new tuples.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Arrivals(NamedTuple):
     first, last : ndarray, shape (n,)
         The event times of the row's session, or of the tuple.
     tick : ndarray, shape (n,)
-        The tuple's tick; that of a session is before all of them.
+        The tuple's tick; a session has one before all of them.
     before : ndarray, shape (n,)
-        F before the tuple's tick; that of a session is before every time.
+        F before the tuple's tick; a session has one before every time.
     closed : ndarray, shape (n,)
         The last event time of what has closed of the key before the step.
     """
