@@ -98,8 +98,8 @@ TOUCHES_A_LATE_ONE = [Came("a", 12, 1), Came("a", 21, 2)], [(0, 30), (1, 30), (2
 
 ENDED_TOGETHER = [Came("a", 0, 1), Came("a", 5, 1)], [(0, 50), (1, 50)], 50, set[int]()
 """Two tuples of a tick make a session that had ended before it: both are late, and no session holds them."""
-_TIMES = [22, 24, 26, 28, 15]
-LENGTHENED = [Came("a", time, n) for n, time in enumerate(_TIMES)], [(n, 20) for n in range(5)], 20, set[int]()
+_TIMES, _FRONTIERS = [22, 24, 26, 28, 15], [20, 20, 20, 20, 20, 60]
+LENGTHENED = [Came("a", time, n) for n, time in enumerate(_TIMES)], [*enumerate(_FRONTIERS)], 20, set[int]()
 """Each tick lengthens the session; the last tuple is behind F, so they are replayed."""
 
 
