@@ -53,4 +53,5 @@ def query_on(path: str, format_name: str, connection: str | None):
 
 def answers(app: Driver) -> list[tuple]:
     names = ("key", "window_start", "window_end", "tuples", "value", "as_of")
-    return sorted(tuple(row[name] for name in names) for row in app.tables.read("results").to_pylist())
+    rows = app.tables.read("results").to_pylist()
+    return sorted((tuple(row[name] for name in names) for row in rows), key=repr)  # a key may be null

@@ -76,7 +76,7 @@ def again(feed) -> list:
 def answers(app: Driver) -> list[tuple]:
     rows = app.tables.read("results").to_pylist()
     names = ("key", "window_start", "window_end", "tuples", "value", "as_of")
-    return sorted(tuple(row[name] for name in names) for row in rows)
+    return sorted((tuple(row[name] for name in names) for row in rows), key=repr)
 
 
 def test_the_answers_are_those_of_the_same_tuples_as_files(broker, tmp_path, monkeypatch):

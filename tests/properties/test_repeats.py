@@ -56,7 +56,7 @@ def answers(query: Query, warehouse: Path) -> list[tuple]:
     """What readers see, but for when it was answered."""
     model, kind = build(query).answers, build(query)
     rows = AnswerTables(tables_of(warehouse), model).latest().to_pylist()
-    return sorted(tuple(_rounded(row[name]) for name in kind.answer.names) for row in rows)
+    return sorted((tuple(_rounded(row[name]) for name in kind.answer.names) for row in rows), key=repr)  # nulls, too
 
 
 def _rounded(value: object) -> object:

@@ -225,4 +225,18 @@ MUTATIONS = (
         "= committed",
         ("tests/unit/correction/test_sessions_in_tables.py",),
     ),
+    Mutation(
+        "late in sessions: what a correction has seen waits no more",
+        "correction/late_in_sessions.py",
+        "late = select(late, ~model.is_seen(corrected, late))",
+        "pass",
+        ("tests/unit/correction/test_sessions_in_tables.py",),
+    ),
+    Mutation(
+        "late in sessions: what closed after the last tick is counted",
+        "correction/uncorrected.py",
+        "uncovered(corrected_intervals(tables), LATEST_MS)",
+        "uncovered(corrected_intervals(tables), committed_until(tables.layout, tables) or 0)",
+        ("tests/unit/correction/test_sessions_in_tables.py",),
+    ),
 )

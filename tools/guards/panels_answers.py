@@ -196,4 +196,25 @@ MUTATIONS = (
         "low",
         ("tests/unit/panels/test_right_sessions.py",),
     ),
+    Mutation(
+        "answer: a late tuple that a session holds is on its page",
+        "panels/late_tuples.py",
+        "if isinstance(model, BySession):",
+        "if False:",
+        ("tests/unit/panels/test_answer_of_sessions.py",),
+    ),
+    Mutation(
+        "answer: a late tuple before a session is looked for",
+        "panels/late_tuples.py",
+        "min(times) - margin_ms",
+        "min(times)",
+        ("tests/unit/panels/test_answer_of_sessions.py",),
+    ),
+    Mutation(
+        "answer: the session in whose place another one stands",
+        "panels/answer_summary.py",
+        "if now.num_rows:",
+        "if False:",
+        ("tests/unit/panels/test_answer_of_sessions.py",),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,28 @@ from tailrace.windows.sessions import Sessions, touching
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+class _RunsOfGiven(NamedTuple):
+    """Runs of given sessions and of late tuples.
+
+    Attributes
+    ----------
+    of_given, of_late : ndarray
+        The run of each given session, and of each row of `late`.
+    is_held : ndarray
+        Which of the late tuples are in a given session: it was open when they came.
+    """
+
+    runs: AffectedSessions
+    late: pa.Table
+    of_given: Ints
+    of_late: Ints
+    is_held: NDArray[np.bool_]
+
+    @property
+    def number(self) -> int:
+        return len(self.runs)
 
 
 @dataclass(frozen=True)
@@ -69,11 +91,19 @@ class BySession(ByWindow):
             missed = missed.append_column(name, late.column(name).take(pa.array(row)))
         return missed
 
+    def missing(self, answers: pa.Table, late: pa.Table) -> Ints:
+        """Return the number of tuples that each session lacks: late ones of its run, and the tuples of other sessions.
+
+        See `AnswerModel`.
+        """
+        runs = self._runs(answers, select(late, ~self.is_seen(answers, late)))
+        known = np.bincount(runs.of_given, answers["tuples"].to_numpy(), runs.number)
+        known += np.bincount(runs.of_late[~runs.is_held], runs.late["tuples"].to_numpy()[~runs.is_held], runs.number)
+        lacking: Ints = known[runs.of_given].astype(np.int64) - answers["tuples"].to_numpy()
+        return lacking
+
     def lacking(self, late: pa.Table, latest: pa.Table, is_uncorrected: NDArray[np.bool_]) -> pa.Table:
         """Return the identities of sessions that lack tuples, and of those that late tuples alone will make.
-
-        A correction has seen a late tuple if it answered or retracted a session that the tuple touches, with a later
-        cut-off. Other sessions are right where they are alone in their run of tuples, and hold its late ones.
 
         Parameters
         ----------
@@ -84,27 +114,44 @@ class BySession(ByWindow):
         is_uncorrected : ndarray, shape (n,)
             Which of the tuples arrived when no correction covers.
         """
-        is_corrected, reach_ms = latest["corrected"].to_numpy(), self.sessions.reach_ms
-        corrected = select(latest, is_corrected)
-        session, row = self._touching(corrected, late, self.late_time, reach_ms)
-        is_seen = np.zeros(late.num_rows, bool)
-        is_seen[row[corrected["as_of"].to_numpy()[session] >= late["arrived"].to_numpy()[row]]] = True
-        given, unseen = select(latest, ~(is_corrected & latest[RETRACTED].to_numpy())), select(late, ~is_seen)
-        session, row = self._touching(given, unseen, self.late_time, 0)
-        is_held = np.zeros(unseen.num_rows, bool)
-        is_held[row[given["window_end"].to_numpy()[session] > unseen["frontier"].to_numpy()[row]]] = True
-
-        runs = self.missed_by(unseen) | self.affected_from(given)
-        run_of_given = runs.run_of(given, "window_start")
-        run_of_late, sessions = runs.run_of(unseen, self.late_time), np.bincount(run_of_given, minlength=len(runs))
-        is_wrong, is_made = np.zeros((2, len(runs)), bool)
-        is_wrong[run_of_late[~is_held | (sessions[run_of_late] > 1)]] = True
-        is_made[run_of_late[is_uncorrected[~is_seen]]] = True
-        made = runs.where(is_made & (sessions == 0))
+        is_seen = self.is_seen(latest, late)
+        given = select(latest, ~(latest["corrected"].to_numpy() & latest[RETRACTED].to_numpy()))
+        runs = self._runs(given, select(late, ~is_seen))
+        sessions = np.bincount(runs.of_given, minlength=runs.number)
+        is_wrong, is_made = np.zeros((2, runs.number), bool)
+        is_wrong[runs.of_late[~runs.is_held | (sessions[runs.of_late] > 1)]] = True
+        is_made[runs.of_late[is_uncorrected[~is_seen]]] = True
+        made = runs.runs.where(is_made & (sessions == 0))
         first, last = made.times
         columns = [made.keys, pa.array(first), pa.array(last + self.sessions.gap_ms)]
-        wrong = select(given, is_wrong[run_of_given]).select(SESSION.columns)
+        wrong = select(given, is_wrong[runs.of_given]).select(SESSION.columns)
         return pa.concat_tables([wrong, pa.Table.from_arrays(columns, names=[*SESSION.columns])])
+
+    def is_seen(self, answers: pa.Table, late: pa.Table) -> NDArray[np.bool_]:
+        """Test which late tuples a correction has seen: it gave or retracted a session that the tuple touches.
+
+        Its cut-off, the version's `as_of`, was after the tuple's arrival.
+        """
+        corrected = select(answers, answers["corrected"].to_numpy())
+        session, row = self._touching(corrected, late, self.late_time, self.sessions.reach_ms)
+        is_seen = np.zeros(late.num_rows, bool)
+        is_seen[row[corrected["as_of"].to_numpy()[session] >= late["arrived"].to_numpy()[row]]] = True
+        return is_seen
+
+    def _runs(self, given: pa.Table, late: pa.Table) -> _RunsOfGiven:
+        """Return the runs of given sessions and of late tuples.
+
+        A given session is right where it is alone in its run, and holds the late tuples in it.
+        """
+        session, row = self._touching(given, late, self.late_time, 0)
+        is_held = np.zeros(late.num_rows, bool)
+        is_held[row[given["window_end"].to_numpy()[session] > late["frontier"].to_numpy()[row]]] = True
+        runs = self.missed_by(late) | self.affected_from(given)
+        return _RunsOfGiven(runs, late, runs.run_of(given, "window_start"), runs.run_of(late, self.late_time), is_held)
+
+    def touched_by(self, answer: pa.Table, late: pa.Table) -> pa.Table:
+        """Select the rows of `late` that touch an answer."""
+        return late.take(pa.array(self._touching(answer, late, self.late_time, self.sessions.reach_ms)[1]))
 
     def missed_by(self, late: pa.Table) -> AffectedSessions:
         return AffectedSessions.of_times(self.sessions, late.column("key"), late.column("pane_start").to_numpy())

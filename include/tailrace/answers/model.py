@@ -109,6 +109,20 @@ class AnswerModel(Protocol):
         `among` has identities of answers; sessions that a tuple missed are found among these alone.
         """
 
+    def missing(self, answers: pa.Table, late: pa.Table) -> Ints:
+        """Return the number of tuples that each answer lacks.
+
+        A stream's answer lacks all late tuples that missed it. A correction includes what arrived by its cut-off, its
+        `as_of`.
+
+        Parameters
+        ----------
+        answers : Table
+            One version of each, with `corrected`.
+        late : Table
+            Rows of the table `late`, with `tuples` and `arrived`.
+        """
+
     def missed_by(self, late: pa.Table) -> AffectedAnswers:
         """Return the answers that rows of the table `late` missed."""
 

@@ -15,6 +15,7 @@ from tailrace.engine.other_contents import OTHER
 from tailrace.ground.errors import SourceChanged
 from tailrace.ground.words import counted
 from tailrace.storage.progress import held_back
+from tailrace.storage.tables import Tables
 from tailrace.stream.run_summary import RunSummary
 
 
@@ -106,7 +107,7 @@ class Run(WarehouseQuery):
 
     def _late(self) -> Iterator[str]:
         """Say how many late tuples of this run and earlier ones wait for a correction, and which command corrects."""
-        if self.batches and self.declared.has_late_tuples and (late := count_uncorrected(self.layout)):
+        if self.batches and self.declared.has_late_tuples and (late := count_uncorrected(Tables(self.layout))):
             yield f"{counted(late, 'late tuple')} {'waits' if late == 1 else 'wait'} for {self._correction}"
 
     @property

@@ -12,13 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from tailrace.answers.by_session import BySession
+from tailrace.answers.versions import as_corrections
 from tailrace.correction.intervals import Interval, gap_of, near_gaps
 from tailrace.ground.columns import unify
+from tailrace.ground.duration import ms, parse_duration
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import coarsen_ranges, merge_ranges
+from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.times import in_ms
-from tailrace.storage.tables import Tables, within_any
-from tailrace.windows.sessions import touching
+from tailrace.storage.tables import Tables, within, within_any
+from tailrace.windows.sessions import Sessions, touching
 
 _MOST_RANGES = 16  # in one condition on a table
 
@@ -26,7 +30,7 @@ _MOST_RANGES = 16  # in one condition on a table
 def late_in_sessions(tables: Tables, names: list[str], gaps: Sequence[Interval]) -> pa.Table:
     """Return the late tuples in sessions that the stream answered in gaps, which are in order.
 
-    They came before these gaps.
+    They came before these gaps, and no correction of everything has seen them since.
 
     Returns
     -------
@@ -35,9 +39,11 @@ def late_in_sessions(tables: Tables, names: list[str], gaps: Sequence[Interval])
     """
     none = in_ms(tables.schema("late").empty_table().select(names))
     manifest = tables.layout.read_manifest()
-    if not gaps or manifest is None or manifest.structure.get("window.session") is None:
+    gap = None if manifest is None else manifest.structure.get("window.session")
+    gaps = [interval for interval in gaps if interval[0] > BEFORE_ALL]  # nothing came before the first one
+    if not gaps or gap is None:
         return none
-    sessions = _answered(tables, gaps)
+    model, sessions = BySession(Sessions(ms(parse_duration(gap)))), _answered(tables, gaps)
     if not sessions.num_rows:
         return none
     first, end = (sessions[name].to_numpy() for name in ("window_start", "window_end"))
@@ -47,6 +53,11 @@ def late_in_sessions(tables: Tables, names: list[str], gaps: Sequence[Interval])
     columns = list(dict.fromkeys([*names, "key", "pane_start", "frontier", "arrived"]))
     late = tables.read("late", columns, where)
     late = select(late, gap_of(late["arrived"].to_numpy(), gaps) < 0)
+    if late.num_rows and tables.has("corrections"):
+        near = within("window_end", int(low[0]) - model.late_margin_ms, AFTER_ALL)
+        near &= within("window_start", BEFORE_ALL, int(high[-1]) + model.late_margin_ms)
+        corrected = as_corrections(tables.read("corrections", [*model.identity.columns, "as_of"], near))
+        late = select(late, ~model.is_seen(corrected, late))
     key, late_key = unify([sessions["key"], late["key"]])[1]
     session, row = touching(key, first, end - 1, late_key, late["pane_start"].to_numpy(), 0)
     is_held = late["frontier"].to_numpy()[row] < end[session]  # others came after the session's end, within the gap

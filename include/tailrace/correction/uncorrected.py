@@ -16,7 +16,7 @@ from tailrace.correction.intervals import Interval, corrected_intervals, gap_of,
 from tailrace.correction.late_in_sessions import late_in_sessions
 from tailrace.ground.matching import select
 from tailrace.ground.ranges import Ints
-from tailrace.ground.time_limits import BEFORE_ALL
+from tailrace.ground.time_limits import BEFORE_ALL, LATEST_MS
 from tailrace.ground.times import in_ms
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
@@ -107,8 +107,6 @@ def count_late(tables: Tables, gaps: Sequence[Interval]) -> Ints:
     return counts
 
 
-def count_uncorrected(layout: Layout) -> int:
-    """Count the late tuples that no correction covers."""
-    tables = Tables(layout)
-    until = committed_until(layout, tables)
-    return 0 if until is None else int(count_late(tables, uncovered(corrected_intervals(tables), until)).sum())
+def count_uncorrected(tables: Tables) -> int:
+    """Count the late tuples that no correction covers, also those in sessions that closed since the last tick."""
+    return int(count_late(tables, uncovered(corrected_intervals(tables), LATEST_MS)).sum())

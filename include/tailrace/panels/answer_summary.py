@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.answers.by_pair import PairAnswers
+from tailrace.answers.by_session import BySession
 from tailrace.correction.correction_range import CorrectionRange
+from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.duration import format_time, rounded_duration
 from tailrace.panels.cells import Cell, ShownColumn
 from tailrace.panels.late_tuples import LateTuples
@@ -51,8 +55,9 @@ def summary_of(
         The columns that do not identify it.
     """
     every = _grouped(versions, cells)
-    first, *others = every
-    changes = [_change(every[index], every[index + 1], columns, values, late) for index in range(len(others))]
+    first = every[0]
+    gone = _why_gone(view, versions)
+    changes = [_change(*two, columns, values, late, gone) for two in pairwise(every)]
     if first.corrected:
         came = _came(late, (None, first.as_of))
         why = f": {came}" if came else ""
@@ -77,7 +82,12 @@ def _grouped(versions: pa.Table, cells: list[list[Cell]]) -> list[_Version]:
 
 
 def _change(
-    before: _Version, after: _Version, columns: Sequence[ShownColumn], values: Sequence[str], late: LateTuples
+    before: _Version,
+    after: _Version,
+    columns: Sequence[ShownColumn],
+    values: Sequence[str],
+    late: LateTuples,
+    gone: str,
 ) -> str:
     """Return the sentence on a version that followed another one."""
     if not after.corrected:
@@ -87,7 +97,7 @@ def _change(
     name = _named(after)
     came = _came(late, (before.as_of if before.corrected else None, after.as_of))
     if not after.rows:
-        return f"{name} took it back: without the {_REPEATS}, nothing of it is left."
+        return f"{name} took it back: {gone}."
     if not before.rows:
         return f"{name} added it again, as of {format_time(after.as_of)}."
     changed = _differences(before, after, columns, values)
@@ -95,6 +105,21 @@ def _change(
         return f"{name} left it as it was{f', though {came}' if came else ''}."
     because = came or f"it leaves out {_REPEATS}"
     return f"{name} made it {changed}, as of {format_time(after.as_of)}: {because}."
+
+
+def _why_gone(view: QueryView, versions: pa.Table) -> str:
+    """Return why an answer is no answer any more."""
+    if isinstance(view.kind.answers, BySession):
+        key, start, end = (versions[name][0] for name in ("key", "window_start", "window_end"))
+        latest = view.answers.latest((np.array([start.as_py() - 1]), np.array([end.as_py()])))
+        its_key = pc.equal(latest["key"], key) if key.is_valid else pc.is_null(latest["key"])
+        now = latest.filter(its_key).sort_by("window_start")
+        if now.num_rows:
+            times = (format_time(now[name][0].as_py()) for name in ("window_start", "window_end"))
+            return f"its tuples are in the session from {' to '.join(times)} now"
+    if RETRACTED in view.tables.schema("results").names:
+        return "it does not meet the query's having, or nothing of it is left"
+    return f"without the {_REPEATS}, nothing of it is left"
 
 
 def _end(view: QueryView, every: list[_Version], late: LateTuples) -> str:

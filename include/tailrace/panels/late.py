@@ -9,9 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.correction.intervals import corrected_intervals, uncovered
-from tailrace.correction.uncorrected import count_late
-from tailrace.ground.time_limits import LATEST_MS
+from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.panels.arrival_range import NOTHING_YET, ArrivalAnswer, ArrivalRequest, read_metrics
 from tailrace.panels.panel import Panel, Shown
 from tailrace.panels.pieces import Pieces
@@ -20,7 +18,6 @@ from tailrace.panels.series import downsample
 from tailrace.panels.source_progress import MOST_FILES, FileProgress, PartitionProgress, files_of, partitions_of
 from tailrace.panels.stream_progress import SourceProgress, late_by_tick, read_streams
 from tailrace.panels.waiting_rows import COLUMNS, waiting_by_batch
-from tailrace.storage.tables import Tables
 
 NEVER_LATE = "a join with a table answers each tuple as it comes: none is late, and none waits"
 
@@ -91,7 +88,7 @@ def read(view: QueryView, request: ArrivalRequest) -> LateAnswer:
         series=LateSeries(**downsample(rows, "committed", {"late": "sum", "waiting": "max"})),
         waiting_rows=None if waiting is None else int(waiting[-1]),
         late_rows=pc.sum(rows["late"]).as_py() or 0,
-        uncorrected_rows=pieces.read("uncorrected_rows", lambda: _uncorrected(tables), None),
+        uncorrected_rows=pieces.read("uncorrected_rows", lambda: count_uncorrected(tables), None),
         partitions=tuple(
             one for stream in progress.streams for one in partitions_of(stream, view.query, tick_ms, ends)
         ),
@@ -103,11 +100,3 @@ def read(view: QueryView, request: ArrivalRequest) -> LateAnswer:
 
 
 PANEL = Panel("late", ArrivalRequest, read, ("metrics", "segments", "late", "correction_runs"))
-
-
-def _uncorrected(tables: Tables) -> int:
-    """Return the number of late tuples whose arrival no correction of the ledger covers."""
-    gaps = uncovered(corrected_intervals(tables), LATEST_MS)
-    if not gaps or not tables.has("late"):
-        return 0
-    return int(count_late(tables, gaps).sum())

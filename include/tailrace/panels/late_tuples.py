@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.answers.by_pair import PairAnswers
+from tailrace.answers.by_session import BySession
 from tailrace.answers.identity import SIDES
 from tailrace.engine.pipeline import Pipeline
 from tailrace.ground.errors import SourceChanged
@@ -82,7 +83,8 @@ def _with_tuples(view: QueryView, answer: pa.Table, rows: pa.Table) -> LateTuple
     query = view.query.fixed_by(manifest.structure)
     readers = Pipeline.of(query, manifest.types, view.layout.histories(query.streams)).readers
     times = [answer[name][0].as_py() for name in answer.column_names if name in TIMES]
-    ranges = np.array([min(times)]), np.array([max(times) + 1])
+    margin_ms = view.kind.answers.late_margin_ms
+    ranges = np.array([min(times) - margin_ms]), np.array([max(times) + margin_ms + 1])
     parts = []
     try:
         for reader in readers:
@@ -101,14 +103,15 @@ def _with_tuples(view: QueryView, answer: pa.Table, rows: pa.Table) -> LateTuple
 
 
 def _late_of_window(view: QueryView, answer: pa.Table) -> pa.Table:
-    """Return the rows of `late` that a window missed."""
+    """Return the rows of `late` that a window missed; of a session, those that it touches."""
     model = view.kind.answers
     start, end = (answer[name][0].as_py() for name in ("window_start", "window_end"))
-    margin_ms = model.late_margin_ms
-    where = within(model.late_time, start - margin_ms - 1, end + margin_ms - 1) & within("frontier", end - 1, AFTER_ALL)
-    names = (*OF_ROW, "pane_start")
-    late = read_late(view, (*names, "key", "frontier"), where)
-    missed = model.explode_late(late, *names, among=answer)
+    names, margin_ms = (*OF_ROW, "pane_start"), model.late_margin_ms
+    where = within(model.late_time, start - margin_ms - 1, end + margin_ms - 1)
+    if isinstance(model, BySession):
+        return model.touched_by(answer, read_late(view, (*names, "key"), where))
+    late = read_late(view, (*names, "key", "frontier"), where & within("frontier", end - 1, AFTER_ALL))
+    missed = model.explode_late(late, *names)
     return select(missed, model.identity.find(missed, answer) >= 0).select([*names, "key"])
 
 

@@ -65,8 +65,9 @@ def _of_sessions(
     columns = ["arrived", "key", model.late_time, "frontier"]
     margin_ms = model.late_margin_ms
     late = view.tables.read("late", columns, within(model.late_time, start - margin_ms, high + margin_ms))
-    _require_few(late.num_rows)
-    found = model.lacking(late, latest, gap_of(late["arrived"].to_numpy(), gaps) >= 0)
+    is_uncorrected = gap_of(late["arrived"].to_numpy(), gaps) >= 0
+    _require_few(int(is_uncorrected.sum()))
+    found = model.lacking(late, latest, is_uncorrected)
     return model.identity.first_rows(found) if found.num_rows else None
 
 

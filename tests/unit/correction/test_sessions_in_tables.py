@@ -50,7 +50,7 @@ def test_intervals_in_reverse_are_corrected_read_and_delivered(streamed, tmp_pat
     warehouse = tmp_path / "wh"
     ends = [end for _, end in ticks_of([Tuple(0, EPOCH + 1000 + 2 * n, n, "", 0.0) for n in range(len(ROWS))], 1)]
     b = {("b", 60, 76): (2, 1), ("b", 80, 90): (1, 1)}
-    assert found(streamed, warehouse) == b | {("a", 0, 19): (2, 2 / 3)}
+    assert found(streamed, warehouse) == b | {("a", 0, 19): (2, 1 / 2)}
     for low, high in ((ends[6], ends[9]), (ends[4], ends[6]), (ends[2], ends[4])):
         correct_here(streamed, warehouse, CorrectionRange(low, high, arrival=True))
         assert found(streamed, warehouse) == b | {("a", 0, 40): (5, 1), ("c", -500, -482): (2, 1)}
@@ -74,19 +74,19 @@ def test_what_a_correction_leaves_open_waits_until_it_has_closed_and_is_correcte
     driver = Driver(query, warehouse)
     write_files(tuples, tmp_path / "in", [0, 4])
     driver.run(100)
-    assert count_uncorrected(driver.layout) == 1
+    assert count_uncorrected(driver.tables) == 1
     correct_here(query, warehouse, CorrectionRange(ends[0] - 1, ends[2], arrival=True))
     assert found(query, warehouse) == {("a", 0, 10): (1, 1 / 2)}
-    assert count_uncorrected(driver.layout) == 0  # the stream will answer it first
+    assert count_uncorrected(driver.tables) == 0  # the stream will answer it first
     write_files(tuples, tmp_path / "in", [4, 6], first=1)
     driver.run(100)
-    assert count_uncorrected(driver.layout) == 1
+    assert count_uncorrected(driver.tables) == 1
     waiting = Uncorrected.read(driver.layout)
     assert (waiting.event_time.tolist(), waiting.arrived.tolist()) == ([EPOCH + 9], [ends[4]])
     assert waiting.interval(1) == (ends[2], waiting.until)
     correct_here(query, warehouse, CorrectionRange(ends[2], ends[4], arrival=True))
     assert found(query, warehouse) == {("a", 0, 19): (2, 1), ("b", 12, 23): (2, 1)}
-    assert count_uncorrected(driver.layout) == 0
+    assert count_uncorrected(driver.tables) == 0
 
 
 def test_a_late_tuple_that_its_session_holds_is_counted_once(tmp_path):
@@ -95,7 +95,7 @@ def test_a_late_tuple_that_its_session_holds_is_counted_once(tmp_path):
     fields = query_fields(tmp_path / "in", Settings(10, 10, 1, "count"))
     driver = Driver(declared_query(fields | {"window": {"session": "10 ms"}}), tmp_path / "wh")
     driver.run(100)
-    assert count_uncorrected(driver.layout) == 1
+    assert count_uncorrected(driver.tables) == 1
 
 
 def test_what_closed_by_quiet_belongs_to_the_next_interval(streamed, tmp_path):
@@ -117,6 +117,18 @@ def test_what_closed_by_quiet_belongs_to_the_next_interval(streamed, tmp_path):
     assert late_in_sessions(tables, names, [(last, committed)]).num_rows == 0
     (row,) = late_in_sessions(tables, names, [(committed, committed + 10)]).to_pylist()
     assert row == {"arrived": committed + 1, "pane_start": EPOCH + 510}
+    assert count_uncorrected(tables) == 5 + 2
+
+    correct_here(streamed, tmp_path / "wh", CorrectionRange(EPOCH, EPOCH + 90))
+    run = tables.read("correction_runs").to_pylist()[0] | {"arrived_from": None, "arrived_to": committed}
+    ledger = tables.schema("correction_runs")
+    tables.add("correction_runs", with_times(pa.Table.from_pylist([run]).select(ledger.names), ledger))
+    assert count_uncorrected(tables) == 1  # what came is covered, but the session closed after that
+
+    corrections = tables.schema("corrections")
+    again = tables.read("corrections").to_pylist()[0] | session | {"as_of": committed, "retracted": False}
+    tables.add("corrections", with_times(pa.Table.from_pylist([again]).select(corrections.names), corrections))
+    assert count_uncorrected(tables) == 0
 
 
 def test_waits_are_not_measured_over_sessions(streamed, tmp_path):

@@ -70,6 +70,10 @@ def _assert_right(stream: Stream) -> Right:
     given, wrong, alone = _plain(stream, right.start, right.end)
     assert right.answers == given + alone
     assert right.corrected == pytest.approx((given - wrong) / (given + alone))
+    truth = stream.truth()
+    for row in stream.view.answers.with_coverage(stream.view.answers.latest()).to_pylist():
+        is_right = truth.get(_session(row)) == row["tuples"]
+        assert (row["coverage"] == 1) == is_right, row
     return right
 
 
