@@ -131,7 +131,7 @@ MUTATIONS = (
     Mutation(
         "sessions: coverage counts the tuples of a session that is to be joined",
         "answers/by_session.py",
-        'known = np.bincount(runs.of_given, answers["tuples"].to_numpy(), runs.count)',
+        'known = np.bincount(runs.of_given, answers["tuples"].to_numpy(), runs.number)',
         'known = answers["tuples"].to_numpy().astype(float)[np.unique(runs.of_given, return_index=True)[1]]',
         ("tests/unit/panels/test_right_sessions.py",),
     ),
