@@ -96,6 +96,9 @@ def test_a_late_tuple_that_its_session_holds_is_counted_once(tmp_path):
     driver = Driver(declared_query(fields | {"window": {"session": "10 ms"}}), tmp_path / "wh")
     driver.run(100)
     assert count_uncorrected(driver.tables) == 1
+    (late,) = driver.tables.read("late")["arrived"].to_pylist()
+    for low, rows in ((late - 1, 0), (late, 1)):  # in a gap with its arrival, and in one after that
+        assert late_in_sessions(driver.tables, ["arrived"], [(low, late + 1000)]).num_rows == rows
 
 
 def test_what_closed_by_quiet_belongs_to_the_next_interval(streamed, tmp_path):

@@ -20,7 +20,7 @@ from warehouse import EPOCH, query_fields, write_files
 def streamed(directory: Path, *rows: tuple[str, int], **fields: Any) -> PanelStream:
     """A stream of sessions with a gap of 10 ms; each row, a key and an event time, is a tick of its own. K is 0."""
     tuples = [Tuple(EPOCH + event, EPOCH + 1000 + 2 * n, f"t{n}", key, 1.0) for n, (key, event) in enumerate(rows)]
-    write_files(tuples, directory / "in", [0, 2, len(tuples)])
+    write_files(tuples, directory / "in", [0, 2, 3, len(tuples)])
     declared = query_fields(directory / "in", Settings(10, 10, 1, "count")) | {"window": {"session": "10 ms"}}
     stream = PanelStream(declared_query(declared | fields), directory / "wh", tuples)
     stream.driver.run(100, flush=True)
