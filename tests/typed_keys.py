@@ -58,7 +58,7 @@ def write(name: str, directory: Path, draw: random.Random, count: int = 240) -> 
 def query_of(directory: Path, keys: list[str], kind: dict[str, Any], size: str = "1 min") -> Query:
     stream = {"source": {"format": "parquet", "path": str(directory)}, "id": "id", "bounds": {"ahead": "1 h"}}
     stream |= {"event_time": "at", "arrival_time": "came", "key": keys[0] if len(keys) == 1 else keys}
-    disorder = {"policy": "none"} if kind.get("topk", {}).get("method") in ("mintopk", "sma") else {}
+    disorder = {"policy": "none"} if kind.get("topk", {}).get("method") in ("gstopk", "mintopk", "sma") else {}
     disorder = disorder or {"policy": "k_slack", "k": "2 s"}
     declared = {"name": "q", "streams": {"s": stream}, "window": {"size": size}, "disorder": disorder | {"tick": "1 s"}}
     return declared_query(declared | kind | {"parallelism": 3})
