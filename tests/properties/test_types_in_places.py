@@ -131,7 +131,8 @@ def meeting(each: SourceType) -> bool:
 
 RANKED = "SELECT * FROM (SELECT w, row_number() OVER (PARTITION BY w ORDER BY {}) AS r, v FROM t WHERE {}) WHERE r <= 2"
 GROUPED = "SELECT w, {} FROM t GROUP BY w"
-CORRELATED = "CASE WHEN count(v) > 1 THEN corr(number, v::DOUBLE) END"
+_SQUARED = "abs(v::DOUBLE) <= 1e150"  # DuckDB refuses greater ones, and no correlation is known of them
+CORRELATED = f"CASE WHEN count(v) > 1 AND bool_and({_SQUARED}) THEN corr(number, v::DOUBLE) FILTER ({_SQUARED}) END"
 LISTED = "coalesce(list(DISTINCT v ORDER BY v) FILTER (v IS NOT NULL), [])"
 IN_ORDER = "coalesce(list(v ORDER BY moment) FILTER (v IS NOT NULL), [])"
 PLACES = {
