@@ -109,4 +109,6 @@ def count_late(tables: Tables, gaps: Sequence[Interval]) -> Ints:
 
 def count_uncorrected(tables: Tables) -> int:
     """Count the late tuples that no correction covers, also those in sessions that closed since the last tick."""
+    if committed_until(tables.layout, tables) is None:
+        return 0
     return int(count_late(tables, uncovered(corrected_intervals(tables), LATEST_MS)).sum())
