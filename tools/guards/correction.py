@@ -177,13 +177,6 @@ MUTATIONS = (
         ("tests/unit/aggregate/test_having.py::test_what_is_given_is_what_meets_the_condition[added to]",),
     ),
     Mutation(
-        "having: what a quiet stream withheld belongs to an interval",
-        "correction/late_in_sessions.py",
-        '| ds.field("counts").is_valid()',
-        "",
-        ("tests/unit/correction/test_given_answers.py",),
-    ),
-    Mutation(
         "having: answers that were never given are not taken back",
         "correction/versions.py",
         "int((identity.find(retracted, without_retracted(self.versions)) >= 0).sum())",

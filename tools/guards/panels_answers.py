@@ -199,8 +199,8 @@ MUTATIONS = (
     Mutation(
         "answer: a late tuple that a session holds is on its page",
         "panels/late_tuples.py",
-        "if isinstance(model, BySession):",
-        "if False:",
+        "if not isinstance(model, BySession):",
+        "if True:",
         ("tests/unit/panels/test_answer_of_sessions.py",),
     ),
     Mutation(

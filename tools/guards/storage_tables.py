@@ -226,4 +226,11 @@ MUTATIONS = (
         "if not self.model:  # another version",
         ("tests/unit/correction/test_sessions_in_tables.py",),
     ),
+    Mutation(
+        "having: what a quiet stream withheld belongs to an interval",
+        "storage/progress.py",
+        '| ds.field("counts").is_valid()',
+        "",
+        ("tests/unit/correction/test_given_answers.py",),
+    ),
 )

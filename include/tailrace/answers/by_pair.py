@@ -63,9 +63,6 @@ class PairAnswers(AnswerModel, ABC):
         """Return no rows: only its partners determine which pairs a late tuple missed."""
         return late.slice(0, 0).select(list(names))
 
-    def missing(self, answers: pa.Table, late: pa.Table) -> Ints:
-        return np.zeros(answers.num_rows, np.int64)
-
     def affected_from(self, rows: Rows) -> AffectedAnswers:
         times = np.concatenate([np.asarray(rows.column(f"{side}_time")) for side in SIDES])
         return self.identified(rows, times)

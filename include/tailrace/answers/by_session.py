@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,28 +22,6 @@ from tailrace.windows.sessions import Sessions, touching
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-class _RunsOfGiven(NamedTuple):
-    """Runs of given sessions and of late tuples.
-
-    Attributes
-    ----------
-    of_given, of_late : ndarray
-        The run of each given session, and of each row of `late`.
-    is_held : ndarray
-        Which of the late tuples are in a given session: it was open when they came.
-    """
-
-    runs: AffectedSessions
-    late: pa.Table
-    of_given: Ints
-    of_late: Ints
-    is_held: NDArray[np.bool_]
-
-    @property
-    def number(self) -> int:
-        return len(self.runs)
 
 
 @dataclass(frozen=True)
@@ -74,15 +52,13 @@ class BySession(ByWindow):
         return self.sessions.reach_ms + 1
 
     def explode_late(self, late: pa.Table, *names: str, among: Rows | None = None) -> pa.Table:
-        """Repeat each row of the table `late` for every session that it missed among some answers, in any versions.
+        """Repeat each row of the table `late` for every session that it touches among some answers, in any versions.
 
-        A row missed the sessions that it touches and that end at or before its `frontier` (the watermark before its
-        tick).
+        It may lengthen such a session, or join it with another one. So may a late tuple that the session holds: it was
+        late as it touched what had closed.
         """
         assert among is not None
         answer, row = self._touching(among, late, self.late_time, self.sessions.reach_ms)
-        had_closed = np.asarray(among.column("window_end"))[answer] <= late.column("frontier").to_numpy()[row]
-        answer, row = answer[had_closed], row[had_closed]
         identity = among.select(list(SESSION.columns)).take(pa.array(answer))
         missed = pa.table(dict(zip(SESSION.columns, identity.columns, strict=True)))
         places = first_places(pair(row, SESSION.number(missed)[0])[0])  # an answer may have several versions
@@ -91,19 +67,10 @@ class BySession(ByWindow):
             missed = missed.append_column(name, late.column(name).take(pa.array(row)))
         return missed
 
-    def missing(self, answers: pa.Table, late: pa.Table) -> Ints:
-        """Return the number of tuples that each session lacks: late ones of its run, and the tuples of other sessions.
-
-        See `AnswerModel`.
-        """
-        runs = self._runs(answers, select(late, ~self.is_seen(answers, late)))
-        known = np.bincount(runs.of_given, answers["tuples"].to_numpy(), runs.number)
-        known += np.bincount(runs.of_late[~runs.is_held], runs.late["tuples"].to_numpy()[~runs.is_held], runs.number)
-        lacking: Ints = known[runs.of_given].astype(np.int64) - answers["tuples"].to_numpy()
-        return lacking
-
     def lacking(self, late: pa.Table, latest: pa.Table, is_uncorrected: NDArray[np.bool_]) -> pa.Table:
         """Return the identities of sessions that lack tuples, and of those that late tuples alone will make.
+
+        A session is right where it is alone in its run of tuples, and holds the late ones in it.
 
         Parameters
         ----------
@@ -116,15 +83,17 @@ class BySession(ByWindow):
         """
         is_seen = self.is_seen(latest, late)
         given = select(latest, ~(latest["corrected"].to_numpy() & latest[RETRACTED].to_numpy()))
-        runs = self._runs(given, select(late, ~is_seen))
-        sessions = np.bincount(runs.of_given, minlength=runs.number)
-        is_wrong, is_made = np.zeros((2, runs.number), bool)
-        is_wrong[runs.of_late[~runs.is_held | (sessions[runs.of_late] > 1)]] = True
-        is_made[runs.of_late[is_uncorrected[~is_seen]]] = True
-        made = runs.runs.where(is_made & (sessions == 0))
+        unseen = select(late, ~is_seen)
+        runs = self.missed_by(unseen) | self.affected_from(given)
+        of_given, of_late = runs.run_of(given, "window_start"), runs.run_of(unseen, self.late_time)
+        sessions = np.bincount(of_given, minlength=len(runs))
+        is_wrong, is_made = np.zeros((2, len(runs)), bool)
+        is_wrong[of_late[~self._is_held(given, unseen) | (sessions[of_late] > 1)]] = True
+        is_made[of_late[is_uncorrected[~is_seen]]] = True
+        made = runs.where(is_made & (sessions == 0))
         first, last = made.times
         columns = [made.keys, pa.array(first), pa.array(last + self.sessions.gap_ms)]
-        wrong = select(given, is_wrong[runs.of_given]).select(SESSION.columns)
+        wrong = select(given, is_wrong[of_given]).select(SESSION.columns)
         return pa.concat_tables([wrong, pa.Table.from_arrays(columns, names=[*SESSION.columns])])
 
     def is_seen(self, answers: pa.Table, late: pa.Table) -> NDArray[np.bool_]:
@@ -138,20 +107,12 @@ class BySession(ByWindow):
         is_seen[row[corrected["as_of"].to_numpy()[session] >= late["arrived"].to_numpy()[row]]] = True
         return is_seen
 
-    def _runs(self, given: pa.Table, late: pa.Table) -> _RunsOfGiven:
-        """Return the runs of given sessions and of late tuples.
-
-        A given session is right where it is alone in its run, and holds the late tuples in it.
-        """
-        session, row = self._touching(given, late, self.late_time, 0)
+    def _is_held(self, answers: pa.Table, late: pa.Table) -> NDArray[np.bool_]:
+        """Test which late tuples are in one of some answers: its session was open when they came."""
+        session, row = self._touching(answers, late, self.late_time, 0)
         is_held = np.zeros(late.num_rows, bool)
-        is_held[row[given["window_end"].to_numpy()[session] > late["frontier"].to_numpy()[row]]] = True
-        runs = self.missed_by(late) | self.affected_from(given)
-        return _RunsOfGiven(runs, late, runs.run_of(given, "window_start"), runs.run_of(late, self.late_time), is_held)
-
-    def touched_by(self, answer: pa.Table, late: pa.Table) -> pa.Table:
-        """Select the rows of `late` that touch an answer."""
-        return late.take(pa.array(self._touching(answer, late, self.late_time, self.sessions.reach_ms)[1]))
+        is_held[row[answers["window_end"].to_numpy()[session] > late["frontier"].to_numpy()[row]]] = True
+        return is_held
 
     def missed_by(self, late: pa.Table) -> AffectedSessions:
         return AffectedSessions.of_times(self.sessions, late.column("key"), late.column("pane_start").to_numpy())

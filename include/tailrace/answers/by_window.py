@@ -16,7 +16,6 @@ from tailrace.answers.revision import Revision
 from tailrace.answers.window_revision import revise_windows
 from tailrace.ground.columns import Ints, single_batch
 from tailrace.ground.matching import Rows, select
-from tailrace.ground.time_limits import BEFORE_ALL
 from tailrace.windows.windows import Windows
 
 
@@ -98,16 +97,6 @@ class ByWindow:
         for name in names:
             missed = missed.append_column(name, late.column(name).take(pa.array(row)))
         return missed
-
-    def missing(self, answers: pa.Table, late: pa.Table) -> Ints:
-        late = self.explode_late(late, "tuples", "arrived")
-        number, late_number = self.identity.number(answers, late)
-        held = np.where(answers["corrected"].to_numpy(), answers["as_of"].to_numpy(), BEFORE_ALL)
-        count = 1 + max(number.max(initial=-1), late_number.max(initial=-1))
-        held_until = np.full(count, BEFORE_ALL)
-        held_until[number] = held
-        is_missing = late["arrived"].to_numpy() > held_until[late_number]
-        return np.bincount(late_number[is_missing], late["tuples"].to_numpy()[is_missing], count)[number]
 
     def missed_by(self, late: pa.Table) -> AffectedAnswers:
         return self.affected_from(self.explode_late(late))

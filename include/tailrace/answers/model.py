@@ -106,21 +106,8 @@ class AnswerModel(Protocol):
         """Repeat each row of the table `late` for every answer that it missed.
 
         The rows have the answer's identity and the named columns. Return no rows where no answer can lack a tuple.
-        `among` has identities of answers; sessions that a tuple missed are found among these alone.
-        """
-
-    def missing(self, answers: pa.Table, late: pa.Table) -> Ints:
-        """Return the number of tuples that each answer lacks.
-
-        A stream's answer lacks all late tuples that missed it. A correction includes what arrived by its cut-off, its
-        `as_of`.
-
-        Parameters
-        ----------
-        answers : Table
-            One version of each, with `corrected`.
-        late : Table
-            Rows of the table `late`, with `tuples` and `arrived`.
+        `among` has identities of answers. Sessions that a tuple missed are found among these alone: their tuples
+        determine their times.
         """
 
     def missed_by(self, late: pa.Table) -> AffectedAnswers:

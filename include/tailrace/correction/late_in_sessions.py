@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from tailrace.answers.by_session import BySession
 from tailrace.answers.versions import as_corrections
@@ -21,6 +20,7 @@ from tailrace.ground.matching import select
 from tailrace.ground.ranges import coarsen_ranges, merge_ranges
 from tailrace.ground.time_limits import AFTER_ALL, BEFORE_ALL
 from tailrace.ground.times import in_ms
+from tailrace.storage.progress import quiet_closings
 from tailrace.storage.tables import Tables, within, within_any
 from tailrace.windows.sessions import Sessions, touching
 
@@ -30,7 +30,7 @@ _MOST_RANGES = 16  # in one condition on a table
 def late_in_sessions(tables: Tables, names: list[str], gaps: Sequence[Interval]) -> pa.Table:
     """Return the late tuples in sessions that the stream answered in gaps, which are in order.
 
-    They came before these gaps, and no correction of everything has seen them since.
+    They came before these gaps, and no correction has seen them since.
 
     Returns
     -------
@@ -80,28 +80,3 @@ def _answered(tables: Tables, gaps: Sequence[Interval]) -> pa.Table:
         given[(gap_of(given, gaps) < 0) & (end > before) & (end <= after)] = committed + 1
     rows = rows.select(columns).append_column("given", pa.array(given))
     return select(rows, gap_of(given, gaps) >= 0)
-
-
-def quiet_closings(tables: Tables) -> list[tuple[int, int, int]]:
-    """Find the batches that closed windows without ticks, because the stream was silent; in order.
-
-    Returns
-    -------
-    list of (committed, before, after)
-        The arrival time that was committed before the batch, and F before and after it, in ms. It closed the windows
-        that end in (before, after].
-    """
-    answered = (ds.field("ticks") == 0) & ((ds.field("answers") > 0) | ds.field("counts").is_valid())  # or withheld
-    batches = np.unique(tables.read("metrics", ["batch"], answered)["batch"].to_numpy())
-    if not len(batches):
-        return []
-    wanted = ds.field("batch").isin(pa.array(np.union1d(batches, batches - 1)))
-    rows = tables.read("metrics", ["batch", "committed", "frontier"], wanted)
-    rows = rows.group_by("batch").aggregate([("committed", "max"), ("frontier", "max")])
-    progress = {row["batch"]: (row["committed_max"], row["frontier_max"]) for row in rows.to_pylist()}
-    closings = []
-    for batch in batches.tolist():
-        committed, before = progress.get(batch - 1, (None, None))
-        if committed is not None and before is not None:
-            closings.append((committed, before, progress[batch][1]))
-    return closings

@@ -56,7 +56,7 @@ def summary_of(
     """
     every = _grouped(versions, cells)
     first = every[0]
-    gone = _why_gone(view, versions)
+    gone = "" if all(each.rows for each in every[1:]) else _why_gone(view, versions)
     changes = [_change(*two, columns, values, late, gone) for two in pairwise(every)]
     if first.corrected:
         came = _came(late, (None, first.as_of))

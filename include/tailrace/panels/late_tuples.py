@@ -103,15 +103,15 @@ def _with_tuples(view: QueryView, answer: pa.Table, rows: pa.Table) -> LateTuple
 
 
 def _late_of_window(view: QueryView, answer: pa.Table) -> pa.Table:
-    """Return the rows of `late` that a window missed; of a session, those that it touches."""
+    """Return the rows of `late` that a window missed."""
     model = view.kind.answers
     start, end = (answer[name][0].as_py() for name in ("window_start", "window_end"))
     names, margin_ms = (*OF_ROW, "pane_start"), model.late_margin_ms
     where = within(model.late_time, start - margin_ms - 1, end + margin_ms - 1)
-    if isinstance(model, BySession):
-        return model.touched_by(answer, read_late(view, (*names, "key"), where))
-    late = read_late(view, (*names, "key", "frontier"), where & within("frontier", end - 1, AFTER_ALL))
-    missed = model.explode_late(late, *names)
+    if not isinstance(model, BySession):  # a session may also lack the tuples that one which it holds touches
+        where &= within("frontier", end - 1, AFTER_ALL)
+    late = read_late(view, (*names, "key", "frontier"), where)
+    missed = model.explode_late(late, *names, among=answer)
     return select(missed, model.identity.find(missed, answer) >= 0).select([*names, "key"])
 
 

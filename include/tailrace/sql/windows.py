@@ -33,8 +33,8 @@ class WrittenWindows:
         The column of event time.
     lengths : dict
         The fields of the section `window` (size, slide, offset; session), with their positions.
-    partition : tuple of Piece or None
-        The columns of PARTITION BY, of each of whose values SESSION has sessions; None of other windows.
+    partition : tuple of TokenSpan or None
+        The columns of SESSION's PARTITION BY; None of other windows.
     """
 
     event_time: TokenSpan

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
@@ -88,3 +90,28 @@ def committed_until(layout: Layout, opened: Tables | None = None) -> int | None:
     """
     progress = read_progress(layout, opened)
     return None if progress is None or not progress.until else progress.until
+
+
+def quiet_closings(tables: Tables) -> list[tuple[int, int, int]]:
+    """Find the batches that closed windows without ticks, because the stream was silent; in order.
+
+    Returns
+    -------
+    list of (committed, before, after)
+        The arrival time that was committed before the batch, and F before and after it, in ms. It closed the windows
+        that end in (before, after].
+    """
+    answered = (ds.field("ticks") == 0) & ((ds.field("answers") > 0) | ds.field("counts").is_valid())  # or withheld
+    batches = np.unique(tables.read("metrics", ["batch"], answered)["batch"].to_numpy())
+    if not len(batches):
+        return []
+    wanted = ds.field("batch").isin(pa.array(np.union1d(batches, batches - 1)))
+    rows = tables.read("metrics", ["batch", "committed", "frontier"], wanted)
+    rows = rows.group_by("batch").aggregate([("committed", "max"), ("frontier", "max")])
+    progress = {row["batch"]: (row["committed_max"], row["frontier_max"]) for row in rows.to_pylist()}
+    closings = []
+    for batch in batches.tolist():
+        committed, before = progress.get(batch - 1, (None, None))
+        if committed is not None and before is not None:
+            closings.append((committed, before, progress[batch][1]))
+    return closings

@@ -143,7 +143,7 @@ class AnswerTables:
         return self.model.explode_late(late, among=pa.concat_tables(known))
 
     def with_coverage(self, answers: pa.Table, part: AnswerRange = ALL) -> pa.Table:
-        """Add coverage = tuples / (tuples + tuples that the answer lacks so far), and sort the rows for readers.
+        """Add coverage = tuples / (tuples + tuples late for the answer so far), and sort the rows for readers.
 
         `answers` has one version of each answer in `part`.
         """
@@ -152,14 +152,23 @@ class AnswerTables:
         return answers.sort_by([(name, "ascending") for name in self.model.order])
 
     def missing(self, answers: pa.Table, part: AnswerRange) -> Ints:
-        """Return the number of tuples that each of a part's answers lacks; each answer has one version."""
+        """Return the number of late tuples that each of a part's answers lacks; each answer has one version."""
         none = np.zeros(answers.num_rows, np.int64)
         if not self.model.can_lack_tuples or not answers.num_rows:
             return none
         where = part.late_condition(self.model, answers, self.tables.schema("late"))
         columns = ["key", self.model.late_time, "frontier", "tuples", "arrived"]
-        late = self.tables.read("late", columns, where)
-        return self.model.missing(answers, late) if late.num_rows else none
+        late = self.model.explode_late(self.tables.read("late", columns, where), "tuples", "arrived", among=answers)
+        if not late.num_rows:
+            return none
+        number, late_number = self.model.identity.number(answers, late)
+        # A stream's answer lacks all late tuples; a correction includes tuples that arrived by its cut-off, its as_of.
+        held = np.where(answers["corrected"].to_numpy(), answers["as_of"].to_numpy(), BEFORE_ALL)
+        count = 1 + max(number.max(initial=-1), late_number.max(initial=-1))
+        held_until = np.full(count, BEFORE_ALL)
+        held_until[number] = held
+        is_missing = late["arrived"].to_numpy() > held_until[late_number]
+        return np.bincount(late_number[is_missing], late["tuples"].to_numpy()[is_missing], count)[number]
 
 
 def kind_of_stream(query: Query, layout: Layout, manifest: CheckpointManifest) -> Kind:

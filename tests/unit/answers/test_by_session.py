@@ -23,9 +23,9 @@ def missed(among: pa.Table, *late: tuple) -> list[tuple]:
     return [tuple(row.values()) for row in MODEL.explode_late(rows, "tuples", among=among).to_pylist()]
 
 
-def test_a_late_tuple_missed_what_it_touches_and_had_closed_before_it():
+def test_a_late_tuple_missed_what_it_touches_also_a_session_that_holds_it_and_may_be_joined():
     among = answers(("a", 0, 10), ("a", 9, 19), ("a", 30, 55), ("b", 0, 10), (None, 5, 15))
-    assert missed(among, ("a", 9, 12)) == [("a", 0, 10, 1)]
+    assert missed(among, ("a", 9, 12)) == [("a", 0, 10, 1), ("a", 9, 19, 1)]
     assert missed(among, ("a", 20, 60)) == [("a", 30, 55, 1)]
     assert missed(among, ("a", 11, 60), ("c", 5, 60)) == [("a", 9, 19, 1)]
     assert missed(among, (None, -5, 60)) == [(None, 5, 15, 1)]

@@ -14,7 +14,7 @@ from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.late_in_sessions import late_in_sessions
 from tailrace.correction.uncorrected import Uncorrected, count_uncorrected
-from tailrace.delivery.current import CURRENT
+from tailrace.delivery.current import CURRENT, refresh
 from tailrace.ground.errors import Refused
 from tailrace.ground.times import with_times
 from tailrace.query.declared import declared_query
@@ -50,7 +50,7 @@ def test_intervals_in_reverse_are_corrected_read_and_delivered(streamed, tmp_pat
     warehouse = tmp_path / "wh"
     ends = [end for _, end in ticks_of([Tuple(0, EPOCH + 1000 + 2 * n, n, "", 0.0) for n in range(len(ROWS))], 1)]
     b = {("b", 60, 76): (2, 1), ("b", 80, 90): (1, 1)}
-    assert found(streamed, warehouse) == b | {("a", 0, 19): (2, 1 / 2)}
+    assert found(streamed, warehouse) == b | {("a", 0, 19): (2, 2 / 3)}
     for low, high in ((ends[6], ends[9]), (ends[4], ends[6]), (ends[2], ends[4])):
         correct_here(streamed, warehouse, CorrectionRange(low, high, arrival=True))
         assert found(streamed, warehouse) == b | {("a", 0, 40): (5, 1), ("c", -500, -482): (2, 1)}
@@ -81,6 +81,13 @@ def test_what_a_correction_leaves_open_waits_until_it_has_closed_and_is_correcte
     write_files(tuples, tmp_path / "in", [4, 6], first=1)
     driver.run(100)
     assert count_uncorrected(driver.tables) == 1
+    second = {("a", 9, 19): (1, 1 / 2)}
+    assert found(query, warehouse) == {("a", 0, 10): (1, 1 / 2), ("b", 12, 23): (2, 1)} | second
+    assert found(query, warehouse, AnswerRange(EPOCH + 18, EPOCH + 19)).items() >= second.items()
+    refresh(driver.layout, query.fixed_by(driver.layout.manifest().structure), driver.pipeline.kind)
+    current = driver.tables.read(CURRENT)
+    names = ["window_start", "coverage"]
+    assert rows_of(current.select(names)) == rows_of(read_answers(query, warehouse, False)[0].select(names))
     waiting = Uncorrected.read(driver.layout)
     assert (waiting.event_time.tolist(), waiting.arrived.tolist()) == ([EPOCH + 9], [ends[4]])
     assert waiting.interval(1) == (ends[2], waiting.until)
