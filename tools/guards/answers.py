@@ -101,6 +101,13 @@ MUTATIONS = (
         ("tests/unit/correction/test_session_corrections.py",),
     ),
     Mutation(
+        "sessions: the memory of many late tuples follows their number",
+        "answers/by_session.py",
+        "np.sort(np.unique(code, return_index=True)[1])",
+        "np.flatnonzero(np.full(code.max(initial=0) + 1, -1)[code] < 0)",
+        ("tests/unit/answers/test_by_session.py",),
+    ),
+    Mutation(
         "sessions: a late tuple missed what it touches, and not only what holds it",
         "answers/by_session.py",
         "self._touching(among, late, self.late_time, self.sessions.reach_ms)",

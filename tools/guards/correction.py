@@ -172,8 +172,8 @@ MUTATIONS = (
     Mutation(
         "having: late tuples are added to answers that the stream withheld",
         "correction/versions.py",
-        "answers.versions((low - 1, high), withheld=True)",
-        "answers.versions((low - 1, high))",
+        "if is_of_sessions else horizons, withheld=True)",
+        "if is_of_sessions else horizons)",
         ("tests/unit/aggregate/test_having.py::test_what_is_given_is_what_meets_the_condition[added to]",),
     ),
     Mutation(
@@ -230,6 +230,13 @@ MUTATIONS = (
         "correction/uncorrected.py",
         "uncovered(corrected_intervals(tables), LATEST_MS)",
         "uncovered(corrected_intervals(tables), committed_until(tables.layout, tables) or 0)",
+        ("tests/unit/correction/test_sessions_in_tables.py",),
+    ),
+    Mutation(
+        "sessions: versions that end elsewhere are read, too",
+        "correction/versions.py",
+        "Overlapping(ranges) if is_of_sessions else horizons",
+        "horizons",
         ("tests/unit/correction/test_sessions_in_tables.py",),
     ),
 )

@@ -220,13 +220,6 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "sessions: versions that end elsewhere are read, too",
-        "storage/results.py",
-        "if isinstance(self.model, BySession):  # another version",
-        "if not self.model:  # another version",
-        ("tests/unit/correction/test_sessions_in_tables.py",),
-    ),
-    Mutation(
         "having: what a quiet stream withheld belongs to an interval",
         "storage/progress.py",
         '| ds.field("counts").is_valid()',

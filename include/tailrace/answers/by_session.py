@@ -17,7 +17,7 @@ from tailrace.answers.revision import Revision
 from tailrace.answers.session_revision import revise_sessions
 from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.columns import Ints, pair, unify
-from tailrace.ground.matching import Rows, first_places, select
+from tailrace.ground.matching import Rows, select
 from tailrace.windows.sessions import Sessions, touching
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class BySession(ByWindow):
         answer, row = self._touching(among, late, self.late_time, self.sessions.reach_ms)
         identity = among.select(list(SESSION.columns)).take(pa.array(answer))
         missed = pa.table(dict(zip(SESSION.columns, identity.columns, strict=True)))
-        places = first_places(pair(row, SESSION.number(missed)[0])[0])  # an answer may have several versions
+        code, _ = pair(row, SESSION.number(missed)[0])
+        places = np.sort(np.unique(code, return_index=True)[1])  # an answer may have several versions
         missed, row = missed.take(pa.array(places)), row[places]
         for name in names:
             missed = missed.append_column(name, late.column(name).take(pa.array(row)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from tailrace.answers.affected_sessions import AffectedSessions
 from tailrace.answers.changed_answers import count_changed
 from tailrace.answers.model import AffectedAnswers
 from tailrace.answers.revision import Revision
@@ -15,7 +16,7 @@ from tailrace.ground.answer_columns import RETRACTED
 from tailrace.ground.matching import select
 from tailrace.kind.capabilities import IncrementallyCorrectable
 from tailrace.kind.protocol import WindowedKind, windowed
-from tailrace.storage.results import AnswerTables
+from tailrace.storage.results import AnswerTables, Overlapping
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ def revise(
     """Return the next versions of the affected answers, as of the cut-off of `history`."""
     kind, ranges = history.pipeline.kind, affected.ranges()
     low, high = ranges
-    versions = answers.versions((low - 1, high), withheld=True)  # of every tuple in [low, high)
+    horizons = low - 1, high  # of every tuple in [low, high)
+    is_of_sessions = isinstance(affected, AffectedSessions)
+    versions = answers.versions(Overlapping(ranges) if is_of_sessions else horizons, withheld=True)
     late = answers.late(ranges)
     readers = history.pipeline.readers
     repeats_lookups = any(reader.records is not None for reader in readers)

@@ -18,6 +18,7 @@ from tailrace.ground.duration import format_time, rounded_duration
 from tailrace.panels.cells import Cell, ShownColumn
 from tailrace.panels.late_tuples import LateTuples
 from tailrace.panels.query_view import QueryView
+from tailrace.storage.results import Overlapping
 from tailrace.topk.section import RANKED
 
 _MOST_VALUES, _LONGEST = 3, 60
@@ -111,7 +112,7 @@ def _why_gone(view: QueryView, versions: pa.Table) -> str:
     """Return why an answer is no answer any more."""
     if isinstance(view.kind.answers, BySession):
         key, start, end = (versions[name][0] for name in ("key", "window_start", "window_end"))
-        latest = view.answers.latest((np.array([start.as_py() - 1]), np.array([end.as_py()])))
+        latest = view.answers.latest(Overlapping((np.array([start.as_py()]), np.array([end.as_py()]))))
         its_key = pc.equal(latest["key"], key) if key.is_valid else pc.is_null(latest["key"])
         now = latest.filter(its_key).sort_by("window_start")
         if now.num_rows:

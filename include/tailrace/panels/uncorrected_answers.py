@@ -14,6 +14,7 @@ from tailrace.ground.duration import ms
 from tailrace.ground.matching import select
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.progress import committed_until
+from tailrace.storage.results import Overlapping
 from tailrace.storage.tables import within
 
 MOST_ROWS = 200_000
@@ -59,7 +60,7 @@ def _of_sessions(
 ) -> pa.Table | None:
     """Return the same of sessions: a correction may have left a late tuple alone, as its session was open."""
     low, high = horizons
-    versions = view.answers.versions((np.array([low]), np.array([high])), withheld=True)
+    versions = view.answers.versions(Overlapping((np.array([low]), np.array([high]))), withheld=True)
     latest = model.identity.latest(versions)
     start = min(low - model.sessions.gap_ms, pc.min(latest["window_start"]).as_py() or low)
     columns = ["arrived", "key", model.late_time, "frontier"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -34,6 +36,10 @@ _IS_SET, _IS_NOT_SET = {"not": {"type": "null"}}, {"type": "null"}
 _OF_SIZES = ("size", "slide", "offset", "timezone")
 """The fields of windows that are no sessions."""
 _SIZES = "size: 1 d, 1 week, 1 month, 1 quarter or 1 year"
+
+
+def _is_near(name: str, fields: Iterable[str]) -> bool:
+    return bool(get_close_matches(name, fields, cutoff=0.8))
 
 
 def _calendar_unit(text: Any) -> str | None:
@@ -99,6 +105,8 @@ class KeyedWindow(Window):
                     fault = f"a session lasts as long as its tuples come, and {field} stands beside it"
                     raise field_error(fault, f"session without {field}; or size, and no session", field)
             return {"size": _ANY_SIZE} | section
+        if isinstance(section, dict) and not {"size", "session"} & section.keys() and _is_near("session", section):
+            return {"size": _ANY_SIZE} | section  # the misspelt field is refused, and no size is missed
         if isinstance(section, dict) and "session" in section and not section.get("size"):
             raise field_error("has no value", "session: 30 min, the gap; or size: 5 min, and no session", "session")
         if isinstance(section, dict) and not section.get("timezone"):

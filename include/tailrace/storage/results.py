@@ -52,7 +52,30 @@ class AnswerGroups:
         return ds.field(self.column).isin(self.values)
 
 
-Part = Ranges | AnswerRange | AnswerGroups | None
+@dataclass(frozen=True)
+class Overlapping:
+    """All versions of answers by window or session that overlap event times, and of some others.
+
+    A session that joins others, or that others replace, overlaps them, and may end elsewhere.
+
+    Attributes
+    ----------
+    events : Ranges
+        Ranges [low, high] in ms, in order.
+    """
+
+    events: Ranges
+
+    @property
+    def condition(self) -> ds.Expression:
+        ranges = zip(*_as_lists(coarsen_ranges(self.events, _MAX_RANGES)), strict=True)
+        overlap = (
+            within("window_end", low - 1, AFTER_ALL) & within("window_start", BEFORE_ALL, high) for low, high in ranges
+        )
+        return reduce(or_, overlap, ds.scalar(False))
+
+
+Part = Ranges | Overlapping | AnswerRange | AnswerGroups | None
 """The answers to read: by ranges (low, high] of their horizon, by an `AnswerRange`, by groups, or all."""
 
 _MAX_RANGES = 16  # in one condition on a table; beyond that, the nearest are merged
@@ -95,19 +118,13 @@ class AnswerTables:
         """Return the condition on rows of a part; None for all."""
         if isinstance(part, AnswerRange):
             return None if part == ALL else part.condition(self.model, self.tables.schema(name))
-        if isinstance(part, AnswerGroups):
+        if isinstance(part, AnswerGroups | Overlapping):
             return part.condition
         return None if part is None else self._condition(part)
 
     def _condition(self, ends: Ranges) -> Any:
         """Return the condition that a time, such as the horizon, lies in or near one of the ranges (low, high]."""
         low, high = _as_lists(coarsen_ranges(ends, _MAX_RANGES))
-        if isinstance(self.model, BySession):  # another version of a session may end elsewhere
-            starts_until = (within("window_start", BEFORE_ALL, each) for each in high)
-            overlap = (
-                within("window_end", each, AFTER_ALL) & until for each, until in zip(low, starts_until, strict=True)
-            )
-            return reduce(or_, overlap, ds.scalar(False))
         return reduce(or_, (within_any(name, low, high) for name in self.model.horizon_columns))
 
     def latest(self, part: Part = None) -> pa.Table:
@@ -137,7 +154,7 @@ class AnswerTables:
         if not isinstance(self.model, BySession):
             return self.model.explode_late(late)
         time, margin_ms = np.unique(late.column(self.model.late_time).to_numpy()), self.model.late_margin_ms
-        where = self._condition(merge_ranges(time - margin_ms, time + margin_ms))
+        where = Overlapping(merge_ranges(time - margin_ms, time + margin_ms)).condition
         names, columns = ("results", "corrections"), [*self.model.identity.columns]
         known = [self.tables.read(name, columns, where) for name in names if self.tables.has(name)]
         return self.model.explode_late(late, among=pa.concat_tables(known))

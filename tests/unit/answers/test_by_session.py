@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from tailrace.answers.by_session import BySession
@@ -33,6 +34,15 @@ def test_a_late_tuple_missed_what_it_touches_also_a_session_that_holds_it_and_ma
 
 def test_an_answer_of_several_versions_was_missed_once():
     assert missed(answers(("a", 0, 10), ("a", 0, 10)), ("a", 9, 12)) == [("a", 0, 10, 1)]
+
+
+def test_very_many_late_tuples_of_very_many_answers_are_found_in_little_memory():
+    start = np.arange(200_000) * 100
+    keys = pa.repeat("a", len(start))
+    among = pa.table({"key": keys, "window_start": start, "window_end": start + 10})
+    late = pa.table({"key": keys, "pane_start": start[::-1] + 5, "frontier": start + 10**9, "tuples": start})
+    found = MODEL.explode_late(late, "tuples", among=among)
+    assert found["window_start"].to_numpy().tolist() == start[::-1].tolist()
 
 
 def test_a_long_session_before_others_is_found():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from tailrace.calibration.calibrate import calibrate
 from tailrace.correction.correction_range import CorrectionRange
 from tailrace.correction.late_in_sessions import late_in_sessions
 from tailrace.correction.uncorrected import Uncorrected, count_uncorrected
+from tailrace.delivery import current as current_table
 from tailrace.delivery.current import CURRENT, refresh
 from tailrace.ground.errors import Refused
 from tailrace.ground.times import with_times
@@ -66,7 +68,15 @@ CAME = [("a", 0), ("b", 12), ("a", 9), ("b", 13), ("b", 40), ("b", 41)]
 """Another stream: the second tuple of a touches what has closed, and its own session is open until b's fifth."""
 
 
-def test_what_a_correction_leaves_open_waits_until_it_has_closed_and_is_corrected(tmp_path):
+def assert_current(driver: Driver) -> None:
+    """Check that `current` has the answers that readers get."""
+    refresh(driver.layout, driver.query.fixed_by(driver.layout.manifest().structure), driver.pipeline.kind)
+    names = ["window_start", "window_end", "tuples", "coverage"]
+    right = read_answers(driver.query, driver.warehouse, False)[0].select(names)
+    assert rows_of(driver.tables.read(CURRENT).select(names)) == rows_of(right)
+
+
+def test_what_a_correction_leaves_open_waits_until_it_has_closed_and_is_corrected(tmp_path, monkeypatch):
     tuples = [Tuple(EPOCH + event, EPOCH + 1000 + 2 * n, f"t{n}", key, 1.0) for n, (key, event) in enumerate(CAME)]
     ends = [end for _, end in ticks_of(tuples, 1)]
     fields = query_fields(tmp_path / "in", Settings(10, 10, 1, "count"))
@@ -84,10 +94,10 @@ def test_what_a_correction_leaves_open_waits_until_it_has_closed_and_is_correcte
     second = {("a", 9, 19): (1, 1 / 2)}
     assert found(query, warehouse) == {("a", 0, 10): (1, 1 / 2), ("b", 12, 23): (2, 1)} | second
     assert found(query, warehouse, AnswerRange(EPOCH + 18, EPOCH + 19)).items() >= second.items()
-    refresh(driver.layout, query.fixed_by(driver.layout.manifest().structure), driver.pipeline.kind)
-    current = driver.tables.read(CURRENT)
-    names = ["window_start", "coverage"]
-    assert rows_of(current.select(names)) == rows_of(read_answers(query, warehouse, False)[0].select(names))
+    assert_current(driver)
+    monkeypatch.setattr(current_table, "_PART_ROWS", 1)
+    shutil.rmtree(driver.layout.table(CURRENT))  # so that all of it is written, in parts
+    assert_current(driver)
     waiting = Uncorrected.read(driver.layout)
     assert (waiting.event_time.tolist(), waiting.arrived.tolist()) == ([EPOCH + 9], [ends[4]])
     assert waiting.interval(1) == (ends[2], waiting.until)

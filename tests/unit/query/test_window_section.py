@@ -95,6 +95,7 @@ def test_a_window_is_declared(tmp_path: Path, window: str, windows: Windows) -> 
         ("{session: 0 ms}", "window.session", "does not fit", "more than 0 ms"),
         ("{session: 1 month}", "window.session", "is no duration", "session: 30 min"),
         ("{session: ''}", "window.session", "has no value", "session: 30 min"),
+        ("{sesion: 30 min}", "window.sesion", "is no field here", "session"),
         ("{session: }", "window.session", "has no value", "session: 30 min"),
         ("{session: , slide: 5 min}", "window.session", "has no value", "session: 30 min"),
     ],
