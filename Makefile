@@ -71,7 +71,7 @@ lint: setup ## Ruff, the import contracts and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers $(PROCESSES)
 
 tree: setup ## Say what is to mend in the form of the tree: lengths, guards, records, language, tables of pages; MEND=1 writes what follows from code
 	@PYTHONPATH=include:tests:tools $(BIN)/python -m tree $(if $(MEND),--mend)

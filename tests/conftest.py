@@ -8,9 +8,11 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from balance import hand_out, read_durations
 from examples import load_profile
@@ -20,6 +22,8 @@ from parts import Parts
 from tailrace.cli import leaving
 from tailrace.ground.interruptions import forget_interruptions
 from units import UnitChoice, UnitRecorder
+
+typer.main.get_command = cache(typer.main.get_command)  # built once, not by each of a thousand calls in one process
 
 
 @pytest.fixture(autouse=True)

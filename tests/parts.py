@@ -6,7 +6,10 @@ and those few marked `gate`. A test that starts a process and does not say so fa
 
 from __future__ import annotations
 
-import sys
+import os
+import subprocess
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +40,11 @@ DIRECTORIES = {
 }
 """The part that all tests of a directory below tests/ need."""
 
-_STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
-"""Python's audit events of starting a process."""
+_STARTS = {
+    "subprocess.Popen": (subprocess.Popen, "__init__", 1),
+    **{f"os.{name}": (os, name, 0) for name in ("fork", "forkpty", "posix_spawn", "system")},
+}
+"""What starts a process in Python: its owner, its name there, and the place of the command among its arguments."""
 
 _OF_IMPORTS = ("file",)
 """Programs that an import starts, in whichever test comes first: croniter asks `platform.architecture`."""
@@ -51,7 +57,8 @@ class Parts:
         self._tests, self._is_gate = tests, is_gate
         self._running: pytest.Item | None = None
         self._started: list[str] = []
-        sys.addaudithook(self._observe)
+        for what, (owner, name, place) in _STARTS.items():
+            setattr(owner, name, self._observed(getattr(owner, name), what, place))
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Spare the gate the import of directories that it leaves out."""
@@ -91,11 +98,18 @@ class Parts:
         is_below = path.is_relative_to(self._tests) and path != self._tests
         return DIRECTORIES.get(path.relative_to(self._tests).parts[0]) if is_below else None
 
-    def _observe(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _STARTS and self._running is not None and not needs_of(self._running):
-            if arguments[:1] and arguments[0] in _OF_IMPORTS:
-                return
-            self._started.append(f"a process ({event} {str(arguments[:2])[:200]})")
+    def _observed(self, start: Callable[..., Any], what: str, place: int) -> Callable[..., Any]:
+        """Return what starts a process so that it is noted, where the running test does not say that it starts one."""
+
+        @wraps(start)
+        def noting(*arguments: Any, **named: Any) -> Any:
+            if self._running is not None and not needs_of(self._running):
+                command = [*arguments, *named.values()][place : place + 1]
+                if not (command and isinstance(command[0], list) and command[0][:1] == [*_OF_IMPORTS]):
+                    self._started.append(f"a process ({what} {str(command)[:200]})")
+            return start(*arguments, **named)
+
+        return noting
 
 
 def needs_of(item: pytest.Item) -> set[str]:

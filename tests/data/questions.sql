@@ -431,3 +431,12 @@ HAVING count(*) >= 3
 -- DuckDB
 SELECT date_trunc('milliseconds', min(ts)) AS w, "user", count(*) AS number, arg_min(url, ts) AS entry, arg_max(status, ts) AS outcome FROM (SELECT *, count(*) FILTER (WHERE pause) OVER (PARTITION BY "user" ORDER BY ts) AS visit FROM (SELECT *, ts > lag(ts) OVER (PARTITION BY "user" ORDER BY ts) + INTERVAL '20 minutes' AS pause FROM orders WHERE "user" IS NOT NULL)) GROUP BY "user", visit HAVING count(*) >= 3
 ;
+
+-- 48. Between which latencies is the middle half of each country's orders, in one list with the median?
+SELECT country, array(percentile(latency, 0.25), median(latency), percentile(latency, 0.75)) AS quartiles
+FROM orders
+GROUP BY window(ts, '1 hour'), country
+;
+-- DuckDB
+SELECT time_bucket(INTERVAL '1 hour', ts) AS w, country, [quantile_cont(latency, 0.25), median(latency), quantile_cont(latency, 0.75)] AS quartiles FROM orders GROUP BY ALL
+;

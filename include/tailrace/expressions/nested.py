@@ -7,14 +7,24 @@ from hashlib import sha256
 
 import pyarrow as pa
 
-from tailrace.expressions.casts import cast
+from tailrace.expressions.casts import cast, widened
 from tailrace.expressions.json_texts import parse_path, path_reader, require_readable, schema_reader
 from tailrace.expressions.literals import TypeFault, common_type, null
 from tailrace.expressions.operators import comparison
 from tailrace.expressions.plan import Plan, PythonFunction, Term, until_null
 from tailrace.expressions.registry import constant_of, function, take
 from tailrace.expressions.type_names import parse_schema
-from tailrace.expressions.types import BIGINT, BOOLEAN, INT, TEXT, duckdb_name, is_integer, spark_name, text_literal
+from tailrace.expressions.types import (
+    BIGINT,
+    BOOLEAN,
+    INT,
+    NULL,
+    TEXT,
+    duckdb_name,
+    is_integer,
+    spark_name,
+    text_literal,
+)
 from tailrace.ground.near_names import nearest
 
 
@@ -53,6 +63,15 @@ def element_of(plan: Plan, term: Term, key: Term) -> Term:
         term,
         index,
     )
+
+
+@function("array(any, …)", "an array of the values, in the wider of their types", stops_at_null=False)
+def _array_of(plan: Plan, terms: Sequence[Term]) -> Term:
+    elements = widened(plan, terms)
+    dtype = elements[0].dtype
+    if dtype == NULL:
+        raise TypeFault("an array of nulls has no type", "array(cast(null as double))")
+    return plan.step(f"list_value({', '.join(element.sql for element in elements)})", pa.list_(dtype), *elements)
 
 
 @function("get(array, index)", "the element at an index from 0; null where there is none")

@@ -34,23 +34,22 @@ variant_explode_outer range
 """
 _WINDOW_OF_TIME = "session_window time_bucket window window_time"
 _MISSING = """
-acos acosh aes_decrypt aes_encrypt aggregate approx_top_k_estimate array array_append array_compact
-array_distinct array_except array_insert array_intersect array_join array_max array_min array_position array_prepend
-array_remove array_repeat array_sort array_union arrays_overlap arrays_zip ascii asin asinh atan atan2 atanh base64 bin
-binary bit_count bit_get bit_length bround cbrt char chr collate collation conv cos cosh cot crc32 csc
-decode degrees elt encode expm1 factorial filter find_in_set flatten forall format_string from_avro from_csv
-from_protobuf from_xml getbit hash hex hypot is_valid_utf8 is_valid_variant is_variant_null json_array_length
-json_object_keys levenshtein log1p luhn_check make_dt_interval make_interval make_time make_timestamp_ltz
-make_timestamp_ntz make_valid_utf8 make_ym_interval map map_concat map_entries map_filter map_from_arrays
-map_from_entries map_keys map_values map_zip_with mask named_struct next_day parse_json parse_url printf quote reduce
-regexp_count regexp_extract_all regexp_instr reverse rint schema_of_avro schema_of_csv schema_of_json schema_of_variant
-schema_of_xml sentences sequence shiftleft shiftright shiftrightunsigned sin sinh slice sort_array soundex space
-str_to_map struct tan tanh time time_diff time_from_micros time_from_millis time_from_seconds time_to_micros
-time_to_millis time_to_seconds time_trunc to_avro to_binary to_csv to_json to_protobuf to_time to_variant_object
-to_xml transform transform_keys transform_values translate try_aes_decrypt try_make_interval
-try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz try_parse_json try_parse_url try_to_binary try_to_time
-try_url_decode try_validate_utf8 try_variant_get typeof unbase64 unhex url_decode url_encode validate_utf8 variant_get
-width_bucket xxhash64 zip_with
+acos acosh aes_decrypt aes_encrypt aggregate approx_top_k_estimate array_append array_compact array_distinct
+array_except array_insert array_intersect array_join array_max array_min array_position array_prepend array_remove
+array_repeat array_sort array_union arrays_overlap arrays_zip ascii asin asinh atan atan2 atanh base64 bin binary
+bit_count bit_get bit_length bround cbrt char chr collate collation conv cos cosh cot crc32 csc decode degrees elt
+encode expm1 factorial filter find_in_set flatten forall format_string from_avro from_csv from_protobuf from_xml getbit
+hash hex hypot is_valid_utf8 is_valid_variant is_variant_null json_array_length json_object_keys levenshtein log1p
+luhn_check make_dt_interval make_interval make_time make_timestamp_ltz make_timestamp_ntz make_valid_utf8
+make_ym_interval map map_concat map_entries map_filter map_from_arrays map_from_entries map_keys map_values map_zip_with
+mask named_struct next_day parse_json parse_url printf quote reduce regexp_count regexp_extract_all regexp_instr reverse
+rint schema_of_avro schema_of_csv schema_of_json schema_of_variant schema_of_xml sentences sequence shiftleft shiftright
+shiftrightunsigned sin sinh slice sort_array soundex space str_to_map struct tan tanh time time_diff time_from_micros
+time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds time_trunc to_avro to_binary to_csv
+to_json to_protobuf to_time to_variant_object to_xml transform transform_keys transform_values translate try_aes_decrypt
+try_make_interval try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz try_parse_json try_parse_url
+try_to_binary try_to_time try_url_decode try_validate_utf8 try_variant_get typeof unbase64 unhex url_decode url_encode
+validate_utf8 variant_get width_bucket xxhash64 zip_with
 """
 _FAMILIES = ("bitmap_", "hll_", "kll_", "st_", "theta_", "tuple_", "vector_", "xpath")
 """The first letters of functions of sketches, bits, geometries, vectors and XML."""

@@ -62,6 +62,7 @@ class _Parser(SparkParser):
     """Spark's grammar, in which each function keeps the name by which it was called."""
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
         name: parser for name, parser in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "IF")

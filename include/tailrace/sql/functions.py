@@ -324,10 +324,9 @@ def _percentile(call: Call, columns: DerivedColumns) -> Section:
     if call.function in _WITHIN_GROUP:
         right = f"{call.function}(0.9) WITHIN GROUP (ORDER BY column)"
     if len(call.arguments) > 1 and call.arguments[1].word(0) in ("ARRAY", "["):
-        fault = f"{call.whole.text[:60]} has several shares, and an answer has a column for each"
-        raise call.arguments[1].error(
-            fault, "percentile(x, 0.5) AS p50, percentile(x, 0.95) AS p95; values are kept once"
-        )
+        fault = f"{call.whole.text[:60]} has several shares, and percentile takes one"
+        remedy = "percentile(x, 0.5) AS p50, percentile(x, 0.95) AS p95; or array(percentile(x, 0.5), …) AS list"
+        raise call.arguments[1].error(fault, f"{remedy}; values are kept once")
     if call.is_distinct or len(call.arguments) != 2 or not is_number(call.arguments[1]):  # noqa: PLR2004
         raise call.whole.error(f"{call.whole.text[:60]} is no percentile of a query", f"{right}: a column and a share")
     return {"function": "quantile", "column": columns.column(call.arguments[0]), "q": call.arguments[1].text}

@@ -61,12 +61,12 @@ def _plain(stream: Stream, low: int, high: int) -> tuple[int, int, int]:
     return tuple(sum(low < end <= high for _, _, end in each) for each in (given, wrong, alone))
 
 
-def _late_of(stream: Stream, answer: dict[str, Any]) -> int:
+def _late_of(late: list[dict[str, Any]], answer: dict[str, Any]) -> int:
     """Return the number of late tuples that touch an answer, and that no correction of it has seen."""
     seen = answer["as_of"] if answer["corrected"] else 0
     return sum(
         row["tuples"]
-        for row in stream.rows("late")
+        for row in late
         if row["key"] == answer["key"]
         and answer["window_start"] - GAP <= row["pane_start"] <= answer["window_end"]
         and row["arrived"] > seen
@@ -82,9 +82,9 @@ def _assert_right(stream: Stream) -> Right:
     given, wrong, alone = _plain(stream, right.start, right.end)
     assert right.answers == given + alone
     assert right.corrected == pytest.approx((given - wrong) / (given + alone))
-    truth = stream.truth()
+    truth, late_rows = stream.truth(), stream.rows("late")
     for row in stream.view.answers.with_coverage(stream.view.answers.latest()).to_pylist():
-        late, is_right = _late_of(stream, row), truth.get(_session(row)) == row["tuples"]
+        late, is_right = _late_of(late_rows, row), truth.get(_session(row)) == row["tuples"]
         assert row["coverage"] == row["tuples"] / (row["tuples"] + late), row
         assert is_right or row["coverage"] < 1, row
     return right

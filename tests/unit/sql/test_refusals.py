@@ -227,7 +227,7 @@ LISTS = [
         "WITHIN GROUP (O",
     ),
     (f"SELECT ¦percentile_disc(0.9) WITHIN GROUP (ORDER BY x DESC) AS n {GROUPED}", "of descending", "0.1"),
-    (f"SELECT percentile(x, ¦array(0.5, 0.95)) AS n {GROUPED}", "a column for each", "percentile(x, 0.95) AS p95"),
+    (f"SELECT percentile(x, ¦array(0.5, 0.95)) AS n {GROUPED}", "several shares", "or array(percentile(x, 0.5), …)"),
     (f"SELECT ¦quantile_disc(x, 0.9) AS n {GROUPED}", "is no aggregate", "percentile_disc(0.9) WITHIN"),
     (f"SELECT ¦corr(x) AS n {GROUPED}", "has not two columns", "corr(column, column)"),
     (f"SELECT ¦corr(DISTINCT x, y) AS n {GROUPED}", "has not two columns", "corr(column, column)"),
