@@ -76,7 +76,7 @@ class KeyedWindow(Window):
 
     size: Length = Field(
         description="the span of a window, more than 0 ms and not less than slide; "
-        "of a timezone 1 d, 1 week, 1 month, 1 quarter or 1 year: 500 ms"
+        "of a timezone 1 d, 1 week, 1 month, 1 quarter or 1 year; or session in its place: 500 ms"
     )
     slide: Length = Field(
         default_factory=as_size,
@@ -101,7 +101,7 @@ class KeyedWindow(Window):
         section = {"size": section} if isinstance(section, str) else section
         if isinstance(section, dict) and section.get("session") is not None:
             for field in _OF_SIZES:
-                if section.get(field):
+                if section.get(field) or (field in ("size", "slide") and field in section):
                     fault = f"a session lasts as long as its tuples come, and {field} stands beside it"
                     raise field_error(fault, f"session without {field}; or size, and no session", field)
             return {"size": _ANY_SIZE} | section
