@@ -23,7 +23,7 @@ from tailrace.cli import leaving
 from tailrace.ground.interruptions import forget_interruptions
 from units import UnitChoice, UnitRecorder
 
-typer.main.get_command = cache(typer.main.get_command)  # built once, not by each of a thousand calls in one process
+typer.main.get_command = cache(typer.main.get_command)  # else each call of a command builds all of them
 
 
 @pytest.fixture(autouse=True)

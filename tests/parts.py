@@ -42,7 +42,7 @@ DIRECTORIES = {
 
 _STARTS = {
     "subprocess.Popen": (subprocess.Popen, "__init__", 1),
-    **{f"os.{name}": (os, name, 0) for name in ("fork", "forkpty", "posix_spawn", "system")},
+    **{f"os.{name}": (os, name, 0) for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")},
 }
 """What starts a process in Python: its owner, its name there, and the place of the command among its arguments."""
 
@@ -99,7 +99,10 @@ class Parts:
         return DIRECTORIES.get(path.relative_to(self._tests).parts[0]) if is_below else None
 
     def _observed(self, start: Callable[..., Any], what: str, place: int) -> Callable[..., Any]:
-        """Return what starts a process so that it is noted, where the running test does not say that it starts one."""
+        """Return a function that does as `start`, and notes the process unless the running test says that it needs one.
+
+        `what`: its name in messages; `place`: that of the command among its arguments.
+        """
 
         @wraps(start)
         def noting(*arguments: Any, **named: Any) -> Any:

@@ -70,7 +70,7 @@ def check(name: str, keys: list[str], kind: dict[str, Any], tmp_path: Path) -> N
     query = query_of(tmp_path / "in", keys, kind)
     right = truth(tmp_path / "in", keys, kind)
     driver = Driver(query, tmp_path / "wh")
-    driver.run(40, flush=True)
+    driver.run(20, flush=True)
     assert not same(given(query, driver.warehouse, streamed=True), right), "nothing was late"
     correct_here(query, driver.warehouse)
     assert same(given(query, driver.warehouse), right)

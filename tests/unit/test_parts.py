@@ -89,6 +89,20 @@ def test_a_process_that_a_test_does_not_name_fails_it(run):
     assert 'mark it pytest.mark.needs("process")' in printed
 
 
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        ("import os\n\ndef test_fork():\n    os.fork() or os._exit(0)", "os.fork"),
+        ("import os\n\ndef test_system(): os.system('true')", "os.system"),
+        ("import os\n\ndef test_spawn(): os.posix_spawnp('true', ['true'], os.environ)", "os.posix_spawnp"),
+    ],
+)
+def test_each_way_to_start_a_process_is_noted(run, start, what):
+    code, printed = run("--gate", other=start)
+    assert code == 1
+    assert f"it starts a process ({what} " in printed
+
+
 def test_a_part_that_there_is_not_is_refused(run):
     code, printed = run("--gate", small=SMALL.replace('needs("kafka")', 'needs("kafak")'))
     assert code == 4

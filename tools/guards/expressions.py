@@ -206,6 +206,13 @@ MUTATIONS = (
         (LONG_LISTS,),
     ),
     Mutation(
+        "expressions: an index after a call of array is no second array",
+        "expressions/parse.py",
+        "    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}\n",
+        "",
+        (MORE_FUNCTIONS,),
+    ),
+    Mutation(
         "expressions: an array without an element, and with a null, may have it",
         "expressions/nested.py",
         "WHEN {has_null} THEN NULL ELSE FALSE END",

@@ -1,4 +1,4 @@
-"""Access to fields, elements and JSON: the parts of nested values."""
+"""Arrays of values, and access to fields, elements and JSON: the parts of nested values."""
 
 from __future__ import annotations
 

@@ -49,19 +49,19 @@ def write_answers(
             pq.write_table(rows, file)
         return columns
     if form == "table" and output is None:
-        shown = _with_text_times(rows.slice(0, limit)).to_pylist()
+        shown = _with_texts(rows.slice(0, limit)).to_pylist()
         caption = f"the first {limit:,} of {len(rows):,}; --limit or --format gives more" if len(rows) > limit else None
         cells = [[_cell(value) for value in row.values()] for row in shown]
         first = sorted(rows.column_names, key=lambda name: _LAST.index(name) + 1 if name in _LAST else 0)
         return print_table(rows.column_names, cells, wide, caption, first=first)
     if form == "csv":
         sink = pa.BufferOutputStream()
-        csv.write_csv(_with_text_lists(_with_text_times(rows)), sink)
+        csv.write_csv(_with_texts(rows), sink)
         body = sink.getvalue().to_pybytes().decode()
     elif form == "jsonl":
         body = "".join(f"{row.decode()}\n" for row in json_rows(_with_text_times(rows)))
     else:
-        table = [[_cell(value) for value in row.values()] for row in _with_text_times(rows).to_pylist()]
+        table = [[_cell(value) for value in row.values()] for row in _with_texts(rows).to_pylist()]
         body = table_text(rows.column_names, table)
     if output is None:
         print(body, end="")
@@ -84,8 +84,9 @@ def _with_text_times(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _with_text_lists(rows: pa.Table) -> pa.Table:
-    """Write lists and structs as JSON, as CSV has neither; null stays null."""
+def _with_texts(rows: pa.Table) -> pa.Table:
+    """Write times as texts, and lists and structs as JSON, as CSV and tables have neither; null stays null."""
+    rows = _with_text_times(rows)
     for index, field in enumerate(rows.schema):
         if pa.types.is_nested(field.type):
             column = rows.column(index).combine_chunks()

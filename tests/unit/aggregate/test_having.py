@@ -56,10 +56,7 @@ def rows_of(query: Query, warehouse: Path, streamed: bool) -> list[str]:
     return [str(row) for row in rows.select(columns).to_pylist()]
 
 
-LONG = {"the short form": [pytest.mark.needs("long")]}
-
-
-@pytest.fixture(params=[pytest.param(name, marks=LONG.get(name, ())) for name in CASES])
+@pytest.fixture(params=CASES)
 def desks(request, tmp_path, monkeypatch) -> tuple[Desk, Desk, Callable[[dict[str, Any]], bool]]:
     """A query without a condition, the same one with it over the same streams, and the condition in Python."""
     section, having, gives = CASES[request.param]

@@ -29,6 +29,8 @@ ROW = pa.table(
 VALUES = {
     **{"get(a, 0)": 1, "get(a, 1)": None, "get(a, 3)": None, "get(a, -1)": None, "get(none, 0)": None},
     "get(a, n)": None,
+    **{"array(1, null, 2.50)": [Decimal("1.00"), None, Decimal("2.50")], "array(a, none)": [[1, None, 3], None]},
+    **{"array(n, 7)[1]": 7, "ARRAY(7)[0] + 1": 8, "array(1 div zero, null)": FAILS, "array(7)[1]": FAILS},
     **{"array_contains(a, 3)": True, "array_contains(a, 2)": None, "array_contains(whole, 2)": False},
     **{"array_contains(prices, 1.5)": True, "array_contains(prices, 1.51)": False, "array_contains(days, d)": True},
     **{"array_contains(a, n)": None, "array_contains(none, 1)": None},
@@ -72,6 +74,9 @@ def test_a_value_is_spark_s(text):
         ("d + 1.5", "date has no + here"),
         ("d + 1L", "an argument is bigint, and has to be int"),
         ("round(1.5D, -1)", "round of a double to tens"),
+        ("array()", "array has 0 arguments"),
+        ("array(null)", "an array of nulls has no type"),
+        ("array(7, 'a')", "int and string don't go together"),
         ("get(d, 1)", "an argument is date, and has to be an array"),
         ("array_contains(a, 1L)", "an argument is bigint, and has to be int"),
         ("array_contains(days, cast(ts as timestamp))", "an argument is timestamp, and has to be date"),

@@ -69,6 +69,13 @@ def test_a_table_shows_dashes_for_what_is_absent(tmp_path) -> None:
     assert second.count("–") == 1
 
 
+def test_a_table_has_lists_as_json(tmp_path) -> None:
+    write_answers(pa.table({"tags": [["a,b", None], None]}), ["tags"], "table", tmp_path / "out", 0)
+    first, second = (line for line in (tmp_path / "out").read_text().splitlines() if line.startswith("│"))
+    assert first.strip("│ ") == '["a,b",null]'
+    assert second.strip("│ ") == "–"
+
+
 CARRIED = pa.table(
     {
         "left_at": pa.array([-1, None, 253_402_300_799_999_999], pa.timestamp("us", "UTC")),
