@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from local_driver import Driver, correct_here
 from oracle import Tuple
+from tailrace.ground.times import with_times
 from tailrace.panels.query_view import QueryView
 from tailrace.query.declared import declared_query
 from tailrace.query.query import Query
-from warehouse import even, make_stream, write_files
+from tailrace.storage.table_schemas import ACTIVITY
+from tailrace.storage.tables import Tables
+from warehouse import EPOCH, even, make_stream, write_files
 
 TUPLES, FILES, CORRECTED_FILES, BATCH_ROWS = 3_000, 6, 4, 250
 SIZE, SLIDE, TICK = 500, 100, 100
@@ -75,4 +80,12 @@ def run_stream(directory: Path, disorder: dict[str, Any], corrects: bool = True,
         correct_here(query, directory / "wh")
     write_files(tuples, directory / "in", bounds[CORRECTED_FILES:], first=CORRECTED_FILES)
     panel_stream.driver.run(BATCH_ROWS)
+    add_activity(panel_stream.view.tables, made_at=EPOCH, started_at=EPOCH, state="drained")
     return panel_stream
+
+
+def add_activity(tables: Tables, **values: Any) -> None:
+    """Add an observation of a driver, which is null but for the values given, as a live stream writes it."""
+    tables.create({"activity": ACTIVITY}, ["activity"])
+    given = {name: pa.array([values.get(name)]) for name in ACTIVITY.names}
+    tables.add("activity", with_times(pa.table(given), ACTIVITY))

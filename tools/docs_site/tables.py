@@ -18,6 +18,7 @@ _PAGES: tuple[tuple[str, str, tuple[Columns, ...]], ...] = (
     ("facts", "The changes of the configuration.", (table_columns.FACTS,)),
     ("segments", "What was read of the source, in order.", (table_columns.SEGMENTS,)),
     ("metrics", "Measurements by batch and task; of a join with a table by batch.", (table_columns.METRICS,)),
+    ("activity", "What the drivers of a live stream did, by wall-clock time.", (table_columns.ACTIVITY,)),
     ("correction_runs", "The ledger of corrections.", (table_columns.CORRECTION_RUNS,)),
     ("quality", "The measured errors of streamed answers.", (table_columns.QUALITY,)),
     ("proposals", "The settings that calibrations propose.", (table_columns.PROPOSALS,)),

@@ -19,7 +19,7 @@ from tailrace.ground.errors import Problem
 from tailrace.ground.fields import Section
 from tailrace.query.json_schema import json_schema
 from tailrace.sources import history
-from tailrace.storage.table_schemas import CALIBRATION_TABLES, CORRECTION_TABLES, PROPOSALS, STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import ACTIVITY, CALIBRATION_TABLES, CORRECTION_TABLES, PROPOSALS, STREAM_TABLES, schemas
 
 _TABLES = "tools/docs_site/tables.py"
 _FIELDS = "tools/docs_site/query_fields.py"
@@ -29,7 +29,7 @@ def tables(_: Path) -> Iterator[Problem]:
     """Yield the tables of a query, and their columns, that the reference does not have as they are."""
     page = docs_site.tables.page()
     headings = {*re.findall(r"^## `(\w+)`$", page, re.MULTILINE)}
-    every = {*STREAM_TABLES, *CORRECTION_TABLES, *CALIBRATION_TABLES, "current"}
+    every = {*STREAM_TABLES, *CORRECTION_TABLES, *CALIBRATION_TABLES, "activity", "current"}
     for name in sorted(every ^ headings):
         fault = f"the table {name} is missing" if name in every else f"there is no table {name}"
         yield Problem(_TABLES, fault, "a line of _PAGES for each table")
@@ -46,6 +46,7 @@ def _wrong_columns(shown: dict[str, list[str]]) -> Iterator[Problem]:
     """Yield the tables whose columns on the page are others, or in another order, than those of their schema."""
     values = {"(values)": pa.float64()}
     due = [("history", history.schema(pa.string(), pa.string(), values).names), ("proposals", PROPOSALS.names)]
+    due.append(("activity", ACTIVITY.names))
     before = {"results": [], "corrections": shown["results"]}
     for sample in SAMPLES:
         kind = kind_of(sample)

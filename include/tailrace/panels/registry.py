@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tailrace.panels import answer, answers, frontier, kind, late, ledger, promise, quarantine, settings
+from tailrace.panels import activity, answer, answers, frontier, kind, late, ledger, promise, quarantine, settings
 from tailrace.panels.panel import Panel
 
 PANELS: tuple[Panel, ...] = (
     frontier.PANEL,
+    activity.PANEL,
     promise.PANEL,
     answers.PANEL,
     answer.PANEL,

@@ -93,6 +93,8 @@ def repair_of(layout: Layout, name: str) -> str:
         return f"{away} and then tailrace correct FILE --warehouse {home}, which gives all corrections again"
     if name == "current":
         return f"{away}: the next correction, or a driver that starts, makes it again from the other tables"
+    if name == "activity":
+        return f"{away}: a live driver makes it again, without what it had"
     if name == "proposals":
         return f"{away} and then tailrace calibrate FILE --warehouse {home}"
     if layout.is_remote or Layout.is_history(name) or name in ("segments", "quarantine"):

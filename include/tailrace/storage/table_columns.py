@@ -144,6 +144,27 @@ CORRECTION_RUNS = {
     ),
 }
 
+ACTIVITY = {
+    "made_at": Column(TIME, "wall-clock time of the observation: every minute, and where the state changes"),
+    "started_at": Column(TIME, "wall-clock time at which its driver began"),
+    "state": Column(TEXT, "state of the driver, as in `tailrace status`"),
+    "problem": Column(TEXT, "problems that it tries again, or waits for; null: none"),
+    "batches": Column(INT, "number of batches over the life of the stream"),
+    "rows": Column(INT, "number of tuples, likewise; null before the driver knows it"),
+    "late": Column(INT, "number of late tuples, likewise"),
+    "quarantined": Column(INT, "number of records in `quarantine`, likewise"),
+    "answers": Column(INT, "number of answers, likewise"),
+    "rows_left": Column(
+        INT, "rows known in the source that no batch had read; null before the driver knows its source"
+    ),
+    "committed": Column(TIME, "arrival time up to which everything was taken in"),
+    "frontier": Column(TIME, "frontier (the watermark)"),
+    "batch_ms": Column(INT, "longest batch since the observation before, also if it had not ended, ms; null: none"),
+    "cpu_ms": Column(INT, "CPU time of the driver's processes since the driver began, ms"),
+    "memory": Column(INT, "resident memory of the driver's processes, bytes"),
+}
+"""The columns of the table `activity`."""
+
 QUALITY = {
     "bucket_start": Column(TIME, "begin of a stretch of event time"),
     "bucket_end": Column(TIME, "its end"),

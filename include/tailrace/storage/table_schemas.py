@@ -26,6 +26,7 @@ def schema_of(columns: Columns, **dtypes: pa.DataType) -> pa.Schema:
 
 QUALITY = schema_of(table_columns.QUALITY)
 PROPOSALS = schema_of(table_columns.PROPOSALS)
+ACTIVITY = schema_of(table_columns.ACTIVITY)
 
 
 def schemas(kind: Kind) -> dict[str, pa.Schema]:

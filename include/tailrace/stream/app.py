@@ -22,8 +22,10 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.manifest import CheckpointManifest
 from tailrace.storage.progress import read_progress
 from tailrace.storage.proposals import Proposals
+from tailrace.storage.tables import Tables
 from tailrace.storage.warehouses import Warehouse
 from tailrace.storage.writer import only_driver
+from tailrace.stream.activity_log import ActivityLog
 from tailrace.stream.batch_planner import BatchPlanner
 from tailrace.stream.delivery import Delivery, complete
 from tailrace.stream.entry_writer import EntryWriter
@@ -80,7 +82,8 @@ def run(
     with only_driver(layout, waits=options.live and manifest is not None) as require_held, ExitStack() as stack:
         manifest = checkpoint.resumable(layout, query)
         query = query if manifest is None else query.fixed_by(manifest.structure)
-        reporter = StatusReporter(layout, options.grace_s)
+        activity = ActivityLog(Tables(layout)) if options.live else None
+        reporter = StatusReporter(layout, options.grace_s, None if manifest is None else activity)
         stack.enter_context(reporter.until_stopped())
         if manifest is not None:  # read again, as another process may have changed or created it meanwhile
             reopened = reopen(partial(open_sources, manifest), options.live, reporter)
@@ -99,6 +102,7 @@ def run(
         types = first_types(sources.feeds, tables) if manifest is None else manifest.types
         check_places(layout, query, Pipeline.of(query, types, layout.histories(query.streams)).kind)
         manifest = manifest or create_checkpoint(query, layout, sources.feeds, tables)
+        reporter.activity = activity  # of a new stream only now, as a refused one writes nothing
         query = query.fixed_by(manifest.structure)
         pipeline = pipeline_of(query, layout, manifest)
         writer = EntryWriter(Journal(layout.journal), require_held)

@@ -24,6 +24,7 @@ from tailrace.storage.progress import NEWEST, TOTALS, read_newest, read_totals
 from tailrace.storage.rejections import Rejections
 from tailrace.storage.status import OVER, State, Status, wall_ms
 from tailrace.storage.tables import COMPACT_EVERY
+from tailrace.stream.activity_log import ActivityLog
 from tailrace.stream.recent_records import RecentRecords
 from tailrace.stream.run_options import RunOptions
 
@@ -49,10 +50,13 @@ class StatusReporter:
     ----------
     grace_s : float
         The time that the running batch has after a drain request to a run in the foreground.
+    activity : ActivityLog or None
+        Takes every status that is written; None for a run that is not live, or that has no tables yet.
     """
 
     layout: Layout
     grace_s: float = RunOptions().grace_s
+    activity: ActivityLog | None = None
 
     def __post_init__(self) -> None:
         self.layout.stream.mkdir(parents=True, exist_ok=True)
@@ -129,8 +133,7 @@ class StatusReporter:
                 busy_rows=busy_rows or 0,
                 batch_ms=max(self._recent_ms, default=0),
             )
-            self._status.write(self.layout)
-            self._written_s = now_s
+            self._write(now_s)
 
     @contextmanager
     def until_stopped(self) -> Iterator[None]:
@@ -150,8 +153,13 @@ class StatusReporter:
         """Repeat the last status, at most once a second, during long operations of the driver."""
         if time.monotonic() - self._written_s >= _WRITE_EVERY_S:
             self._status = replace(self._status, at_ms=wall_ms())
-            self._status.write(self.layout)
-            self._written_s = time.monotonic()
+            self._write(time.monotonic())
+
+    def _write(self, now_s: float) -> None:
+        self._status.write(self.layout)
+        self._written_s = now_s
+        if self.activity is not None:
+            self.activity.observe(self._status)
 
     def report_problem(self, part: str, problem: str | None, gives_up_in_s: float | None = None) -> None:
         """Log a problem of a part of the stream, and put it into the next status; None means that it is over.
@@ -197,6 +205,8 @@ class StatusReporter:
         took_ms, self._busy_since_s = self._busy_ms(self._committed_s), None
         if took_ms is not None:
             self._recent_ms.append(took_ms)
+        if self.activity is not None:
+            self.activity.batch_took(took_ms)
         metrics, old = in_ms(written["metrics"]).to_pylist(), self._status
         progress = {name: metrics[-1][name] for name in NEWEST}
         ahead = self._event_ahead(metrics[-1], written.get("segments"))

@@ -22,7 +22,7 @@ SITE = "http://airflow.test"
 BASE = "/some/prefix/tailrace/"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
-PARTS = ["frontier", "promise", "answers", "answer", "late", "ledger", "quarantine", "kind", "settings"]
+PARTS = ["frontier", "activity", "promise", "answers", "answer", "late", "ledger", "quarantine", "kind", "settings"]
 NOW = 1_700_000_000_000
 pytestmark = [pytest.mark.slow, pytest.mark.needs("pages"), pytest.mark.xdist_group("pages")]
 

@@ -16,9 +16,21 @@ from tailrace.panels.query_view import QueryView
 from tailrace.panels.registry import PANELS
 from tailrace.storage.layout import Layout
 
-TABLES = ("results", "corrections", "correction_runs", "quality", "metrics", "segments", "facts", "late", "quarantine")
+TABLES = (
+    "results",
+    "corrections",
+    "correction_runs",
+    "quality",
+    "metrics",
+    "segments",
+    "facts",
+    "late",
+    "quarantine",
+    "activity",
+)
 WHOLLY = {
     "frontier": {"metrics"},
+    "activity": {"activity"},
     "promise": set(),
     "answers": {"results", "corrections"},
     "answer": {"results", "corrections"},

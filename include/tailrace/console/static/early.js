@@ -1,6 +1,6 @@
 // Sends a page's first requests while its other modules still load: it imports nothing, so it runs before them.
 
-export const PARTS = ["frontier", "promise", "answers", "late", "ledger", "quarantine", "kind", "settings"];
+export const PARTS = ["frontier", "activity", "promise", "answers", "late", "ledger", "quarantine", "kind", "settings"];
 const BASE = new URL("..", import.meta.url);
 const WAIT_MS = 30000;
 const sent = new Map();

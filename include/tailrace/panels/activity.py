@@ -1,0 +1,181 @@
+"""The panel `activity`: what a stream's drivers did over wall-clock time, with their restarts and problems."""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+from typing import Any, Literal
+
+import pyarrow as pa
+from pydantic import ConfigDict, Field
+
+from tailrace.panels.arrival_range import TimesRequest, greatest_ms
+from tailrace.panels.known_columns import read_known
+from tailrace.panels.panel import Panel, PanelAnswer, Shown
+from tailrace.panels.query_view import QueryView
+from tailrace.panels.series import POINTS, How, downsample
+from tailrace.storage.status import OVER
+from tailrace.storage.table_columns import ACTIVITY
+from tailrace.storage.tables import Tables, within
+
+MOST_EVENTS = 200
+DAY_MS = 86_400_000
+_APART_MS = 150_000  # between two observations of a living driver there is a minute
+_INTS = {name: column.dtype if column.dtype == pa.string() else pa.int64() for name, column in ACTIVITY.items()}
+_SERIES: dict[str, How] = {
+    "rows_s": "mean",
+    "rows_left": "max",
+    "behind_ms": "max",
+    "speed": "mean",
+    "batch_ms": "max",
+    "cores": "mean",
+    "memory": "max",
+}
+_TYPES = {name: pa.float64() if name in ("rows_s", "speed", "cores") else pa.int64() for name in ("at", *_SERIES)}
+
+
+class ActivitySeries(Shown):
+    """The activity over wall-clock time: for each point the mean or the worst since the point before.
+
+    Attributes
+    ----------
+    at : list of int
+        The wall-clock time of the observation.
+    rows_s : list
+        Tuples a second.
+    rows_left : list
+        The backlog: rows known in the source that no batch had read.
+    behind_ms : list
+        Wall clock less the arrival time that was committed.
+    speed : list
+        Stream time a second: 1 keeps pace with arrival, more catches up, less falls behind.
+    batch_ms : list
+        The longest batch.
+    cores : list
+        CPU time a second of the driver's processes.
+    memory : list
+        Their resident memory, bytes.
+    """
+
+    at: list[int]
+    rows_s: list[float | None]
+    rows_left: list[int | None]
+    behind_ms: list[int | None]
+    speed: list[float | None]
+    batch_ms: list[int | None]
+    cores: list[float | None]
+    memory: list[int | None]
+
+
+class ActivityEvent(Shown):
+    """A driver's begin or end, or a problem.
+
+    Attributes
+    ----------
+    at : int
+        When it was: of a death when the driver was last seen.
+    until : int or None
+        The end of a problem; null where it is not over, or for other events.
+    what : str
+        `began`; `ended` (as requested or at the end of its source), `stopped` (interrupted or failed) or `died`
+        (without a report); `problem`.
+    text : str or None
+        The state in which a driver ended, or the problem.
+    """
+
+    at: int
+    until: int | None = None
+    what: Literal["began", "ended", "stopped", "died", "problem"]
+    text: str | None = None
+
+
+class ActivityAnswer(PanelAnswer):
+    """The activity in the wall-clock time (`from_`, `to`], by default the newest day; events are newest first."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    from_: int | None = Field(default=None, serialization_alias="from")
+    to: int | None = None
+    series: ActivitySeries
+    events: list[ActivityEvent]
+    events_total: int
+
+
+def read(view: QueryView, request: TimesRequest) -> ActivityAnswer:
+    """Read the panel."""
+    to = greatest_ms(view.tables, "activity", "made_at") if request.to is None else request.to
+    if to is None:
+        return ActivityAnswer(series=series_of([]), events=[], events_total=0, note="no live stream has run yet")
+    from_ = to - DAY_MS if request.from_ is None else request.from_
+    observed = read_observed(view.tables, from_, max(to, from_))
+    events = [event for event in events_of(observed) if event.at > from_]  # a driver may have begun before
+    events.sort(key=lambda event: event.at, reverse=True)
+    return ActivityAnswer(
+        from_=from_,
+        to=max(to, from_),
+        series=series_of(observed),
+        events=events[:MOST_EVENTS],
+        events_total=len(events),
+        note=None if observed else "no driver has run in this range",
+    )
+
+
+def read_observed(tables: Tables, low: int, high: int) -> list[dict[str, Any]]:
+    """Read the observations in (low, high], ms, in order of time."""
+    rows = read_known(tables, "activity", _INTS, within("made_at", low, high))
+    observed: list[dict[str, Any]] = rows.sort_by("made_at").to_pylist()
+    return observed
+
+
+def series_of(observed: list[dict[str, Any]], points: int = POINTS) -> ActivitySeries:
+    """Return the series of some observations, which are in order of time."""
+    rows = [_point(None, observed[0])] if observed else []
+    for before, row in pairwise(observed):
+        if row["made_at"] - before["made_at"] > _APART_MS:  # a line breaks where nobody has looked
+            rows.append(dict.fromkeys(_TYPES) | {"at": before["made_at"] + 1})
+        rows.append(_point(before, row))
+    table = pa.Table.from_pylist(rows, pa.schema(_TYPES.items()))
+    return ActivitySeries(**downsample(table, "at", _SERIES, points))
+
+
+def _point(before: dict[str, Any] | None, row: dict[str, Any]) -> dict[str, Any]:
+    committed = row["committed"]
+    point = {"at": row["made_at"]} | {name: row[name] for name in ("rows_left", "batch_ms", "memory")}
+    point["behind_ms"] = None if committed is None else max(row["made_at"] - committed, 0)
+    passed_ms = 0 if before is None else row["made_at"] - before["made_at"]
+    if before is None or not 0 < passed_ms <= _APART_MS:
+        return point
+    for name, total in (("rows_s", "rows"), ("speed", "committed"), ("cores", "cpu_ms")):
+        known = before[total] is not None and row[total] is not None
+        is_one = total != "cpu_ms" or before["started_at"] == row["started_at"]
+        point[name] = (row[total] - before[total]) / passed_ms if known and is_one else None
+    if point["rows_s"] is not None:
+        point["rows_s"] *= 1000
+    return point
+
+
+def events_of(observed: list[dict[str, Any]]) -> list[ActivityEvent]:
+    """Return the events in some observations, which are in order of time."""
+    events = [
+        ActivityEvent(at=same[0]["made_at"], until=end, what="problem", text=problem)
+        for problem, same, end in _stretches(observed, "problem")
+        if problem is not None
+    ]
+    for began, rows, next_at in _stretches(observed, "started_at"):
+        events.append(ActivityEvent(at=began, what="began"))
+        last = rows[-1]
+        if last["state"] in OVER:
+            what: Literal["stopped", "ended"] = "stopped" if last["state"] == "stopped" else "ended"
+            events.append(ActivityEvent(at=last["made_at"], what=what, text=last["state"]))
+        elif next_at is not None:
+            events.append(ActivityEvent(at=last["made_at"], what="died"))
+    return events
+
+
+def _stretches(observed: list[dict[str, Any]], column: str) -> list[tuple[Any, list[dict[str, Any]], int | None]]:
+    """Return each value of a column with the rows that have it without a break, and the time of the row after them."""
+    stretches = [(value, list(rows)) for value, rows in groupby(observed, key=lambda row: row[column])]
+    ends = [rows[0]["made_at"] for _, rows in stretches[1:]]
+    return [(value, rows, end) for (value, rows), end in zip(stretches, [*ends, None], strict=True)]
+
+
+PANEL = Panel("activity", TimesRequest, read, ("activity",))

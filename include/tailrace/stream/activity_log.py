@@ -1,0 +1,155 @@
+"""The activity of a live stream over time: an observation of its status every minute, in the table `activity`.
+
+It is for people who look at a stream later, so its loss harms nothing: a driver goes on where the table can't be
+written, and tries again with the next observation.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tailrace.ground.background import Background
+from tailrace.ground.times import with_times
+from tailrace.storage.status import OVER, Status
+from tailrace.storage.table_schemas import ACTIVITY
+from tailrace.storage.tables import COMPACT_EVERY, Tables
+
+TABLE = "activity"
+KEPT_MS = 30 * 86_400_000
+"""How long observations are kept; they are removed at a compaction."""
+
+_EVERY_MS = 60_000
+_SOONER_MS = 10_000  # after the observation before, where the state has changed: a problem may come and go each second
+_MOST_PENDING = 1_440  # observations that wait for a table that can't be written; the oldest ones are dropped
+_END_S = 5.0  # for the last observation of a driver to be written
+_ALIKE = {"streaming": "at work", "waiting": "at work"}
+_COPIED = ("state", "problem", "committed", "frontier")
+_TOTALS = ("batches", "rows", "late", "quarantined", "answers", "rows_left")
+
+
+class Usage(NamedTuple):
+    """What the processes of a driver have used: CPU time since their start, ms, and resident memory, bytes."""
+
+    cpu_ms: int | None
+    memory: int | None
+
+    @staticmethod
+    def read() -> Usage:
+        """Measure this process, the ancestors in its process group, such as `spark-submit`, and all their children.
+
+        Both are None without psutil.
+        """
+        try:
+            psutil: Any = import_module("psutil")  # of the extra airflow
+        except ModuleNotFoundError:
+            return Usage(None, None)
+        root = psutil.Process()
+        with suppress(psutil.Error, OSError):
+            while (parent := root.parent()) is not None and os.getpgid(parent.pid) == os.getpgid(0):
+                root = parent
+        cpu_s, memory = 0.0, 0
+        for process in [root, *root.children(recursive=True)]:
+            with suppress(psutil.Error):  # it may have ended meanwhile
+                cpu_s, memory = cpu_s + sum(process.cpu_times()[:4]), memory + process.memory_info().rss
+        return Usage(round(cpu_s * 1000), memory)
+
+
+@dataclass
+class ActivityLog:
+    """Writes the observations of one driver, in a thread of its own, as a table may be slow.
+
+    Parameters
+    ----------
+    usage : callable
+        Measures the processes of the driver.
+    """
+
+    tables: Tables
+    usage: Callable[[], Usage] = Usage.read
+    _pending: list[dict[str, Any]] = field(default_factory=list)
+    _in_hand: list[dict[str, Any]] = field(default_factory=list)  # what the thread writes
+    _writing: Background[None] | None = None
+    _writes: int = 0
+    _last: tuple[int, tuple[object, ...]] | None = None
+    _longest_ms: int | None = None
+    _fault: str | None = None
+
+    def batch_took(self, took_ms: int | None) -> None:
+        """Count a batch for the next observation."""
+        self._longest_ms = max((ms for ms in (self._longest_ms, took_ms) if ms is not None), default=None)
+
+    def observe(self, status: Status) -> None:
+        """Add an observation if one is due; of a driver that is over, wait for a moment until it is written."""
+        phase = (_ALIKE.get(status.state, status.state), status.problem)
+        if not self._is_due(status, phase):
+            return
+        self._last = status.at_ms, phase
+        self._pending = [*self._pending, self._row(status)][-_MOST_PENDING:]
+        self._write()
+        if status.state in OVER and self._writing is not None:
+            self._writing.wait(_END_S)
+            self._write()
+
+    def _is_due(self, status: Status, phase: tuple[object, ...]) -> bool:
+        if self._last is None:
+            return True
+        last_ms, last_phase = self._last
+        if status.state in OVER:
+            return phase != last_phase
+        least_ms = _EVERY_MS if phase == last_phase else _SOONER_MS
+        return not 0 <= status.at_ms - last_ms < least_ms  # the wall clock may be set back
+
+    def _row(self, status: Status) -> dict[str, Any]:
+        self.batch_took(status.busy_ms)
+        row = {"made_at": status.at_ms, "started_at": status.started_ms, "batch_ms": self._longest_ms}
+        row |= {name: getattr(status, name) for name in _COPIED}
+        row |= {name: getattr(status, name) if status.knows_its_source else None for name in _TOTALS}
+        self._longest_ms = None
+        return row | self.usage()._asdict()
+
+    def _write(self) -> None:
+        """Begin to write what is pending, unless the thread is still writing."""
+        if self._writing is not None:
+            if not self._writing.wait(0):
+                return
+            self._end(self._writing)
+        if self._pending:
+            rows = self._in_hand = self._pending
+            self._pending, self._writes = [], self._writes + 1
+            compacts = self._writes % COMPACT_EVERY == 0
+            self._writing = Background(lambda: self._append(rows, compacts), TABLE)
+
+    def _append(self, rows: list[dict[str, Any]], compacts: bool) -> None:
+        self.tables.create({TABLE: ACTIVITY}, (TABLE,))
+        self.tables.add(TABLE, with_times(pa.Table.from_pylist(rows, _GIVEN), ACTIVITY))
+        if compacts:
+            oldest = datetime.fromtimestamp((rows[-1]["made_at"] - KEPT_MS) / 1000, UTC)
+            self.tables.open(TABLE).delete(f"made_at < '{oldest:%Y-%m-%dT%H:%M:%SZ}'")
+            self.tables.compact((TABLE,))
+
+    def _end(self, writing: Background[None]) -> None:
+        """Take back what could not be written, and print why, once."""
+        try:
+            writing.result()
+            fault = None
+        except Exception as error:
+            fault = str(error).split("\n")[0] or type(error).__name__
+            self._pending = [*self._in_hand, *self._pending][-_MOST_PENDING:]
+        if fault is not None and self._fault is None:
+            print(f"{TABLE}: it can't be written, and is tried again: {fault}", file=sys.stderr, flush=True)
+        self._writing, self._fault = None, fault
+
+
+_GIVEN = pa.schema(
+    [(column.name, pa.int64() if pa.types.is_timestamp(column.type) else column.type) for column in ACTIVITY]
+)
+"""The schema of observations, with times in ms."""
