@@ -44,4 +44,4 @@ def records(query: str) -> list[str]:
 
 def is_page(address: str) -> bool:
     """Whether a browser is to show it as a page by itself."""
-    return address == "" or address.split("/", maxsplit=1)[0] in ("queries", "dags")
+    return address in ("", "glossary") or address.split("/", maxsplit=1)[0] in ("queries", "dags")

@@ -34,6 +34,12 @@ def streams(request: Request, user: GetUserDep) -> Response:
     return _file("streams.html", request)
 
 
+@router.get("/glossary")
+def glossary(request: Request, user: GetUserDep) -> Response:
+    """Return the page with the words of the others."""
+    return _file("glossary.html", request)
+
+
 @router.get("/queries/{name}", dependencies=[Depends(require_page)])
 def query(name: str, request: Request) -> Response:
     """Return the page of a query."""

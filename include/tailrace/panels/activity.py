@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 
-from tailrace.panels.arrival_range import TimesRequest, greatest_ms
+from tailrace.panels.arrival_range import HOUR_MS, TimesRequest, greatest_ms
 from tailrace.panels.known_columns import read_known
 from tailrace.panels.panel import Panel, PanelAnswer, Shown
 from tailrace.panels.query_view import QueryView
@@ -19,6 +19,7 @@ from tailrace.storage.tables import Tables, within
 
 MOST_EVENTS = 200
 DAY_MS = 86_400_000
+_RECENT_POINTS = 60
 _APART_MS = 150_000  # between two observations of a living driver there is a minute
 _INTS = {name: column.dtype if column.dtype == pa.string() else pa.int64() for name, column in ACTIVITY.items()}
 _SERIES: dict[str, How] = {
@@ -117,6 +118,24 @@ def read(view: QueryView, request: TimesRequest) -> ActivityAnswer:
         events_total=len(events),
         note=None if observed else "no driver has run in this range",
     )
+
+
+class RecentActivity(Shown):
+    """The activity of the last hour for a small chart: see `ActivitySeries`."""
+
+    at: list[int]
+    rows_s: list[float | None]
+    rows_left: list[int | None]
+    behind_ms: list[int | None]
+
+
+def read_recent(tables: Tables, now_ms: int) -> RecentActivity | None:
+    """Read the activity of the last hour; None without any."""
+    observed = read_observed(tables, now_ms - HOUR_MS, now_ms)
+    if not observed:
+        return None
+    series = series_of(observed, _RECENT_POINTS)
+    return RecentActivity(**{name: getattr(series, name) for name in RecentActivity.model_fields})
 
 
 def read_observed(tables: Tables, low: int, high: int) -> list[dict[str, Any]]:

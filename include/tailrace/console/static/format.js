@@ -57,13 +57,13 @@ export function duration(ms) {
   return NONE;
 }
 
-const SIZES = ["B", "KiB", "MiB", "GiB", "TiB"];
+const SIZES = ["B", "kB", "MB", "GB", "TB"];
 
 // Return a size in bytes with three significant digits.
 export function bytes(size) {
   if (!isNumber(size)) return NONE;
-  const place = Math.min(SIZES.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(size, 1)) / 10)));
-  return `${number(Number((size / 1024 ** place).toPrecision(3)))} ${SIZES[place]}`;
+  const place = Math.min(SIZES.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(size, 1)) / 3)));
+  return `${number(Number((size / 1000 ** place).toPrecision(3)))} ${SIZES[place]}`;
 }
 
 // Return a number with four significant digits: enough for the lines of a chart.

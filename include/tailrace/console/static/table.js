@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { NONE } from "./format.js";
 import { longText } from "./ui.js";
+import { explained } from "./words.js";
 
 const isVoid = (data) => data === NONE || (data instanceof Element && data.classList.contains("none"));
 const cell = (data) => (data instanceof Node || Array.isArray(data) ? data : longText(data));
@@ -15,7 +16,6 @@ export function table(columns, rows, options = {}) {
       {
         scope: "col",
         class: column.number ? "number" : null,
-        title: column.hint,
         "aria-sort": sortOf(column, options.sort),
       },
       header(column, options),
@@ -67,14 +67,14 @@ function sortOf(column, sort) {
 }
 
 function header(column, options) {
-  if (!column.sort || !options.onSort) return column.title;
+  if (!column.sort || !options.onSort) return explained(column.title, column.hint);
   const direction = sortOf(column, options.sort);
   const next =
     direction === "descending" || (direction === null && column.first === "up") ? column.sort : `-${column.sort}`;
   const arrow = { ascending: "▲", descending: "▼" }[direction] ?? "";
   return h(
     "button",
-    { type: "button", class: "sort", on: { click: () => options.onSort(next) } },
+    { type: "button", class: "sort", "data-tip": column.hint, on: { click: () => options.onSort(next) } },
     column.title,
     h("span", { class: "arrow", "aria-hidden": "true" }, arrow),
   );

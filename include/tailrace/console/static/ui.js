@@ -4,6 +4,7 @@ import { AIRFLOW, goToLogin, goTop, loginAddress } from "./api.js";
 import { announce, h } from "./dom.js";
 import { count, duration } from "./format.js";
 import { day, inZone, time } from "./time.js";
+import { explained } from "./words.js";
 
 const SHORT = 160;
 const LONG = 20000;
@@ -64,7 +65,7 @@ export function figures(pairs) {
   return h(
     "dl",
     { class: "figures" },
-    shown.map(([name, value, hint]) => h("div", { title: hint }, h("dt", null, name), h("dd", null, value))),
+    shown.map(([name, value, hint]) => h("div", null, h("dt", null, explained(name, hint)), h("dd", null, value))),
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { chart, columns } from "../chart.js";
 import { h } from "../dom.js";
-import { bytes, count, duration, plural, rough } from "../format.js";
+import { bytes, count, duration, rough } from "../format.js";
 import { range } from "../range.js";
 import { badge } from "../shapes.js";
 import { table } from "../table.js";
@@ -82,7 +82,7 @@ function show(data, context) {
           ["Backlog", count(last(series.rows_left)), "Rows known in the source that no batch has read"],
           ["Behind", duration(last(series.behind_ms)), "Wall clock less the arrival time that is committed"],
           ["Pace", times(last(series.speed)), "Stream time a second: less than 1 falls behind"],
-          ["Deaths of the driver", plural(failures, "death"), "Drivers that died, or stopped without a request"],
+          ["Deaths of the driver", count(failures), "Drivers that died, or stopped without a request"],
         ])
       : null,
     series.at.length ? charts(series) : empty("Nothing is on record in this range: a live driver reports every minute."),
