@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from fake_host import declare, write_status
 from late_tables import LateTables
-from tailrace.console import actions_route, dry_runs, pages, rights, streams_route, table_facts
+from tailrace.console import actions_route, dry_runs, pages, rights, stream_rows, streams_route, table_facts
 from tailrace.console.app import app
 from tailrace.console.table_facts import KeptFacts, LastCorrection, ShownPromise, TableFacts
 from tailrace.drivers.driver_host import DriverHostDown
@@ -68,7 +68,15 @@ def supervise(monkeypatch):
 
 
 @pytest.fixture
-def client(place, host, dags, auth, supervise, monkeypatch):
+def deploying(monkeypatch):
+    """Since when queries are being deployed, as Airflow has it on record."""
+    since: dict[str, int] = {}
+    monkeypatch.setattr(stream_rows, "deploying_since", lambda names: since)
+    return since
+
+
+@pytest.fixture
+def client(place, host, dags, auth, supervise, deploying, monkeypatch):
     monkeypatch.setattr(streams_route, "_FACTS", KeptFacts(fresh_s=0.0))
     monkeypatch.setattr(streams_route, "_WAIT_S", 60.0)
     monkeypatch.setattr(dry_runs, "_newest_stored", lambda dag_id, task_id: None)
@@ -324,8 +332,8 @@ def test_a_driver_in_a_crash_loop_shows_as_such_with_what_it_reported_last(clien
     Status("streaming", 1, 0, wall_ms(), 3, problem="source: column value is missing").write(layout)
     host.is_now("failed", CRASH_LOOP, "5 restarts in 10 min")
     (row,) = get(client, STREAMS)["queries"]
-    assert (row["state"]["word"], row["state"]["tone"]) == ("crash loop", "bad")
-    assert "5 restarts in 10 min; source: column value is missing" in row["state"]["why"]
+    assert (row["state"]["word"], row["state"]["tone"]) == ("given up", "bad")
+    assert "crash loop, 5 restarts in 10 min; source: column value is missing" in row["state"]["why"]
 
 
 def test_a_drained_stream_keeps_its_numbers_and_needs_no_attention(client, layout):
@@ -388,16 +396,45 @@ def test_what_is_wrong_with_files_is_for_those_who_may_list_dags(client, place, 
     assert get(client, STREAMS)["problems"] == []
 
 
-def test_a_driver_host_that_is_down_makes_no_stream_look_well(client, host, layout):
-    write_status(layout, wall_ms())
+def test_a_driver_host_that_is_down_is_one_problem_beside_what_streams_report(client, place, host, layout):
+    """A stream that reports is what it reports, one that never ran stays so, and no other is red for it."""
+    for name, ago_ms in (("silent", 60_000), ("drained", 600_000), ("readings", 0)):
+        state = "drained" if name == "drained" else "streaming"
+        write_status(Layout.of(place / "warehouse", name), wall_ms() - ago_ms, state)
+    declare(place / "queries", "never")
     host.down = True
-    (row,) = get(client, STREAMS)["queries"]
-    assert (row["state"]["word"], row["state"]["tone"]) == ("unknown", "bad")
+    found = get(client, STREAMS)
+    assert {row["name"]: (row["state"]["word"], row["state"]["tone"]) for row in found["queries"]} == {
+        "readings": ("running", "good"),
+        "silent": ("unknown", "idle"),
+        "drained": ("drained", "idle"),
+        "never": ("not deployed", "idle"),
+    }
+    assert (found["is_host_down"], found["unknown"], found["ill"]) == (True, 1, 0)
+    assert [problem["where"] for problem in found["problems"]] == ["the driver host"]
+    assert [problem["where"] for problem in get(client, f"{QUERY}/summary")["problems"]] == ["the driver host"]
+
+
+def test_a_stream_is_deployed_from_the_request_to_its_drivers_start_and_says_since_when(client, layout, deploying):
+    deploying["readings"] = since_ms = wall_ms() - 4_000
+    state = get(client, STREAMS)["queries"][0]["state"]
+    assert (state["word"], state["tone"], state["since"]) == ("deploying", "idle", since_ms)
+    layout.stream.mkdir(parents=True)  # as the claim on the stream makes it
+    assert get(client, STREAMS)["queries"][0]["state"]["word"] == "deploying"
+    deploying.clear()
+    assert get(client, STREAMS)["queries"][0]["state"]["word"] == "not deployed", "no driver has ever run"
+
+
+def test_a_head_names_the_run_that_watches_as_soon_as_it_does(client, layout, supervise):
+    layout.stream.mkdir(parents=True)
+    layout.watched_by.write_text(f"manual__1\n{layout.home}")
+    supervise["supervise"] = None
+    assert get(client, f"{QUERY}/summary")["watch"] is None
+    supervise["supervise"] = "deferred"
+    assert get(client, f"{QUERY}/summary")["watch"] == "manual__1"
 
 
 def test_a_driver_host_that_does_not_answer_is_asked_once(client, place, host, layout, monkeypatch):
-    from tailrace.console import stream_rows
-
     monkeypatch.setattr(stream_rows, "_ASKED_AT_ONCE", 1)
     asked = []
 
@@ -406,10 +443,10 @@ def test_a_driver_host_that_does_not_answer_is_asked_once(client, place, host, l
         raise DriverHostDown("no answer from the host")
 
     for number in range(5):
-        declare(place / "queries", f"other_{number}")
+        write_status(Layout.of(place / "warehouse", f"other_{number}"), 1_000)
     host.inspect = inspect
     found = get(client, STREAMS)
-    assert {row["state"]["word"] for row in found["queries"]} == {"unknown"}
+    assert {row["state"]["word"] for row in found["queries"]} == {"unknown", "not deployed"}
     assert len(asked) == 1
     assert found["problems"][0]["fault"] == "no answer from the host"
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tailrace.console.stream_rows import restarts_lately
+from tailrace.console.stream_state import Observation
 from tailrace.drivers.launch import pause, starts_file
 
 NOW_S = 1_700_000_000.0
@@ -18,18 +17,25 @@ DAY_S = 86_400
     [([], 0), ([NOW_S - DAY_S - 1], 0), ([NOW_S - DAY_S - 1, NOW_S - DAY_S + 1, NOW_S, NOW_S + 60], 2)],
 )
 def test_the_restarts_of_the_last_day_count(layout, restarts, number):
-    file = starts_file(layout.home)
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"restarts": restarts, "given_up": False}))
-    assert restarts_lately(layout, NOW_S) == number
+    assert restarts_lately(restarts, NOW_S) == number
+
+
+def counted(layout):
+    return restarts_lately(Observation.read(layout, None, None, None).restarts_s, NOW_S)
 
 
 def test_a_first_start_is_no_restart(layout):
-    assert restarts_lately(layout, NOW_S) is None, "none was counted"
+    assert counted(layout) is None, "none was counted"
     pause(layout.home, 5, 600, NOW_S - 10)
-    assert restarts_lately(layout, NOW_S) == 0
+    assert counted(layout) == 0
     pause(layout.home, 5, 600, NOW_S - 5)
-    assert restarts_lately(layout, NOW_S) == 1
+    assert counted(layout) == 1
+
+
+def test_a_restart_counts_for_a_day_also_where_no_crash_loop_is_as_long(layout):
+    for ago_s in (DAY_S + 1, 7_200, 3_600, 0):
+        assert pause(layout.home, 1, 600, NOW_S - ago_s) is not None
+    assert counted(layout) == 3
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"restarts": ["a"]}'])
@@ -37,4 +43,4 @@ def test_a_damaged_count_is_unknown(layout, text):
     file = starts_file(layout.home)
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    assert restarts_lately(layout, NOW_S) is None
+    assert counted(layout) is None

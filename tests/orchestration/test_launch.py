@@ -129,6 +129,13 @@ def test_a_restart_older_than_the_period_does_not_count(home):
     assert pause(home, 2, 600, 1601.0) == 2, "the first restart is 600 s old"
 
 
+def test_a_restart_stays_on_record_for_a_day_and_counts_for_a_crash_loop_in_its_period_alone(home):
+    starts_s = [1000.0, 2000.0, 3000.0, 80_000.0, 88_500.0]
+    assert [pause(home, 1, 600, now_s) for now_s in starts_s] == [0, 1, 1, 1, 1]
+    record = json.loads(starts_file(home).read_text())
+    assert record == {"restarts": [3000.0, 80_000.0, 88_500.0], "given_up": False}
+
+
 def test_after_a_crash_loop_a_driver_stays_down_until_it_is_deployed_anew(home):
     """Also when the driver host, or its machine, is started again much later."""
     assert [pause(home, 1, 600, 1000.0 + i) for i in range(3)] == [0, 1, None]

@@ -20,8 +20,8 @@ MUTATIONS = (
     Mutation(
         "console: a driver host that is away is asked once",
         "console/stream_rows.py",
-        "if self.down:",
-        "if False:",
+        "if self.down or self.host is None:",
+        "if self.host is None:",
         (f"{CONSOLE_ROUTES}::test_a_driver_host_that_does_not_answer_is_asked_once",),
     ),
     Mutation(
@@ -34,7 +34,7 @@ MUTATIONS = (
     Mutation(
         "console: a driver that is silent hangs",
         "console/stream_state.py",
-        "if silent_ms >= _SILENT_MS:",
+        "    if seen.silent_ms >= _SILENT_MS:",
         "if False:",
         (STATE,),
     ),
@@ -62,8 +62,8 @@ MUTATIONS = (
     Mutation(
         "console: a stream whose report can't be read is not one that never ran",
         "console/stream_state.py",
-        "if not is_begun:",
-        "if not is_begun or reported is None:",
+        "if not seen.has_run and",
+        "if reported is None and",
         (STATE,),
     ),
     Mutation(
@@ -76,8 +76,8 @@ MUTATIONS = (
     Mutation(
         "console: a problem is no wait",
         "console/stream_state.py",
-        'if reported.is_awaiting else (word, "bad")',
-        'if True else (word, "bad")',
+        "if reported.is_awaiting:",
+        "if reported.problem is not None:",
         (STATE,),
     ),
     Mutation(
@@ -139,16 +139,65 @@ MUTATIONS = (
     Mutation(
         "console: a driver whose stream is gone does not start",
         "console/stream_state.py",
-        "if driver.alive and not is_begun:",
+        "if not seen.is_begun:",
         "if False:",
         (STATE,),
     ),
     Mutation(
         "console: a driver that is over has run",
         "console/stream_state.py",
-        'is_gone = status.driver.state == "ended"',
-        "is_gone = False",
+        '(driver is None or driver.state != "ended")',
+        "True",
         (STATE,),
+    ),
+    Mutation(
+        "console: the report of a dead process is not the next one's",
+        "console/stream_state.py",
+        "if reported is None or not _is_of_process(reported, driver):",
+        "if reported is None:",
+        (STATE,),
+    ),
+    Mutation(
+        "console: a stream that was stopped does not run by its last report",
+        "console/stream_state.py",
+        "return seen.driver.stopped_ms is not None and reported.started_ms >= seen.driver.stopped_ms",
+        "return True",
+        (STATE,),
+    ),
+    Mutation(
+        "console: a driver that was asked to drain does not start",
+        "console/stream_state.py",
+        "    if seen.is_draining:\n",
+        "    if False:\n",
+        (STATE,),
+    ),
+    Mutation(
+        "console: no state begins in the future",
+        "console/stream_state.py",
+        "since_ms=min(state.since_ms, seen.now_ms)",
+        "since_ms=state.since_ms",
+        (STATE,),
+    ),
+    Mutation(
+        "console: a drain is since its first request",
+        "storage/layout.py",
+        "if not self.drain.exists():",
+        "if True:",
+        (STATE,),
+    ),
+    Mutation(
+        "console: a run whose deployment is over deploys no more",
+        "console/airflow_runs.py",
+        "TaskInstance.task_id.is_(None)",
+        "DagRun.dag_id.isnot(None)",
+        ("tests/orchestration/test_console_deploying.py",),
+    ),
+    Mutation(
+        "console: a driver host that is down is a problem of a query's page",
+        "console/streams_route.py",
+        "problems=list(map(_shown, hosted.down[:1])),",
+        "problems=[],",
+        (f"{CONSOLE_ROUTES}::test_a_driver_host_that_is_down_is_one_problem_beside_what_streams_report",),
     ),
     Mutation(
         "console: arrival times ahead of the clock are not behind",

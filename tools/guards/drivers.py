@@ -174,6 +174,13 @@ MUTATIONS = (
         ("tests/orchestration/test_served_folder.py",),
     ),
     Mutation(
+        "restarts stay on record for a day",
+        "drivers/launch.py",
+        "kept_s = max(within_s, KEPT_S)",
+        "kept_s = within_s",
+        ("tests/orchestration/test_launch.py",),
+    ),
+    Mutation(
         "a driver in a crash loop stays down through a stop of its platform",
         "drivers/launch.py",
         "if _exists(file) and not _read(file)[1]:",

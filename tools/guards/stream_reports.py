@@ -57,6 +57,20 @@ MUTATIONS = (
         ("tests/unit/stream/test_status_reporter.py",),
     ),
     Mutation(
+        "status: a heartbeat does not end an idle phase",
+        "stream/status_reporter.py",
+        "        if busy_rows or rows_left:\n",
+        "        if busy_rows is not None or rows_left:\n",
+        ("tests/unit/stream/test_status_reporter.py",),
+    ),
+    Mutation(
+        "status: a phase keeps its beginning",
+        "stream/status_reporter.py",
+        "if new.phase != old.phase:",
+        "if True:",
+        ("tests/unit/stream/test_status_reporter.py",),
+    ),
+    Mutation(
         "a stream that starts again shows how far it was",
         "stream/status_reporter.py",
         "**self._rejected, **totals, **newest)",

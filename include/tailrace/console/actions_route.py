@@ -160,7 +160,7 @@ def _rebuild(view: QueryView, user: BaseUser) -> Action:
     field = Field(
         name="dry_run", label="Dry run", type="boolean", value=True, help="Say what it would do, and no more."
     )
-    is_watched = _watch(view) is not None
+    is_watched = watch(view) is not None
     only = f"Only as a dry run now: {_WATCHED} {view.name}; drain it first." if is_watched else ""
     action = _DagRun(f"rebuild_{view.name}", user).action(
         "rebuild",
@@ -177,7 +177,7 @@ def _rebuild(view: QueryView, user: BaseUser) -> Action:
 
 
 def _drain(view: QueryView, user: BaseUser) -> Action:
-    dag, run = f"stream_{view.name}", _watch(view)
+    dag, run = f"stream_{view.name}", watch(view)
     why_not = None if run else "no run of Airflow's watches the stream; tailrace drain ends its driver, if it has one"
     run = quote(run or watching_run(view.layout), safe="")
     is_allowed = rights.may(user, "PUT", dag, DagAccessEntity.RUN)
@@ -194,7 +194,7 @@ def _drain(view: QueryView, user: BaseUser) -> Action:
     )
 
 
-def _watch(view: QueryView) -> str | None:
+def watch(view: QueryView) -> str | None:
     """Return the Airflow run that watches the stream now; None without one."""
     run = watching_run(view.layout)
     watches = run and task_state(f"stream_{view.name}", run, "supervise") not in (None, *OVER)

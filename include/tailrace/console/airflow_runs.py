@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from airflow.models import TaskInstance
+from collections.abc import Iterable
+from datetime import UTC
+
+from airflow.models import DagRun, TaskInstance
 from airflow.utils.session import create_session
-from sqlalchemy import select
+from sqlalchemy import and_, func, select
+
+from tailrace.orchestration.triggers import OVER
 
 
 def task_state(dag_id: str, run_id: str, task_id: str) -> str | None:
@@ -13,3 +18,23 @@ def task_state(dag_id: str, run_id: str, task_id: str) -> str | None:
     with create_session() as session:
         state = session.scalar(select(TaskInstance.state).where(*keys))
     return None if state is None else str(state)
+
+
+def deploying_since(names: Iterable[str]) -> dict[str, int]:
+    """Return when the deployment of some queries began, in epoch ms, of those whose task `deploy` is not over yet."""
+    dags = {f"stream_{name}": name for name in names}
+    deploys = and_(
+        TaskInstance.dag_id == DagRun.dag_id,
+        TaskInstance.run_id == DagRun.run_id,
+        TaskInstance.task_id == "deploy",
+        TaskInstance.state.in_(OVER),
+    )
+    runs = (
+        select(DagRun.dag_id, func.max(func.coalesce(DagRun.queued_at, DagRun.created_at)))
+        .outerjoin(TaskInstance, deploys)
+        .where(DagRun.dag_id.in_(dags), DagRun.state.in_(("queued", "running")), TaskInstance.task_id.is_(None))
+        .group_by(DagRun.dag_id)
+    )
+    with create_session() as session:
+        found = session.execute(runs).all()
+    return {dags[dag]: round(at.replace(tzinfo=at.tzinfo or UTC).timestamp() * 1000) for dag, at in found}

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 from deltalake.exceptions import DeltaError
 
+from tailrace.console.airflow_runs import deploying_since
 from tailrace.console.declared_queries import Known
-from tailrace.console.stream_state import StreamState, state_of
+from tailrace.console.stream_state import Observation, StreamState, state_of
 from tailrace.console.table_facts import LastCorrection, ShownPromise, TableFacts
 from tailrace.drivers.driver_host import Driver, DriverHost, DriverHostDown
-from tailrace.drivers.driver_status import DriverStatus
-from tailrace.drivers.launch import starts_file
 from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.query_names import is_query_name
 from tailrace.orchestration import driver_lifecycle, settings
@@ -36,6 +35,7 @@ class StreamStateRow(Shown):
     word: str
     tone: str
     why: str | None
+    since: int | None
 
 
 class StreamRow(Shown):
@@ -118,13 +118,15 @@ class Hosted:
 
     def rows(self, names: list[str], known: Known) -> list[StreamRow]:
         """Return the rows of some known queries, without facts of their tables."""
+        deploying = deploying_since(names)
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
-            return list(pool.map(lambda name: self._safe_row(known.views[name], known), names))
+            rows = pool.map(lambda name: self._safe_row(known.views[name], known, deploying.get(name)), names)
+            return list(rows)
 
-    def _safe_row(self, view: QueryView, known: Known) -> StreamRow:
+    def _safe_row(self, view: QueryView, known: Known, deploying_ms: int | None) -> StreamRow:
         """Return the row of a query; unreadable files do not hide the other rows."""
         try:
-            return self._row(view, known)
+            return self._row(view, known, deploying_ms)
         except (Refused, OSError, DeltaError) as error:
             why = str(error).split("\n")[0]
             file = None if view.file is None else view.file.name
@@ -132,15 +134,13 @@ class Hosted:
                 name=view.name,
                 kind=known.kinds.get(view.name),
                 file=file,
-                state=StreamStateRow(word="unknown", tone="bad", why=why),
+                state=StreamStateRow(word="unknown", tone="bad", why=why, since=None),
             )
 
-    def _row(self, view: QueryView, known: Known) -> StreamRow:
+    def _row(self, view: QueryView, known: Known, deploying_ms: int | None) -> StreamRow:
         reported, driver = Status.read(view.layout), self._driver(view.layout)
-        is_begun = view.layout.stream.is_dir()  # after its driver, as a deployment makes the directory first
-        state = StreamState("unknown", "bad", "the driver host does not answer")
-        if driver is not None:
-            state = state_of(DriverStatus(driver, reported, wall_ms()), is_begun)
+        seen = Observation.read(view.layout, driver, reported, deploying_ms)
+        state = state_of(seen)
         fault = known.faults.get(view.name)
         if fault is not None and state.word == "not deployed":
             state = StreamState("refused", "bad", fault)
@@ -150,17 +150,15 @@ class Hosted:
             name=view.name,
             kind=known.kinds.get(view.name) or _deployed_kind(view),
             file=None if view.file is None else view.file.name,
-            state=StreamStateRow(word=state.word, tone=state.tone, why=state.why),
-            starts=restarts_lately(view.layout, time.time()),
+            state=StreamStateRow(word=state.word, tone=state.tone, why=state.why, since=state.since_ms),
+            starts=restarts_lately(seen.restarts_s, time.time()),
             note=None if fault == state.why else fault,
-            has_page=is_begun or view.file is not None,
+            has_page=seen.is_begun or view.file is not None,
         )
         return row if reported is None else row.model_copy(update=_reported(reported))
 
     def _driver(self, layout: Layout) -> Driver | None:
-        if self.host is None:
-            return None if layout.stream.is_dir() else Driver(layout.home.name, "absent", None, None, "")
-        if self.down:
+        if self.down or self.host is None:
             return None  # each further request would wait as long as this one
         try:
             return driver_lifecycle.inspect(self.host, layout)
@@ -196,13 +194,6 @@ def _deployed_kind(view: QueryView) -> str | None:
         return None
 
 
-def restarts_lately(layout: Layout, now_s: float) -> int | None:
-    """Return how often the driver was restarted in the last day, by the newest restarts that its launcher records.
-
-    None without a record, or if the file can't be read.
-    """
-    try:
-        restarts = json.loads(starts_file(layout.home).read_text())["restarts"]
-        return len([at for at in restarts if now_s - _DAY_S < at <= now_s])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+def restarts_lately(restarts_s: Sequence[float] | None, now_s: float) -> int | None:
+    """Return how many restarts were in the last day; None where there is no record."""
+    return None if restarts_s is None else len([at for at in restarts_s if now_s - _DAY_S < at <= now_s])

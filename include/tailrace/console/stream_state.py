@@ -1,25 +1,93 @@
-"""The state of a stream in a word, from its driver host and its driver's last report."""
+"""The state of a stream in a word, and since when, from its driver host and its driver's last report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from tailrace.drivers.driver_status import DriverStatus
-from tailrace.drivers.launch import CRASH_LOOP
+from tailrace.drivers.driver_host import Driver
+from tailrace.drivers.launch import CRASH_LOOP, starts_file
 from tailrace.drivers.liveness import START_S, longest_batch_s
 from tailrace.ground.duration import format_duration, format_time
 from tailrace.ground.words import counted
-from tailrace.storage.status import OVER, Status
+from tailrace.storage.layout import Layout
+from tailrace.storage.status import OVER, Status, wall_ms
 
 Tone = Literal["good", "warn", "bad", "idle"]
 
 _SILENT_MS = 60_000  # without a report, as long as a watch waits by default
 _AHEAD_MS = 60_000  # of a report before this clock, as clocks of two machines differ
-_BETWEEN_MS = 10_000  # after a commit, during which a stream that reads every few seconds is not waiting
-_GONE = ", and the warehouse has no stream of it"
+_START_MS = round(START_S * 1000)
 _STOPPING_MS = 120_000  # longer than a drain waits for a batch
+_GONE = ", and the warehouse has no stream of it"
+_UNREAD = "what came later is unread until it is deployed"
+_WHY = {"idle": "there is nothing to read", "held": "it reads nothing until a place has its answers"}
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What there is to see of a stream at one moment.
+
+    Attributes
+    ----------
+    driver : Driver or None
+        The driver host's view of its driver; None where the host does not answer.
+    reported : Status or None
+        The last report of a driver, also after its end; None without one that can be read.
+    now_ms : int
+        Wall-clock time of this look.
+    is_begun, has_run : bool
+        Whether the warehouse has a directory of the stream, as a deployment makes it, and whether a driver was at work
+        there.
+    deploying_ms : int or None
+        Wall-clock time of the request for a deployment that has no driver yet; None without one.
+    is_draining : bool
+        Whether a drain is requested.
+    drain_ms : int or None
+        Wall-clock time of that request; None where it is not known.
+    restarts_s : sequence of float or None
+        The times of the restarts since the deployment that the launcher has on record, in s since the epoch, oldest
+        first; None without a record, or if it can't be read.
+    """
+
+    driver: Driver | None
+    reported: Status | None
+    now_ms: int
+    is_begun: bool = True
+    has_run: bool = True
+    deploying_ms: int | None = None
+    is_draining: bool = False
+    drain_ms: int | None = None
+    restarts_s: Sequence[float] | None = None
+
+    @staticmethod
+    def read(layout: Layout, driver: Driver | None, reported: Status | None, deploying_ms: int | None) -> Observation:
+        """Read the other facts of a stream, after its report and its driver; no file that can't matter.
+
+        So a directory that a deployment makes before its driver is seen wherever the driver is.
+        """
+        is_begun = layout.stream.is_dir()
+        has_run = is_begun and (reported is not None or layout.status.exists() or layout.manifest_file.exists())
+        may_run = (driver is not None and driver.alive) or (reported is not None and reported.state not in OVER)
+        is_draining = is_begun and may_run and layout.drain.exists()
+        return Observation(
+            driver,
+            reported,
+            wall_ms(),
+            is_begun,
+            has_run,
+            deploying_ms,
+            is_draining,
+            layout.drain_requested_ms() if is_draining else None,
+            _restarts_s(layout) if is_begun else None,
+        )
+
+    @property
+    def silent_ms(self) -> int:
+        """Milliseconds since the last report; 0 without one."""
+        return 0 if self.reported is None else max(self.now_ms - self.reported.at_ms, 0)
 
 
 @dataclass(frozen=True)
@@ -29,86 +97,181 @@ class StreamState:
     Attributes
     ----------
     word : str
-        The state for people, such as `running` or `crash loop`.
+        The state for people, such as `running` or `given up`.
     tone : str
-        `bad`: somebody must act; `warn`: somebody should look; `idle`: nothing runs, as requested.
+        `bad`: somebody must act; `warn`: somebody should look; `idle`: nothing runs, as requested, or not yet.
     why : str or None
         The reason, in a sentence.
+    since_ms : int or None
+        Wall-clock time at which it began; None where that is not known.
     """
 
     word: str
     tone: Tone
     why: str | None = None
+    since_ms: int | None = None
 
 
-def state_of(status: DriverStatus, is_begun: bool) -> StreamState:
-    """Return the state of a stream; the worst that is true comes first.
+def _restarts_s(layout: Layout) -> list[float] | None:
+    try:
+        return [float(at) for at in json.loads(starts_file(layout.home).read_text())["restarts"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
-    Parameters
-    ----------
-    is_begun : bool
-        Whether the warehouse has the stream.
-    """
-    driver, reported = status.driver, status.reported
-    if driver.state == "failed":
-        last = f"; {reported.problem}" if reported is not None and reported.problem else ""
-        word = "crash loop" if driver.exit_code == CRASH_LOOP else "broken"
-        return StreamState(word, "bad", f"its driver has given up: {driver.detail}{last}")
+
+def state_of(seen: Observation) -> StreamState:
+    """Return the state of a stream; the worst that is true comes first."""
+    state = _state_of(seen)
+    if state.since_ms is None:
+        return state
+    return replace(state, since_ms=min(state.since_ms, seen.now_ms))  # another machine's clock may be ahead
+
+
+def _state_of(seen: Observation) -> StreamState:
+    if seen.driver is not None and seen.driver.alive:
+        return _with_driver(seen, seen.driver)
+    if seen.reported is not None and _runs_elsewhere(seen, seen.reported):
+        return _draining(seen) if seen.is_draining else _alive(seen, seen.reported)
+    if seen.deploying_ms is not None:
+        is_long = seen.now_ms - seen.deploying_ms >= _START_MS
+        why = f"a run of Airflow's is to start its driver{', and has not for long' if is_long else ''}"
+        return StreamState("deploying", "warn" if is_long else "idle", why, seen.deploying_ms)
+    return _without_driver(seen)
+
+
+def _runs_elsewhere(seen: Observation, reported: Status) -> bool:
+    """Test whether a driver that is not the host's reports now: in somebody's shell, or while the host is down."""
+    if reported.state in OVER or seen.silent_ms >= _SILENT_MS:
+        return False
+    if seen.driver is None or seen.driver.state == "absent":
+        return True
+    return seen.driver.stopped_ms is not None and reported.started_ms >= seen.driver.stopped_ms
+
+
+def _with_driver(seen: Observation, driver: Driver) -> StreamState:
     if driver.state == "stopping":
-        tone: Tone = "idle" if (status.silent_ms or 0) < _STOPPING_MS else "bad"
-        return StreamState("stopping", tone, f"it ends after its batch{_silence(status, _STOPPING_MS)}")
-    if driver.alive and not is_begun:
+        return StreamState("stopping", *_ending(seen))
+    if not seen.is_begun:
         return StreamState("broken", "bad", f"its driver runs{_GONE}")
-    if driver.alive:
-        return _with_driver(status, reported)
-    return _without_driver(status, reported, is_begun)
+    if seen.is_draining:
+        return _draining(seen)
+    reported = seen.reported
+    if reported is None or not _is_of_process(reported, driver):
+        return _starting(seen, None)
+    return _over(reported) if reported.state in OVER else _alive(seen, reported)
 
 
-def _with_driver(status: DriverStatus, reported: Status | None) -> StreamState:
-    is_older = reported is None or reported.state in OVER  # its report is from the driver before
-    if status.driver.state == "starting" or is_older:
-        why = status.driver.detail if reported is not None else "nothing is reported yet"
-        return StreamState("starting", "warn", why or "it reads and answers nothing yet")
-    assert reported is not None
-    return _alive(status, reported)
+def _over(reported: Status) -> StreamState:
+    """Return the state of a stream whose driver has reported its end, and still has a process."""
+    if reported.state == "stopped":
+        return StreamState("restarting", "warn", "its driver was interrupted, or failed, and ends", reported.at_ms)
+    return StreamState(reported.state, "idle", _UNREAD, reported.at_ms)
 
 
-def _without_driver(status: DriverStatus, reported: Status | None, is_begun: bool) -> StreamState:
-    if not is_begun:
-        is_gone = status.driver.state == "ended"
-        never = StreamState("not deployed", "idle", "nothing has run yet")
-        return StreamState("stopped", "idle", f"its driver is over{_GONE}") if is_gone else never
+def _is_of_process(reported: Status, driver: Driver) -> bool:
+    """Test whether a report is of a driver's present process, and not of one that died or was deployed before.
+
+    Their pids do not tell: spark-submit, which the host starts, reports under another one. The clock of a driver in a
+    cluster may be behind the host's, for which a report long after the process's start makes up.
+    """
+    if driver.state == "starting":
+        return False
+    if driver.started_ms is None:
+        return reported.state not in OVER
+    return reported.started_ms >= driver.started_ms or reported.at_ms >= driver.started_ms + _AHEAD_MS
+
+
+def _starting(seen: Observation, reported: Status | None) -> StreamState:
+    """Return the state of a stream whose driver answers nothing yet; None where that driver has not reported."""
+    driver = seen.driver
+    started_ms = None if driver is None else driver.started_ms
+    if started_ms is None and reported is not None:
+        started_ms = reported.started_ms
+    died_ms = _died_ms(seen)
+    state = StreamState("starting", "idle", "it reads and answers nothing yet", started_ms)
+    if died_ms is not None:
+        before = "" if seen.reported is None or seen.reported.problem is None else f"; {seen.reported.problem}"
+        state = StreamState("restarting", "warn", f"its driver died, and its host starts it again{before}", died_ms)
+    if reported is not None and reported.problem is not None:
+        return replace(state, tone="bad", why=reported.problem)
+    waits_from_ms = max(started_ms or 0, died_ms or 0) if reported is None else reported.at_ms
+    if waits_from_ms and seen.now_ms - waits_from_ms >= _START_MS:
+        return replace(state, tone="bad", why=f"its driver has said nothing since {format_time(waits_from_ms)}")
+    return state
+
+
+def _died_ms(seen: Observation) -> int | None:
+    """Return when the process before the present one of the host died; None for the first one of a deployment."""
+    driver = seen.driver
+    if driver is None or not driver.alive:
+        return None
+    if driver.stopped_ms is not None or not seen.restarts_s:
+        return driver.stopped_ms
+    restarted_ms = round(seen.restarts_s[-1] * 1000)  # its host was started again, and knows of no death
+    return max(restarted_ms, driver.started_ms or restarted_ms)
+
+
+def _draining(seen: Observation) -> StreamState:
+    return StreamState("draining", *_ending(seen), seen.drain_ms)
+
+
+def _ending(seen: Observation) -> tuple[Tone, str]:
+    """Return the tone and the reason of a driver that was asked to end."""
+    is_long = seen.silent_ms >= _STOPPING_MS
+    silence = "" if seen.reported is None else f"; its driver has said nothing since {format_time(seen.reported.at_ms)}"
+    return "bad" if is_long else "idle", f"it ends after its batch{silence if is_long else ''}"
+
+
+def _without_driver(seen: Observation) -> StreamState:
+    """Return the state of a stream that nothing runs, as far as is known."""
+    driver, reported = seen.driver, seen.reported
+    if driver is not None and driver.state == "failed":
+        last = f"; {reported.problem}" if reported is not None and reported.problem else ""
+        loop = "crash loop, " if driver.exit_code == CRASH_LOOP else ""
+        return StreamState("given up", "bad", f"its driver stays down: {loop}{driver.detail}{last}", driver.stopped_ms)
+    if not seen.has_run and (driver is None or driver.state != "ended"):
+        return StreamState("not deployed", "idle", "nothing has run yet")
+    if reported is not None and reported.state in ("drained", "ended"):
+        return StreamState(reported.state, "idle", _UNREAD, reported.at_ms)
+    return _stopped(seen)
+
+
+def _stopped(seen: Observation) -> StreamState:
+    """Return the state of a stream that has not reported the end of its driver, and that no driver is known to run."""
+    driver, reported = seen.driver, seen.reported
+    said = "its last report can't be read"
+    if reported is not None:
+        what = "that it was interrupted, or failed" if reported.state == "stopped" else reported.phase
+        said = f"its last report, of {format_time(reported.at_ms)}, says {what}"
+    if driver is None:
+        return StreamState("unknown", "idle", f"the driver host does not answer, and {said}")
+    if driver.state == "ended":
+        why = driver.detail or "by request" if seen.is_begun else f"its driver is over{_GONE}"
+        return StreamState("stopped", "idle", why, driver.stopped_ms)
     if reported is None:
-        return StreamState("unknown", "bad", "no driver runs it, and its last report can't be read")
-    if reported.state in ("drained", "ended"):
-        at = format_time(reported.at_ms)
-        return StreamState(reported.state, "idle", f"since {at}; what came later is unread until it is deployed")
-    if (status.silent_ms or 0) < _SILENT_MS and reported.state != "stopped":
-        return _alive(status, reported)  # it runs in somebody's shell
-    if status.driver.state == "ended":
-        return StreamState("stopped", "idle", status.driver.detail or "by request")
-    said = "that it was interrupted, or failed" if reported.state == "stopped" else reported.state
-    since = format_time(reported.at_ms)
-    return StreamState("stopped", "bad", f"no driver runs it, and its last report, of {since}, says {said}")
+        return StreamState("unknown", "bad", f"no driver runs it, and {said}")
+    return StreamState("stopped", "bad", f"no driver runs it, and {said}", reported.at_ms)
 
 
-def _alive(status: DriverStatus, reported: Status) -> StreamState:
-    silent_ms = status.silent_ms or 0
+def _alive(seen: Observation, reported: Status) -> StreamState:
+    """Return the state of a stream by the report of the driver that runs it."""
     if reported.state == "starting":
-        if reported.problem is not None or silent_ms >= START_S * 1000:
-            return StreamState("starting", "bad", reported.problem or f"for too long{_silence(status, 0)}")
-        return StreamState("starting", "warn", "it reads and answers nothing yet")
-    if silent_ms >= _SILENT_MS:
-        return StreamState("hung", "bad", f"its driver has said nothing for {format_duration(silent_ms)}")
+        return _starting(seen, reported)
+    if seen.silent_ms >= _SILENT_MS:
+        return StreamState("hung", "bad", "its driver has said nothing since then", reported.at_ms)
     busy_ms = reported.busy_ms or 0
     if busy_ms >= max(_SILENT_MS, longest_batch_s(reported) * 1000):
-        rows = counted(reported.busy_rows, "row")
-        return StreamState("hung", "bad", f"its batch of {rows} has not ended for {format_duration(busy_ms)}")
-    if reported.problem is not None:
-        why = f"{reported.problem}{_end_of(reported)}"
-        word = "held" if reported.state == "held" else "broken"
-        return StreamState(*(("waiting", "warn") if reported.is_awaiting else (word, "bad")), why=why)
-    return _at_work(status, reported)
+        why = f"its batch of {counted(reported.busy_rows, 'row')} does not end"
+        return StreamState("hung", "bad", why, reported.at_ms - busy_ms)
+    why = "" if reported.problem is None else f"{reported.problem}{_end_of(reported)}"
+    if reported.is_awaiting:
+        return StreamState("awaiting its source", "warn", why, reported.since_ms)
+    if why:
+        return StreamState("held" if reported.state == "held" else "broken", "bad", why, reported.since_ms)
+    return next(
+        _faults_of_records(seen, reported),
+        StreamState(reported.phase, "good", _WHY.get(reported.phase), reported.since_ms),
+    )
 
 
 def _end_of(reported: Status) -> str:
@@ -118,39 +281,25 @@ def _end_of(reported: Status) -> str:
     return f"\nunless that is over by {format_time(reported.gives_up_ms)}, its driver ends then"
 
 
-def _at_work(status: DriverStatus, reported: Status) -> StreamState:
-    """Return the state of a stream without a problem of its own; its records may have problems."""
-    age_ms = status.commit_age_ms
-    is_between = reported.state == "waiting" and age_ms is not None and age_ms < _BETWEEN_MS
-    word = "running" if reported.state == "streaming" or is_between else reported.state
-    why = {"waiting": "there is nothing to read", "quiet": "nothing came for so long that its windows are closed"}
-    return next(_faults_of_records(status, reported, word), StreamState(word, "good", why.get(word)))
-
-
-def _faults_of_records(status: DriverStatus, reported: Status, word: str) -> Iterator[StreamState]:
+def _faults_of_records(seen: Observation, reported: Status) -> Iterator[StreamState]:
     """Yield the problems of a stream's records, the worst first.
 
     No reason quotes a record, as users who may see a stream may not be allowed to see its records.
     """
+    at_work = StreamState(reported.phase, "warn", None, reported.since_ms)
     reasons = reported.rejected_for or "see Quarantine"
     if reported.quarantined and not reported.rows:
         yield StreamState("broken", "bad", f"it has rejected every record: {reasons}")
     if reported.recent_quarantined and not reported.recent_rows:
         yield StreamState("broken", "bad", f"it rejects every record now: {reasons}")
     if reported.quarantined > reported.rows or reported.recent_quarantined > reported.recent_rows:
-        yield StreamState(word, "warn", f"most records are rejected: {reasons}")
+        yield replace(at_work, why=f"most records are rejected: {reasons}")
     if reported.filtered and not reported.rows:
         is_unmatched = reported.unmatched == reported.filtered
         fault = "no record has met a row of a lookup" if is_unmatched else "`where` has left out every record"
-        yield StreamState(word, "warn", fault)
+        yield replace(at_work, why=fault)
     if reported.ahead is not None:
-        yield StreamState(word, "warn", "an event time is far ahead of its arrival")
-    ahead_ms = reported.at_ms - status.now_ms
+        yield replace(at_work, why="an event time is far ahead of its arrival")
+    ahead_ms = reported.at_ms - seen.now_ms
     if ahead_ms >= _AHEAD_MS:
-        yield StreamState(word, "warn", f"the clock of its driver is {format_duration(ahead_ms)} ahead of this one")
-
-
-def _silence(status: DriverStatus, from_ms: int) -> str:
-    """Describe a driver's silence that is too long."""
-    silent_ms = status.silent_ms or 0
-    return f"; its driver has said nothing for {format_duration(silent_ms)}" if silent_ms >= from_ms else ""
+        yield replace(at_work, why=f"the clock of its driver is {format_duration(ahead_ms)} ahead of this one")

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, Query
 
+from tailrace.console.actions_route import watch
 from tailrace.console.declared_queries import Known
 from tailrace.console.rights import may_list, readable, require_page
 from tailrace.console.stream_order import Wanted, is_ill, ordered
@@ -41,6 +42,10 @@ class Streams(Shown):
         The number of queries that fit the search and the filters; with `only_ill` only ill ones.
     ill : int
         The number of fitting queries whose state needs attention, or whose promise is known to be broken.
+    unknown : int
+        The number of fitting queries whose state is unknown and would need no attention else.
+    is_host_down : bool
+        Whether the driver host does not answer; `problems` says why.
     unread : int
         The number of queries whose tables were not read yet, so that their promises are unknown; they may fit a filter
         by promise.
@@ -51,6 +56,8 @@ class Streams(Shown):
     now: int
     total: int
     ill: int
+    unknown: int
+    is_host_down: bool
     unread: int
     states: list[str]
     kinds: list[str]
@@ -59,12 +66,22 @@ class Streams(Shown):
 
 
 class QuerySummary(StreamRow):
-    """The row of a query, with the names of its DAGs and of the parts of its page."""
+    """The row of a query, with the names of its DAGs and of the parts of its page.
+
+    Attributes
+    ----------
+    watch : str or None
+        The run of Airflow's that watches the stream now, which Drain ends.
+    problems : list
+        Why its driver host does not answer.
+    """
 
     now: int
     dags: dict[str, str | None]
     parts: list[str]
     has_late_tuples: bool
+    watch: str | None
+    problems: list[ProblemShown]
 
 
 @router.get("/streams")
@@ -97,6 +114,8 @@ def streams(
         now=wall_ms(),
         total=len(in_order),
         ill=sum(map(is_ill, fitting)),
+        unknown=sum(row.state.word == "unknown" and not is_ill(row) for row in fitting),
+        is_host_down=bool(hosted.down),
         unread=sum(row.is_unread for row in filter(wanted.may_fit, rows)),
         states=sorted({row.state.word for row in rows}),
         kinds=sorted({row.kind for row in rows if row.kind is not None}),
@@ -110,7 +129,8 @@ def summary(name: str) -> QuerySummary:
     """Return the head of a query's page."""
     known = Known.read()
     view = Known.view(name)
-    (row,) = Hosted.connect().rows([name], known)
+    hosted = Hosted.connect()
+    (row,) = hosted.rows([name], known)
     (facts,) = _FACTS.get([view.layout], _WAIT_S)
     try:
         has_late_tuples = view.query.has_late_tuples
@@ -124,6 +144,8 @@ def summary(name: str) -> QuerySummary:
         dags={kind: f"{kind}_{name}" if kind in kinds else None for kind in DAG_KINDS},
         parts=[panel.name for panel in PANELS],
         has_late_tuples=has_late_tuples,
+        watch=watch(view),
+        problems=list(map(_shown, hosted.down[:1])),
     )
 
 

@@ -27,6 +27,9 @@ class Driver:
         without one.
     detail : str
         The host's description of it, for people.
+    started_ms, stopped_ms : int or None
+        Wall-clock times, in whole seconds, at which its newest process started, and at which one ended last; None where
+        none has since it was deployed, or its host was started.
     """
 
     name: str
@@ -34,6 +37,8 @@ class Driver:
     pid: int | None
     exit_code: int | None
     detail: str
+    started_ms: int | None = None
+    stopped_ms: int | None = None
 
     @property
     def query(self) -> str:

@@ -34,6 +34,9 @@ from tailrace.storage.warehouses import location_of
 DRAINED, FAILED, REFUSED, CRASH_LOOP, INTERRUPTED = 0, 1, 2, 3, 130
 HOST_PASSWORD = "TAILRACE_DRIVER_HOST_PASSWORD"  # of supervisord, which passes on its whole environment
 
+KEPT_S = 86_400.0
+"""How long a restart stays on record: the pages show a day of them, whatever counts for a crash loop."""
+
 _END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -135,15 +138,18 @@ def pause(home: Location, restarts: int, within_s: float, now_s: float) -> float
         None once the budget is spent; then the launcher has given up until the driver is deployed again.
     """
     file = starts_file(home)
+    kept_restarts: list[float] = []
     recent_restarts: list[float] = []
     given_up = False
     if _exists(file):
         earlier_restarts, given_up = _read(file)
-        recent_restarts = [*(at for at in earlier_restarts if now_s - within_s < at <= now_s), now_s]
+        kept_s = max(within_s, KEPT_S)
+        kept_restarts = [*(at for at in earlier_restarts if now_s - kept_s < at <= now_s), now_s]
+        recent_restarts = [at for at in kept_restarts if now_s - within_s < at]
         given_up = given_up or len(recent_restarts) > restarts
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, json.dumps({"restarts": recent_restarts, "given_up": given_up}))
+        write_atomically(file, json.dumps({"restarts": kept_restarts, "given_up": given_up}))
     except OSError as error:  # such as on a full disk: restarts that are not counted must not be fast
         _say(f"can't count this start: {error}")
         return None if given_up else LONGEST_S

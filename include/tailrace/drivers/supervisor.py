@@ -245,4 +245,6 @@ def _driver(name: str, info: dict[str, Any]) -> Driver:
         case "EXITED":
             state, detail = "failed" if code else "ended", end
     alive = state not in ("ended", "failed")
-    return Driver(name, state, pid, None if alive or (state == "failed" and not code) else code, detail)
+    exit_code = None if alive or (state == "failed" and not code) else code
+    started_ms, stopped_ms = (int(info[name]) * 1000 or None for name in ("start", "stop"))
+    return Driver(name, state, pid, exit_code, detail, started_ms, stopped_ms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,9 +106,16 @@ class Layout:
         return self.stream / "drain"
 
     def request_drain(self) -> None:
-        """Ask the driver to end after its current batch."""
+        """Ask the driver to end after its current batch; a request that stands keeps its time."""
         self.stream.mkdir(parents=True, exist_ok=True)
-        self.drain.touch()
+        if not self.drain.exists():
+            self.drain.touch()
+
+    def drain_requested_ms(self) -> int | None:
+        """Return the wall-clock time of the drain request; None in an object store, which need not tell."""
+        with suppress(FileNotFoundError):
+            return round(self.drain.stat().st_mtime * 1000) if isinstance(self.drain, Path) else None
+        return None
 
     @property
     def manifest_file(self) -> Location:

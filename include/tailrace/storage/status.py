@@ -23,6 +23,7 @@ OVER = ("stopped", "drained", "ended")
 """The states of a driver that is over."""
 
 State = Literal["starting", "streaming", "waiting", "quiet", "held", "stopped", "drained", "ended"]
+Phase = Literal["starting", "running", "idle", "held", "awaiting", "broken", "stopped", "drained", "ended"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,10 @@ class Status:
         Like `rows` and `quarantined`, for the newest batch with records and the batches in the minute before it.
     tasks : int
         The number of tasks of the newest batch; 0 where it has never been changed, or before a batch.
+    is_idle : bool or None
+        Whether there were no rows to read for a minute, or none since the start. None in reports of older releases.
+    since_ms : int or None
+        Wall-clock time at which `phase` began. None in reports of older releases.
     """
 
     state: State
@@ -114,6 +119,27 @@ class Status:
     recent_quarantined: int = 0
     delivered: dict[str, int] = field(default_factory=dict)
     tasks: int = 0
+    is_idle: bool | None = None
+    since_ms: int | None = None
+
+    @property
+    def phase(self) -> Phase:
+        """What the driver is at: a state that does not change with each batch.
+
+        `running`: it reads rows; `idle`: there are none; `awaiting`: its source lacks something that may still come;
+        `broken`: it has a problem.
+        """
+        match self.state:
+            case "starting" | "stopped" | "drained" | "ended":
+                return self.state
+            case _ if self.is_awaiting:
+                return "awaiting"
+            case "held":
+                return "held"
+            case _ if self.problem is not None:
+                return "broken"
+        is_idle = self.state in ("waiting", "quiet") if self.is_idle is None else self.is_idle
+        return "idle" if is_idle else "running"
 
     @property
     def knows_its_source(self) -> bool:

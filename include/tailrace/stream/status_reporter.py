@@ -33,6 +33,7 @@ AWAITED = "awaited source"
 
 _WRITE_EVERY_S = 1.0
 _WRITTEN_AT_ONCE = ("starting", *OVER)  # no report may follow for a long time
+_IDLE_S = 60.0  # without a row to read; rows that come more often do not make a stream idle in between
 _RECENT = 2 * COMPACT_EVERY + 1  # batches whose durations are compared with the next one; some compact tables
 _FAR_AHEAD_MS = 60_000  # of an event time before arrival, worth a line
 _REASONS = 3  # for rejected records, in a status
@@ -69,9 +70,10 @@ class StatusReporter:
         self._problems: dict[str, str | None] = {}
         self._ends_ms: dict[str, int] = {}  # the time at which the driver ends because of a problem of each part
         self._rejections, self._recent = Rejections(), RecentRecords()
-        self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0)
+        self._written_s, self._status = 0.0, Status("starting", os.getpid(), now, now, 0, since_ms=now)
         self._busy_since_s: float | None = None
         self._committed_s: float | None = None
+        self._rows_s: float | None = None  # when there were rows to read last
         self._furthest: tuple[int, str] | None = None  # the event time furthest ahead of arrival, and its position
         self._recent_ms: deque[int] = deque(maxlen=_RECENT)
         json_log.name(query=self.layout.home.name)
@@ -120,11 +122,12 @@ class StatusReporter:
             self._busy_since_s = None
         elif self._busy_since_s is None:
             self._busy_since_s = now_s
+        if busy_rows or rows_left:
+            self._rows_s = now_s
         if state in _WRITTEN_AT_ONCE or now_s - self._written_s >= _WRITE_EVERY_S:
             at_ms = wall_ms()
             age_ms = None if self._committed_s is None else round((now_s - self._committed_s) * 1000)
-            self._status = replace(
-                self._status,
+            self._change(
                 state=state,
                 at_ms=at_ms,
                 committed_at_ms=None if age_ms is None else at_ms - age_ms,
@@ -132,6 +135,7 @@ class StatusReporter:
                 busy_ms=self._busy_ms(now_s),
                 busy_rows=busy_rows or 0,
                 batch_ms=max(self._recent_ms, default=0),
+                is_idle=self._rows_s is None or now_s - self._rows_s >= _IDLE_S,
             )
             self._write(now_s)
 
@@ -178,8 +182,7 @@ class StatusReporter:
         self._ends_ms = {name: ms for name, ms in self._ends_ms.items() if name in self._problems and name != part}
         if gives_up_in_s is not None:
             self._ends_ms[part] = wall_ms() + round(gives_up_in_s * 1000)
-        self._status = replace(
-            self._status,
+        self._change(
             problem=problems or None,
             is_awaiting=is_awaiting,
             gives_up_ms=min(self._ends_ms.values(), default=None),
@@ -224,6 +227,17 @@ class StatusReporter:
         )
         json_log.write_event("batch", batch=batch, took_ms=took_ms, **of_batch, **progress)
         return Progress.of(metrics)
+
+    def _change(self, **changes: Any) -> None:
+        """Change the status; a phase begins now, but an idle one after the last rows."""
+        old, new = self._status, replace(self._status, **changes)
+        if new.phase != old.phase:
+            since_ms = wall_ms()
+            if (old.phase, new.phase) == ("running", "idle") and self._rows_s is not None:
+                rows_ms = since_ms - round((time.monotonic() - self._rows_s) * 1000)
+                since_ms = max(rows_ms, old.since_ms or rows_ms)
+            new = replace(new, since_ms=since_ms)
+        self._status = new
 
     @property
     def _rejected(self) -> dict[str, Any]:

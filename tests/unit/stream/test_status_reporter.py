@@ -80,7 +80,9 @@ def metrics_tables(*tasks: dict[str, object]) -> dict[str, pa.Table]:
 
 def test_the_first_status_of_a_driver_is_starting(layout: Layout, clock: Clock) -> None:
     StatusReporter(layout)
-    assert Status.read(layout) == Status("starting", os.getpid(), clock.now, clock.now, 0)
+    assert Status.read(layout) == Status(
+        "starting", os.getpid(), clock.now, clock.now, 0, is_idle=True, since_ms=clock.now
+    )
 
 
 def test_the_status_is_written_once_a_second(layout: Layout, clock: Clock) -> None:
@@ -175,6 +177,56 @@ def test_counts_are_over_the_life_of_the_stream_and_no_batch_counts_twice(layout
     reporter.report("waiting")
     status = Status.read(layout)
     assert (status.rows, status.late, status.answers) == (24, 6, 12)
+
+
+def test_a_stream_is_idle_a_minute_after_its_last_rows_and_heartbeats_do_not_change_that(
+    layout: Layout, clock: Clock
+) -> None:
+    """It is idle since those rows, and runs again with the next ones."""
+    reporter, phases = StatusReporter(layout), []
+
+    def passes(seconds: int, state: str, rows_left: int = 0, busy_rows: int | None = None) -> None:
+        for _ in range(seconds):
+            clock.passes(1_000)
+            reporter.report(state, rows_left, busy_rows)
+            status = Status.read(layout)
+            phases.append((status.phase, status.since_ms))
+
+    passes(2, "waiting")
+    passes(2, "streaming", 4, 9)
+    for _ in range(4):  # a source whose rows come every 20 s
+        passes(18, "waiting")
+        passes(2, "streaming", 0, 9)
+    for _ in range(8):  # a heartbeat every 15 s
+        passes(14, "quiet")
+        passes(1, "streaming", 0, 0)
+    passes(1, "streaming", 0, 9)
+    assert list(dict.fromkeys(phases)) == [
+        ("idle", 1_001_000),
+        ("running", 1_003_000),
+        ("idle", 1_084_000),
+        ("running", clock.now),
+    ]
+
+
+def test_a_problem_and_each_later_phase_say_since_when(layout: Layout, clock: Clock) -> None:
+    reporter = StatusReporter(layout)
+
+    def phase(state: str = "waiting", problem: str | None = None, part: str = "source") -> tuple[str, int | None]:
+        clock.passes(1_000)
+        reporter.report_problem(part, problem)
+        reporter.report(state)
+        status = Status.read(layout)
+        assert status is not None
+        return status.phase, status.since_ms
+
+    assert phase("starting") == ("starting", 1_000_000)
+    assert phase() == ("idle", 1_002_000)
+    assert [phase(problem="away"), phase(problem="gone")] == [("broken", 1_003_000)] * 2, "another one goes on"
+    assert phase() == ("idle", 1_005_000)
+    assert phase(problem="cut", part=AWAITED) == ("awaiting", 1_006_000)
+    assert phase("held", None, AWAITED) == ("held", 1_007_000)
+    assert phase("drained") == ("drained", 1_008_000)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("broken")])
@@ -311,6 +363,8 @@ def test_counts_of_batches_add_up_and_their_state_is_that_of_the_last_one(layout
         repeats=0,
         quarantined=0,
         recent_rows=1 + 2 + 4 + 4,
+        is_idle=False,
+        since_ms=1_006_001,
     )
 
 

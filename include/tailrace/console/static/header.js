@@ -2,9 +2,9 @@
 
 import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
-import { badge, promiseBadge } from "./shapes.js";
+import { badge, promiseBadge, since } from "./shapes.js";
 import { brief, inZone, time } from "./time.js";
-import { behind, copyButton, dagLink, figures, longText, prose } from "./ui.js";
+import { behind, copyButton, dagLink, figures, longText, problems, prose } from "./ui.js";
 
 const DAGS = {
   stream: "Stream",
@@ -24,10 +24,12 @@ export function header(name, row, context) {
       { class: "title" },
       h("h1", null, longText(name, 120)),
       h("span", { class: "big" }, badge(row.state?.word, row.state?.tone)),
+      since(row.state),
       h("span", { class: "hint" }, row.kind ?? (row.file === null ? "file gone" : "")),
       h("span", { class: "grow" }),
       copyButton(() => window.location.href, "Copy link"),
     ),
+    problems(row.problems, "Problems"),
     row.state?.why ? h("p", { class: "lead" }, prose(row.state.why, 400)) : null,
     row.promise?.state === "broken"
       ? h("p", { class: "lead" }, "Promise broken: ", prose(row.promise.detail, 300))

@@ -133,9 +133,10 @@ async function readSummary(signal) {
   const summary = await context.read("summary", {}, signal);
   if (signal.aborted) return;
   const isOther = page.summary?.state?.word !== summary.state?.word;
+  const isWatched = page.summary?.watch !== summary.watch; // then Drain is another
   if (isOther && page.summary) announce(`${name} is ${summary.state?.word ?? "unknown"}`);
   page.summary = summary;
-  if (isOther || actions.isOld()) actions.load();
+  if (isOther || isWatched || actions.isOld()) actions.load();
 }
 
 function onSummary(poll) {

@@ -1,6 +1,7 @@
 // A state is always a word, a shape and a colour: no one of them alone.
 
 import { h, s } from "./dom.js";
+import { brief, time } from "./time.js";
 
 const SHAPES = {
   good: () => s("circle", { cx: 8, cy: 8, r: 5 }),
@@ -23,6 +24,12 @@ export function shape(tone) {
 export function badge(word, tone) {
   return h("span", { class: `badge ${toneOf(tone)}` }, shape(tone), h("span", null, word ?? "unknown"));
 }
+
+// Return since when a state holds, where that is known.
+export const since = (state) =>
+  typeof state?.since === "number" ? h("span", { class: "hint" }, " since ", time(floor(state.since), brief)) : null;
+
+const floor = (ms) => Math.floor(ms / 1000) * 1000;
 
 const PROMISES = { kept: "good", broken: "bad", unknown: "idle" };
 

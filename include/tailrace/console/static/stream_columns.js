@@ -3,7 +3,7 @@
 import { queryAddress } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
-import { badge, promiseBadge } from "./shapes.js";
+import { badge, promiseBadge, since } from "./shapes.js";
 import { brief, time } from "./time.js";
 import { behind, cut, prose } from "./ui.js";
 
@@ -29,6 +29,7 @@ export const columns = [
     class: "words",
     show: (row) => [
       badge(row.state?.word, row.state?.tone),
+      since(row.state),
       row.state?.why ? h("span", { class: "why" }, prose(row.state.why, 140)) : null,
       row.note && row.note !== row.state?.why ? h("span", { class: "why" }, prose(row.note, 140)) : null,
     ],

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { count, plural } from "./format.js";
-import { badge, isIll, toneOfRow, whyIll } from "./shapes.js";
+import { badge, isIll, since, toneOfRow, whyIll } from "./shapes.js";
 import { streamLink } from "./stream_columns.js";
 import { behind, prose } from "./ui.js";
 
@@ -20,12 +20,14 @@ export function verdict(worst, hasCards, showAll) {
   const many = Math.max(worst.ill ?? 0, ill.length);
   const some = count(many);
   const unread = worst.unread ? `the promises of ${plural(worst.unread, "stream")} are not looked at yet` : "";
+  const unknown = worst.unknown ? `: the state of ${plural(worst.unknown, "stream")} is unknown` : "";
+  const down = worst.is_host_down ? `The driver host does not answer${unknown}. ` : "";
   const words = !total
     ? "No streams are declared yet."
     : many
-      ? `${some} of ${plural(total, "stream")} ${many === 1 ? "needs" : "need"} attention${unread ? `; ${unread}` : ""}.`
-      : unread
-        ? `No state of ${plural(total, "stream")} needs attention; ${unread}.`
+      ? `${down}${some} of ${plural(total, "stream")} ${many === 1 ? "needs" : "need"} attention${unread ? `; ${unread}` : ""}.`
+      : unread || down
+        ? `${down}No ${down ? "known " : ""}state of ${plural(total, "stream")} needs attention${unread ? `; ${unread}` : ""}.`
         : `All well: ${plural(total, "stream")}, none needs attention.`;
   const cards = hasCards ? ill.slice(0, CARDS).map(card) : [];
   const nodes = [
@@ -47,6 +49,7 @@ function card(row) {
       "div",
       { class: "row" },
       badge(row.state?.word, row.state?.tone),
+      since(row.state),
       row.promise?.state === "broken" ? badge("promise broken", "bad") : null,
     ),
     h("h3", null, streamLink(row)),
