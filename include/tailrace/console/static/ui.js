@@ -105,9 +105,12 @@ export function damages(data) {
   );
 }
 
-// Return how far behind a stream is; of a source that ends long ago, and is read, its end.
+// Return how far behind a stream is; of a source that ends long ago, and is read, its end; while no driver reads it, more
+// may have come.
 export const behind = (row) =>
-  typeof row.data_ends === "number" ? ["data ends ", time(row.data_ends, day)] : duration(row.behind_ms);
+  typeof row.data_ends === "number"
+    ? [row.rows_left === 0 ? "data ends " : "read to ", time(row.data_ends, day)]
+    : duration(row.behind_ms);
 
 // Return why a field of a panel's answer is not known; null where no damaged table is to blame.
 export const unread = (data, field) =>
