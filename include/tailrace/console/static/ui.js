@@ -7,6 +7,8 @@ import { day, inZone, time } from "./time.js";
 
 const SHORT = 160;
 const LONG = 20000;
+const SENT = 2000; // characters of a record or a value that the server sends; how many there are in all follows them
+const IN_ALL = /… \(([\d,]+) characters in all\)$/;
 
 // Return a text short enough for a link or a button.
 export const cut = (text, limit = 80) =>
@@ -16,13 +18,14 @@ export const cut = (text, limit = 80) =>
 export function longText(text, limit = SHORT) {
   const whole = String(text ?? "–");
   if (whole.length <= limit) return whole;
-  const size = `${count(whole.length)} characters`;
+  const inAll = whole.length > SENT ? IN_ALL.exec(whole)?.[1] : null;
+  const size = `${inAll ?? count([...whole].length)} characters`;
   return h(
     "details",
     { class: "long" },
     h("summary", null, h("span", { class: "cut" }, `${whole.slice(0, limit)}…`), h("span", { class: "hint" }, size)),
     h("div", { class: "whole" }, whole.slice(0, LONG), whole.length > LONG ? "…" : null),
-    copyButton(() => whole, "Copy all"),
+    copyButton(() => whole, inAll ? "Copy the start" : "Copy all"),
   );
 }
 
