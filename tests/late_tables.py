@@ -44,6 +44,15 @@ class LateTables:
     def commit(self, until: int) -> None:
         self._add("metrics", [{"batch": next(self._batches), "committed": until, "frontier": until}])
 
+    def read_at(self, *batches: tuple[int, int, int]) -> None:
+        """Batches of one segment, as (when it was read, late tuples, rejected records)."""
+        self.tables.create(SCHEMA, ["segments"])
+        for read_ms, late, quarantined in batches:
+            batch = next(self._batches)
+            segment = {"batch": batch, "stream": "readings", "ingested_ms": read_ms, "quarantined": quarantined}
+            self._add("segments", [segment])
+            self._add("metrics", [{"batch": batch, "committed": batch, "late": late}])
+
     def _add(self, name: str, rows: list[Mapping[str, int | None]]) -> None:
         whole = [dict.fromkeys(SCHEMA[name].names) | row for row in rows]
         self.tables.add(name, with_times(pa.Table.from_pylist(whole), SCHEMA[name]))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import pyarrow as pa
 import pytest
 
-from late_tables import SCHEMA, LateTables
+from late_tables import LateTables
 from tailrace.console import table_facts
 from tailrace.console.table_facts import KeptFacts, TableFacts
-from tailrace.ground.times import with_times
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
 from waiting import PATIENCE_S, until
@@ -92,37 +90,35 @@ def test_many_queries_are_read_one_at_a_time_so_one_that_is_asked_for_is_not_beh
     assert len(reads["reads"]) == 10, "for a minute"
 
 
-def test_the_last_hour_alone_counts(layout):
+def test_the_last_hour_is_that_of_the_reading_and_not_of_arrival(layout):
+    """A backlog arrived long ago; a rejected record may have no arrival time at all."""
     now = wall_ms()
     tables = LateTables(layout)
-    tables.late((now - 1_000, 5), (now - 7_200_000, 5), (now - 1_000, 9))
+    tables.late((now - 9_000_000, 5))
+    tables.read_at((now - 7_200_000, 1, 2), (now - 3_000_000, 4, 8), (now - 1_000, 16, 32))
+    tables.commit(5)  # a batch without rows
     tables.run(0, 5)
     facts = TableFacts.read(layout)
-    assert (facts.late_hour, facts.quarantined_hour, facts.promise.state) == (2, None, "unknown")
+    assert (facts.late_hour, facts.quarantined_hour, facts.promise.state) == (4 + 16, 8 + 32, "unknown")
     assert facts.last_correction is not None
 
 
-def test_records_without_an_arrival_time_make_the_count_unknown(layout, monkeypatch):
-    tables = LateTables(layout).tables
-    tables.create(SCHEMA, ["quarantine"])
-    now = wall_ms()
-    rows = [dict.fromkeys(SCHEMA["quarantine"].names) | {"arrival_time": at} for at in (now - 1_000, now)]
-    tables.add("quarantine", with_times(pa.Table.from_pylist(rows), SCHEMA["quarantine"]))
-    assert TableFacts.read(layout).quarantined_hour == 2
-    rows[0]["arrival_time"] = None
-    tables.add("quarantine", with_times(pa.Table.from_pylist(rows), SCHEMA["quarantine"]))
+def test_a_stream_that_has_read_nothing_for_an_hour_has_none_of_it(layout):
+    LateTables(layout).read_at((wall_ms() - 7_200_000, 1, 2))
     facts = TableFacts.read(layout)
-    assert facts.quarantined_hour is None
-    assert facts.note == "quarantined in the last hour is not known: 1 record without a readable arrival time"
-    monkeypatch.setattr(table_facts, "wall_ms", lambda: now + 2 * table_facts.HOUR_MS)
-    assert (TableFacts.read(layout).quarantined_hour, TableFacts.read(layout).note) == (0, None)
+    assert (facts.late_hour, facts.quarantined_hour) == (0, 0)
+
+
+def test_before_the_stream_has_its_tables_the_last_hour_is_unknown(layout):
+    facts = TableFacts.read(layout)
+    assert (facts.late_hour, facts.quarantined_hour, facts.note) == (None, None, None)
 
 
 def test_a_damaged_table_becomes_a_note(layout):
-    LateTables(layout).late((wall_ms() - 1_000, 5))
-    for file in layout.table("late").glob("*.parquet"):
+    LateTables(layout).read_at((wall_ms() - 1_000, 5, 0))
+    for file in layout.table("segments").glob("*.parquet"):
         file.unlink()
-    assert "late" in TableFacts.read(layout).note
+    assert "segments" in TableFacts.read(layout).note
 
 
 def test_facts_that_fail_in_any_way_become_a_note(layout, monkeypatch):

@@ -359,6 +359,16 @@ def test_a_replay_that_is_read_says_at_which_time_its_data_end(client, layout, r
     assert row["data_ends"] == (committed if ends else None)
 
 
+def test_what_came_since_a_stream_ended_is_unknown_and_not_none(client, layout):
+    layout.stream.mkdir(parents=True)
+    now = wall_ms()
+    committed = now - 31 * 86_400_000
+    for state, unread in (("waiting", 0), ("drained", None), ("ended", None), ("stopped", None)):
+        Status(state, 1, 0, now, 3, rows=9, committed=committed, rows_left=0).write(layout)
+        (row,) = get(client, STREAMS)["queries"]
+        assert (row["rows_left"], row["data_ends"]) == (unread, committed), state
+
+
 def test_arrival_times_ahead_of_this_clock_are_not_behind(client, layout):
     layout.stream.mkdir(parents=True)
     now = wall_ms()
@@ -509,19 +519,19 @@ def test_a_missing_connection_to_the_host_is_a_problem_of_the_page(client, layou
 def test_a_row_has_what_the_tables_say_of_the_last_hour(client, layout):
     now = wall_ms()
     tables = LateTables(layout)
-    tables.late((now - 1_000, 5), (now - 7_200_000, 5))
+    tables.read_at((now - 7_200_000, 5, 5), (now - 1_000, 1, 2))
     write_status(layout, now)
     (row,) = settled(client)["queries"]
-    assert row["late_hour"] == 1
+    assert (row["late_hour"], row["quarantined_hour"]) == (1, 2)
     assert row["promise"]["state"] == "unknown"
 
 
 def test_a_damaged_table_is_said_in_the_row(client, layout):
-    LateTables(layout).late((wall_ms() - 1_000, 5))
-    for file in layout.table("late").glob("*.parquet"):
+    LateTables(layout).read_at((wall_ms() - 1_000, 5, 0))
+    for file in layout.table("segments").glob("*.parquet"):
         file.unlink()
     write_status(layout, wall_ms())
-    assert "late" in settled(client)["queries"][0]["note"]
+    assert "segments" in settled(client)["queries"][0]["note"]
 
 
 @pytest.mark.parametrize("sort", ["nonsense", "__class__", "-"])

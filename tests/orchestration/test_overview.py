@@ -15,9 +15,10 @@ from tailrace.cli import driver_commands as commands
 from tailrace.cli.warehouse_status import print_status
 from tailrace.drivers.driver_status import DriverStatus
 from tailrace.ground.errors import Refused
+from tailrace.orchestration import driver_lifecycle
 from tailrace.orchestration.overview import overview
 from tailrace.storage.layout import Layout
-from tailrace.storage.status import Status
+from tailrace.storage.status import Status, wall_ms
 from tailrace.terminal import screen, tables
 
 
@@ -86,6 +87,17 @@ def test_what_is_wrong_with_a_stream_is_said_first_and_below_the_table(place, ho
     assert "\n1 accepted, 0 late\n9 rejected: 9 × v is NaN, as a#1" in text
     commands.status("readings")
     assert capsys.readouterr().out.startswith("WARNING: readings: source: gone\n")
+
+
+def test_what_a_drained_stream_has_not_read_is_unknown(place, host, layout):
+    layout.stream.mkdir(parents=True)
+    Status("drained", 1, 0, wall_ms(), 3, rows_left=0).write(layout)
+    columns, (row,), _ = overview()
+    assert row[columns.index("to read")] == "–"
+    assert "rows to read: unknown" in driver_lifecycle.status(host, layout).facts()
+    Status("waiting", 1, 0, wall_ms(), 3, rows_left=1_000).write(layout)
+    columns, (row,), _ = overview()
+    assert row[columns.index("to read")] == "1,000"
 
 
 def test_of_query_files_that_share_a_name_none_is_taken(place, host):

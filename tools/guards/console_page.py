@@ -36,6 +36,13 @@ MUTATIONS = (
         (f"{PAGES}::test_sentences_follow_the_switch_of_zones_and_records_do_not",),
     ),
     Mutation(
+        "page: what the server has cut has its own length",
+        "console/static/ui.js",
+        "whole.length > SENT ? IN_ALL.exec(whole)?.[1] : null",
+        "null",
+        (f"{PAGES}::test_a_record_that_the_server_has_cut_has_the_length_that_it_says",),
+    ),
+    Mutation(
         "page: a part is shown from its beginning",
         "console/static/query.js",
         "if (isOther) scrollUp();",

@@ -10,6 +10,13 @@ CHECKPOINT = "tests/unit/storage/test_checkpoint.py"
 
 MUTATIONS = (
     Mutation(
+        "status: what came since a driver's end is unknown, and not nothing",
+        "storage/status.py",
+        'is_reading = self.state != "starting" and self.state not in OVER',
+        'is_reading = self.state != "starting"',
+        ("tests/unit/storage/test_status.py::test_what_is_unread_is_known_while_a_driver_reads",),
+    ),
+    Mutation(
         "top-k: a ranking of rounded scores does not go on",
         "storage/checkpoint.py",
         "        require_own_scores(manifest, query, layout.home)\n",

@@ -13,13 +13,10 @@ from tailrace.ground.duration import format_time
 from tailrace.storage.checkpoint import committed_batches
 from tailrace.storage.layout import Layout
 from tailrace.storage.progress import read_newest, read_totals
-from tailrace.storage.status import OVER, Status, wall_ms
+from tailrace.storage.status import OVER, SILENT_MS, Status, wall_ms
 
 COLUMNS = ("query", "state", "frontier", "late", "to correct", "answers", "rejected", "committed up to", "batches")
 """The columns of a table with a row for each stream."""
-
-_SILENT_MS = 60_000
-"""A stream that lives reports every second; one that has not for so long does not run."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class WarehouseStream:
     @property
     def is_running(self) -> bool:
         """Whether a process has reported within a minute, and that report was not its last."""
-        return self.reported.state not in OVER and self.now_ms - self.reported.at_ms < _SILENT_MS
+        return self.reported.state not in OVER and self.now_ms - self.reported.at_ms < SILENT_MS
 
     @property
     def state(self) -> str:

@@ -46,8 +46,10 @@ class StreamRow(Shown):
     has_page : bool
         False where only the driver host knows the query, so that there is neither a file nor a stream to show.
     data_ends : int or None
-        The arrival time at which the source ends, if all of it was read long after it had come, so that a replay does
-        not count as behind.
+        The arrival time up to which a source was read to its end, if that was long after it had come, so that a replay
+        does not count as behind.
+    rows_left : int or None
+        See `Status.unread_rows`: after a driver's end the source may have ended later.
     is_unread : bool
         Whether its tables were not read yet, or too long ago, so that their facts are unknown.
     """
@@ -179,11 +181,12 @@ def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
 
 
 def _reported(reported: Status) -> dict[str, Any]:
-    names = ("rows_left", "committed", "frontier", "k_ms", "coverage", "rows", "answers", "filtered", "quarantined")
+    names = ("committed", "frontier", "k_ms", "coverage", "rows", "answers", "filtered", "quarantined")
     behind_ms = None if reported.committed is None else max(wall_ms() - reported.committed, 0)
     old_ms = None if reported.committed is None else reported.at_ms - reported.committed
     data_ends = reported.committed if reported.rows_left == 0 and (old_ms or 0) > _LONG_AGO_MS else None
-    return {name: getattr(reported, name) for name in names} | {"behind_ms": behind_ms, "data_ends": data_ends}
+    numbers = {name: getattr(reported, name) for name in names} | {"rows_left": reported.unread_rows(wall_ms())}
+    return numbers | {"behind_ms": behind_ms, "data_ends": data_ends}
 
 
 def _deployed_kind(view: QueryView) -> str | None:

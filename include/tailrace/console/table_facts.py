@@ -12,17 +12,15 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
 
-import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from tailrace.correction.promise_state import PromiseState
 from tailrace.ground.object_path import Location
-from tailrace.ground.time_limits import AFTER_ALL
-from tailrace.ground.words import counted
 from tailrace.panels.panel import Shown
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
-from tailrace.storage.tables import Tables, within
+from tailrace.storage.tables import Tables
 
 HOUR_MS = 3_600_000
 _FRESH_S = 60.0
@@ -51,8 +49,10 @@ class TableFacts(Shown):
 
     Attributes
     ----------
+    late_hour, quarantined_hour : int or None
+        The late tuples and the rejected records of the batches that were read in the last hour, by the wall clock.
     note : str or None
-        The reason why the tables can't be read, or a count is unknown.
+        The reason why the tables can't be read.
     is_unreadable : bool
         Whether a table can't be read, so that no count is known.
     """
@@ -84,37 +84,35 @@ def _first_line(error: Exception) -> str:
 
 def _read(layout: Layout, since_ms: int) -> TableFacts:
     tables = Tables(layout)
-    late = quarantined = last = note = None
-    if tables.has("late"):
-        late = pc.sum(tables.read("late", ["tuples"], within("arrived", since_ms, AFTER_ALL))["tuples"], min_count=0)
-    if tables.has("quarantine"):
-        if without := _without_arrival(tables, since_ms):
-            records = counted(without, "record")
-            note = f"quarantined in the last hour is not known: {records} without a readable arrival time"
-        else:
-            newest = within("arrival_time", since_ms, AFTER_ALL)
-            quarantined = tables.read("quarantine", ["arrival_time"], newest).num_rows
+    late, quarantined = _read_since(tables, since_ms)
+    last = None
     if tables.has("correction_runs"):
         runs = tables.read("correction_runs", ["started_at", "late"]).sort_by("started_at")
         last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
     return TableFacts(
-        late_hour=None if late is None else late.as_py(),
+        late_hour=late,
         quarantined_hour=quarantined,
         last_correction=last and LastCorrection(at=last["started_at"], late=last["late"]),
-        note=note,
     )
 
 
-def _without_arrival(tables: Tables, since_ms: int) -> int:
-    """Count the rejected records without an arrival time in files written since a time, by the files' statistics.
+def _read_since(tables: Tables, since_ms: int) -> tuple[int | None, int | None]:
+    """Count the late tuples and the rejected records of the batches that were read since a wall-clock time.
 
-    A compaction rewrites older records, which then count as if they were new.
+    Arrival times do not count: those of a backlog are old, and a rejected record may have none. A batch without rows
+    has no time, and counts with the one before.
     """
-    files = pa.table(tables.open("quarantine").get_add_actions(flatten=True))
-    if "null_count.arrival_time" not in files.column_names:
-        return 0
-    files = files.filter(pc.greater(files["modification_time"].cast(pa.int64()), since_ms))
-    return int(pc.sum(files["null_count.arrival_time"], min_count=0).as_py())
+    if not tables.has("segments"):
+        return None, None
+    since = ds.field("ingested_ms") >= since_ms
+    read = tables.read("segments", ["batch", "quarantined"], since)
+    if not read.num_rows:
+        return 0, 0
+    late = None
+    if tables.has("metrics"):
+        batches = ds.field("batch") >= pc.min(read["batch"]).as_py()
+        late = pc.sum(tables.read("metrics", ["late"], batches)["late"], min_count=0).as_py()
+    return late, pc.sum(read["quarantined"], min_count=0).as_py()
 
 
 @dataclass

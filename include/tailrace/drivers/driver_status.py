@@ -41,8 +41,8 @@ class DriverStatus:
 
     @property
     def lag_rows(self) -> int | None:
-        """Number of known rows in the source that are not read yet; None without a report."""
-        return None if self.reported is None else self.reported.rows_left
+        """Number of known rows in the source that are not read yet; None where no driver knows it."""
+        return None if self.reported is None else self.reported.unread_rows(self.now_ms)
 
     @property
     def summary(self) -> tuple[object, ...]:
@@ -103,7 +103,7 @@ class DriverStatus:
             parts += [f"at a batch of {counted(status.busy_rows, 'row')}{busy_for}"]
         parts += [
             f"{counted(status.batches, 'batch', 'batches')}{commit_age}",
-            f"{counted(status.rows_left, 'row')} to read",
+            "rows to read: unknown" if self.lag_rows is None else f"{counted(self.lag_rows, 'row')} to read",
             f"committed up to {_time(status.committed)}",
             f"frontier {_time(status.frontier)}",
             f"K {'–' if status.k_ms is None else format_duration(status.k_ms)}",

@@ -73,8 +73,8 @@ class AlertWatch:
         for condition in ("driver_lost", "crash_loop"):
             self._echo(condition, False, f"a driver runs, pid {status.driver.pid}")
         lag = self._incidents.alerts.lag
-        if lag is not None:
-            self._observe_lag(reported.rows_left, lag.rows, now_s)
+        if lag is not None and status.lag_rows is not None:
+            self._observe_lag(status.lag_rows, lag.rows, now_s)
 
     def _observe_lag(self, rows: int, bound: int, now_s: float) -> None:
         """Observe the lag, which is over when it was within the bound for a while.

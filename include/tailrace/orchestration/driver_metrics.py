@@ -37,7 +37,11 @@ GAUGES = {
     "silence_s": Gauge("since the driver's last report", "s", lambda status, _: _seconds(status.silent_ms)),
     "commit_age_s": Gauge("since the last commit", "s", lambda status, _: _seconds(status.commit_age_ms)),
     "batch_s": Gauge("the longest of the newest batches", "s", lambda _, of: _seconds(of.batch_ms)),
-    "lag_rows": Gauge("known to be in the source, not in a batch yet", "rows", lambda _, of: of.rows_left),
+    "lag_rows": Gauge(
+        "known to be in the source, not in a batch yet; not sent while no driver reads it",
+        "rows",
+        lambda status, _: status.lag_rows,
+    ),
     "arrival_age_s": Gauge("since the arrival up to which all is read", "s", lambda at, of: _age_s(at, of.committed)),
     "frontier_age_s": Gauge("since the frontier, in event time", "s", lambda at, of: _age_s(at, of.frontier)),
     "k_s": Gauge("the slack K in force", "s", lambda _, of: _seconds(of.k_ms)),

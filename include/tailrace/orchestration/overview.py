@@ -118,7 +118,11 @@ def _row(name: str, status: DriverStatus, file: str, uncorrected: str) -> list[s
         driver = "not started" if status.driver.state == "absent" else status.driver.state
         return [name, driver, *["–"] * 5, file, pid, "–", "–"]
     committed = "–" if reported.committed is None else format_time(reported.committed)[:19]
-    counts = [f"{reported.batches:,}", f"{reported.rows_left:,}", uncorrected]
+    counts = [f"{reported.batches:,}", _count(status.lag_rows), uncorrected]
     totals = [f"{number:,}" for number in (reported.answers, reported.late)]
     state = reported.state if reported.problem is None else "problem"
     return [name, status.driver.state, state, *counts, committed, file, pid, *totals]
+
+
+def _count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"

@@ -22,6 +22,9 @@ _NEXT_PROBLEM = re.compile(r"\n(?=\S)")
 OVER = ("stopped", "drained", "ended")
 """The states of a driver that is over."""
 
+SILENT_MS = 60_000
+"""How long a driver may report nothing before its last report is old; a watch waits as long by default."""
+
 State = Literal["starting", "streaming", "waiting", "quiet", "held", "stopped", "drained", "ended"]
 Phase = Literal["starting", "running", "idle", "held", "awaiting", "broken", "stopped", "drained", "ended"]
 
@@ -44,7 +47,7 @@ class Status:
         Wall-clock time of the last commit: `at_ms` less the time elapsed since by a steady clock, so that a jump of the
         wall clock does not age a commit. None before the first one since the start.
     rows_left : int
-        The number of rows known in the source that are not yet in a batch.
+        The number of rows known in the source, at `at_ms`, that are not yet in a batch. Readers take `unread_rows`.
     committed, frontier, t_max : int or None
         The arrival time up to which everything was processed, the frontier F (the watermark), and the largest event
         time, in ms.
@@ -145,6 +148,14 @@ class Status:
     def knows_its_source(self) -> bool:
         """Whether the driver knew its source and its totals: not while it starts, and perhaps not before it stopped."""
         return self.state not in ("starting", "stopped")
+
+    def unread_rows(self, now_ms: int) -> int | None:
+        """Return the number of known rows that are not yet in a batch; None where nobody knows what came since.
+
+        That is before a driver knows its source, after its end, and where it has reported nothing for long.
+        """
+        is_reading = self.state != "starting" and self.state not in OVER
+        return self.rows_left if is_reading and now_ms - self.at_ms < SILENT_MS else None
 
     @property
     def problems(self) -> list[str]:

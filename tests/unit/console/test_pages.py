@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 import chromium
 import tailrace.console
 from chromium import Watched
+from tailrace.panels.cells import cut
 
 STATIC = Path(tailrace.console.__file__).parent / "static"
 SITE = "http://airflow.test"
@@ -376,9 +377,29 @@ def test_a_gap_that_the_next_correction_takes_is_no_hole(site, window, is_open, 
 
 def test_a_replay_that_is_read_is_not_said_to_be_days_behind(site, window):
     site.query("q")
-    site.answers["queries/q/summary"][1].update(behind_ms=433_555_200_000, data_ends=1_362_009_600_000)
+    site.answers["queries/q/summary"][1].update(rows_left=0, behind_ms=433_555_200_000, data_ends=1_362_009_600_000)
     behind = shown(window, "queries/q").locator("#summary .figures > div", has_text="Behind").locator("dd")
     expect(behind).to_have_text("data ends 2013-02-28")
+
+
+def test_a_record_that_the_server_has_cut_has_the_length_that_it_says(site, window):
+    record = dict.fromkeys(("stream", "position", "reason"), "r")
+    records = [record | {"record": cut(text)} for text in ("x" * 2_000_000, "y" * 1_999)]
+    site.query("q", quarantine={"total": 2, "records": records})
+    samples = shown(window, "queries/q?part=quarantine").locator("#part .sample")
+    expect(samples.nth(0).locator("summary .hint")).to_have_text("2,000,000 characters")
+    expect(samples.nth(0).locator("button")).to_have_text("Copy the start")
+    expect(samples.nth(1).locator("summary .hint")).to_have_text("1,999 characters")
+    expect(samples.nth(1).locator("button")).to_have_text("Copy all")
+
+
+def test_what_nobody_reads_is_not_said_to_be_read_to_its_end(site, window):
+    site.query("q")
+    drained = {"rows_left": None, "behind_ms": 433_555_200_000, "data_ends": 1_362_009_600_000}
+    site.answers["queries/q/summary"][1].update(drained)
+    figures = shown(window, "queries/q").locator("#summary .figures > div")
+    expect(figures.filter(has_text="Unread rows").locator("dd")).to_have_text("–")
+    expect(figures.filter(has_text="Behind").locator("dd")).to_have_text("read to 2013-02-28")
 
 
 @pytest.mark.parametrize(("is_allowed", "buttons"), [(True, ["Accept K = 3 s …", "Leave"]), (False, ["Hide"])])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.storage.layout import Layout
-from tailrace.storage.status import Status, wall_ms
+from tailrace.storage.status import OVER, SILENT_MS, State, Status, wall_ms
 
 STATUS = Status("waiting", 77, 1_000, 9_000, 12, 8_000, 5, 7_000, 6_000, 6_500, 500, 0.75, 100, 3, 40)
 
@@ -52,3 +52,18 @@ def test_writing_a_status_is_atomic(layout: Layout, monkeypatch: pytest.MonkeyPa
 def test_the_wall_clock_is_in_ms_since_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 1_577_836_800_123_999_999)
     assert wall_ms() == 1_577_836_800_123
+
+
+@pytest.mark.parametrize(
+    ("state", "silent_ms", "unread"),
+    [
+        ("starting", 0, None),
+        *((state, 0, 5) for state in ("streaming", "waiting", "quiet", "held")),
+        ("streaming", SILENT_MS - 1, 5),
+        ("streaming", SILENT_MS, None),
+        *((state, 0, None) for state in OVER),
+    ],
+)
+def test_what_is_unread_is_known_while_a_driver_reads(state: State, silent_ms: int, unread: int | None) -> None:
+    status = Status(state, 1, 0, 9_000, 3, rows_left=5)
+    assert status.unread_rows(9_000 + silent_ms) == unread

@@ -38,13 +38,13 @@ export function header(name, row, context) {
     figures([
       ["Promise", promiseBadge(row.promise), inZone(row.promise?.detail)],
       ["Behind", behind(row), "Wall clock less the arrival time that is committed"],
-      ["Unread rows", count(row.rows_left), "Rows known in the source that no batch has read"],
+      ["Unread rows", count(row.rows_left), "Rows known in the source that no batch has read; unknown while no driver reads it"],
       ["Frontier", time(row.frontier, brief), "The watermark: answers of windows that end before it are out"],
       ["K", duration(row.k_ms), "Slack: how long a window waits beyond its end"],
       ["Coverage", share(row.coverage), "Share of the tuples that windows held when they closed"],
       ["Answers", count(row.answers)],
-      ["Late, last hour", count(row.late_hour)],
-      ["Quarantined, last hour", count(row.quarantined_hour)],
+      ["Late, last hour", count(row.late_hour), "Late tuples of the batches read in the last hour, by the wall clock"],
+      ["Quarantined, last hour", count(row.quarantined_hour), "Records read in the last hour that were rejected"],
       row.has_late_tuples === false
         ? null
         : [

@@ -56,7 +56,7 @@ export const columns = [
     title: "Unread rows",
     sort: "rows_left",
     number: true,
-    hint: "Rows known in the source that no batch has read",
+    hint: "Rows known in the source that no batch has read; unknown while no driver reads it",
     show: (row) => count(row.rows_left),
   },
   {
@@ -73,11 +73,18 @@ export const columns = [
     hint: "Share of the tuples that windows held when they closed",
     show: (row) => share(row.coverage),
   },
-  { title: "Late, 1\u00a0h", sort: "late_hour", number: true, show: (row) => count(row.late_hour) },
+  {
+    title: "Late, 1\u00a0h",
+    sort: "late_hour",
+    number: true,
+    hint: "Late tuples of the batches read in the last hour, by the wall clock",
+    show: (row) => count(row.late_hour),
+  },
   {
     title: "Quarantined, 1\u00a0h",
     sort: "quarantined_hour",
     number: true,
+    hint: "Records read in the last hour that were rejected",
     show: (row) => count(row.quarantined_hour),
   },
   { title: "Answers", sort: "answers", number: true, show: (row) => count(row.answers) },

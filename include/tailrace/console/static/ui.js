@@ -8,6 +8,8 @@ import { explained } from "./words.js";
 
 const SHORT = 160;
 const LONG = 20000;
+const SENT = 2000; // characters of a record or a value that the server sends; how many there are in all follows them
+const IN_ALL = /… \(([\d,]+) characters in all\)$/;
 
 // Return a text short enough for a link or a button.
 export const cut = (text, limit = 80) =>
@@ -17,13 +19,14 @@ export const cut = (text, limit = 80) =>
 export function longText(text, limit = SHORT) {
   const whole = String(text ?? "–");
   if (whole.length <= limit) return whole;
-  const size = `${count(whole.length)} characters`;
+  const inAll = whole.length > SENT ? IN_ALL.exec(whole)?.[1] : null;
+  const size = `${inAll ?? count([...whole].length)} characters`;
   return h(
     "details",
     { class: "long" },
     h("summary", null, h("span", { class: "cut" }, `${whole.slice(0, limit)}…`), h("span", { class: "hint" }, size)),
     h("div", { class: "whole" }, whole.slice(0, LONG), whole.length > LONG ? "…" : null),
-    copyButton(() => whole, "Copy all"),
+    copyButton(() => whole, inAll ? "Copy the start" : "Copy all"),
   );
 }
 
@@ -106,9 +109,12 @@ export function damages(data) {
   );
 }
 
-// Return how far behind a stream is; of a source that ends long ago, and is read, its end.
+// Return how far behind a stream is; of a source that ends long ago, and is read, its end; while no driver reads it, more
+// may have come.
 export const behind = (row) =>
-  typeof row.data_ends === "number" ? ["data ends ", time(row.data_ends, day)] : duration(row.behind_ms);
+  typeof row.data_ends === "number"
+    ? [row.rows_left === 0 ? "data ends " : "read to ", time(row.data_ends, day)]
+    : duration(row.behind_ms);
 
 // Return why a field of a panel's answer is not known; null where no damaged table is to blame.
 export const unread = (data, field) =>
