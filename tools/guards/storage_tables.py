@@ -6,6 +6,7 @@ from guards.mutation import Mutation
 from guards.shared_tests import LOST_FILES, NAMED_KEYS, REBUILD, SINK, WAREHOUSE
 
 RANGE = "tests/unit/storage/test_answer_range.py"
+FILE_CHECK = "tests/unit/storage/test_file_check.py"
 EXTREMES = "tests/unit/cli/test_expressions_over_extremes.py"
 
 MUTATIONS = (
@@ -144,6 +145,41 @@ MUTATIONS = (
         "(missing := _NO_COLUMN.search(str(error))) is not None",
         "(missing := _NO_COLUMN.search(str(error))) is None",
         (f"{LOST_FILES}::test_a_column_that_a_table_lacks_is_no_damage",),
+    ),
+    Mutation(
+        "lost files: a cut file is damage",
+        "storage/lost_files.py",
+        "if actual != size:",
+        "if False:",
+        (f"{LOST_FILES}::test_a_damaged_file_is_named_as_well", FILE_CHECK),
+    ),
+    Mutation(
+        "lost files: a file with wrong bytes is damage",
+        "storage/lost_files.py",
+        "any(text in str(error) for text in _DAMAGED_FILE)",
+        "False",
+        (f"{LOST_FILES}::test_a_damaged_file_is_named_as_well",),
+    ),
+    Mutation(
+        "lost files: a repair begins with the end of the driver",
+        "storage/lost_files.py",
+        "if a driver runs it; then {away}",
+        "if a driver runs it",
+        (f"{LOST_FILES}::test_what_is_lost_is_named_with_the_command_that_repairs_it",),
+    ),
+    Mutation(
+        "file check: a table is opened again if its log has changed",
+        "storage/file_check.py",
+        "if named is None or known != log:",
+        "if named is None:",
+        (FILE_CHECK,),
+    ),
+    Mutation(
+        "file check: a file that a compaction has just removed is no damage",
+        "storage/file_check.py",
+        "if problem is not None and self._log(name) != self._named[name][0]:",
+        "if False:",
+        (f"{FILE_CHECK}::test_a_file_that_a_compaction_has_just_removed_is_no_damage",),
     ),
     Mutation(
         "lost files: an error of a table is looked into",

@@ -6,6 +6,7 @@ complete table has failed for another reason, whose error is raised unchanged.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,9 @@ _DAMAGED_LOG = (
 )
 """Texts by which Delta's library reports a table's log as partly lost or damaged; other texts may come from a disk."""
 
+_DAMAGED_FILE = ("deserialize thrift", "Corrupt", "decompress", "Unexpected end of stream")
+"""Texts by which Arrow reports a Parquet file whose bytes are wrong as an error of the disk."""
+
 _NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((.*?)\) in ")
 _OTHER_WRITER = (
     "the query file, of the kind, with which the stream was deployed, and tables as this release writes them: "
@@ -57,15 +61,41 @@ def naming_what_is_lost(layout: Layout, name: str) -> Iterator[None]:
 
 
 def require_files(layout: Layout, name: str, table: DeltaTable) -> None:
-    """Refuse an opened table that names missing files; only on a disk, as a store does not lose files.
+    """Refuse an opened table that names missing or cut files; only on a disk, as a store does not lose files.
 
     Raises
     ------
     Damaged
         With the repair.
     """
-    if (lost := _lost_files(layout, name, table)) is not None:
-        raise Damaged([lost])
+    if (problem := lost_file(layout, name, named_files(table))) is not None:
+        raise Damaged([problem])
+
+
+def named_files(table: DeltaTable) -> pa.Table:
+    """Return the path and size of each file that an opened table names."""
+    return pa.table(table.get_add_actions()).select(["path", "size_bytes"])
+
+
+def lost_file(layout: Layout, name: str, named: pa.Table) -> Problem | None:
+    """Return the problem of a table that lacks a file, or has a cut one; None if all are whole, and in a store."""
+    path = layout.table(name)
+    if not isinstance(path, Path):
+        return None
+    faults = []
+    for file, size in zip(named["path"].to_pylist(), named["size_bytes"].to_pylist(), strict=True):
+        try:
+            actual = os.stat(path / unquote(file)).st_size
+        except FileNotFoundError:
+            faults.append((file, "is lost, though the table names it"))
+            continue
+        if actual != size:
+            faults.append((file, f"is damaged: it has {actual:,} bytes, and {size:,} when it was written"))
+    if not faults:
+        return None
+    (file, fault), others = faults[0], len(faults) - 1
+    more = f"; {others:,} more of the table's files are lost or damaged" if others else ""
+    return Problem(str(path / unquote(file)), f"it {fault}{more}", repair_of(layout, name))
 
 
 def has_leftovers(layout: Layout, name: str) -> bool:
@@ -86,17 +116,21 @@ def lost(where: str, fault: str) -> Damaged:
 
 
 def repair_of(layout: Layout, name: str) -> str:
-    """Return the advice that restores a table whose log or files are lost."""
+    """Return the advice that restores a table whose log or files are lost.
+
+    It begins with the end of the driver, if that writes the table.
+    """
     home = layout.home.parent
     away = moving_away(layout.table(name))
     if name in _CORRECTIONS:
         return f"{away} and then tailrace correct FILE --warehouse {home}, which gives all corrections again"
-    if name == "current":
-        return f"{away}: the next correction, or a driver that starts, makes it again from the other tables"
     if name == "activity":
         return f"{away}: a live driver makes it again, without what it had"
     if name == "proposals":
         return f"{away} and then tailrace calibrate FILE --warehouse {home}"
+    away = f"tailrace drain {layout.home.name}, if a driver runs it; then {away}"
+    if name == "current":
+        return f"{away}: the next correction, or a driver that starts, makes it again from the other tables"
     if layout.is_remote or Layout.is_history(name) or name in ("segments", "quarantine"):
         return (
             f"{away} and {moving_away(layout.checkpoint)}, and then to start the stream again: it runs its journal "
@@ -110,27 +144,12 @@ def _problem(layout: Layout, name: str, error: Exception) -> Problem | None:
     path = layout.table(name)
     try:
         table = DeltaTable(str(path), storage_options=storage_options(path))
-        lost_files = _lost_files(layout, name, table)
+        lacking = lost_file(layout, name, named_files(table))
     except (OSError, DeltaError) as other:
         if not any(text in str(other) for text in _DAMAGED_LOG):
             return None
         fault = f"a part of its log is lost or damaged ({str(other).splitlines()[0][:200]})"
         return Problem(str(path / "_delta_log"), fault, repair_of(layout, name))
-    if lost_files is None and isinstance(error, pa.ArrowInvalid):
+    if lacking is None and (isinstance(error, pa.ArrowInvalid) or any(text in str(error) for text in _DAMAGED_FILE)):
         return Problem(str(path), f"a file of it is damaged ({error})", repair_of(layout, name))
-    return lost_files
-
-
-def _lost_files(layout: Layout, name: str, table: DeltaTable) -> Problem | None:
-    """Return the problem of a table's missing files; None where all exist."""
-    path = layout.table(name)
-    if not isinstance(path, Path):
-        return None
-    names = pa.table(table.get_add_actions()).column("path").to_pylist()
-    gone = [file for file in (path / unquote(each) for each in names) if not file.exists()]
-    if not gone:
-        return None
-    fault = "it is lost, though the table names it"
-    if len(gone) > 1:
-        fault = f"it and {len(gone) - 1:,} more of the table's files are lost, though the table names them"
-    return Problem(str(gone[0]), fault, repair_of(layout, name))
+    return lacking

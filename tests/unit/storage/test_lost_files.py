@@ -79,9 +79,9 @@ def readers(layout: Layout, query: Query) -> dict[str, Callable[[], object]]:
 
 def lose_file(table: Path) -> str:
     """Remove a file that the table names."""
-    path = pa.table(Tables(Layout(table.parent)).open(table.name).get_add_actions()).column("path")[0].as_py()
-    (table / path).unlink()
-    return Path(path).name
+    file = first_file(table)
+    file.unlink()
+    return file.name
 
 
 def lose_log(table: Path) -> str:
@@ -105,9 +105,31 @@ def damage_commit(table: Path) -> str:
     return "_delta_log: a part of its log is lost or damaged"
 
 
-def damage_file(table: Path) -> str:
+def first_file(table: Path) -> Path:
+    """The first file that a table names."""
     path = pa.table(Tables(Layout(table.parent)).open(table.name).get_add_actions()).column("path")[0].as_py()
-    (table / path).write_bytes(b"no Parquet")
+    return table / path
+
+
+def damage_file(table: Path) -> str:
+    file = first_file(table)
+    file.write_bytes(b"no Parquet")
+    return f"{file.name}: it is damaged: it has 10 bytes, and "
+
+
+def empty_file(table: Path) -> str:
+    """Cut a file to nothing, which Delta's library reports as an error of the disk."""
+    file = first_file(table)
+    file.write_bytes(b"")
+    return f"{file.name}: it is damaged: it has 0 bytes, and "
+
+
+def spoil_file(table: Path) -> str:
+    """Overwrite the rows of a file, whose size stays; Arrow reports that as an error of the disk."""
+    file = first_file(table)
+    content = file.read_bytes()
+    end = len(content) * 6 // 10
+    file.write_bytes(content[:4] + bytes(end - 4) + content[end:])
     return "a file of it is damaged"
 
 
@@ -129,18 +151,28 @@ def test_what_is_lost_is_named_with_the_command_that_repairs_it(whole, layout, n
     with pytest.raises(Damaged, match=wrong) as error:
         readers(layout, query)[name]()
     advice = advice_of(error.value)
-    assert advice.startswith(f"mv {layout.table(name)} {layout.table(name)}.damaged and ")
+    away = f"mv {layout.table(name)} {layout.table(name)}.damaged and "
+    drain = "" if name in COMMANDS else "tailrace drain readings, if a driver runs it; then "
+    assert advice.startswith(f"{drain}{away}"), "a driver would go on writing what is moved away"
     assert {**COMMANDS, **dict.fromkeys(FROM_SOURCE, "tailrace restore")}.get(name, "tailrace rebuild") in advice
     if name in STREAM_TABLES:  # neither is it gone on with
         with pytest.raises(Damaged, match=wrong):
             checkpoint.resumable(layout, query)
 
 
+@pytest.mark.parametrize("damage", [damage_file, empty_file, spoil_file], ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("name", ["results", "late", "corrections"])
-def test_a_damaged_file_is_named_as_well(whole, layout, name):
-    wrong = damage_file(layout.table(name))
+def test_a_damaged_file_is_named_as_well(whole, layout, name, damage):
+    wrong = damage(layout.table(name))
     with pytest.raises(Damaged, match=wrong):
         readers(layout, query_over(whole))[name]()
+
+
+def test_files_of_another_size_are_counted_and_no_stream_goes_on_with_them(whole, layout):
+    for file in layout.table("results").glob("*.parquet"):
+        file.write_bytes(b"")
+    with pytest.raises(Damaged, match=r"when it was written; \d+ more of the table's files are lost or damaged"):
+        checkpoint.resumable(layout, query_over(whole))
 
 
 def test_a_column_that_a_table_lacks_is_no_damage(whole, layout):
