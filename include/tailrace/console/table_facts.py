@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.correction.promise_state import PromiseState
+from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.ground.object_path import Location
 from tailrace.ground.time_limits import AFTER_ALL
 from tailrace.ground.words import counted
@@ -51,6 +52,8 @@ class TableFacts(Shown):
 
     Attributes
     ----------
+    uncorrected : int or None
+        The number of late tuples that no correction covers.
     note : str or None
         The reason why the tables can't be read, or a count is unknown.
     is_unreadable : bool
@@ -59,6 +62,7 @@ class TableFacts(Shown):
 
     promise: ShownPromise | None = None
     late_hour: int | None = None
+    uncorrected: int | None = None
     quarantined_hour: int | None = None
     last_correction: LastCorrection | None = None
     note: str | None = None
@@ -84,9 +88,10 @@ def _first_line(error: Exception) -> str:
 
 def _read(layout: Layout, since_ms: int) -> TableFacts:
     tables = Tables(layout)
-    late = quarantined = last = note = None
+    late = uncorrected = quarantined = last = note = None
     if tables.has("late"):
         late = pc.sum(tables.read("late", ["tuples"], within("arrived", since_ms, AFTER_ALL))["tuples"], min_count=0)
+        uncorrected = count_uncorrected(tables)
     if tables.has("quarantine"):
         if without := _without_arrival(tables, since_ms):
             records = counted(without, "record")
@@ -99,6 +104,7 @@ def _read(layout: Layout, since_ms: int) -> TableFacts:
         last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
     return TableFacts(
         late_hour=None if late is None else late.as_py(),
+        uncorrected=uncorrected,
         quarantined_hour=quarantined,
         last_correction=last and LastCorrection(at=last["started_at"], late=last["late"]),
         note=note,
