@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { count, plural } from "./format.js";
 import { badge, isIll, toneOfRow, whyIll } from "./shapes.js";
-import { streamLink } from "./stream_columns.js";
+import { pausedDags, streamLink } from "./stream_columns.js";
 import { behind, prose } from "./ui.js";
 
 const CARDS = 6;
@@ -48,9 +48,11 @@ function card(row) {
       { class: "row" },
       badge(row.state?.word, row.state?.tone),
       row.promise?.state === "broken" ? badge("promise broken", "bad") : null,
+      row.paused?.length ? badge("paused", "warn") : null,
     ),
     h("h3", null, streamLink(row)),
     h("p", null, prose(whyIll(row) || "The server names no reason.", 280)),
+    pausedDags(row),
     h(
       "p",
       { class: "facts" },
