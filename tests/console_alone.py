@@ -7,6 +7,7 @@ it shows.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import uvicorn
@@ -16,7 +17,8 @@ from fastapi import FastAPI
 
 import airflow_home  # noqa: F401 - before Airflow
 from fake_host import FakeHost
-from tailrace.console import ledger_links, rights, stream_rows
+from tailrace.console import actions_route, ledger_links, rights, stream_rows, streams_route
+from tailrace.console.airflow_dags import KnownDag
 from tailrace.console.app import app
 from tailrace.orchestration import settings
 
@@ -26,8 +28,8 @@ class _Allowed:
         return True
 
 
-class _Unpaused:
-    is_paused = is_stale = False
+def _all_unpaused(dag_ids: Iterable[str]) -> dict[str, KnownDag]:
+    return {dag: KnownDag(is_paused=False, is_scheduled=True, unfinished=0) for dag in dag_ids}
 
 
 def serve(port: int) -> None:
@@ -35,7 +37,7 @@ def serve(port: int) -> None:
     settings.driver_host = FakeHost
     DagModel.get_team_name = staticmethod(lambda dag: None)
     DagModel.get_dag_id_to_team_name_mapping = staticmethod(lambda dags: {})
-    DagModel.get_dagmodel = staticmethod(lambda dag: _Unpaused)
+    actions_route.read_dags = streams_route.read_dags = _all_unpaused
     ledger_links._runs = lambda dag: []
     stream_rows.deploying_since = lambda names: {}
     rights.get_auth_manager = _Allowed

@@ -27,7 +27,7 @@ def parts_of(bed: Bed, query: str) -> list[str]:
 
 
 def act(page: Page, title: str, **fields: str) -> None:
-    """Open an action's dialog, fill it in, send it, and follow no link."""
+    """Open an action's dialog, fill it in, send it, also where it asks whether all is meant, and follow no link."""
     button = page.get_by_role("button", name=f"{title} …", exact=True)
     expect(button).not_to_have_attribute("aria-disabled", "true", timeout=LONG_MS)
     button.click()
@@ -35,5 +35,7 @@ def act(page: Page, title: str, **fields: str) -> None:
     for label, value in fields.items():
         dialog.get_by_label(re.compile(f"^{label}")).fill(value)
     dialog.get_by_role("button", name=title, exact=True).click()
+    if title == "Correct" and not fields:
+        dialog.get_by_role("button", name="Correct everything", exact=True).click()
     expect(dialog).to_have_count(0)
     expect(page.locator("#actions .outcome")).to_contain_text(f"{title}: sent to Airflow")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
-from airflow.models import DagModel
 
 from fake_host import QUERY, declare
 from tailrace.calibration.acceptance import proposal_of, to_json
 from tailrace.calibration.report import Basis, CalibrationReport, MeasuredDuration
 from tailrace.calibration.search import Bracket
 from tailrace.console import actions_route, dry_runs, rights
+from tailrace.console.airflow_dags import KnownDag
 from tailrace.console.dry_runs import StoredReport
 from tailrace.panels.query_view import QueryView
 from tailrace.query.loading import load
@@ -47,8 +46,8 @@ def stored(monkeypatch):
 @pytest.fixture
 def view(place, denied, stored, monkeypatch):
     """A query that has begun, with a policy that takes proposals."""
-    dag = SimpleNamespace(is_paused=False, is_stale=False)
-    monkeypatch.setattr(DagModel, "get_dagmodel", lambda dag_id: dag)
+    dag = KnownDag(is_paused=False, is_scheduled=False, unfinished=0)
+    monkeypatch.setattr(actions_route, "read_dags", lambda ids: dict.fromkeys(ids, dag))
     monkeypatch.setattr(actions_route, "task_state", lambda *_: None)
     file = declare(place / "queries", "readings", LEARNING)
     view = QueryView(Layout.of(place / "warehouse", "readings"), file)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from airflow.api_fastapi.core_api import security
@@ -14,11 +13,13 @@ from starlette.testclient import TestClient
 from fake_host import declare, write_status
 from late_tables import LateTables
 from tailrace.console import actions_route, dry_runs, pages, rights, stream_rows, streams_route, table_facts
+from tailrace.console.airflow_dags import KnownDag
 from tailrace.console.app import app
 from tailrace.console.table_facts import KeptFacts, LastCorrection, ShownPromise, TableFacts
 from tailrace.drivers.driver_host import DriverHostDown
 from tailrace.drivers.launch import CRASH_LOOP
 from tailrace.panels.registry import PANELS
+from tailrace.storage.deployed import DeployedQuery
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import Status, wall_ms
 from waiting import PATIENCE_S, until
@@ -48,14 +49,15 @@ def auth(monkeypatch):
 
 @pytest.fixture
 def dags(monkeypatch):
-    """The DAGs that Airflow has, by id."""
+    """The DAGs that Airflow reads now, by id."""
     dags = {
-        f"{kind}_readings": SimpleNamespace(is_paused=False, is_stale=False, timetable_summary="0 * * * *")
+        f"{kind}_readings": KnownDag(is_paused=False, is_scheduled=True, unfinished=0)
         for kind in ("stream", "correct", "calibrate", "publish", "rebuild")
     }
     monkeypatch.setattr(DagModel, "get_team_name", lambda dag_id: None)
     monkeypatch.setattr(DagModel, "get_dag_id_to_team_name_mapping", lambda ids: {})
-    monkeypatch.setattr(DagModel, "get_dagmodel", dags.get)
+    for route in (actions_route, streams_route):
+        monkeypatch.setattr(route, "read_dags", lambda ids: {dag: dags[dag] for dag in ids if dag in dags})
     return dags
 
 
@@ -390,7 +392,7 @@ def test_a_query_that_the_user_may_not_read_is_not_there(client, place, auth):
     declare(place / "queries", "secret")
     auth.denied = {"stream_secret"}
     assert names(client) == ["readings"]
-    for path in ("/queries/secret", "/api/queries/secret/summary", "/api/queries/secret/actions"):
+    for path in ("/queries/secret", *(f"/api/queries/secret/{part}" for part in ("summary", "actions", "uncorrected"))):
         assert client.get(path).status_code == 403
 
 
@@ -565,8 +567,12 @@ def test_actions_are_requests_to_airflows_own_api(client):
     assert not found["drain"]["is_allowed"], "nothing watches the stream"
 
 
+def pause(dags, dag, **values):
+    dags[dag] = replace(dags[dag], **{"is_paused": True} | values)
+
+
 def test_a_paused_dag_is_unpaused_first_and_that_is_said(client, dags):
-    dags["correct_readings"].is_paused = True
+    pause(dags, "correct_readings")
     correct = actions(client)["correct"]
     assert [request["method"] for request in correct["requests"]] == ["PATCH", "POST"]
     assert correct["requests"][0]["body"] == {"is_paused": False}
@@ -574,8 +580,7 @@ def test_a_paused_dag_is_unpaused_first_and_that_is_said(client, dags):
 
 
 def test_a_paused_dag_without_a_schedule_is_not_said_to_have_one(client, dags):
-    dags["rebuild_readings"].is_paused = True
-    dags["rebuild_readings"].timetable_summary = "None"
+    pause(dags, "rebuild_readings", is_scheduled=False)
     says = actions(client)["rebuild"]["says"]
     assert "is paused: this unpauses it." in says
     assert "schedule" not in says
@@ -645,17 +650,120 @@ def test_an_action_that_the_user_may_not_take_says_which_right_is_missing(client
 
 
 def test_a_paused_dag_needs_the_right_to_unpause_it(client, auth, dags):
-    dags["correct_readings"].is_paused = True
+    pause(dags, "correct_readings")
     auth.denied = {("PUT", None)}
     assert "right to edit it" in actions(client)["correct"]["why_not"]
 
 
 def test_a_dag_that_airflow_has_not_read_can_not_run(client, dags):
-    del dags["correct_readings"]
-    dags["stream_readings"].is_stale = True
+    del dags["correct_readings"], dags["stream_readings"]
     found = actions(client)
     assert "has no DAG correct_readings" in found["correct"]["why_not"]
     assert "has no DAG stream_readings" in found["deploy"]["why_not"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda file: file.unlink(), "its query file is gone: put it back"),
+        (lambda file: file.write_text("name: readings\n"), "its query file is refused: "),
+        (lambda file: (file.parent / "copy.yaml").write_text(file.read_text()), "copy.yaml and readings.yaml declare"),
+    ],
+)
+def test_without_a_valid_file_only_what_needs_none_can_be_done(client, place, layout, spoil, why):
+    file = place / "queries" / "readings.yaml"
+    layout.stream.mkdir(parents=True)
+    layout.watched_by.write_text(f"manual__1\n{layout.home}")
+    DeployedQuery(file, file.read_text(), {}).write(layout)
+    spoil(file)
+    found = actions(client)
+    assert set(found) == {"deploy", "drain", "correct", "calibrate", "rebuild"}
+    assert [name for name, action in found.items() if action["is_allowed"]] == ["drain"]
+    assert all(why in action["why_not"] for name, action in found.items() if name != "drain")
+
+
+def test_the_head_leads_to_no_dag_that_airflow_does_not_read(client, place, dags):
+    (place / "queries" / "readings.yaml").write_text("name: readings\n")
+    del dags["stream_readings"], dags["correct_readings"]
+    found = get(client, f"{QUERY}/summary")["dags"]
+    assert {kind for kind, dag in found.items() if dag is None} == {"stream", "correct"}
+
+
+def late_tuples(layout, number):
+    """Tables with late tuples that no correction covers."""
+    tables = LateTables(layout)
+    tables.commit(wall_ms())
+    tables.late(*((wall_ms() - 1_000, 5) for _ in range(number)))
+    write_status(layout, wall_ms())
+
+
+def test_a_paused_correction_is_a_warning_while_late_tuples_wait_for_one(client, dags, host, layout):
+    host.is_now("running")
+    pause(dags, "correct_readings")
+    write_status(layout, wall_ms())
+    found = settled(client)
+    assert (found["ill"], found["queries"][0]["paused"]) == (0, []), "nothing came late"
+    late_tuples(layout, 2)
+    until(lambda: get(client, STREAMS)["ill"])
+    (row,) = get(client, STREAMS, only_ill=True)["queries"]
+    (paused,) = row["paused"]
+    assert paused["dag"] == "correct_readings"
+    assert "is paused: 2 late tuples are in no correction, and none comes by schedule" in paused["says"]
+    assert get(client, f"{QUERY}/summary")["paused"] == row["paused"]
+    pause(dags, "correct_readings", is_paused=False)
+    found = get(client, f"{QUERY}/summary")
+    assert (found["paused"], found["uncorrected"]) == ([], 2), "a schedule takes them"
+    pause(dags, "correct_readings")
+    LateTables(layout).run(None, wall_ms())
+    until(lambda: not get(client, STREAMS)["ill"])
+
+
+def test_what_a_correction_would_take_is_said_of_all_and_of_a_range_of_arrival(client, layout):
+    empty = {"late": 0, "from": None, "to": None}
+    assert get(client, f"{QUERY}/uncorrected") == empty
+    tables = LateTables(layout)
+    tables.commit(9_000)
+    assert get(client, f"{QUERY}/uncorrected") == empty
+    tables.late((1_000, 100), (3_000, 300), (4_000, 200))
+    tables.late((5_000, 700), (6_000, 600))
+    assert get(client, f"{QUERY}/uncorrected") == {"late": 5, "from": 100, "to": 701}
+    assert get(client, f"{QUERY}/uncorrected", **{"from": 1_000, "to": 4_000}) == {"late": 2, "from": 200, "to": 301}
+    tables.run(3_000, 5_000)
+    assert get(client, f"{QUERY}/uncorrected", **{"from": 1_000, "to": 6_000}) == {"late": 2, "from": 300, "to": 601}
+    assert client.get(f"{QUERY}/uncorrected", params={"from": 2, "to": 1}).status_code == 409
+
+
+def test_a_correction_without_a_range_asks_before_it_takes_everything(client):
+    assert "every closed window of readings is evaluated again" in actions(client)["correct"]["asks"]
+    assert [name for name, action in actions(client).items() if action["asks"] is not None] == ["correct"]
+
+
+@pytest.mark.parametrize("kind", ["stream", "correct"])
+def test_a_paused_dag_whose_run_never_begins_is_a_warning(client, dags, kind):
+    dag = f"{kind}_readings"
+    pause(dags, dag, unfinished=1)
+    found = settled(client)
+    (row,) = found["queries"]
+    assert [each["says"] for each in row["paused"]] == [
+        f"{dag} is paused: 1 run neither begins nor ends, until it is unpaused."
+    ]
+    assert found["ill"] == 1
+    pause(dags, dag, unfinished=0)
+    assert settled(client)["ill"] == 0
+
+
+def test_a_paused_dag_can_be_unpaused_by_who_may_edit_it(client, dags, auth):
+    assert not [name for name in actions(client) if name.startswith("unpause")]
+    for kind in ("stream", "correct", "calibrate"):
+        pause(dags, f"{kind}_readings")
+    found = {name: action for name, action in actions(client).items() if name.startswith("unpause")}
+    assert set(found) == {"unpause_stream", "unpause_correct"}
+    action = found["unpause_correct"]
+    assert action["requests"] == [{"method": "PATCH", "path": "dags/correct_readings", "body": {"is_paused": False}}]
+    assert (action["is_allowed"], action["run"]) == (True, "dags/correct_readings")
+    assert "stay gaps of the ledger" in action["says"]
+    auth.denied = {("PUT", None)}
+    assert "right to edit correct_readings" in actions(client)["unpause_correct"]["why_not"]
 
 
 @pytest.mark.parametrize("path", ["/queries/x", "/api/queries/x/summary", "/api/queries/..%2f/summary"])

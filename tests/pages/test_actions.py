@@ -13,7 +13,7 @@ from console_bed import PAGES, Bed
 
 pytestmark = pytest.mark.xdist_group("console")
 
-QUERY, KINDS = "trades", {"deploy", "drain", "correct", "calibrate", "rebuild"}
+QUERY, KINDS = "trades", {"deploy", "drain", "correct", "calibrate", "rebuild", "unpause_stream", "unpause_correct"}
 
 # A simple request, which browsers send with cookies and without a question; a body without a type is the hardest case.
 FORGED = """async ([url, method, body, type]) => {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from guards.mutation import Mutation
 from guards.shared_tests import CONSOLE_ROUTES
 
+AIRFLOW_DAGS = "tests/orchestration/test_airflow_dags.py"
 DRY_RUNS = "tests/orchestration/test_console_dry_runs.py"
 
 MUTATIONS = (
@@ -74,9 +75,44 @@ MUTATIONS = (
     Mutation(
         "console: a DAG that Airflow does not read any more can't run",
         "console/actions_route.py",
-        "if dag is None or dag.is_stale:",
-        "if dag is None:",
+        "if dag_id not in self.known:",
+        "if False:",
         (f"{CONSOLE_ROUTES}::test_a_dag_that_airflow_has_not_read_can_not_run",),
+    ),
+    Mutation(
+        "console: a stale DAG is none that Airflow reads",
+        "console/airflow_dags.py",
+        ", DagModel.is_stale.is_(False))",
+        ")",
+        (f"{AIRFLOW_DAGS}::test_the_dags_that_airflow_reads_are_known_by_one_statement",),
+    ),
+    Mutation(
+        "console: without a valid file only what needs none can be done",
+        "console/actions_route.py",
+        "if self.fault is not None:",
+        "if False:",
+        (f"{CONSOLE_ROUTES}::test_without_a_valid_file_only_what_needs_none_can_be_done",),
+    ),
+    Mutation(
+        "console: the head leads to DAGs that Airflow reads",
+        "console/streams_route.py",
+        'f"{kind}_{name}" in dags else None',
+        "True else None",
+        (f"{CONSOLE_ROUTES}::test_the_head_leads_to_no_dag_that_airflow_does_not_read",),
+    ),
+    Mutation(
+        "console: a paused correction is a warning while late tuples wait for one",
+        "console/airflow_dags.py",
+        "    if uncorrected:",
+        "    if False:",
+        (f"{CONSOLE_ROUTES}::test_a_paused_correction_is_a_warning_while_late_tuples_wait_for_one",),
+    ),
+    Mutation(
+        "console: a stream with a paused DAG that holds something up needs attention",
+        "console/stream_order.py",
+        "(row.is_unreadable or row.paused)",
+        "row.is_unreadable",
+        (f"{CONSOLE_ROUTES}::test_a_paused_dag_whose_run_never_begins_is_a_warning",),
     ),
     Mutation(
         "console: a dry run needs the right to read XComs",
@@ -111,15 +147,15 @@ MUTATIONS = (
     Mutation(
         "console: a DAG without a schedule is not said to have one",
         "console/actions_route.py",
-        "dag.timetable_summary in (None, _BY_HAND)",
-        "False",
+        "self.known[dag_id].is_scheduled else",
+        "True else",
         (f"{CONSOLE_ROUTES}::test_a_paused_dag_without_a_schedule_is_not_said_to_have_one",),
     ),
     Mutation(
         "console: to unpause a DAG takes the right to edit it",
         "console/actions_route.py",
-        'elif dag.is_paused and not self._may("PUT", None):',
-        "elif False:",
+        'if self.known[dag_id].is_paused and not self._may("PUT", dag_id):',
+        "if False:",
         (f"{CONSOLE_ROUTES}::test_a_paused_dag_needs_the_right_to_unpause_it",),
     ),
     Mutation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guards.mutation import Mutation
-from guards.shared_tests import WAREHOUSE
+from guards.shared_tests import CONSOLE_ROUTES, WAREHOUSE
 
 OUTLYING = "tests/unit/cli/test_outlying_times.py"
 
@@ -11,8 +11,8 @@ MUTATIONS = (
     Mutation(
         "ledger: what is late between two gaps belongs to neither",
         "correction/uncorrected.py",
-        "index[index >= 0], tuples[index >= 0], len(gaps)",
-        "np.maximum(index, 0), tuples, len(gaps)",
+        "yield select(rows, index >= 0), index[index >= 0]",
+        "yield rows, np.maximum(index, 0)",
         ("tests/unit/panels/test_ledger.py::test_gaps_of_a_long_ledger_are_counted_each_by_itself",),
     ),
     Mutation(
@@ -238,5 +238,12 @@ MUTATIONS = (
         "Overlapping(ranges) if is_of_sessions else horizons",
         "horizons",
         ("tests/unit/correction/test_sessions_in_tables.py",),
+    ),
+    Mutation(
+        "console: what a correction would take is what none covers",
+        "correction/uncorrected.py",
+        "[(BEFORE_ALL, low), *corrected_intervals(tables)]",
+        "[(BEFORE_ALL, low)]",
+        (f"{CONSOLE_ROUTES}::test_what_a_correction_would_take_is_said_of_all_and_of_a_range_of_arrival",),
     ),
 )

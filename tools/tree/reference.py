@@ -19,7 +19,14 @@ from tailrace.ground.errors import Problem
 from tailrace.ground.fields import Section
 from tailrace.query.json_schema import json_schema
 from tailrace.sources import history
-from tailrace.storage.table_schemas import ACTIVITY, CALIBRATION_TABLES, CORRECTION_TABLES, PROPOSALS, STREAM_TABLES, schemas
+from tailrace.storage.table_schemas import (
+    ACTIVITY,
+    CALIBRATION_TABLES,
+    CORRECTION_TABLES,
+    PROPOSALS,
+    STREAM_TABLES,
+    schemas,
+)
 
 _TABLES = "tools/docs_site/tables.py"
 _FIELDS = "tools/docs_site/query_fields.py"

@@ -15,16 +15,16 @@ from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import GetUserDep
-from airflow.models import DagModel
-from airflow.timetables.simple import NullTimetable
 from fastapi import APIRouter, Depends
 
 from tailrace.console import dry_runs, rights
+from tailrace.console.airflow_dags import PAUSABLE, KnownDag, read_dags
 from tailrace.console.airflow_runs import task_state
 from tailrace.console.declared_queries import Known
 from tailrace.console.dry_runs import DryRun
 from tailrace.disorder.cache_duration import CacheDuration
 from tailrace.ground.errors import Refused
+from tailrace.orchestration.addresses import DAG_KINDS
 from tailrace.orchestration.submit import MEMORY_WORDS, Options
 from tailrace.orchestration.triggers import OVER
 from tailrace.orchestration.watch_claim import watching_run
@@ -56,7 +56,8 @@ class AirflowRequest(Shown):
 class Action(Shown):
     """An action, with a description of its effect; `run` is the path of its run's page, below Airflow's URL.
 
-    `dry_run`: its newest dry run, with the result.
+    `dry_run`: its newest dry run, with the result. `asks`: what a form without any value would do, which the page asks
+    before it sends that.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Action(Shown):
     requests: list[AirflowRequest]
     run: str | None
     dry_run: DryRun | None = None
+    asks: str | None = None
 
 
 class Actions(Shown):
@@ -89,7 +91,9 @@ def actions(name: str, user: GetUserDep) -> Actions:
 
 def _actions(view: QueryView, query: Query | None, user: BaseUser) -> Iterator[Action]:
     name = view.name
-    yield _DagRun(f"stream_{name}", user).action(
+    dags = _Dags(name, read_dags(f"{kind}_{name}" for kind in DAG_KINDS), Known.fault(name), user)
+    yield dags.run(
+        "stream",
         "deploy",
         "Deploy",
         f"Checks the query file and the source, starts the driver of {name} on the driver host, and watches it. "
@@ -106,19 +110,21 @@ def _actions(view: QueryView, query: Query | None, user: BaseUser) -> Iterator[A
     )
     yield _drain(view, user)
     if query is not None and query.has_late_tuples:
-        yield _correct(name, user)
-        yield from _calibrations(view, isinstance(query.policy, CacheDuration), user)
+        yield _correct(dags)
+        yield from _calibrations(view, dags, isinstance(query.policy, CacheDuration))
     if query is not None:
-        yield _rebuild(view, user)
+        yield _rebuild(view, dags)
+    yield from dags.unpause()
 
 
-def _correct(name: str, user: BaseUser) -> Action:
-    return _DagRun(f"correct_{name}", user).action(
+def _correct(dags: _Dags) -> Action:
+    correct = dags.run(
+        "correct",
         "correct",
         "Correct",
-        f"Evaluates closed windows of {name} again, over all that has arrived, and gives those that late tuples missed "
-        "their next version. Without a range it does so for all of them. A run over a range corrects its windows; the "
-        "ledger's gaps stay until the scheduled runs, or one without a range, have come.",
+        f"Evaluates closed windows of {dags.query} again, over all that has arrived, and gives those that late tuples "
+        "missed their next version. Without a range it does so for all of them. A run over a range corrects its "
+        "windows; the ledger's gaps stay until the scheduled runs, or one without a range, have come.",
         [
             Field(
                 name="from", label="From", type="datetime", value=None, help="Windows that end after this event time."
@@ -128,13 +134,16 @@ def _correct(name: str, user: BaseUser) -> Action:
             ),
         ],
     )
+    asks = f"Without a range every closed window of {dags.query} is evaluated again, over all of its history."
+    return correct.model_copy(update={"asks": asks})
 
 
-def _calibrations(view: QueryView, proposes: bool, user: BaseUser) -> Iterator[Action]:
+def _calibrations(view: QueryView, dags: _Dags, proposes: bool) -> Iterator[Action]:
     """Yield the action to calibrate and, once a dry run has found a K that still fits, the action to accept it."""
-    name, newest = view.name, dry_runs.of_calibration(view, user)
+    name, newest = view.name, dry_runs.of_calibration(view, dags.user)
     outcome = "The stream takes up what is proposed, unless it is a dry run." if proposes else "Nothing is written."
-    calibrate = _DagRun(f"calibrate_{name}", user).action(
+    calibrate = dags.run(
+        "calibrate",
         "calibrate",
         "Calibrate",
         f"Measures over the newest windows how accurate the answers of {name} would have been for several waits K. "
@@ -145,7 +154,8 @@ def _calibrations(view: QueryView, proposes: bool, user: BaseUser) -> Iterator[A
     )
     yield calibrate if newest is None else calibrate.model_copy(update={"dry_run": newest.shown})
     if newest is not None and newest.report is not None and newest.why_not is None:
-        yield _DagRun(f"calibrate_{name}", user).action(
+        yield dags.run(
+            "calibrate",
             "accept",
             f"Accept K = {newest.k}",
             f"Proposes for {name} what the dry run {newest.stored.run_id} measured: {newest.report.evidence}. Nothing "
@@ -155,14 +165,15 @@ def _calibrations(view: QueryView, proposes: bool, user: BaseUser) -> Iterator[A
         )
 
 
-def _rebuild(view: QueryView, user: BaseUser) -> Action:
+def _rebuild(view: QueryView, dags: _Dags) -> Action:
     """Return the action to rebuild; only as a dry run while a run watches the stream."""
     field = Field(
         name="dry_run", label="Dry run", type="boolean", value=True, help="Say what it would do, and no more."
     )
     is_watched = watch(view) is not None
     only = f"Only as a dry run now: {_WATCHED} {view.name}; drain it first." if is_watched else ""
-    action = _DagRun(f"rebuild_{view.name}", user).action(
+    action = dags.run(
+        "rebuild",
         "rebuild",
         "Rebuild",
         f"Says what it would take to build the state of {view.name} again from its history: what changes, and how "
@@ -173,7 +184,7 @@ def _rebuild(view: QueryView, user: BaseUser) -> Action:
     )
     if view.layout.is_remote:
         return action.model_copy(update={"is_allowed": False, "why_not": _IN_A_STORE})
-    return action.model_copy(update={"dry_run": dry_runs.of_rebuild(view.name, user)})
+    return action.model_copy(update={"dry_run": dry_runs.of_rebuild(view.name, dags.user)})
 
 
 def _drain(view: QueryView, user: BaseUser) -> Action:
@@ -202,32 +213,33 @@ def watch(view: QueryView) -> str | None:
 
 
 @dataclass(frozen=True)
-class _DagRun:
-    """A run of a DAG that the user may or may not trigger."""
+class _Dags:
+    """The DAGs of a query that Airflow reads now, and what the user may do with them.
 
-    dag_id: str
+    Attributes
+    ----------
+    fault : str or None
+        Why no file declares the query, so that no run of a DAG could do its work.
+    """
+
+    query: str
+    known: dict[str, KnownDag]
+    fault: str | None
     user: BaseUser
 
-    def action(
-        self, name: str, title: str, says: str, fields: list[Field], conf: Mapping[str, Any] | None = None
+    def run(
+        self, kind: str, name: str, title: str, says: str, fields: list[Field], conf: Mapping[str, Any] | None = None
     ) -> Action:
-        dag = DagModel.get_dagmodel(self.dag_id)
-        why_not = None
-        if dag is None or dag.is_stale:
-            why_not = f"Airflow has no DAG {self.dag_id}: it may not have read the query file yet, or refuses it"
-        elif not self._may("POST", DagAccessEntity.RUN):
-            why_not = f"this needs the right to trigger runs of {self.dag_id}"
-        elif dag.is_paused and not self._may("PUT", None):
-            why_not = f"{self.dag_id} is paused, and to unpause it needs the right to edit it"
+        """Return the action that triggers a run of a DAG, and unpauses the DAG first, as the run never begins else."""
+        dag_id = f"{kind}_{self.query}"
+        is_paused = dag_id in self.known and self.known[dag_id].is_paused
         requests = [
-            AirflowRequest(
-                method="POST", path=f"dags/{self.dag_id}/dagRuns", body=_TRIGGER | {"conf": {**(conf or {})}}
-            )
+            AirflowRequest(method="POST", path=f"dags/{dag_id}/dagRuns", body=_TRIGGER | {"conf": {**(conf or {})}})
         ]
-        if dag is not None and dag.is_paused:
-            unpause = AirflowRequest(method="PATCH", path=f"dags/{self.dag_id}", body={"is_paused": False})
-            too = "" if dag.timetable_summary in (None, _BY_HAND) else ", so its schedule runs, too"
-            requests, says = [unpause, *requests], f"{says} {self.dag_id} is paused: this unpauses it{too}."
+        if is_paused:
+            too = ", so its schedule runs, too" if self.known[dag_id].is_scheduled else ""
+            requests, says = [_unpause(dag_id), *requests], f"{says} {dag_id} is paused: this unpauses it{too}."
+        why_not = self._why_not(dag_id)
         return Action(
             name=name,
             title=title,
@@ -236,14 +248,46 @@ class _DagRun:
             why_not=why_not,
             fields=fields,
             requests=requests,
-            run=f"dags/{self.dag_id}/runs/{{dag_run_id}}",
+            run=f"dags/{dag_id}/runs/{{dag_run_id}}",
         )
 
-    def _may(self, method: ResourceMethod, entity: DagAccessEntity | None) -> bool:
-        return rights.may(self.user, method, self.dag_id, entity)
+    def unpause(self) -> Iterator[Action]:
+        """Yield an action for each DAG that is paused, and that a page may have to warn of."""
+        for kind, effect in PAUSABLE.items():
+            dag_id = f"{kind}_{self.query}"
+            if dag_id in self.known and self.known[dag_id].is_paused:
+                is_allowed = self._may("PUT", dag_id)
+                yield Action(
+                    name=f"unpause_{kind}",
+                    title=f"Unpause {dag_id}",
+                    says=effect,
+                    is_allowed=is_allowed,
+                    why_not=None if is_allowed else f"this needs the right to edit {dag_id}",
+                    fields=[],
+                    requests=[_unpause(dag_id)],
+                    run=f"dags/{dag_id}",
+                )
+
+    def _why_not(self, dag_id: str) -> str | None:
+        """Return why a run of a DAG can't be triggered, or could not do its work; None if it can."""
+        if self.fault is not None:
+            return self.fault
+        if dag_id not in self.known:
+            return f"Airflow has no DAG {dag_id}: it may not have read the query file yet, or refuses it"
+        if not self._may("POST", dag_id, DagAccessEntity.RUN):
+            return f"this needs the right to trigger runs of {dag_id}"
+        if self.known[dag_id].is_paused and not self._may("PUT", dag_id):
+            return f"{dag_id} is paused, and to unpause it needs the right to edit it"
+        return None
+
+    def _may(self, method: ResourceMethod, dag_id: str, entity: DagAccessEntity | None = None) -> bool:
+        return rights.may(self.user, method, dag_id, entity)
+
+
+def _unpause(dag_id: str) -> AirflowRequest:
+    return AirflowRequest(method="PATCH", path=f"dags/{dag_id}", body={"is_paused": False})
 
 
 _IN_A_STORE = "the warehouse is in an object store, and a rebuild renames directories, which only a disk has"
 _TRIGGER: dict[str, Any] = {"logical_date": None}
 _WATCHED = "a run of Airflow's watches"
-_BY_HAND = NullTimetable().summary

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from fastapi import FastAPI, Request, Response
 
-from tailrace.console import actions_route, driver_log, pages, panel_routes, streams_route
+from tailrace.console import actions_route, driver_log, pages, panel_routes, streams_route, uncorrected_route
 from tailrace.console.failures import add_handlers
 
 _HEADERS = {
@@ -19,7 +19,7 @@ _HEADERS = {
 """Headers of every answer: whatever a record contains, browsers run only our scripts, and ask no other server."""
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-for part in (pages, streams_route, panel_routes, actions_route, driver_log):
+for part in (pages, streams_route, panel_routes, actions_route, uncorrected_route, driver_log):
     app.include_router(part.router)
 add_handlers(app)
 

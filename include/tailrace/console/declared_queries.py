@@ -129,6 +129,17 @@ class Known:
         fault = "it is neither declared nor in the warehouse"
         raise NotFound([Problem(f"query {name}"[:200], fault, "one of the page Streams")])
 
+    @staticmethod
+    def fault(name: str) -> str | None:
+        """Return why no file declares a query now; None if one does."""
+        declared, _ = QUERIES.all()
+        if any(each.query.name == name for each in declared):
+            return None
+        _, faults = _refused()
+        if name in faults:
+            return f"its query file is refused: {faults[name]}"
+        return "its query file is gone: put it back where queries are declared, and Airflow reads it again"
+
 
 def _refused() -> tuple[dict[str, Path], dict[str, str]]:
     """Return the files of refused queries by the queries' names, and the first fault of each."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from deltalake.exceptions import DeltaError
 
+from tailrace.console.airflow_dags import KnownDag, PausedDag, held_up
 from tailrace.console.airflow_runs import deploying_since
 from tailrace.console.declared_queries import Known
 from tailrace.console.stream_state import Observation, StreamState, state_of
@@ -52,6 +53,8 @@ class StreamRow(Shown):
         See `Status.unread_rows`: after a driver's end the source may have ended later.
     is_unread : bool
         Whether its tables were not read yet, or too long ago, so that their facts are unknown.
+    paused : tuple of PausedDag
+        Its paused DAGs that hold something up.
     """
 
     name: str
@@ -72,12 +75,14 @@ class StreamRow(Shown):
     starts: int | None = None
     promise: ShownPromise | None = None
     late_hour: int | None = None
+    uncorrected: int | None = None
     quarantined_hour: int | None = None
     last_correction: LastCorrection | None = None
     note: str | None = None
     is_unreadable: bool = False
     has_page: bool = True
     is_unread: bool = True
+    paused: tuple[PausedDag, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,11 @@ def with_tables(row: StreamRow, facts: TableFacts | None) -> StreamRow:
         return row
     update = {name: getattr(facts, name) for name in TableFacts.model_fields if name != "note"}
     return row.model_copy(update={**update, "note": row.note or facts.note, "is_unread": False})
+
+
+def with_dags(row: StreamRow, dags: dict[str, KnownDag]) -> StreamRow:
+    """Add the paused DAGs that hold something up to a row with the facts of its tables."""
+    return row.model_copy(update={"paused": held_up(row.name, dags, row.uncorrected)})
 
 
 def _reported(reported: Status) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, Query
 
 from tailrace.console.actions_route import watch
+from tailrace.console.airflow_dags import PAUSABLE, read_dags
 from tailrace.console.declared_queries import Known
 from tailrace.console.rights import may_list, readable, require_page
 from tailrace.console.stream_order import Wanted, is_ill, ordered
-from tailrace.console.stream_rows import Hosted, StreamRow, with_tables
+from tailrace.console.stream_rows import Hosted, StreamRow, with_dags, with_tables
 from tailrace.console.table_facts import KeptFacts
 from tailrace.ground.errors import Problem, Refused
 from tailrace.orchestration.addresses import DAG_KINDS
@@ -66,7 +67,7 @@ class Streams(Shown):
 
 
 class QuerySummary(StreamRow):
-    """The row of a query, with the names of its DAGs and of the parts of its page.
+    """The row of a query, with the names of the DAGs that Airflow reads now, and of the parts of its page.
 
     Attributes
     ----------
@@ -102,7 +103,9 @@ def streams(
     if may_list_all:  # no DAG, and so no grant, covers a query that only the driver host knows
         known = hosted.with_drivers_alone(known)
     layouts = {name: known.views[name].layout for name in readable(known.views, user)}
-    rows = [with_tables(row, _FACTS.known(layouts[row.name])) for row in hosted.rows(list(layouts), known)]
+    dags = read_dags(f"{kind}_{name}" for name in layouts for kind in PAUSABLE)
+    facts = {name: _FACTS.known(layout) for name, layout in layouts.items()}
+    rows = [with_dags(with_tables(row, facts[row.name]), dags) for row in hosted.rows(list(layouts), known)]
     wanted = Wanted(search, state, kind, promise)
     fitting = list(filter(wanted.fits, rows))
     in_order = ordered(filter(is_ill, fitting) if only_ill else fitting, sort)
@@ -136,12 +139,11 @@ def summary(name: str) -> QuerySummary:
         has_late_tuples = view.query.has_late_tuples
     except Refused:
         has_late_tuples = True
-    of_all = ("stream", "publish", "rebuild")
-    kinds = [kind for kind in DAG_KINDS if view.file is not None and (has_late_tuples or kind in of_all)]
+    dags = read_dags(f"{kind}_{name}" for kind in DAG_KINDS)
     return QuerySummary(
-        **with_tables(row, facts).model_dump(),
+        **with_dags(with_tables(row, facts), dags).model_dump(),
         now=wall_ms(),
-        dags={kind: f"{kind}_{name}" if kind in kinds else None for kind in DAG_KINDS},
+        dags={kind: f"{kind}_{name}" if f"{kind}_{name}" in dags else None for kind in DAG_KINDS},
         parts=[panel.name for panel in PANELS],
         has_late_tuples=has_late_tuples,
         watch=watch(view),

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from tailrace.correction.promise_state import PromiseState
+from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.ground.object_path import Location
 from tailrace.panels.panel import Shown
 from tailrace.storage.layout import Layout
@@ -51,6 +52,8 @@ class TableFacts(Shown):
     ----------
     late_hour, quarantined_hour : int or None
         The late tuples and the rejected records of the batches that were read in the last hour, by the wall clock.
+    uncorrected : int or None
+        The number of late tuples that no correction covers.
     note : str or None
         The reason why the tables can't be read.
     is_unreadable : bool
@@ -59,6 +62,7 @@ class TableFacts(Shown):
 
     promise: ShownPromise | None = None
     late_hour: int | None = None
+    uncorrected: int | None = None
     quarantined_hour: int | None = None
     last_correction: LastCorrection | None = None
     note: str | None = None
@@ -86,11 +90,13 @@ def _read(layout: Layout, since_ms: int) -> TableFacts:
     tables = Tables(layout)
     late, quarantined = _read_since(tables, since_ms)
     last = None
+    uncorrected = count_uncorrected(tables) if tables.has("late") else None
     if tables.has("correction_runs"):
         runs = tables.read("correction_runs", ["started_at", "late"]).sort_by("started_at")
         last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
     return TableFacts(
         late_hour=late,
+        uncorrected=uncorrected,
         quarantined_hour=quarantined,
         last_correction=last and LastCorrection(at=last["started_at"], late=last["late"]),
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
 from operator import or_
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,14 @@ from tailrace.storage.layout import Layout
 from tailrace.storage.progress import committed_until
 from tailrace.storage.table_schemas import LATE_TIMES
 from tailrace.storage.tables import Tables
+
+
+class LateSpan(NamedTuple):
+    """A number of late tuples, and the event times [start, end) in ms that hold them; None where there are none."""
+
+    late: int
+    start: int | None
+    end: int | None
 
 
 @dataclass(frozen=True)
@@ -98,13 +107,36 @@ class Uncorrected:
 
 def count_late(tables: Tables, gaps: Sequence[Interval]) -> Ints:
     """Count the late tuples of gaps, which are in order; shape (n,). Only some rows are in memory at a time."""
-    counts, names = np.zeros(len(gaps), np.int64), ["arrived", "tuples"]
-    if gaps and tables.has("late"):
-        batches = (in_ms(pa.Table.from_batches([each])) for each in tables.batches("late", names, near_gaps(gaps)))
-        for rows in chain(batches, [late_in_sessions(tables, names, gaps)]):
-            index, tuples = gap_of(rows["arrived"].to_numpy(), gaps), rows["tuples"].to_numpy()
-            counts += np.bincount(index[index >= 0], tuples[index >= 0], len(gaps)).astype(np.int64)
+    counts = np.zeros(len(gaps), np.int64)
+    for rows, index in _rows_in(tables, gaps, ["tuples"]):
+        counts += np.bincount(index, rows["tuples"].to_numpy(), len(gaps)).astype(np.int64)
     return counts
+
+
+def span_uncorrected(tables: Tables, arrived: Interval) -> LateSpan:
+    """Return the late tuples that arrived in an interval and that no correction covers. It reads them in parts."""
+    low, high = arrived
+    gaps = uncovered([(BEFORE_ALL, low), *corrected_intervals(tables)], min(high, LATEST_MS))
+    (time,) = set(LATE_TIMES) & set(tables.schema("late").names) if tables.has("late") else ("",)
+    parts = [
+        (rows["tuples"].to_numpy().sum(), rows[time].to_numpy().min(), rows[time].to_numpy().max())
+        for rows, _ in _rows_in(tables, gaps, ["tuples", time])
+        if rows.num_rows
+    ]
+    if not parts:
+        return LateSpan(0, None, None)
+    late, first, last = np.array(parts, np.int64).T
+    return LateSpan(int(late.sum()), int(first.min()), int(last.max()) + 1)
+
+
+def _rows_in(tables: Tables, gaps: Sequence[Interval], names: list[str]) -> Iterator[tuple[pa.Table, Ints]]:
+    """Yield the rows of the table `late` in gaps, which are in order, and the index of each row's gap."""
+    if gaps and tables.has("late"):
+        columns = ["arrived", *names]
+        batches = (in_ms(pa.Table.from_batches([each])) for each in tables.batches("late", columns, near_gaps(gaps)))
+        for rows in chain(batches, [late_in_sessions(tables, columns, gaps)]):
+            index = gap_of(rows["arrived"].to_numpy(), gaps)
+            yield select(rows, index >= 0), index[index >= 0]
 
 
 def count_uncorrected(tables: Tables) -> int:

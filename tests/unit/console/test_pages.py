@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 import chromium
 import tailrace.console
@@ -619,14 +619,14 @@ OVER_ARRIVAL = {
 QUANTILES = {"quantiles": [{"q": 0.5, "delay_ms": 7}, {"q": 1, "delay_ms": 2000}], "tuples": 9, "from": NOW, "to": NOW}
 
 
-def drawn(window: Watched, site: Site, part: str, chart: str, key: str, **values: Any) -> Page:
+def drawn(window: Watched, site: Site, part: str, title: str | re.Pattern[str], key: str, **values: Any) -> Page:
     """A page on whose chart a range of three points was drawn, from the end that the key goes to."""
     site.query("q", **{part: OVER_ARRIVAL | values})
     site.answers["queries/q/actions"] = (200, {"actions": [correction()]})
     page = shown(window, f"queries/q?part={part}")
     page.get_by_role("button", name="UTC").click()
     expect(page.get_by_role("button", name="Correct …")).to_be_visible()
-    page.get_by_role("img", name=chart).focus()
+    page.get_by_role("img", name=title).focus()
     page.keyboard.press(key)
     for _ in range(2):
         page.keyboard.press("Shift+ArrowRight" if key == "Home" else "Shift+ArrowLeft")
@@ -656,10 +656,163 @@ def test_a_range_over_arrival_fills_the_correction_with_event_times_that_leave_n
     expect(dialog.locator("input[name=to]")).to_have_value(last)
 
 
-def test_a_range_of_arrival_whose_event_times_are_unknown_can_not_be_corrected(site, window):
+LATE = {"late": 7, "from": NOW - 60_000, "to": NOW - 29_999}
+
+
+def fields(dialog: Locator) -> list[str]:
+    """The range in the form of a correction."""
+    return [dialog.locator(f"input[name={name}]").input_value() for name in ("from", "to")]
+
+
+@pytest.mark.parametrize("title", ["Correct this range …", "Correct …"])
+def test_a_range_of_arrival_is_corrected_by_the_event_times_of_its_late_tuples(site, window, title):
     page = drawn(window, site, "late", "Late rows", "Home")
     expect(page.get_by_role("group", name="Selected range")).to_contain_text("22:13:20 – 2023-11-14 22:13:22")
-    expect(page.get_by_role("button", name="Correct this range …")).to_have_count(0)
+    site.answers["queries/q/uncorrected"] = (200, LATE)
+    with page.expect_request(f"{SITE}{BASE}api/queries/q/uncorrected?from={NOW}&to={NOW + 2000}"):
+        page.get_by_role("button", name=title, exact=True).press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("the event times of the 7 late tuples that arrived then")
+    assert fields(dialog) == ["2023-11-14T22:12:20", "2023-11-14T22:12:50.001"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ((200, {"late": 0, "from": None, "to": None}), "No late tuple that arrived then is uncorrected"),
+        (
+            (409, {"problems": [{"where": "late", "fault": "a file is missing", "remedy": ""}]}),
+            "are not known: a file is",
+        ),
+    ],
+)
+def test_a_range_of_arrival_without_known_late_tuples_fills_in_nothing_and_says_why(site, window, answer, says):
+    page = drawn(window, site, "late", "Late rows", "Home")
+    site.answers["queries/q/uncorrected"] = answer
+    window.expected += ["409"] * (answer[0] == 409)
+    page.get_by_role("button", name="Correct this range …").click()
+    expect(page.get_by_role("dialog")).to_contain_text(says)
+    assert fields(page.get_by_role("dialog")) == ["", ""]
+
+
+BUCKETS = {"start": [NOW, NOW + 10_000], "end": [NOW + 10_000, NOW + 20_000], "mean_error": [0.1, 0.2]}
+LOADS = {"at": ARRIVALS, "tasks": [[1] * 11, [2] * 11], "imbalance": [0.1] * 11}
+
+
+@pytest.mark.parametrize(
+    ("part", "chart", "values", "ends"),
+    [
+        ("promise", "Error", {"answers": [{"answer": "sum", "series": BUCKETS}]}, ["22:13:20", "22:13:40"]),
+        ("answers", "v", {"chart": {"at": ARRIVALS, "series": [{"name": "v", "latest": [1] * 11}]}}, None),
+        ("frontier", "Wall clock behind", {"wall": {"at": ARRIVALS, "emitted_at": ARRIVALS}}, ["", "22:13:21.5"]),
+        ("kind", "Load of each task", {"kind": "emd_join", "loads": LOADS}, ["22:12:20", "22:12:50.001"]),
+        ("kind", "Imbalance", {"kind": "spatial_join", "loads": LOADS}, ["22:12:20", "22:12:50.001"]),
+    ],
+)
+def test_a_correction_takes_the_range_that_is_drawn_in_any_chart(site, window, part, chart, values, ends):
+    page = drawn(window, site, part, re.compile(f"^{chart}"), "Home", **values)
+    site.answers["queries/q/uncorrected"] = (200, LATE)
+    page.get_by_role("button", name="Correct …").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    times = [text.partition("T")[2] for text in fields(dialog)]
+    assert times == (ends or ["22:13:20", "22:13:22"])
+
+
+def test_a_range_of_the_ledger_is_drawn_on_its_line_and_a_gap_has_a_button(site, window):
+    gaps = [{"from": None, "to": NOW, "late": 7}, {"from": NOW + 4000, "to": NOW + 8000, "late": 0, "is_open": True}]
+    site.query("q", ledger={"gaps": gaps, "gaps_total": 2, "gaps_late": 7, "committed": NOW + 8000})
+    site.answers["queries/q/actions"] = (200, {"actions": [correction()]})
+    site.answers["queries/q/uncorrected"] = (200, LATE)
+    page = shown(window, "queries/q?part=ledger")
+    gap = page.get_by_role("button", name="Correct this gap …")
+    expect(gap).to_have_count(1)  # the other one has nothing late
+    with page.expect_request(f"{SITE}{BASE}api/queries/q/uncorrected?to={NOW}"):
+        gap.press("Enter")
+    expect(page.get_by_role("dialog")).to_contain_text("the 7 late tuples that arrived then")
+    page.keyboard.press("Escape")
+    line = page.locator("svg.timeline").bounding_box()
+    page.mouse.move(line["x"] + 92 + 100, line["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(line["x"] + 92 + 200, line["y"] + 20, steps=4)
+    page.mouse.up()
+    expect(page.locator("svg.timeline .drawn")).to_have_count(1)
+    with page.expect_request(re.compile(r"uncorrected\?from=\d+&to=\d+$")):
+        page.get_by_role("button", name="Correct this range …").click()
+
+
+def test_a_correction_without_a_range_asks_before_it_takes_everything(site, window):
+    site.query("q")
+    site.answers["queries/q/actions"] = (200, {"actions": [correction(asks="It takes all windows.")]})
+    site.answers["queries/q/uncorrected"] = (200, LATE)
+    page = shown(window, "queries/q")
+    page.get_by_role("button", name="UTC").click()
+    page.get_by_role("button", name="Correct …").press("Enter")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Correct", exact=True).press("Enter")
+    question = dialog.get_by_role("alert")
+    expect(question).to_have_text(
+        "It takes all windows. No correction covers 7 late tuples, "
+        "of event times 2023-11-14 22:12:20 to 2023-11-14 22:12:50.001."
+    )
+    expect(question).to_be_focused()
+    page.keyboard.press("Enter")
+    assert site.sent == []
+    dialog.locator("input[name=to]").fill("2023-11-14T22:00:00.000")
+    expect(question).to_have_count(0)
+    dialog.locator("input[name=to]").fill("")
+    dialog.get_by_role("button", name="Correct", exact=True).click()
+    dialog.get_by_role("button", name="Correct everything", exact=True).press("Enter")
+    expect(dialog).to_have_count(0)
+    assert [body for _, _, body in site.sent][-1]["conf"] == {"more": 1}
+
+
+PAUSED = {"kind": "correct", "dag": "correct_q", "says": "correct_q is paused: 7 late tuples wait."}
+
+
+def test_a_paused_dag_that_holds_something_up_is_a_warning_with_the_way_to_unpause_it(site, window):
+    requests = [{"method": "PATCH", "path": "dags/correct_q", "body": {"is_paused": False}}]
+    unpause = {"name": "unpause_correct", "title": "Unpause correct_q", "says": "Its schedule runs again."}
+    unpause |= {"is_allowed": True, "fields": [], "requests": requests, "run": "dags/correct_q"}
+    site.query("q")
+    site.answers["queries/q/summary"][1]["paused"] = [PAUSED]
+    page = shown(window, "queries/q")
+    warning = page.get_by_role("group", name="correct_q is paused")
+    expect(warning).to_contain_text("7 late tuples wait")
+    site.answers["queries/q/actions"] = (200, {"actions": [unpause]})  # paused since the page has read the actions
+    warning.get_by_role("button", name="Unpause correct_q …").press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Its schedule runs again.")
+    site.answers["queries/q/summary"][1]["paused"] = []
+    dialog.get_by_role("button", name="Unpause correct_q", exact=True).press("Enter")
+    expect(warning).to_have_count(0)
+    assert site.sent == [("PATCH", "/some/prefix/api/v2/dags/correct_q", {"is_paused": False})]
+    expect(page.get_by_role("group", name="Actions").get_by_role("button")).to_have_count(0)
+
+
+def test_a_stream_with_a_paused_dag_needs_attention_and_leads_to_the_dag(site, window):
+    site.streams(stream("well"), stream("q", paused=[PAUSED]), ill=1)
+    page = shown(window, "")
+    assert page.title() == "(1) Streams · tailrace"
+    card = page.locator(".ill article.warn")
+    expect(card).to_contain_text("7 late tuples wait")
+    for place in (card, page.locator("#rows")):
+        link = place.get_by_role("link", name="Unpause correct_q in Airflow")
+        expect(link).to_have_attribute("href", f"{SITE}/some/prefix/dags/correct_q")
+
+
+def test_the_head_links_to_the_dags_that_there_are_and_to_the_log_of_a_driver(site, window):
+    site.query("q")
+    dags = {"stream": None, "correct": "correct_q", "calibrate": None}
+    site.answers["queries/q/summary"][1]["dags"] = dags
+    page = shown(window, "queries/q")
+    links = page.locator("#summary a")
+    expect(links).to_have_text(["Correction", "Driver's log"])
+    expect(links.last).to_have_attribute("href", f"{SITE}{BASE}driver_log/stream_q")
+    dags["correct"] = None
+    page.clock.fast_forward(6000)
+    expect(page.locator("#summary")).to_contain_text("Airflow reads none of its DAGs now.")
+    expect(links).to_have_text(["Driver's log"])
 
 
 def test_what_is_not_known_of_a_stream_is_not_shown_as_none(site, window):

@@ -1,7 +1,8 @@
 // The fields of an action's form: what they begin with, how they look, and what they hold in the end.
 
 import { h } from "./dom.js";
-import { fromField, toField, zoneName } from "./time.js";
+import { plural } from "./format.js";
+import { fromField, moment, toField, zoneName } from "./time.js";
 import { longText } from "./ui.js";
 
 const FIRST = /from|start|begin|since/i;
@@ -17,6 +18,35 @@ export function prefill(fields, range) {
   if (first) values[first.name] = range.events.from;
   if (last && last !== first) values[last.name] = range.events.to;
   return values;
+}
+
+// Return where the event times in a form come from, in words; null where the reader drew none of arrival.
+export function sourceOf(range) {
+  const events = range?.events;
+  if (events?.isEstimate)
+    return (
+      "You drew a range of arrival; a correction takes one of event time. The fields hold the event times of what arrived then. " +
+      (events.from === null
+        ? "From is empty, so it begins with the stream: how late those tuples came is not known."
+        : "From is an estimate, by the longest delay on record: what came even later is not in it.")
+    );
+  if (!events?.isOfLate) return null;
+  const arrival = "A correction takes a range of event time, and this one is of arrival.";
+  if (events.failure) return `${arrival} The event times of what came late then are not known: ${events.failure}.`;
+  return events.late
+    ? `${arrival} The fields hold the event times of the ${plural(events.late, "late tuple")} that arrived then and that no correction covers.`
+    : `${arrival} No late tuple that arrived then is uncorrected, so the fields are empty.`;
+}
+
+// Test whether a form holds no value.
+export const isEmpty = (conf) => Object.keys(conf).length === 0;
+
+// Return in words what a correction of everything would take; `found` is what the server counted, or a failure.
+export function takesAll(found) {
+  if (found instanceof Error) return `How many late tuples no correction covers is not known: ${found.message}.`;
+  return found.late
+    ? `No correction covers ${plural(found.late, "late tuple")}, of event times ${moment(found.from)} to ${moment(found.to)}.`
+    : "No late tuple lacks a correction.";
 }
 
 const toMs = (value) => (typeof value === "string" && value ? Date.parse(value) : value);

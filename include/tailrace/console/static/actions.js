@@ -1,6 +1,6 @@
 // Actions by Airflow's own API: each says beforehand what it will do, and links to its run afterwards.
 
-import { field, prefill, read } from "./action_form.js";
+import { field, isEmpty, prefill, read, sourceOf, takesAll } from "./action_form.js";
 import { airflowAddress, get, send } from "./api.js";
 import { announce, h, render } from "./dom.js";
 import { dryRuns } from "./dry_runs.js";
@@ -8,7 +8,9 @@ import { moment } from "./time.js";
 import { airflowLink, failed, longText, problems } from "./ui.js";
 
 const OLD_MS = 30000;
-const hasButton = (action) => action.name !== "accept"; // it stands beside what it accepts
+
+// Whether an action has a button here; others stand beside what they accept, or what they unpause.
+const hasButton = (action) => action.name !== "accept" && !action.name.startsWith("unpause_");
 
 export class Actions {
   constructor(root, context, onDone) {
@@ -67,7 +69,7 @@ export class Actions {
                     title: why,
                     "aria-describedby": action.is_allowed ? null : `why-${action.name}`,
                     class: action.is_allowed ? null : "off",
-                    on: { click: () => this.openDialog(action, null) },
+                    on: { click: () => this.begin(action) },
                   },
                   `${action.title} …`,
                 ),
@@ -81,9 +83,17 @@ export class Actions {
     );
   }
 
-  open(name, range) {
+  // Open an action's form; a correction's takes the range that the reader drew.
+  begin(action) {
+    if (action.name === "correct") this.context.correct(this.context.selected);
+    else this.openDialog(action, null);
+  }
+
+  async open(name, range) {
+    if (!this.list.some((each) => each.name === name)) await this.load(); // it has become possible since
     const action = this.list.find((each) => each.name === name);
     if (action) this.openDialog(action, range);
+    else this.onDone(); // what asked for it is out of date
   }
 
   openDialog(action, range) {
@@ -96,7 +106,7 @@ export class Actions {
       dialog.remove();
       back?.focus?.();
     });
-    const state = { isBusy: false, failure: null };
+    const state = { isBusy: false, failure: null, question: null };
     const values = prefill(action.fields ?? [], range);
     const show = () =>
       render(
@@ -110,20 +120,16 @@ export class Actions {
                 event.preventDefault();
                 run(event.currentTarget);
               },
+              input: () => {
+                if (!state.question) return;
+                state.question = null; // it was about other values
+                show();
+              },
             },
           },
           h("h2", { id: "dialog-title" }, action.title),
           action.says ? h("p", null, longText(action.says, 1000)) : null,
-          range?.events?.isEstimate
-            ? h(
-                "p",
-                { class: "hint" },
-                "You drew a range of arrival; a correction takes one of event time. The fields hold the event times of what arrived then. ",
-                range.events.from === null
-                  ? "From is empty, so it begins with the stream: how late those tuples came is not known."
-                  : "From is an estimate, by the longest delay on record: what came even later is not in it.",
-              )
-            : null,
+          sourceOf(range) ? h("p", { class: "hint" }, sourceOf(range)) : null,
           action.is_allowed
             ? null
             : problems([
@@ -134,6 +140,9 @@ export class Actions {
                 },
               ]),
           action.is_allowed ? (action.fields ?? []).map((each) => field(each, values[each.name])) : null,
+          state.question
+            ? h("p", { class: "note", tabindex: "-1", role: "alert", "data-question": true }, state.question)
+            : null,
           state.failure ? failed(state.failure) : null,
           h(
             "div",
@@ -143,7 +152,7 @@ export class Actions {
               ? h(
                   "button",
                   { type: "submit", class: "primary", disabled: state.isBusy },
-                  state.isBusy ? "Sending …" : action.title,
+                  state.isBusy ? "Wait …" : state.question ? `${action.title} everything` : action.title,
                 )
               : null,
           ),
@@ -151,6 +160,7 @@ export class Actions {
       );
     const run = async (form) => {
       const conf = read(action.fields ?? [], form);
+      if (action.asks && isEmpty(conf) && !state.question) return ask();
       Object.assign(state, { isBusy: true, failure: null });
       show();
       try {
@@ -165,6 +175,15 @@ export class Actions {
         Object.assign(state, { isBusy: false, failure });
         show();
       }
+    };
+    // Say what a form without values would do; a second press sends it.
+    const ask = async () => {
+      state.isBusy = true;
+      show();
+      const found = await this.context.uncorrected(null).catch((failure) => failure);
+      Object.assign(state, { isBusy: false, question: `${action.asks} ${takesAll(found)}` });
+      show();
+      dialog.querySelector("[data-question]")?.focus(); // so that Enter, held down, sends nothing
     };
     show();
     document.body.append(dialog);

@@ -14,6 +14,16 @@ const DAGS = {
   rebuild: "Rebuild",
 };
 
+// Return the warning of a paused DAG that holds something up, with the way to unpause it.
+const paused = (each, context) =>
+  h(
+    "div",
+    { class: "note row", role: "group", "aria-label": `${each.dag} is paused`, key: each.dag },
+    badge("paused", "warn"),
+    h("span", { class: "grow" }, prose(each.says, 400)),
+    h("button", { type: "button", on: { click: () => context.act(`unpause_${each.kind}`) } }, `Unpause ${each.dag} …`),
+  );
+
 export function header(name, row, context) {
   const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
   return h(
@@ -35,6 +45,7 @@ export function header(name, row, context) {
       ? h("p", { class: "lead" }, "Promise broken: ", prose(row.promise.detail, 300))
       : null,
     row.note && row.note !== row.state?.why ? h("p", { class: "note" }, prose(row.note, 400)) : null,
+    (row.paused ?? []).map((each) => paused(each, context)),
     figures([
       ["Promise", promiseBadge(row.promise), inZone(row.promise?.detail)],
       ["Behind", behind(row), "Wall clock less the arrival time that is committed"],
@@ -62,23 +73,17 @@ export function header(name, row, context) {
           ],
       ["Restarts lately", count(row.starts), "How often the driver was started again in the last day, as far as its launcher has them"],
     ]),
-    dags.length
-      ? h(
-          "p",
-          { class: "row hint" },
-          "In Airflow:",
-          dags.map(([key, title]) => dagLink(row.dags[key], title)),
-          row.dags.stream
-            ? h(
-                "a",
-                { href: new URL(`../driver_log/${encodeURIComponent(row.dags.stream)}`, import.meta.url).href },
-                "Driver's log",
-              )
-            : null,
-          context.summary?.file
-            ? h("span", null, "File: ", h("span", { class: "mono" }, longText(row.file, 120)))
-            : null,
-        )
-      : null,
+    h(
+      "p",
+      { class: "row hint" },
+      dags.length ? "In Airflow:" : "Airflow reads none of its DAGs now.",
+      dags.map(([key, title]) => dagLink(row.dags[key], title)),
+      h(
+        "a",
+        { href: new URL(`../driver_log/${encodeURIComponent(`stream_${name}`)}`, import.meta.url).href },
+        "Driver's log",
+      ),
+      row.file ? h("span", null, "File: ", h("span", { class: "mono" }, longText(row.file, 120))) : null,
+    ),
   );
 }

@@ -64,11 +64,25 @@ const context = {
     showPart();
   },
   show: () => showPart(),
-  correct: (range) => actions.open("correct", range),
+  // Open an action's form by the action's name; that of a correction with a range.
+  act: (action) => actions.open(action, null),
+  correct: async (range) => actions.open("correct", range && (await withEvents(range))),
+  // Read what a correction would take of the late tuples that arrived in a range, or at any time.
+  uncorrected: (range) => context.read("uncorrected", { from: range?.from, to: range?.to }),
   get canCorrect() {
     return actions.has("correct");
   },
 };
+
+// Return a range with the event times that a correction of it takes; of a range of arrival, those of its late tuples.
+async function withEvents(range) {
+  if (range.events) return range;
+  try {
+    return { ...range, events: { ...(await context.uncorrected(range)), isOfLate: true } };
+  } catch (failure) {
+    return { ...range, events: { from: null, to: null, failure: failure.message, isOfLate: true } };
+  }
+}
 
 function follow(event, part, params) {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button) return;

@@ -92,7 +92,7 @@ export function chosen(context) {
   if (!range_) return null;
   return h(
     "div",
-    { class: "chosen", role: "group", "aria-label": "Selected range" },
+    { class: "chosen", key: "chosen", role: "group", "aria-label": "Selected range" }, // no chart below is made anew
     h(
       "span",
       null,
@@ -107,15 +107,21 @@ export function chosen(context) {
       { type: "button", on: { click: () => context.set({ from: range_.from, to: range_.to, before: null }) } },
       "Show this range",
     ),
-    context.canCorrect && range_.events
+    context.canCorrect
       ? h("button", { type: "button", on: { click: () => context.correct(range_) } }, "Correct this range …")
       : null,
     h("button", { type: "button", class: "quiet", on: { click: () => context.select(null) } }, "Clear"),
   );
 }
 
-// Return the listener of a chart that selects a range. `toEvents` returns its event times, null where they are unknown;
-// a correction takes those.
-export function selecting(context, what, toEvents) {
-  return (from, to) => context.select(from === null ? null : { what, from, to, events: toEvents(from, to) });
+// Return the listener of a chart that selects a range of arrival. `toEvents` returns its event times, which a correction
+// takes; null where they are unknown: then the server is asked for those of the late tuples.
+export function selecting(context, toEvents = () => null) {
+  return (from, to) => context.select(from === null ? null : { what: "Arrival", from, to, events: toEvents(from, to) });
+}
+
+// Return the listener of a chart of event time; `endOf` returns up to where what begins at a time reaches.
+export function selectingEvents(context, endOf = (to) => to) {
+  return (from, to) =>
+    context.select(from === null ? null : { what: "Event time", from, to, events: { from, to: endOf(to) } });
 }

@@ -39,12 +39,13 @@ export function promiseBadge(promise) {
   return badge(promise?.word ?? promise?.state, promiseTone(promise?.state)); // null: the tables are not read yet, or can't be
 }
 
-export const isIll = (row) => row?.promise?.state === "broken" || ["bad", "warn"].includes(row?.state?.tone);
+export const isIll = (row) =>
+  row?.promise?.state === "broken" || ["bad", "warn"].includes(row?.state?.tone) || Boolean(row?.paused?.length);
 
-// Return the tone of a row of Streams: a broken promise is bad, also while the stream runs.
+// Return the tone of a row of Streams: a broken promise is bad, also while the stream runs; a paused DAG is a warning.
 export function toneOfRow(row) {
-  const tone = toneOf(row?.state?.tone);
-  return tone !== "bad" && row?.promise?.state === "broken" ? "bad" : tone;
+  const tone = row?.promise?.state === "broken" ? "bad" : toneOf(row?.state?.tone);
+  return row?.paused?.length && tone !== "bad" ? "warn" : tone;
 }
 
 // Return, in a sentence, why a stream is ill.
@@ -54,5 +55,6 @@ export function whyIll(row) {
   if (row?.promise?.state === "broken")
     reasons.push(`Promise broken: ${row.promise.detail || "the measured error is above the promised one"}`);
   if (row?.note && row.note !== row.state?.why) reasons.push(row.note);
+  for (const each of row?.paused ?? []) reasons.push(each.says);
   return reasons.join(" · ");
 }

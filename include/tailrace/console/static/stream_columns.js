@@ -5,11 +5,14 @@ import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
 import { badge, promiseBadge, since } from "./shapes.js";
 import { brief, time } from "./time.js";
-import { behind, cut, prose } from "./ui.js";
+import { behind, cut, dagLink, prose } from "./ui.js";
 
 // Return the name of a stream, which leads to its page where it has one.
 export const streamLink = (row) =>
   row.has_page === false ? cut(row.name) : h("a", { href: queryAddress(row.name) }, cut(row.name));
+
+// Return the paused DAGs of a stream that hold something up, each with the way to unpause it.
+export const pausedDags = (row) => (row.paused ?? []).map((each) => dagLink(each.dag, `Unpause ${each.dag} in Airflow`));
 
 export const columns = [
   {
@@ -32,6 +35,8 @@ export const columns = [
       since(row.state),
       row.state?.why ? h("span", { class: "why" }, prose(row.state.why, 140)) : null,
       row.note && row.note !== row.state?.why ? h("span", { class: "why" }, prose(row.note, 140)) : null,
+      (row.paused ?? []).map((each) => h("span", { class: "why" }, prose(each.says, 200))),
+      pausedDags(row),
     ],
   },
   {

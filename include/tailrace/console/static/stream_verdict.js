@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { count, plural } from "./format.js";
 import { badge, isIll, since, toneOfRow, whyIll } from "./shapes.js";
-import { streamLink } from "./stream_columns.js";
+import { pausedDags, streamLink } from "./stream_columns.js";
 import { behind, prose } from "./ui.js";
 
 const CARDS = 6;
@@ -51,9 +51,11 @@ function card(row) {
       badge(row.state?.word, row.state?.tone),
       since(row.state),
       row.promise?.state === "broken" ? badge("promise broken", "bad") : null,
+      row.paused?.length ? badge("paused", "warn") : null,
     ),
     h("h3", null, streamLink(row)),
     h("p", null, prose(whyIll(row) || "The server names no reason.", 280)),
+    pausedDags(row),
     h(
       "p",
       { class: "facts" },

@@ -7,8 +7,11 @@ import { moment } from "./time.js";
 const LEFT = 92;
 const LANE = 26;
 const TOP = 6;
+const RIGHT = 10;
+const LEAST_PX = 3; // a shorter way of the pointer is a click
 
 // Return a time line. A lane is {title, items: [{from, to, class, title, href, open}]}; `range` is [from, to].
+// `onRange(from, to)` hears of a range that the reader draws; `selected: {from, to}` is the one that is drawn.
 export function timeline(spec) {
   return widget(create, spec, { class: "figure", key: spec.title });
 }
@@ -25,7 +28,8 @@ function ticks([from, to], width) {
 
 function drawing(spec, width) {
   const [from, to] = spec.range;
-  const scale = (ms) => LEFT + ((Math.max(from, Math.min(to, ms)) - from) / (to - from || 1)) * (width - LEFT - 10);
+  const scale = (ms) => LEFT + ((Math.max(from, Math.min(to, ms)) - from) / (to - from || 1)) * (width - LEFT - RIGHT);
+  const { selected } = spec;
   const bottom = TOP + spec.lanes.length * LANE;
   const { list, step } = ticks(spec.range, width - LEFT);
   const labels = timeLabels(list, step);
@@ -38,6 +42,15 @@ function drawing(spec, width) {
       role: "group",
       "aria-label": spec.summary,
     },
+    selected
+      ? s("rect", {
+          class: "drawn",
+          x: scale(selected.from ?? from),
+          y: TOP,
+          width: Math.max(1, scale(selected.to) - scale(selected.from ?? from)),
+          height: bottom - TOP,
+        })
+      : null,
     list.map((at, index) => [
       s("line", { class: "axis", x1: scale(at), x2: scale(at), y1: TOP, y2: bottom }),
       labels[index]
@@ -51,7 +64,7 @@ function drawing(spec, width) {
       s("line", {
         class: "axis",
         x1: LEFT,
-        x2: width - 10,
+        x2: width - RIGHT,
         y1: TOP + (place + 1) * LANE - 2,
         y2: TOP + (place + 1) * LANE - 2,
       }),
@@ -73,9 +86,43 @@ function block(item, scale, top) {
 
 function create(host, first) {
   let spec = first;
-  const area = h("div");
+  let began = null; // where the pointer went down
+  let drawn = null; // the range while it is drawn
+  const dragstart = (event) => event.preventDefault(); // a run's link is not carried away
+  const area = h("div", { on: { pointerdown: onDown, pointermove: onMove, pointerup: onUp, pointercancel: leave, dragstart } });
   host.append(h("div", { class: "chart" }, area));
-  const show = () => render(area, drawing(spec, Math.max(280, area.clientWidth || 280)));
+  const widthOf = () => Math.max(280, area.clientWidth || 280);
+  const show = () => render(area, drawing(drawn ? { ...spec, selected: drawn } : spec, widthOf()));
+
+  function timeAt(event) {
+    const [from, to] = spec.range;
+    const part = (event.clientX - area.getBoundingClientRect().left - LEFT) / (widthOf() - LEFT - RIGHT);
+    return Math.round(from + Math.max(0, Math.min(1, part)) * (to - from));
+  }
+
+  function onDown(event) {
+    if (spec.onRange && event.button === 0) began = { x: event.clientX, at: timeAt(event) };
+  }
+
+  function onMove(event) {
+    if (!began || Math.abs(event.clientX - began.x) <= LEAST_PX) return;
+    area.setPointerCapture(event.pointerId); // the way may end outside; a click on a run needs none
+    const ends = [began.at, timeAt(event)];
+    drawn = { from: Math.min(...ends), to: Math.max(...ends) };
+    show();
+  }
+
+  function onUp() {
+    const range = drawn;
+    leave();
+    if (range && range.to > range.from) spec.onRange(range.from, range.to);
+  }
+
+  function leave() {
+    [began, drawn] = [null, null];
+    show();
+  }
+
   show();
   let width = area.clientWidth;
   const sizes = new ResizeObserver(() => {

@@ -3,7 +3,7 @@
 import { chart, columns } from "../chart.js";
 import { h, isReading } from "../dom.js";
 import { count, duration, number, plural, share } from "../format.js";
-import { chosen, range, selecting } from "../range.js";
+import { chosen, range, selectingEvents } from "../range.js";
 import { badge } from "../shapes.js";
 import { table } from "../table.js";
 import { time } from "../time.js";
@@ -110,7 +110,7 @@ function keys(data, context) {
 function charts(data, context) {
   const at = data.chart?.at ?? [];
   const x = { values: at, name: "Event time" };
-  const select = { onRange: selecting(context, "Event time", (from, to) => ({ from, to })), selected: context.selected };
+  const select = { onRange: selectingEvents(context), selected: context.selected };
   const list = (data.chart?.series ?? []).slice(0, 6).map((series) => {
     const values = columns({ at, streamed: series.streamed, latest: series.latest }, "at", ["streamed", "latest"]);
     return chart({

@@ -43,7 +43,7 @@ function show(data, context) {
   const series = columns(data.series, "at", NAMES);
   const wall = columns(data.wall, "at", ["emitted_at"]);
   const changes = (data.changes ?? []).map((change, index) => ({ ...change, label: String(index + 1) }));
-  const select = selecting(context, "Arrival", eventsOf(series, data.delays));
+  const select = selecting(context, eventsOf(series, data.delays));
   const x = { values: series.at, name: "Arrival" };
   const common = {
     x,
@@ -118,6 +118,8 @@ function show(data, context) {
             title: "Wall clock behind arrival",
             x: { values: wall.at, name: "Arrival" },
             sync: "arrival",
+            onRange: select,
+            selected: context.selected,
             y: { show: duration },
             series: [
               {

@@ -3,7 +3,7 @@
 import { chart } from "../chart.js";
 import { h } from "../dom.js";
 import { count, rough, share } from "../format.js";
-import { range } from "../range.js";
+import { chosen, range, selecting } from "../range.js";
 import { bar, table } from "../table.js";
 import { empty, figures, section, unread } from "../ui.js";
 import { calibration } from "./calibration.js";
@@ -29,9 +29,11 @@ const shareBar = (part, whole) => (whole ? bar(part / whole, share(part / whole)
 function show(data, context) {
   const filters = data.filters ?? [];
   const boundaries = held(data.boundaries, data.to);
+  const select = { sync: "emd", onRange: selecting(context), selected: context.selected };
   const all = data.candidates ?? filters[0]?.pairs_in;
   return [
     range(context, data),
+    chosen(context),
     figures([
       ["Candidate pairs", count(all), "Pairs within reach of event time"],
       ["Exact distances", count(data.exact), "Pairs that no filter decided"],
@@ -50,11 +52,11 @@ function show(data, context) {
       h(
         "div",
         { class: "grid" },
-        loadCharts(data.loads, { sync: "emd" }),
+        loadCharts(data.loads, select),
         chart({
           ...many(boundaries.at, boundaries.cuts, ["boundary", "boundaries"], data.from, "step"),
           title: "Boundaries between tasks",
-          sync: "emd",
+          ...select,
           height: 220,
           y: { show: rough },
           none: unread(data, "boundaries") ?? "The boundaries have not moved: no partition plan is on record.",

@@ -2,7 +2,7 @@
 
 import { h, s } from "../dom.js";
 import { count, number, plural } from "../format.js";
-import { range } from "../range.js";
+import { chosen, range, selecting } from "../range.js";
 import { table } from "../table.js";
 import { time } from "../time.js";
 import { empty, figures, longText, prose, section, unread } from "../ui.js";
@@ -158,11 +158,13 @@ function versions(data) {
 function show(data, context) {
   const cells = (data.cells ?? []).filter(isPlaced);
   const extent = Array.isArray(data.extent) ? data.extent.map((each) => number(each)).join(", ") : null;
+  const select = { sync: "spatial", onRange: selecting(context), selected: context.selected };
   const hasMap = data.cells !== null && data.cells !== undefined;
   const isBare = !cells.length && data.note; // the note, which stands above, says why there is no map
   const total = data.cells_total ?? cells.length;
   return [
     hasMap ? range(context, data) : null,
+    chosen(context),
     figures([
       data.join ? ["Join", `by ${String(data.join).slice(0, 40)}`] : null,
       hasMap ? ["Cells with pairs", count(total)] : null,
@@ -186,7 +188,7 @@ function show(data, context) {
           data.matches ? figure("Matches by cell", "matches", data.matches, context) : null,
         )
       : null,
-    data.loads ? section("Tasks", h("div", { class: "grid" }, loadCharts(data.loads, { sync: "spatial" }))) : null,
+    data.loads ? section("Tasks", h("div", { class: "grid" }, loadCharts(data.loads, select))) : null,
     versions(data.table),
     calibration(data.calibration, false, unread(data, "calibration")),
   ];

@@ -19,7 +19,7 @@ function stateOf(partition) {
 function show(data, context) {
   const series = columns(data.series, "at", ["late", "waiting"]);
   const x = { values: series.at, name: "Arrival" };
-  const select = { onRange: selecting(context, "Arrival", () => null), selected: context.selected, sync: "late", x };
+  const select = { onRange: selecting(context), selected: context.selected, sync: "late", x };
   const partitions = data.partitions ?? [];
   const files = data.files ?? [];
   const ahead = most(partitions, (each) => each.passed);

@@ -3,7 +3,7 @@
 import { airflowAddress, goTop } from "../api.js";
 import { h } from "../dom.js";
 import { count, duration, plural, share, value } from "../format.js";
-import { range } from "../range.js";
+import { chosen, range, selecting } from "../range.js";
 import { badge } from "../shapes.js";
 import { table } from "../table.js";
 import { time } from "../time.js";
@@ -110,13 +110,19 @@ const filled = (runs) =>
       }),
   );
 
-function gapTable(gaps, total) {
+const correctGap = (gap, context) =>
+  gap.late === 0
+    ? null
+    : h("button", { type: "button", on: { click: () => context.correct(gap) } }, "Correct this gap …");
+
+function gapTable(gaps, total, context) {
   const shown = table(
     [
       { title: "From", show: (gap) => (isTime(gap.from) ? time(gap.from) : "the beginning") },
       { title: "To", show: (gap) => time(gap.to) },
       { title: "Length", number: true, show: (gap) => (isTime(gap.from) ? duration(gap.to - gap.from) : "–") },
       { title: "Late tuples", number: true, show: (gap) => count(gap.late) },
+      ...(context.canCorrect ? [{ title: "Correction", show: (gap) => correctGap(gap, context) }] : []),
     ],
     gaps,
     { key: (gap) => gap.to, caption: "Gaps", isTall: true, mark: (gap) => (gap.late && !gap.is_open ? "wrong" : "") },
@@ -154,8 +160,18 @@ function show(data, context) {
       ["Retracted", taken(totals.retracted)],
       ["Gaps", gapWord ?? (known && !unread(data, "gaps") ? badge("none", "good") : "–")],
     ]),
-    ends ? timeline({ title: "Time line", range: ends, lanes: lanes(runs, gaps, ends), summary: words }) : null,
-    gaps.length ? gapTable(gaps, data.gaps_total) : null,
+    chosen(context),
+    ends
+      ? timeline({
+          title: "Time line",
+          range: ends,
+          lanes: lanes(runs, gaps, ends),
+          summary: words,
+          onRange: selecting(context),
+          selected: context.selected,
+        })
+      : null,
+    gaps.length ? gapTable(gaps, data.gaps_total, context) : null,
     section(
       "Runs",
       data.runs_total > runs.length

@@ -3,7 +3,7 @@
 import { chart, columns } from "../chart.js";
 import { h } from "../dom.js";
 import { count, duration, share } from "../format.js";
-import { range } from "../range.js";
+import { chosen, range, selectingEvents } from "../range.js";
 import { badge, promiseTone } from "../shapes.js";
 import { bar } from "../table.js";
 import { time } from "../time.js";
@@ -58,9 +58,16 @@ function limitOf(each) {
 const bandOf = (limit) =>
   limit ? { bands: [{ from: 0, to: limit.at, tone: "good" }], lines: [{ ...limit, tone: "good" }] } : {};
 
-function ofAnswer(each) {
+// Return the end of the last of some buckets that begin by a time.
+const endOf = (buckets) => (to) => {
+  const last = (buckets?.start ?? []).findLastIndex((start) => start <= to);
+  return Math.max(to, buckets?.end?.[last] ?? to);
+};
+
+function ofAnswer(each, context) {
   const series = columns(each.series, "start", NAMES);
-  const common = { x: { values: series.start, name: "Start" }, sync: "promise" };
+  const selected = { onRange: selectingEvents(context, endOf(each.series)), selected: context.selected };
+  const common = { x: { values: series.start, name: "Start" }, sync: "promise", ...selected };
   const title = known(each.answer) ? String(each.answer).slice(0, 120) : "Whole answers";
   const risk = known(each.risk) ? { at: each.risk, label: `promised: at most ${share(each.risk)}` } : null;
   const missing = { name: "missing", values: series.missing, style: "points", tone: "bad" };
@@ -152,8 +159,9 @@ function show(data, context) {
     ]),
     section("Right answers, before and after correction", right(data.right, unread(data, "right"))),
     range(context, { from: Math.min(...starts), to: Math.max(...starts) }, { what: "Event time" }),
+    chosen(context),
     unread(data, "answers") ? section("Measured errors", empty(unread(data, "answers"))) : null,
-    (data.answers ?? []).map(ofAnswer),
+    (data.answers ?? []).map((each) => ofAnswer(each, context)),
     section("Coverage against its threshold", coverageOf(data.coverage, unread(data, "coverage"))),
   ];
 }
