@@ -10,6 +10,13 @@ CHECKPOINT = "tests/unit/storage/test_checkpoint.py"
 
 MUTATIONS = (
     Mutation(
+        "layout: a drain is since its first request",
+        "storage/layout.py",
+        "if not self.drain.exists():",
+        "if True:",
+        ("tests/orchestration/test_console_state.py",),
+    ),
+    Mutation(
         "status: what came since a driver's end is unknown, and not nothing",
         "storage/status.py",
         'is_reading = self.state != "starting" and self.state not in OVER',

@@ -105,7 +105,7 @@ def _read(layout: Layout, since_ms: int) -> TableFacts:
 def _read_since(tables: Tables, since_ms: int) -> tuple[int | None, int | None]:
     """Count the late tuples and the rejected records of the batches that were read since a wall-clock time.
 
-    Arrival times do not count: those of a backlog are old, and a rejected record may have none. A batch without rows
+    Arrival times do not count: a backlog came long ago, and a rejected record may have none. A batch without rows
     has no time, and counts with the one before.
     """
     if not tables.has("segments"):

@@ -64,7 +64,7 @@ const context = {
     showPart();
   },
   show: () => showPart(),
-  // Open an action's form by the action's name; that of a correction with a range.
+  // Open an action's form by the action's name; a correction's has a range.
   act: (action) => actions.open(action, null),
   correct: async (range) => actions.open("correct", range && (await withEvents(range))),
   // Read what a correction would take of the late tuples that arrived in a range, or at any time.
@@ -74,7 +74,7 @@ const context = {
   },
 };
 
-// Return a range with the event times that a correction of it takes; of a range of arrival, those of its late tuples.
+// Return a range with the event times that a correction of it takes; of a range of arrival, its late tuples' event times.
 async function withEvents(range) {
   if (range.events) return range;
   try {

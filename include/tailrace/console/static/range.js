@@ -115,7 +115,7 @@ export function chosen(context) {
 }
 
 // Return the listener of a chart that selects a range of arrival. `toEvents` returns its event times, which a correction
-// takes; null where they are unknown: then the server is asked for those of the late tuples.
+// takes; null where they are unknown: then the server is asked for the late tuples'.
 export function selecting(context, toEvents = () => null) {
   return (from, to) => context.select(from === null ? null : { what: "Arrival", from, to, events: toEvents(from, to) });
 }
