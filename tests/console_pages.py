@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
+from dataclasses import dataclass
+from typing import Any, Self
 
 from playwright.sync_api import Page, expect
 
@@ -39,3 +42,35 @@ def act(page: Page, title: str, **fields: str) -> None:
         dialog.get_by_role("button", name="Correct everything", exact=True).click()
     expect(dialog).to_have_count(0)
     expect(page.locator("#actions .outcome")).to_contain_text(f"{title}: sent to Airflow")
+
+
+@dataclass
+class SeenStates:
+    """The states that a query's head has, looked at several times a second: each once, in the order of their words.
+
+    As a context manager it looks in a thread.
+    """
+
+    bed: Bed
+    query: str
+
+    def __enter__(self) -> Self:
+        self.states: list[dict[str, Any]] = []
+        self._stopped, self._thread = threading.Event(), threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    @property
+    def words(self) -> list[str]:
+        return [state["word"] for state in self.states]
+
+    def _look(self) -> None:
+        with self.bed.client("viewer") as client:
+            while not self._stopped.wait(0.2):
+                state = client.get(f"{PAGES}api/queries/{self.query}/summary").json()["state"]
+                if not self.states or self.states[-1]["word"] != state["word"]:
+                    self.states.append(state)

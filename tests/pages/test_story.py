@@ -5,7 +5,11 @@ Its tests share one stream, in this order.
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -15,10 +19,12 @@ import chromium
 from chromium import Watched
 from console_bed import PAGES
 from console_feed import Feed
-from console_pages import LONG_MS, act, await_page
+from console_pages import LONG_MS, SeenStates, act, await_page
 from console_warehouse import MINUTE_MS, spoil
+from tailrace.drivers.launch import starts_file
 from tailrace.generators.delays import delay_model
 from tailrace.ground.duration import format_time
+from tailrace.orchestration import driver_lifecycle
 from tailrace.storage.tables import Tables
 
 pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("console")]
@@ -26,6 +32,7 @@ pytestmark = [pytest.mark.needs("spark"), pytest.mark.xdist_group("console")]
 QUERY = "orders"
 LATE, VALUE = 40, 1000.0
 MINUTE_S = 60
+SINCE = re.compile(r"since \d\d:\d\d:\d\d")
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +74,24 @@ def state(page: Page) -> Locator:
     return page.locator("#summary .big")
 
 
-def test_a_stream_is_deployed_from_its_page_and_the_page_leads_to_its_run(bed, feed, page):
+@pytest.fixture(scope="module")
+def states(bed) -> Iterator[SeenStates]:
+    """All states that the stream has had."""
+    with SeenStates(bed, QUERY) as seen:
+        bed.until(lambda: seen.states)
+        yield seen
+
+
+def test_a_stream_is_deployed_from_its_page_and_the_page_leads_to_its_run(bed, feed, page, states):
     expect(state(page)).to_have_text("not deployed")
     act(page, "Deploy")
     run = page.get_by_role("link", name=re.compile("See its run")).get_attribute("href")
     assert run.startswith(f"{bed.url}/dags/stream_{QUERY}/runs/")
-    expect(state(page)).to_have_text(re.compile("running|waiting"), timeout=LONG_MS)
+    expect(state(page)).to_have_text(re.compile("running|idle"), timeout=LONG_MS)
+    assert states.words[:4] == ["not deployed", "deploying", "starting", "running"]
+    sinces = [seen["since"] for seen in states.states[1:4]]
+    assert sinces == sorted(sinces)
+    expect(page.locator("#summary .title")).to_contain_text(SINCE)
     with bed.client("user") as client:
         run_id = run.rsplit("/", 1)[1]
         assert client.get(f"/api/v2/dags/stream_{QUERY}/dagRuns/{run_id}").json()["state"] == "running"
@@ -84,6 +103,22 @@ def test_numbers_move_while_one_watches(bed, feed, page):
     feed.give(feed.start_ms + 6 * MINUTE_MS)
     expect(figure(page, "Answers")).not_to_have_text(before, timeout=LONG_MS)
     expect(figure(page, "Unread rows")).to_have_text("0", timeout=LONG_MS)
+
+
+def test_a_killed_driver_is_restarting_until_it_reads_again(bed, feed, page, states):
+    """Its launcher has restarted it so often that it waits for some seconds; all its restarts are shown."""
+    layout, before = bed.warehouse.layout(QUERY), len(states.words)
+    starts_file(layout.home).write_text(json.dumps({"restarts": [time.time() - age_s for age_s in (40, 30, 20)]}))
+    driver = driver_lifecycle.inspect(bed.hosting.host, layout)
+    killed_s = int(time.time())
+    os.kill(driver.pid, signal.SIGKILL)
+    expect(state(page)).to_have_text("restarting", timeout=LONG_MS)
+    expect(page.locator("#summary .title")).to_contain_text(SINCE)
+    expect(state(page)).to_have_text(re.compile("running|idle"), timeout=LONG_MS)
+    seen = states.states[before:]
+    assert [one["word"] for one in seen if one["word"] not in ("running", "idle")] == ["restarting"]
+    assert killed_s * 1000 <= next(one["since"] for one in seen if one["word"] == "restarting") <= seen[-1]["since"]
+    expect(figure(page, "Restarts lately")).to_have_text("4")
 
 
 def test_what_comes_late_is_counted(bed, feed, page):
@@ -156,8 +191,12 @@ def test_a_wrong_column_shows_as_broken_within_a_minute(bed, feed, page):
     expect(row.get_by_role("cell").first).to_contain_text("it has no column 'value'")
 
 
-def test_the_stream_is_drained_from_its_page(bed, feed, page):
+def test_the_stream_is_drained_from_its_page(bed, feed, page, states):
     page.goto(f"{bed.url}{PAGES}queries/{QUERY}")
     await_page(page)
     act(page, "Drain")
-    expect(state(page)).to_have_text(re.compile("drained|stopped"), timeout=LONG_MS)
+    expect(state(page)).to_have_text("drained", timeout=LONG_MS)
+    draining, drained = states.states[-2:]
+    assert (draining["word"], drained["word"]) == ("draining", "drained")
+    assert draining["since"] <= drained["since"]
+    assert not {"unknown", "stopped", "stopping"} & {*states.words}
