@@ -163,7 +163,7 @@ MUTATIONS = (
     ),
     Mutation(
         "page: a range of arrival is corrected by the event times of its late tuples",
-        "console/static/query.js",
+        "console/static/range.js",
         "if (range.events) return range;",
         "return range;",
         (f"{PAGES}::test_a_range_of_arrival_is_corrected_by_the_event_times_of_its_late_tuples",),

@@ -4,6 +4,7 @@ import { field, isEmpty, prefill, read, sourceOf, takesAll } from "./action_form
 import { airflowAddress, get, send } from "./api.js";
 import { announce, h, render } from "./dom.js";
 import { dryRuns } from "./dry_runs.js";
+import { uncorrected } from "./range.js";
 import { moment } from "./time.js";
 import { airflowLink, failed, longText, problems } from "./ui.js";
 
@@ -180,7 +181,7 @@ export class Actions {
     const ask = async () => {
       state.isBusy = true;
       show();
-      const found = await this.context.uncorrected(null).catch((failure) => failure);
+      const found = await uncorrected(this.context, null).catch((failure) => failure);
       Object.assign(state, { isBusy: false, question: `${action.asks} ${takesAll(found)}` });
       show();
       dialog.querySelector("[data-question]")?.focus(); // so that Enter, held down, sends nothing

@@ -6,6 +6,7 @@ import { announce, h, render } from "./dom.js";
 import { header } from "./header.js";
 import { PARTS, titleOf } from "./parts/index.js";
 import { Poll, showFreshness } from "./poll.js";
+import { withEvents } from "./range.js";
 import { tabs } from "./tabs.js";
 import { onZone, time, zoneSwitch } from "./time.js";
 import { damages, empty, failed, loading, note } from "./ui.js";
@@ -66,23 +67,11 @@ const context = {
   show: () => showPart(),
   // Open an action's form by the action's name; a correction's has a range.
   act: (action) => actions.open(action, null),
-  correct: async (range) => actions.open("correct", range && (await withEvents(range))),
-  // Read what a correction would take of the late tuples that arrived in a range, or at any time.
-  uncorrected: (range) => context.read("uncorrected", { from: range?.from, to: range?.to }),
+  correct: async (range) => actions.open("correct", range && (await withEvents(context, range))),
   get canCorrect() {
     return actions.has("correct");
   },
 };
-
-// Return a range with the event times that a correction of it takes; of a range of arrival, its late tuples' event times.
-async function withEvents(range) {
-  if (range.events) return range;
-  try {
-    return { ...range, events: { ...(await context.uncorrected(range)), isOfLate: true } };
-  } catch (failure) {
-    return { ...range, events: { from: null, to: null, failure: failure.message, isOfLate: true } };
-  }
-}
 
 function follow(event, part, params) {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button) return;

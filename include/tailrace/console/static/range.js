@@ -125,3 +125,16 @@ export function selectingEvents(context, endOf = (to) => to) {
   return (from, to) =>
     context.select(from === null ? null : { what: "Event time", from, to, events: { from, to: endOf(to) } });
 }
+
+// Read what a correction would take of the late tuples that arrived in a range, or, for null, at any time.
+export const uncorrected = (context, range) => context.read("uncorrected", { from: range?.from, to: range?.to });
+
+// Return a range with the event times that a correction of it takes; of a range of arrival, those of its late tuples.
+export async function withEvents(context, range) {
+  if (range.events) return range;
+  try {
+    return { ...range, events: { ...(await uncorrected(context, range)), isOfLate: true } };
+  } catch (failure) {
+    return { ...range, events: { from: null, to: null, failure: failure.message, isOfLate: true } };
+  }
+}

@@ -36,7 +36,7 @@ export const columns = [
       row.state?.why ? h("span", { class: "why" }, prose(row.state.why, 140)) : null,
       row.note && row.note !== row.state?.why ? h("span", { class: "why" }, prose(row.note, 140)) : null,
       (row.paused ?? []).map((each) => h("span", { class: "why" }, prose(each.says, 200))),
-      pausedDags(row),
+      row.paused?.length ? h("span", { class: "why" }, pausedDags(row)) : null,
     ],
   },
   {
