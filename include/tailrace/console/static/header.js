@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
 import { badge, promiseBadge } from "./shapes.js";
 import { brief, inZone, time } from "./time.js";
-import { behind, copyButton, dagLink, figures, longText, prose } from "./ui.js";
+import { aged, behind, copyButton, dagLink, damages, figures, longText, prose, unread } from "./ui.js";
 
 const DAGS = {
   stream: "Stream",
@@ -13,6 +13,15 @@ const DAGS = {
   publish: "Publication",
   rebuild: "Rebuild",
 };
+
+function lastCorrection(row) {
+  const last = row.last_correction;
+  if (!last) return row.promise && !row.note && !unread(row, "last_correction") ? "none yet" : "–";
+  return [
+    time(last.at, brief),
+    last.late ? h("span", { class: "hint" }, `${count(last.late)} late tuples`) : null,
+  ];
+}
 
 export function header(name, row, context) {
   const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
@@ -33,30 +42,22 @@ export function header(name, row, context) {
       ? h("p", { class: "lead" }, "Promise broken: ", prose(row.promise.detail, 300))
       : null,
     row.note && row.note !== row.state?.why ? h("p", { class: "note" }, prose(row.note, 400)) : null,
+    damages(row),
     figures([
-      ["Promise", promiseBadge(row.promise), inZone(row.promise?.detail)],
+      ["Promise", aged(row.facts_age_ms, promiseBadge(row.promise)), inZone(row.promise?.detail)],
       ["Behind", behind(row), "Wall clock less the arrival time that is committed"],
       ["Unread rows", count(row.rows_left), "Rows known in the source that no batch has read"],
-      ["Frontier", time(row.frontier, brief), "The watermark: answers of windows that end before it are out"],
-      ["K", duration(row.k_ms), "Slack: how long a window waits beyond its end"],
-      ["Coverage", share(row.coverage), "Share of the tuples that windows held when they closed"],
-      ["Answers", count(row.answers)],
-      ["Late, last hour", count(row.late_hour)],
-      ["Quarantined, last hour", count(row.quarantined_hour)],
+      ["Frontier", aged(row.report_age_ms, time(row.frontier, brief)), "The watermark: answers of windows that end before it are out"],
+      ["K", aged(row.report_age_ms, duration(row.k_ms)), "Slack: how long a window waits beyond its end"],
+      ["Coverage", aged(row.report_age_ms, share(row.coverage)), "Share of the tuples that windows held when they closed"],
+      ["Answers", aged(row.report_age_ms, count(row.answers))],
+      ["Late, last hour", aged(row.facts_age_ms, count(row.late_hour))],
+      ["Quarantined, last hour", aged(row.facts_age_ms, count(row.quarantined_hour))],
       row.has_late_tuples === false
         ? null
         : [
             "Last correction",
-            row.last_correction
-              ? [
-                  time(row.last_correction.at, brief),
-                  row.last_correction.late
-                    ? h("span", { class: "hint" }, `${count(row.last_correction.late)} late tuples`)
-                    : null,
-                ]
-              : row.promise && !row.note
-                ? "none yet"
-                : "–",
+            aged(row.facts_age_ms, lastCorrection(row)),
           ],
       ["Restarts lately", count(row.starts), "How often the driver was started again in the last day, as far as its launcher has them"],
     ]),

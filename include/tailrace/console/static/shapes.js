@@ -1,6 +1,7 @@
 // A state is always a word, a shape and a colour: no one of them alone.
 
 import { h, s } from "./dom.js";
+import { plural } from "./format.js";
 
 const SHAPES = {
   good: () => s("circle", { cx: 8, cy: 8, r: 5 }),
@@ -32,13 +33,14 @@ export function promiseBadge(promise) {
   return badge(promise?.word ?? promise?.state, promiseTone(promise?.state)); // null: the tables are not read yet, or can't be
 }
 
-export const isIll = (row) => row?.promise?.state === "broken" || ["bad", "warn"].includes(row?.state?.tone);
-
-// Return the tone of a row of Streams: a broken promise is bad, also while the stream runs.
+// Return the tone of a row of Streams: a broken promise or a damaged table is bad, also while the stream runs.
 export function toneOfRow(row) {
+  if (row?.promise?.state === "broken" || row?.damaged?.length) return "bad";
   const tone = toneOf(row?.state?.tone);
-  return tone !== "bad" && row?.promise?.state === "broken" ? "bad" : tone;
+  return row?.is_unreadable && tone !== "bad" ? "warn" : tone;
 }
+
+export const isIll = (row) => ["bad", "warn"].includes(toneOfRow(row));
 
 // Return, in a sentence, why a stream is ill.
 export function whyIll(row) {
@@ -46,6 +48,7 @@ export function whyIll(row) {
   if (row?.state?.why) reasons.push(row.state.why);
   if (row?.promise?.state === "broken")
     reasons.push(`Promise broken: ${row.promise.detail || "the measured error is above the promised one"}`);
+  if (row?.damaged?.length) reasons.push(`${plural(row.damaged.length, "table is", "tables are")} damaged`);
   if (row?.note && row.note !== row.state?.why) reasons.push(row.note);
   return reasons.join(" · ");
 }

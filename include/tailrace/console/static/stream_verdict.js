@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { count, plural } from "./format.js";
 import { badge, isIll, toneOfRow, whyIll } from "./shapes.js";
 import { streamLink } from "./stream_columns.js";
-import { behind, prose } from "./ui.js";
+import { behind, problems, prose } from "./ui.js";
 
 const CARDS = 6;
 const SEVERITY = { bad: 0, warn: 1, idle: 2, good: 3 };
@@ -48,9 +48,11 @@ function card(row) {
       { class: "row" },
       badge(row.state?.word, row.state?.tone),
       row.promise?.state === "broken" ? badge("promise broken", "bad") : null,
+      row.damaged?.length ? badge("damaged", "bad") : null,
     ),
     h("h3", null, streamLink(row)),
     h("p", null, prose(whyIll(row) || "The server names no reason.", 280)),
+    problems(row.damaged),
     h(
       "p",
       { class: "facts" },
