@@ -1,9 +1,11 @@
-"""What tables say of a query: read in the background, kept for a minute, never waited for longer than asked."""
+"""What tables say of a query: read in the background, kept until they change, never waited for longer than asked."""
 
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -48,15 +50,45 @@ def test_facts_are_kept(reads, layout):
     assert len(reads["reads"]) == 1
 
 
-def test_old_facts_are_given_at_once_and_read_again_beside(reads, layout):
+def look_back(kept, layout, age_s):
+    """Let a query's tables have been looked at so long ago."""
+    of_query = kept._kept[layout.home]
+    of_query.newest = replace(of_query.newest, seen_s=time.monotonic() - age_s)
+
+
+def test_old_facts_are_given_with_their_age_and_read_again_beside(reads, layout):
     kept = KeptFacts(fresh_s=0.0)
     assert late(kept, layout) == 1
+    look_back(kept, layout, 40)
     reads["may"].clear()
-    assert [late(kept, layout), late(kept, layout)] == [1, 1], "nobody waits for the new ones"
+    (first,), (second,) = kept.get([layout], 0.0), kept.get([layout], 0.0)
+    assert [first.late_hour, second.late_hour] == [1, 1], "who does not wait for the new ones"
+    assert first.facts_age_ms >= 40_000
     reads["may"].set()
     kept._kept[layout.home].reading.result(PATIENCE_S)
     assert len(reads["reads"]) == 2, "one reading at a time"
-    assert late(kept, layout) == 2
+    (facts,) = kept.get([layout], PATIENCE_S)
+    assert facts.late_hour == 3, "at each call, if they are to be fresh"
+    assert facts.facts_age_ms < 40_000
+
+
+def test_facts_hold_until_their_tables_change(layout):
+    tables, now, kept = LateTables(layout), wall_ms(), KeptFacts(fresh_s=PATIENCE_S)
+    tables.late((now - 1_000, 5))
+    (before,) = kept.get([layout], PATIENCE_S)
+    assert (before.late_hour, before.last_correction) == (1, None)
+    newest = kept._kept[layout.home].newest.facts
+    kept.get([layout], PATIENCE_S)
+    assert kept._kept[layout.home].newest.facts is newest, "nothing was read again"
+    look_back(kept, layout, 40)
+    (same,) = kept.get([layout], PATIENCE_S)
+    assert kept._kept[layout.home].newest.facts is newest
+    assert same.facts_age_ms < 40_000, "the tables were seen unchanged"
+    tables.late((now - 500, 9))
+    tables.run(0, 5)
+    (after,) = kept.get([layout], PATIENCE_S)
+    assert after.late_hour == 2, "a minute is not waited for"
+    assert after.last_correction is not None
 
 
 def test_nobody_waits_longer_than_asked(reads, layout):
@@ -114,11 +146,62 @@ def test_before_the_stream_has_its_tables_the_last_hour_is_unknown(layout):
     assert (facts.late_hour, facts.quarantined_hour, facts.note) == (None, None, None)
 
 
-def test_a_damaged_table_becomes_a_note(layout):
-    LateTables(layout).read_at((wall_ms() - 1_000, 5, 0))
-    for file in layout.table("segments").glob("*.parquet"):
-        file.unlink()
-    assert "segments" in TableFacts.read(layout).note
+def files_of(layout, name):
+    return sorted(layout.table(name).glob("*.parquet"))
+
+
+def cut(layout, name):
+    (file, *_) = files_of(layout, name)
+    file.write_bytes(file.read_bytes()[:10])
+    return file
+
+
+def test_a_damaged_table_costs_the_facts_that_need_it_and_is_named(layout):
+    tables = LateTables(layout)
+    tables.late((wall_ms() - 1_000, 5))
+    tables.run(0, 5)
+    file = cut(layout, "late")
+    facts = TableFacts.read(layout)
+    assert (facts.uncorrected, facts.note, facts.is_unreadable) == (None, None, False)
+    assert facts.last_correction is not None
+    (damaged,) = facts.damaged
+    assert (damaged.where, damaged.fields) == (str(file), ["uncorrected"])
+    assert "10 bytes" in damaged.fault
+    assert damaged.remedy.startswith("tailrace drain readings")
+
+
+def test_a_table_that_no_fact_needs_is_named_once_it_is_damaged_until_it_is_whole(layout):
+    LateTables(layout).commit(5)
+    kept = KeptFacts(fresh_s=PATIENCE_S)
+    (facts,) = kept.get([layout], PATIENCE_S)
+    assert facts.damaged == ()
+    (file,) = files_of(layout, "metrics")
+    whole = file.read_bytes()
+    cut(layout, "metrics")
+    kept.forget(layout)
+    for _ in range(2):
+        (facts,) = kept.get([layout], PATIENCE_S)
+        (damaged,) = facts.damaged
+        assert (damaged.where, damaged.fields) == (str(file), [])
+    file.write_bytes(whole)
+    (facts,) = kept.get([layout], PATIENCE_S)
+    assert facts.damaged == (), "what is damaged is looked at again at each call"
+
+
+def test_files_are_looked_at_once_a_minute(layout):
+    LateTables(layout).commit(5)
+    kept = KeptFacts(fresh_s=0.0)
+    kept.get([layout], PATIENCE_S)
+    cut(layout, "metrics")
+    (facts,) = kept.get([layout], PATIENCE_S)
+    assert len(facts.damaged) == 1
+
+
+def test_a_table_that_is_damaged_twice_is_named_once(layout):
+    LateTables(layout).late((wall_ms() - 1_000, 5))
+    file = cut(layout, "late")
+    (facts,) = KeptFacts().get([layout], PATIENCE_S)
+    assert [(each.where, each.fields) for each in facts.damaged] == [(str(file), ["uncorrected"])]
 
 
 def test_facts_that_fail_in_any_way_become_a_note(layout, monkeypatch):
@@ -141,8 +224,9 @@ def test_a_promise_that_can_not_be_read_is_unknown(layout, monkeypatch):
     assert (facts.promise.state, facts.promise.detail) == ("unknown", "'bucket_start'")
 
 
-def test_facts_of_last_night_are_waited_for(reads, layout, monkeypatch):
+def test_facts_of_last_night_are_waited_for(reads, layout):
     kept = KeptFacts(fresh_s=0.0)
     assert late(kept, layout) == 1
-    monkeypatch.setattr(table_facts, "_OLD_S", 0.0)
+    look_back(kept, layout, table_facts._OLD_S)
+    assert kept.known(layout) is None
     assert late(kept, layout) == 2

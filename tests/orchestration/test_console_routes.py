@@ -529,11 +529,54 @@ def test_a_row_has_what_the_tables_say_of_the_last_hour(client, layout):
 
 
 def test_a_damaged_table_is_said_in_the_row(client, layout):
-    LateTables(layout).read_at((wall_ms() - 1_000, 5, 0))
-    for file in layout.table("segments").glob("*.parquet"):
-        file.unlink()
+    LateTables(layout).late((wall_ms() - 1_000, 5))
+    (file,) = layout.table("late").glob("*.parquet")
+    file.unlink()
     write_status(layout, wall_ms())
-    assert "segments" in settled(client)["queries"][0]["note"]
+    found = settled(client)
+    (row,) = found["queries"]
+    assert [(each["where"], each["fields"]) for each in row["damaged"]] == [(str(file), ["uncorrected"])]
+    assert found["ill"] == 1
+
+
+def test_damage_that_a_part_meets_is_in_the_next_head(client, layout, monkeypatch):
+    monkeypatch.setattr(streams_route, "_FACTS", KeptFacts(fresh_s=PATIENCE_S))
+    tables = LateTables(layout)
+    tables.late((wall_ms() - 1_000, 5))
+    tables.commit(wall_ms())
+    write_status(layout, wall_ms())
+    assert get(client, f"{QUERY}/summary")["damaged"] == []
+    (file,) = layout.table("metrics").glob("*.parquet")
+    file.write_bytes(b"")
+    assert get(client, f"{QUERY}/summary")["damaged"] == [], "its files were looked at within a minute"
+    refused = client.get(f"{QUERY}/frontier")
+    assert (refused.status_code, refused.json()["problems"][0]["where"]) == (409, str(file))
+    head = get(client, f"{QUERY}/summary")
+    assert [each["where"] for each in head["damaged"]] == [str(file)]
+    assert head["uncorrected"] == 1, "which needs another table"
+
+
+def test_totals_that_a_starting_driver_has_not_read_are_unknown(client, layout):
+    totals = {"rows": 5, "answers": 2, "quarantined": 1}
+    none = dict.fromkeys(("rows", "answers", "filtered", "quarantined"))
+    layout.stream.mkdir(parents=True)
+    for state, batches, reported, said in (
+        ("starting", 0, {}, none),
+        ("stopped", 0, {}, none),
+        ("starting", 3, totals, totals | {"filtered": 0}),
+        ("streaming", 0, {}, dict.fromkeys(none, 0)),
+        ("drained", 0, {}, dict.fromkeys(none, 0)),
+    ):
+        Status(state, 1, 0, wall_ms(), batches, **reported).write(layout)
+        head = get(client, f"{QUERY}/summary")
+        assert {name: head[name] for name in none} == said, state
+
+
+@pytest.mark.parametrize(("state", "is_over"), [("streaming", False), ("starting", False), ("drained", True)])
+def test_the_last_report_of_a_driver_that_is_not_over_has_an_age(client, layout, state, is_over):
+    write_status(layout, wall_ms() - 40_000, state)
+    age_ms = get(client, f"{QUERY}/summary")["report_age_ms"]
+    assert age_ms is None if is_over else 40_000 <= age_ms < 40_000 + 1_000 * PATIENCE_S
 
 
 @pytest.mark.parametrize("sort", ["nonsense", "__class__", "-"])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from console_bed import PAGES
-from console_pages import await_page, parts_of
+from console_pages import LONG_MS, await_page, parts_of
 from tailrace.storage.tables import Tables
 
 pytestmark = pytest.mark.xdist_group("console")
@@ -43,7 +46,7 @@ def test_a_damaged_results_costs_the_frontier_its_wall_clock_alone(bed, window):
     """The page names the table and the repair, and draws the rest: no request is refused, so nothing is provoked."""
     page = window().page(f"{PAGES}queries/damaged?part=frontier")
     await_page(page)
-    damaged = page.get_by_role("group", name="Damaged")
+    damaged = page.locator("#part").get_by_role("group", name="Damaged")
     expect(damaged).to_contain_text(str(bed.warehouse.layout("damaged").table("results")))
     expect(damaged).to_contain_text("a part of its log is lost or damaged")
     expect(damaged).to_contain_text("Do: ")
@@ -100,3 +103,31 @@ def test_parts_are_read_while_their_tables_are_compacted_and_what_they_replace_i
         thread.join()
     wrong = [answer.text[:300] for answer in answers if answer.status_code != 200]
     assert wrong == []
+
+
+@pytest.fixture
+def cut(bed) -> Iterator[Path]:
+    """A file of the answers of a stream that is looked at; a test cuts it."""
+    home = bed.warehouse.layout("cut").home
+    shutil.copytree(bed.warehouse.layout("levels").home, home)
+    yield next(iter((home / "results").glob("*.parquet")))
+    shutil.rmtree(home)
+
+
+def test_a_cut_file_of_the_answers_makes_its_stream_ill_and_costs_only_what_needs_it(bed, window, cut):
+    """Streams names the table, the file and what to do, though no figure of its own needs that table."""
+    page = window().page(f"{PAGES}?search=cut")
+    await_page(page)
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="cut", exact=True))
+    expect(row).to_contain_text("unknown")  # the promise: its tables are read
+    expect(row).not_to_contain_text("damaged")
+    cut.write_bytes(cut.read_bytes()[:100])
+    expect(row).to_contain_text(f"{cut}: it is damaged: it has 100 bytes", timeout=LONG_MS)
+    card = page.locator(".ill article").filter(has=page.get_by_role("link", name="cut", exact=True))
+    expect(card).to_contain_text("Do: tailrace drain cut, if a driver runs it; then mv ")
+    page.close()
+    page = window().page(f"{PAGES}queries/cut?part=frontier")
+    await_page(page)
+    expect(page.locator("#summary").get_by_role("group", name="Damaged")).to_contain_text(cut.name)
+    expect(page.locator("#part").get_by_role("group", name="Problem")).to_have_count(0)
+    expect(page.locator("#part figure.chart canvas").first).to_be_visible()

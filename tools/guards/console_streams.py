@@ -95,6 +95,27 @@ MUTATIONS = (
         (f"{ROWS}::test_the_restarts_of_the_last_day_count",),
     ),
     Mutation(
+        "console: a driver's report has an age",
+        "console/stream_rows.py",
+        "max(wall_ms() - reported.at_ms, 0)",
+        "0",
+        (f"{CONSOLE_ROUTES}::test_the_last_report_of_a_driver_that_is_not_over_has_an_age",),
+    ),
+    Mutation(
+        "console: a damaged table needs attention",
+        "console/stream_order.py",
+        "if row.damaged:",
+        "if False:",
+        (f"{CONSOLE_ROUTES}::test_a_damaged_table_is_said_in_the_row",),
+    ),
+    Mutation(
+        "console: totals that a starting driver has not read are unknown",
+        "console/stream_rows.py",
+        "is_known = reported.knows_its_source or reported.batches",
+        "is_known = True",
+        (f"{CONSOLE_ROUTES}::test_totals_that_a_starting_driver_has_not_read_are_unknown",),
+    ),
+    Mutation(
         "console: a broken promise needs attention",
         "console/stream_order.py",
         'if is_broken and row.state.tone != "bad":',

@@ -33,9 +33,12 @@ MUTATIONS = (
     Mutation(
         "console: facts of last night are waited for",
         "console/table_facts.py",
-        "return self.facts is None or now_s - self.read_s >= _OLD_S",
-        "return self.facts is None",
-        (f"{FACTS}::test_facts_of_last_night_are_waited_for",),
+        "newest is None or now_s - newest.seen_s >= _OLD_S",
+        "newest is None",
+        (
+            f"{FACTS}::test_facts_of_last_night_are_waited_for",
+            f"{CONSOLE_ROUTES}::test_facts_of_last_night_are_no_facts_of_now",
+        ),
     ),
     Mutation(
         "console: kept answers take bounded memory",
@@ -63,7 +66,7 @@ MUTATIONS = (
         "console/table_facts.py",
         "if is_old and (kept.reading is None or kept.reading.done()):",
         "if is_old:",
-        (f"{FACTS}::test_old_facts_are_given_at_once_and_read_again_beside",),
+        (f"{FACTS}::test_old_facts_are_given_with_their_age_and_read_again_beside",),
     ),
     Mutation(
         "console: facts of a bounded number of queries are kept",
@@ -87,11 +90,39 @@ MUTATIONS = (
         (f"{FACTS}::test_the_last_hour_is_that_of_the_reading_and_not_of_arrival",),
     ),
     Mutation(
-        "console: facts of last night are not shown",
+        "console: facts hold until their tables change",
         "console/table_facts.py",
-        "None if kept is None or kept.is_missing(time.monotonic()) else kept.facts",
-        "None if kept is None else kept.facts",
-        (f"{CONSOLE_ROUTES}::test_facts_of_last_night_are_no_facts_of_now",),
+        "now is not None and now == newest.versions:",
+        "now is not None:",
+        (f"{FACTS}::test_facts_hold_until_their_tables_change",),
+    ),
+    Mutation(
+        "console: facts say how old they are",
+        "console/table_facts.py",
+        "round((now_s - self.seen_s) * 1000)",
+        "0",
+        (f"{FACTS}::test_old_facts_are_given_with_their_age_and_read_again_beside",),
+    ),
+    Mutation(
+        "console: a table that no fact needs is looked at, too",
+        "console/table_facts.py",
+        "kept.newest = _Reading(facts, now, _lost(kept.files), now_s, now_s)",
+        "kept.newest = _Reading(facts, now, (), now_s, now_s)",
+        (f"{FACTS}::test_files_are_looked_at_once_a_minute",),
+    ),
+    Mutation(
+        "console: a damaged table is looked at again at each call",
+        "console/table_facts.py",
+        "not newest.is_whole or",
+        "",
+        (f"{FACTS}::test_a_table_that_no_fact_needs_is_named_once_it_is_damaged_until_it_is_whole",),
+    ),
+    Mutation(
+        "console: damage that a part meets is in the next head",
+        "console/streams_route.py",
+        "_FACTS.forget(layout)",
+        "pass",
+        (f"{CONSOLE_ROUTES}::test_damage_that_a_part_meets_is_in_the_next_head",),
     ),
     Mutation(
         "console: tables are read behind one query at a time",

@@ -8,11 +8,12 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
 
+from tailrace.console import streams_route
 from tailrace.console.declared_queries import Known
 from tailrace.console.ledger_links import with_links
 from tailrace.console.panel_cache import LackingAnswer, PanelCache, versions
 from tailrace.console.rights import require_page, require_records
-from tailrace.ground.errors import Problem, Refused
+from tailrace.ground.errors import Damaged, Problem, Refused
 from tailrace.panels import ledger
 from tailrace.panels.panel import Panel, PanelAnswer
 from tailrace.panels.registry import PANELS
@@ -26,11 +27,17 @@ def _route(panel: Panel) -> Callable[[str, Request], Response]:
         """Return the panel as JSON."""
         settings = _settings(panel, dict(request.query_params))
         view = Known.view(name)
-        answer = _CACHE.get(
-            (view.layout.home, view.file, panel.name, settings.model_dump_json()),
-            lambda: versions(view.layout, panel.tables, panel.files, view.file),
-            lambda: _as_json(panel.read(view.of_request(), settings)),
-        )
+        try:
+            answer = _CACHE.get(
+                (view.layout.home, view.file, panel.name, settings.model_dump_json()),
+                lambda: versions(view.layout, panel.tables, panel.files, view.file),
+                lambda: _as_json(panel.read(view.of_request(), settings)),
+            )
+        except Damaged:
+            streams_route.damage_met(view.layout)
+            raise
+        if isinstance(answer, LackingAnswer):
+            streams_route.damage_met(view.layout)
         if panel is ledger.PANEL:
             answer = with_links(name, answer)
         return Response(answer, media_type="application/json")

@@ -75,6 +75,8 @@ def is_ill(row: StreamRow) -> bool:
 
 
 def _severity(row: StreamRow) -> str:
+    if row.damaged:
+        return "bad"
     is_broken = row.promise is not None and row.promise.state == "broken"
     if is_broken and row.state.tone != "bad":
         return "broken promise"

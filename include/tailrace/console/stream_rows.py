@@ -20,10 +20,10 @@ from tailrace.ground.errors import Problem, Refused
 from tailrace.ground.query_names import is_query_name
 from tailrace.orchestration import driver_lifecycle, settings
 from tailrace.orchestration.overview import hosted
-from tailrace.panels.panel import Shown
+from tailrace.panels.panel import DamagedTable, Shown
 from tailrace.panels.query_view import QueryView
 from tailrace.storage.layout import Layout
-from tailrace.storage.status import Status, wall_ms
+from tailrace.storage.status import OVER, Status, wall_ms
 
 _ASKED_AT_ONCE = 8  # drivers of the host asked at once
 _DAY_S = 86_400
@@ -55,6 +55,10 @@ class StreamRow(Shown):
         Whether its tables were not read yet, or too long ago, so that their facts are unknown.
     paused : tuple of PausedDag
         Its paused DAGs that hold something up.
+    damaged, facts_age_ms
+        See `TableFacts`.
+    report_age_ms : int or None
+        The age of the driver's last report; None where the driver is over, so that what it said holds.
     """
 
     name: str
@@ -80,6 +84,9 @@ class StreamRow(Shown):
     last_correction: LastCorrection | None = None
     note: str | None = None
     is_unreadable: bool = False
+    damaged: tuple[DamagedTable, ...] = ()
+    facts_age_ms: int | None = None
+    report_age_ms: int | None = None
     has_page: bool = True
     is_unread: bool = True
     paused: tuple[PausedDag, ...] = ()
@@ -162,7 +169,7 @@ class Hosted:
             note=None if fault == state.why else fault,
             has_page=seen.is_begun or view.file is not None,
         )
-        return row if reported is None else row.model_copy(update=_reported(reported))
+        return row if reported is None else row.model_copy(update=_reported(reported) | _not_known(reported))
 
     def _driver(self, layout: Layout) -> Driver | None:
         if self.down or self.host is None:
@@ -197,6 +204,13 @@ def _reported(reported: Status) -> dict[str, Any]:
     data_ends = reported.committed if reported.rows_left == 0 and (old_ms or 0) > _LONG_AGO_MS else None
     numbers = {name: getattr(reported, name) for name in names} | {"rows_left": reported.unread_rows(wall_ms())}
     return numbers | {"behind_ms": behind_ms, "data_ends": data_ends}
+
+
+def _not_known(reported: Status) -> dict[str, Any]:
+    """Return the age of a report, and null for each total that a starting driver has not read yet, and reports as 0."""
+    is_known = reported.knows_its_source or reported.batches
+    totals = {} if is_known else dict.fromkeys(("rows", "answers", "filtered", "quarantined"))
+    return totals | {"report_age_ms": None if reported.state in OVER else max(wall_ms() - reported.at_ms, 0)}
 
 
 def _deployed_kind(view: QueryView) -> str | None:

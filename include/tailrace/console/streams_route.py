@@ -18,9 +18,10 @@ from tailrace.ground.errors import Problem, Refused
 from tailrace.orchestration.addresses import DAG_KINDS
 from tailrace.panels.panel import Shown
 from tailrace.panels.registry import PANELS
+from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
 
-_WAIT_S = 0.5  # for tables that were not read yet, in a query's head; the page asks again
+_WAIT_S = 0.5  # for tables that have changed, or were not read yet, in a query's head; the page asks again
 _FACTS = KeptFacts()
 
 router = APIRouter(prefix="/api")
@@ -149,6 +150,11 @@ def summary(name: str) -> QuerySummary:
         watch=watch(view),
         problems=list(map(_shown, hosted.down[:1])),
     )
+
+
+def damage_met(layout: Layout) -> None:
+    """Let the next request for a query's row look at the files of its tables, as a part of its page has met damage."""
+    _FACTS.forget(layout)
 
 
 def _shown(problem: Problem) -> ProblemShown:

@@ -1,30 +1,40 @@
-"""The facts of a query's tables for its row of Streams: cached for a minute, and then read in the background.
+"""The facts of a query's tables for its row of Streams: cached until the tables change, and read in the background.
 
-So the page comes at once, however many queries there are and however expensive their tables are to open.
+So the page comes at once, however many queries there are and however expensive their tables are to open. Facts that are
+older than the page say how old they are.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from deltalake.exceptions import DeltaError
 
+from tailrace.console.panel_cache import Versions, versions
 from tailrace.correction.promise_state import PromiseState
 from tailrace.correction.uncorrected import count_uncorrected
 from tailrace.ground.object_path import Location
-from tailrace.panels.panel import Shown
+from tailrace.panels.panel import DamagedTable, Shown
+from tailrace.panels.pieces import Pieces
+from tailrace.storage.file_check import FileCheck
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
 from tailrace.storage.tables import Tables
 
 HOUR_MS = 3_600_000
-_FRESH_S = 60.0
+TABLES = ("quality", "late", "quarantine", "correction_runs")
+"""The tables that are read: as long as they have the same newest commits, the facts hold."""
+
+_UNREAD = PromiseState("unknown", "the measured errors can't be read")
+_FRESH_S = 60.0  # by which "the last hour" may be off; and between two looks at the tables' files
 _OLD_S = 300.0
 _READERS = 2
 _MOST_QUERIES = 2_000
@@ -58,6 +68,10 @@ class TableFacts(Shown):
         The reason why the tables can't be read.
     is_unreadable : bool
         Whether a table can't be read, so that no count is known.
+    damaged : tuple of DamagedTable
+        The damaged tables of the query, with the facts that are unknown because of them.
+    facts_age_ms : int or None
+        The time since the facts were known to hold.
     """
 
     promise: ShownPromise | None = None
@@ -67,39 +81,49 @@ class TableFacts(Shown):
     last_correction: LastCorrection | None = None
     note: str | None = None
     is_unreadable: bool = False
+    damaged: tuple[DamagedTable, ...] = ()
+    facts_age_ms: int | None = None
 
     @staticmethod
     def read(layout: Layout) -> TableFacts:
         """Read the tables of a query; a failure becomes the note, and an unreadable promise is unknown."""
+        pieces = Pieces()
         try:
-            state = PromiseState.read(layout)
+            state = pieces.read("promise", lambda: PromiseState.read(layout), _UNREAD)
             promise = ShownPromise(state=state.state, detail=state.detail, word=state.word)
         except Exception as error:  # any error: unreadable facts must not look like old ones
             promise = ShownPromise(state="unknown", detail=_first_line(error))
         try:
-            return _read(layout, wall_ms() - HOUR_MS).model_copy(update={"promise": promise})
+            facts = _read(Tables(layout), wall_ms() - HOUR_MS, pieces)
         except Exception as error:
-            return TableFacts(promise=promise, note=_first_line(error), is_unreadable=True)
+            facts = TableFacts(note=_first_line(error), is_unreadable=True)
+        return facts.model_copy(update={"promise": promise, "damaged": tuple(pieces.damaged)})
 
 
 def _first_line(error: Exception) -> str:
     return str(error).split("\n")[0] or type(error).__name__
 
 
-def _read(layout: Layout, since_ms: int) -> TableFacts:
-    tables = Tables(layout)
-    late, quarantined = _read_since(tables, since_ms)
-    last = None
-    uncorrected = count_uncorrected(tables) if tables.has("late") else None
-    if tables.has("correction_runs"):
-        runs = tables.read("correction_runs", ["started_at", "late"]).sort_by("started_at")
-        last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
+def _read(tables: Tables, since_ms: int, pieces: Pieces) -> TableFacts:
+    since = pieces.read("late_hour quarantined_hour", lambda: _read_since(tables, since_ms), (None, None))
     return TableFacts(
-        late_hour=late,
-        uncorrected=uncorrected,
-        quarantined_hour=quarantined,
-        last_correction=last and LastCorrection(at=last["started_at"], late=last["late"]),
+        late_hour=since[0],
+        quarantined_hour=since[1],
+        uncorrected=pieces.read("uncorrected", lambda: _uncorrected(tables), None),
+        last_correction=pieces.read("last_correction", lambda: _last_correction(tables), None),
     )
+
+
+def _uncorrected(tables: Tables) -> int | None:
+    return count_uncorrected(tables) if tables.has("late") else None
+
+
+def _last_correction(tables: Tables) -> LastCorrection | None:
+    if not tables.has("correction_runs"):
+        return None
+    runs = tables.read("correction_runs", ["started_at", "late"]).sort_by("started_at")
+    last = next(iter(runs.slice(max(runs.num_rows - 1, 0)).to_pylist()), None)
+    return last and LastCorrection(at=last["started_at"], late=last["late"])
 
 
 def _read_since(tables: Tables, since_ms: int) -> tuple[int | None, int | None]:
@@ -121,21 +145,58 @@ def _read_since(tables: Tables, since_ms: int) -> tuple[int | None, int | None]:
     return late, pc.sum(read["quarantined"], min_count=0).as_py()
 
 
-@dataclass
+@dataclass(frozen=True)
+class _Reading:
+    """The facts of a query as they were read.
+
+    Attributes
+    ----------
+    versions : Versions or None
+        The stamp of the tables before the reading; None where it could not be had.
+    lost : tuple of DamagedTable
+        The tables with lost or cut files, at `checked_s`.
+    seen_s : float
+        When the tables were last seen unchanged since; like `checked_s` by a steady clock.
+    """
+
+    facts: TableFacts
+    versions: Versions | None
+    lost: tuple[DamagedTable, ...]
+    checked_s: float
+    seen_s: float
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is damaged or unreadable, so that it may be kept."""
+        return not (self.facts.damaged or self.facts.is_unreadable or self.lost)
+
+    def at(self, now_s: float) -> TableFacts:
+        """Return the facts with all damaged tables, and with their age."""
+        known = {each.where for each in self.facts.damaged}
+        damaged = (*self.facts.damaged, *(each for each in self.lost if each.where not in known))
+        age_ms = round((now_s - self.seen_s) * 1000)
+        return self.facts.model_copy(update={"damaged": damaged, "facts_age_ms": max(age_ms, 0)})
+
+
 class _Kept:
-    """The newest facts of a query, the time when they were read, and the read in progress."""
+    """The newest facts of a query, and the reading in progress."""
 
-    facts: TableFacts | None = None
-    read_s: float = 0.0
-    reading: Future[None] | None = None
+    def __init__(self, layout: Layout) -> None:
+        self.files = FileCheck(layout)
+        self.newest: _Reading | None = None
+        self.reading: Future[None] | None = None
 
-    def is_missing(self, now_s: float) -> bool:
-        """Test whether the facts are missing or too old."""
-        return self.facts is None or now_s - self.read_s >= _OLD_S
+    def facts(self) -> TableFacts | None:
+        """Return the facts; None without any, or if they are too old."""
+        newest, now_s = self.newest, time.monotonic()
+        return None if newest is None or now_s - newest.seen_s >= _OLD_S else newest.at(now_s)
 
 
 class KeptFacts:
-    """A cache of the facts of many queries, usable by several threads."""
+    """A cache of the facts of many queries, usable by several threads.
+
+    Facts hold while their tables have the same newest commits, and for `fresh_s` at the longest.
+    """
 
     def __init__(self, fresh_s: float = _FRESH_S) -> None:
         self._fresh_s = fresh_s
@@ -144,26 +205,30 @@ class KeptFacts:
         self._queue, self._is_reading = dict[Location, Layout](), False
 
     def get(self, layouts: Iterable[Layout], wait_s: float) -> list[TableFacts | None]:
-        """Return the facts of some queries; read facts older than a minute in the background.
+        """Return the facts of some queries; look in the background whether their tables have changed.
 
         Parameters
         ----------
         wait_s : float
-            How long to wait for facts that were never read. They are None if this was not enough.
+            How long to wait for that. Facts that take longer are older than the call, or None if they are too old or
+            were never read.
         """
         with self._lock:
             if len(self._kept) > _MOST_QUERIES:
                 self._kept.clear()
-            wanted = [self._current(layout) for layout in layouts]
-            now_s = time.monotonic()
-            missing = [kept.reading for kept in wanted if kept.reading is not None and kept.is_missing(now_s)]
-        wait(missing, wait_s)
-        return [kept.facts for kept in wanted]
+            wanted = [self._current(layout, 0.0) for layout in layouts]
+        wait([kept.reading for kept in wanted if kept.reading is not None], wait_s)
+        return [kept.facts() for kept in wanted]
 
     def known(self, layout: Layout) -> TableFacts | None:
         """Return the last facts of a query; None without any, or if they are too old."""
         kept = self._kept.get(layout.home)
-        return None if kept is None or kept.is_missing(time.monotonic()) else kept.facts
+        return None if kept is None else kept.facts()
+
+    def forget(self, layout: Layout) -> None:
+        """Let the next call look at the files of a query's tables, as somebody has met damage."""
+        if (kept := self._kept.get(layout.home)) is not None and (newest := kept.newest) is not None:
+            kept.newest = replace(newest, checked_s=-math.inf)
 
     def read_behind(self, layouts: Iterable[Layout]) -> None:
         """Read facts older than a minute of many queries, one query at a time.
@@ -183,17 +248,44 @@ class KeptFacts:
                 if not self._queue:
                     self._is_reading = False
                     return
-                kept = self._current(self._queue.pop(next(iter(self._queue))))
+                kept = self._current(self._queue.pop(next(iter(self._queue))), self._fresh_s)
             if kept.reading is not None:
                 wait([kept.reading])
 
-    def _current(self, layout: Layout) -> _Kept:
-        kept = self._kept.setdefault(layout.home, _Kept())
-        is_old = kept.facts is None or time.monotonic() - kept.read_s >= self._fresh_s
+    def _current(self, layout: Layout, from_s: float) -> _Kept:
+        """Return what is kept of a query, and begin to look at its tables if that was `from_s` ago."""
+        kept = self._kept.setdefault(layout.home, _Kept(layout))
+        is_old = kept.newest is None or time.monotonic() - kept.newest.seen_s >= from_s
         if is_old and (kept.reading is None or kept.reading.done()):
-            kept.reading = self._readers.submit(self._read, layout, kept)
+            kept.reading = self._readers.submit(self._look, layout, kept)
         return kept
 
-    @staticmethod
-    def _read(layout: Layout, kept: _Kept) -> None:
-        kept.facts, kept.read_s = TableFacts.read(layout), time.monotonic()
+    def _look(self, layout: Layout, kept: _Kept) -> None:
+        """Read the facts of a query if its tables have changed, or at the latest after `fresh_s`."""
+        now_s, now, newest = time.monotonic(), _versions(layout), kept.newest
+        is_due = newest is None or not newest.is_whole or now_s - newest.checked_s >= self._fresh_s
+        if newest is not None and not is_due and now is not None and now == newest.versions:
+            kept.newest = replace(newest, seen_s=now_s)
+            return
+        facts = TableFacts.read(layout)
+        if (facts.damaged or facts.is_unreadable) and (newer := _versions(layout)) != now:
+            now, facts = newer, TableFacts.read(layout)  # a compaction may have removed what was being read
+        if newest is None or is_due:
+            kept.newest = _Reading(facts, now, _lost(kept.files), now_s, now_s)
+        else:
+            kept.newest = replace(newest, facts=facts, versions=now, seen_s=now_s)
+
+
+def _versions(layout: Layout) -> Versions | None:
+    try:
+        return versions(layout, TABLES)
+    except OSError:
+        return None
+
+
+def _lost(files: FileCheck) -> tuple[DamagedTable, ...]:
+    try:
+        problems = files.problems()
+    except (OSError, DeltaError):  # the disk, or the store, is away: the facts say so
+        return ()
+    return tuple(DamagedTable(where=each.where, fault=each.fault, remedy=each.remedy, fields=[]) for each in problems)

@@ -838,6 +838,82 @@ def test_what_is_not_known_of_a_stream_is_not_shown_as_none(site, window):
     expect(figure("Last correction")).to_have_text("–")
 
 
+def test_a_damaged_ledger_has_no_last_correction_that_is_not_there_yet(site, window):
+    site.query("q")
+    damaged = {"where": "q/correction_runs/a.parquet", "fault": "it has 10 bytes", "remedy": "mv", "fields": []}
+    summary = site.answers["queries/q/summary"][1]
+    summary |= {"promise": {"state": "kept", "detail": ""}, "last_correction": None, "damaged": [damaged]}
+    page = shown(window, "queries/q")
+    last = page.locator("#summary .figures > div", has_text="Last correction").locator("dd")
+    expect(last).to_have_text("none yet")
+    damaged["fields"] = ["last_correction"]
+    page.clock.fast_forward(6000)
+    expect(last).to_have_text("–")
+
+
+def test_figures_of_tables_that_are_older_than_the_page_say_how_old_they_are(site, window):
+    facts = {
+        "promise": {"state": "kept", "detail": ""},
+        "late_hour": 5,
+        "quarantined_hour": 0,
+        "last_correction": {"at": NOW - 60_000, "late": 3},
+        "answers": 70,
+    }
+    site.query("q")
+    site.streams(stream("q", **facts, facts_age_ms=41_300))
+    row = shown(window, "").get_by_role("row").filter(has_text="running")
+    expect(row.get_by_text("41 s ago")).to_have_count(4)
+    summary = site.answers["queries/q/summary"][1]
+    summary |= {**facts, "facts_age_ms": 125_000, "report_age_ms": 33_000}
+    page = shown(window, "queries/q")
+    figures = page.locator("#summary .figures > div", has_text="2 min 5 s ago").locator("dt")
+    expect(figures).to_have_text(["Promise", "Late, last hour", "Quarantined, last hour", "Last correction"])
+    of_driver = page.locator("#summary .figures > div", has_text="33 s ago").locator("dt")
+    expect(of_driver).to_have_text(["Frontier", "K", "Coverage", "Answers"])
+    summary["facts_age_ms"] = 9_000
+    page.clock.fast_forward(1000)  # sooner than usual, as what it said was old
+    expect(figures).to_have_count(0)
+
+
+def test_head_and_part_are_asked_together_and_the_page_is_as_fresh_as_the_older_of_them(site, window):
+    site.query("q")
+    page, asked = shown(window, "queries/q?part=late"), []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path.rsplit("/", 1)[-1]))
+    with page.expect_request("**/late"):
+        page.clock.fast_forward(6000)
+    assert asked[:2] == ["summary", "late"]
+    window.expected += ["status of 503"] * 3  # it may be asked more often
+    problem = {"where": "late", "fault": "its log is lost", "remedy": "a backup"}
+    site.answers["queries/q/late"] = (503, {"problems": [problem], "is_temporary": True})
+    page.clock.fast_forward(6000)
+    of_part = page.locator("#part .note time")
+    expect(of_part).to_have_count(1)
+    site.answers["queries/q/summary"][1]["state"] = {"word": "drained", "tone": "idle", "why": None}
+    page.clock.fast_forward(6000)
+    expect(page.locator("#summary .badge", has_text="drained")).to_be_visible()
+    of_page = page.locator("#fresh time").get_attribute("datetime")
+    assert of_page[:-5] == of_part.get_attribute("datetime")[:-5], "to the second"
+
+
+def test_a_stream_with_a_damaged_table_is_ill_and_says_where_and_what_to_do(site, window):
+    damaged = {
+        "where": "/wh/q/results/part-7.parquet",
+        "fault": "it is damaged: it has 10 bytes, and 4,096 when it was written",
+        "remedy": "tailrace drain q, if a driver runs it; then mv /wh/q/results /wh/q/results.damaged",
+        "fields": [],
+    }
+    site.streams(stream("well"), stream("q", damaged=[damaged]), ill=1)
+    page = shown(window, "")
+    assert page.title() == "(1) Streams · tailrace"
+    card = page.locator(".ill article")
+    expect(card).to_contain_text("1 table is damaged")
+    expect(card).to_contain_text("part-7.parquet")
+    expect(card).to_contain_text("Do: tailrace drain q")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="q", exact=True))
+    expect(row).to_contain_text("part-7.parquet: it is damaged: it has 10 bytes")
+    expect(row).to_have_class(re.compile("wrong"))
+
+
 def test_changes_of_k_are_those_of_k_within_the_range(site, window):
     changes = [
         {"at": at, "tick": at, "about": "settings", "version": version, "what": what, "evidence": ""}

@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
 import { badge, promiseBadge, since } from "./shapes.js";
 import { brief, inZone, time } from "./time.js";
-import { behind, copyButton, dagLink, figures, longText, problems, prose } from "./ui.js";
+import { aged, behind, copyButton, dagLink, damages, figures, longText, problems, prose, unread } from "./ui.js";
 
 const DAGS = {
   stream: "Stream",
@@ -23,6 +23,15 @@ const paused = (each, context) =>
     h("span", { class: "grow" }, prose(each.says, 400)),
     h("button", { type: "button", on: { click: () => context.act(`unpause_${each.kind}`) } }, `Unpause ${each.dag} …`),
   );
+
+function lastCorrection(row) {
+  const last = row.last_correction;
+  if (!last) return row.promise && !row.note && !unread(row, "last_correction") ? "none yet" : "–";
+  return [
+    time(last.at, brief),
+    last.late ? h("span", { class: "hint" }, `${count(last.late)} late tuples`) : null,
+  ];
+}
 
 export function header(name, row, context) {
   const dags = Object.entries(DAGS).filter(([key]) => row.dags?.[key]);
@@ -46,30 +55,30 @@ export function header(name, row, context) {
       : null,
     row.note && row.note !== row.state?.why ? h("p", { class: "note" }, prose(row.note, 400)) : null,
     (row.paused ?? []).map((each) => paused(each, context)),
+    damages(row),
     figures([
-      ["Promise", promiseBadge(row.promise), inZone(row.promise?.detail)],
+      ["Promise", aged(row.facts_age_ms, promiseBadge(row.promise)), inZone(row.promise?.detail)],
       ["Behind", behind(row), "Wall clock less the arrival time that is committed"],
       ["Unread rows", count(row.rows_left), "Rows known in the source that no batch has read; unknown while no driver reads it"],
-      ["Frontier", time(row.frontier, brief), "The watermark: answers of windows that end before it are out"],
-      ["K", duration(row.k_ms), "Slack: how long a window waits beyond its end"],
-      ["Coverage", share(row.coverage), "Share of the tuples that windows held when they closed"],
-      ["Answers", count(row.answers)],
-      ["Late, last hour", count(row.late_hour), "Late tuples of the batches read in the last hour, by the wall clock"],
-      ["Quarantined, last hour", count(row.quarantined_hour), "Records read in the last hour that were rejected"],
+      ["Frontier", aged(row.report_age_ms, time(row.frontier, brief))],
+      ["K", aged(row.report_age_ms, duration(row.k_ms))],
+      ["Coverage", aged(row.report_age_ms, share(row.coverage))],
+      ["Answers", aged(row.report_age_ms, count(row.answers))],
+      [
+        "Late, last hour",
+        aged(row.facts_age_ms, count(row.late_hour)),
+        "Late tuples of the batches read in the last hour, by the wall clock",
+      ],
+      [
+        "Quarantined, last hour",
+        aged(row.facts_age_ms, count(row.quarantined_hour)),
+        "Records read in the last hour that were rejected",
+      ],
       row.has_late_tuples === false
         ? null
         : [
             "Last correction",
-            row.last_correction
-              ? [
-                  time(row.last_correction.at, brief),
-                  row.last_correction.late
-                    ? h("span", { class: "hint" }, `${count(row.last_correction.late)} late tuples`)
-                    : null,
-                ]
-              : row.promise && !row.note
-                ? "none yet"
-                : "–",
+            aged(row.facts_age_ms, lastCorrection(row)),
           ],
       ["Restarts lately", count(row.starts), "How often the driver was started again in the last day, as far as its launcher has them"],
     ]),

@@ -19,6 +19,7 @@ export class Poll {
     this.timer = null;
     this.stopper = null;
     this.isStopped = false;
+    this.isAsking = false;
     this.onVisible = () => {
       if (document.hidden) clearTimeout(this.timer);
       else this.now();
@@ -31,6 +32,7 @@ export class Poll {
     this.stopper?.abort();
     const stopper = new AbortController();
     this.stopper = stopper;
+    this.isAsking = true;
     try {
       const result = await this.read(stopper.signal);
       this.partial = result?.isPartial ? this.partial + 1 : 0;
@@ -43,8 +45,14 @@ export class Poll {
       this.failure = failure;
     }
     if (stopper.signal.aborted || this.isStopped) return;
+    this.isAsking = false;
     this.onChange(this);
     this.plan();
+  }
+
+  // Ask beside another request, unless an answer is under way or the server fails.
+  beside() {
+    if (!this.isAsking && !this.failures) this.now();
   }
 
   plan() {

@@ -9,7 +9,7 @@ import { Poll, showFreshness } from "./poll.js";
 import { withEvents } from "./range.js";
 import { tabs } from "./tabs.js";
 import { onZone, time, zoneSwitch } from "./time.js";
-import { damages, empty, failed, loading, note } from "./ui.js";
+import { damages, empty, failed, isOld, loading, note } from "./ui.js";
 
 const ABSENT = [401, 403, 404];
 const place = (id) => document.getElementById(id);
@@ -99,7 +99,7 @@ function scrollUp() {
 
 function enter(isOther) {
   readAddress();
-  Object.assign(page, { failure: null, selected: null, isStale: true }, isOther ? { data: null, local: {} } : {});
+  Object.assign(page, { failure: null, selected: null, isStale: true }, isOther ? { data: null, updated: null, local: {} } : {});
   showTabs();
   showTitle();
   showPart();
@@ -110,6 +110,7 @@ function enter(isOther) {
 
 async function readPart(signal) {
   const { part, params } = page;
+  summaryPoll.beside(); // head and part are of one moment
   const wanted = Object.fromEntries((PARTS[part].request ?? []).map((key) => [key, params[key]]));
   const data = await context.read(part, wanted, signal);
   if (signal.aborted) return;
@@ -127,6 +128,7 @@ function scrollBack() {
 function onPart(poll) {
   page.failure = poll.failure ?? null;
   page.updated = poll.updated;
+  showFresh();
   if (page.failure && page.isStale) page.data = null; // it is of other settings
   showPart();
   scrollBack();
@@ -140,15 +142,23 @@ async function readSummary(signal) {
   if (isOther && page.summary) announce(`${name} is ${summary.state?.word ?? "unknown"}`);
   page.summary = summary;
   if (isOther || isWatched || actions.isOld()) actions.load();
+  return { isPartial: summary.is_unread || isOld(summary) };
 }
 
 function onSummary(poll) {
   page.summaryFailure = poll.failure ?? null;
-  showFreshness(place("fresh"), poll);
+  showFresh();
   showHead();
   showTabs();
   showTitle();
   if (!page.summary) showPart();
+}
+
+// Say how fresh the page is: as the older of head and part, where both are there.
+function showFresh() {
+  const { failure, failures, updated } = summaryPoll;
+  const isOlder = page.updated && updated && page.updated < updated;
+  showFreshness(place("fresh"), { failure, failures, updated: isOlder ? page.updated : updated });
 }
 
 function showTitle() {
@@ -226,15 +236,12 @@ function showPart() {
 
 function showAll() {
   render(place("zone"), zoneSwitch());
-  showFreshness(place("fresh"), summaryPoll);
+  showFresh();
   showHead();
   showPart();
 }
 
-const actions = new Actions(place("actions"), context, () => {
-  summaryPoll.now();
-  partPoll?.now();
-});
+const actions = new Actions(place("actions"), context, () => partPoll?.now());
 const summaryPoll = new Poll(readSummary, onSummary);
 window.addEventListener("popstate", (event) => {
   const before = page.part;
@@ -245,4 +252,3 @@ window.addEventListener("popstate", (event) => {
 onZone(showAll);
 showAll();
 enter(true);
-summaryPoll.now();

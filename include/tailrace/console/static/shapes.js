@@ -1,6 +1,7 @@
 // A state is always a word, a shape and a colour: no one of them alone.
 
 import { h, s } from "./dom.js";
+import { plural } from "./format.js";
 import { brief, time } from "./time.js";
 
 const SHAPES = {
@@ -39,14 +40,15 @@ export function promiseBadge(promise) {
   return badge(promise?.word ?? promise?.state, promiseTone(promise?.state)); // null: the tables are not read yet, or can't be
 }
 
-export const isIll = (row) =>
-  row?.promise?.state === "broken" || ["bad", "warn"].includes(row?.state?.tone) || Boolean(row?.paused?.length);
-
-// Return the tone of a row of Streams: a broken promise is bad, also while the stream runs; a paused DAG is a warning.
+// Return the tone of a row of Streams: a broken promise or a damaged table is bad, also while the stream runs; tables that
+// can't be read, and a paused DAG, are a warning.
 export function toneOfRow(row) {
-  const tone = row?.promise?.state === "broken" ? "bad" : toneOf(row?.state?.tone);
-  return row?.paused?.length && tone !== "bad" ? "warn" : tone;
+  if (row?.promise?.state === "broken" || row?.damaged?.length) return "bad";
+  const tone = toneOf(row?.state?.tone);
+  return (row?.is_unreadable || row?.paused?.length) && tone !== "bad" ? "warn" : tone;
 }
+
+export const isIll = (row) => ["bad", "warn"].includes(toneOfRow(row));
 
 // Return, in a sentence, why a stream is ill.
 export function whyIll(row) {
@@ -54,6 +56,7 @@ export function whyIll(row) {
   if (row?.state?.why) reasons.push(row.state.why);
   if (row?.promise?.state === "broken")
     reasons.push(`Promise broken: ${row.promise.detail || "the measured error is above the promised one"}`);
+  if (row?.damaged?.length) reasons.push(`${plural(row.damaged.length, "table is", "tables are")} damaged`);
   if (row?.note && row.note !== row.state?.why) reasons.push(row.note);
   for (const each of row?.paused ?? []) reasons.push(each.says);
   return reasons.join(" · ");

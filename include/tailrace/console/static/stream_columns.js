@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { count, duration, share } from "./format.js";
 import { badge, promiseBadge, since } from "./shapes.js";
 import { brief, time } from "./time.js";
-import { behind, cut, dagLink, prose } from "./ui.js";
+import { aged, behind, cut, dagLink, longText, prose } from "./ui.js";
 
 // Return the name of a stream, which leads to its page where it has one.
 export const streamLink = (row) =>
@@ -34,6 +34,10 @@ export const columns = [
       badge(row.state?.word, row.state?.tone),
       since(row.state),
       row.state?.why ? h("span", { class: "why" }, prose(row.state.why, 140)) : null,
+      (row.damaged ?? []).map((each) => [
+        badge("damaged", "bad"),
+        h("span", { class: "why" }, longText(`${each.where}: ${each.fault}`, 240)),
+      ]),
       row.note && row.note !== row.state?.why ? h("span", { class: "why" }, prose(row.note, 140)) : null,
       (row.paused ?? []).map((each) => h("span", { class: "why" }, prose(each.says, 200))),
       row.paused?.length ? h("span", { class: "why" }, pausedDags(row)) : null,
@@ -46,7 +50,7 @@ export const columns = [
     class: "words",
     hint: "Whether the measured error is within the promised one",
     show: (row) => [
-      row.is_unread ? h("span", { class: "hint" }, "not looked at yet") : promiseBadge(row.promise),
+      row.is_unread ? h("span", { class: "hint" }, "not looked at yet") : aged(row.facts_age_ms, promiseBadge(row.promise)),
       row.promise?.detail ? h("span", { class: "why" }, prose(row.promise.detail, 90)) : null,
     ],
   },
@@ -69,34 +73,34 @@ export const columns = [
     sort: "k_ms",
     number: true,
     hint: "Slack: how long a window waits beyond its end",
-    show: (row) => duration(row.k_ms),
+    show: (row) => aged(row.report_age_ms, duration(row.k_ms)),
   },
   {
     title: "Coverage",
     sort: "coverage",
     number: true,
     hint: "Share of the tuples that windows held when they closed",
-    show: (row) => share(row.coverage),
+    show: (row) => aged(row.report_age_ms, share(row.coverage)),
   },
   {
     title: "Late, 1\u00a0h",
     sort: "late_hour",
     number: true,
     hint: "Late tuples of the batches read in the last hour, by the wall clock",
-    show: (row) => count(row.late_hour),
+    show: (row) => aged(row.facts_age_ms, count(row.late_hour)),
   },
   {
     title: "Quarantined, 1\u00a0h",
     sort: "quarantined_hour",
     number: true,
     hint: "Records read in the last hour that were rejected",
-    show: (row) => count(row.quarantined_hour),
+    show: (row) => aged(row.facts_age_ms, count(row.quarantined_hour)),
   },
-  { title: "Answers", sort: "answers", number: true, show: (row) => count(row.answers) },
+  { title: "Answers", sort: "answers", number: true, show: (row) => aged(row.report_age_ms, count(row.answers)) },
   {
     title: "Last correction",
     sort: "last_correction",
-    show: (row) => (row.last_correction ? time(row.last_correction.at, brief) : "–"),
+    show: (row) => aged(row.facts_age_ms, row.last_correction ? time(row.last_correction.at, brief) : "–"),
   },
   {
     title: "Restarts lately",

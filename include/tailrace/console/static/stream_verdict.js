@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { count, plural } from "./format.js";
 import { badge, isIll, since, toneOfRow, whyIll } from "./shapes.js";
 import { pausedDags, streamLink } from "./stream_columns.js";
-import { behind, prose } from "./ui.js";
+import { behind, problems, prose } from "./ui.js";
 
 const CARDS = 6;
 const SEVERITY = { bad: 0, warn: 1, idle: 2, good: 3 };
@@ -51,10 +51,12 @@ function card(row) {
       badge(row.state?.word, row.state?.tone),
       since(row.state),
       row.promise?.state === "broken" ? badge("promise broken", "bad") : null,
+      row.damaged?.length ? badge("damaged", "bad") : null,
       row.paused?.length ? badge("paused", "warn") : null,
     ),
     h("h3", null, streamLink(row)),
     h("p", null, prose(whyIll(row) || "The server names no reason.", 280)),
+    problems(row.damaged),
     pausedDags(row),
     h(
       "p",

@@ -11,7 +11,7 @@ import { showTools } from "./stream_tools.js";
 import { verdict } from "./stream_verdict.js";
 import { table } from "./table.js";
 import { onZone, zoneSwitch } from "./time.js";
-import { empty, failed, loading, problems } from "./ui.js";
+import { empty, failed, isOld, loading, problems } from "./ui.js";
 
 const PAGE = 50;
 const place = (id) => document.getElementById(id);
@@ -75,7 +75,7 @@ async function read(signal) {
   shown = held.answer;
   heldBack = held.isHeld;
   show();
-  return { isPartial: shown.queries?.some((row) => row.is_unread) || (view.promise && shown.unread > 0) };
+  return { isPartial: shown.queries?.some((row) => row.is_unread || isOld(row)) || (view.promise && shown.unread > 0) };
 }
 
 // Keep the order of the rows while the reader points at them; what came new stands below.
