@@ -76,7 +76,7 @@ def test_facts_hold_until_their_tables_change(layout):
     tables, now, kept = LateTables(layout), wall_ms(), KeptFacts(fresh_s=PATIENCE_S)
     tables.late((now - 1_000, 5))
     (before,) = kept.get([layout], PATIENCE_S)
-    assert (before.late_hour, before.last_correction) == (1, None)
+    assert (before.uncorrected, before.last_correction) == (1, None)
     newest = kept._kept[layout.home].newest.facts
     kept.get([layout], PATIENCE_S)
     assert kept._kept[layout.home].newest.facts is newest, "nothing was read again"
@@ -87,7 +87,7 @@ def test_facts_hold_until_their_tables_change(layout):
     tables.late((now - 500, 9))
     tables.run(0, 5)
     (after,) = kept.get([layout], PATIENCE_S)
-    assert after.late_hour == 2, "a minute is not waited for"
+    assert after.uncorrected == 2, "a minute is not waited for"
     assert after.last_correction is not None
 
 
