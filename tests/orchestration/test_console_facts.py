@@ -9,6 +9,7 @@ import pytest
 
 from late_tables import LateTables
 from tailrace.console import table_facts
+from tailrace.console.stream_rows import StreamRow, StreamStateRow, with_tables
 from tailrace.console.table_facts import KeptFacts, TableFacts
 from tailrace.storage.layout import Layout
 from tailrace.storage.status import wall_ms
@@ -112,6 +113,16 @@ def test_a_stream_that_has_read_nothing_for_an_hour_has_none_of_it(layout):
 def test_before_the_stream_has_its_tables_the_last_hour_is_unknown(layout):
     facts = TableFacts.read(layout)
     assert (facts.late_hour, facts.quarantined_hour, facts.note) == (None, None, None)
+
+
+def test_a_driver_that_reports_is_newer_than_what_was_read_of_the_tables(layout):
+    """The tables were read before it was deployed again."""
+    old = TableFacts(numbers={"batches": 3, "committed": 30, "frontier": 20, "k_ms": 2_000})
+    state = StreamStateRow(word="running", tone="good", why=None)
+    row = StreamRow(name="q", kind=None, file=None, state=state, batches=4, committed=40, frontier=30, k_ms=3_200)
+    assert (with_tables(row, old).k_ms, with_tables(row, old).committed) == (3_200, 40)
+    killed = row.model_copy(update={"batches": 2})
+    assert (with_tables(killed, old).k_ms, with_tables(killed, old).committed) == (2_000, 30)
 
 
 def test_a_damaged_table_becomes_a_note(layout):

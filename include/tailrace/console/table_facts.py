@@ -11,15 +11,18 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from pydantic import Field
 
 from tailrace.correction.promise_state import PromiseState
 from tailrace.ground.object_path import Location
 from tailrace.panels.panel import Shown
 from tailrace.storage.layout import Layout
-from tailrace.storage.status import wall_ms
+from tailrace.storage.progress import read_newest, read_totals
+from tailrace.storage.status import Status, wall_ms
 from tailrace.storage.tables import Tables
 
 HOUR_MS = 3_600_000
@@ -51,6 +54,9 @@ class TableFacts(Shown):
     ----------
     late_hour, quarantined_hour : int or None
         The late tuples and the rejected records of the batches that were read in the last hour, by the wall clock.
+    numbers : dict
+        The progress and the totals of the committed batches, where no driver reports them, or not any more: the last
+        report of a driver that was killed is older than its last batch.
     note : str or None
         The reason why the tables can't be read.
     is_unreadable : bool
@@ -61,6 +67,7 @@ class TableFacts(Shown):
     late_hour: int | None = None
     quarantined_hour: int | None = None
     last_correction: LastCorrection | None = None
+    numbers: dict[str, int | float | None] = Field(default={})
     note: str | None = None
     is_unreadable: bool = False
 
@@ -93,7 +100,18 @@ def _read(layout: Layout, since_ms: int) -> TableFacts:
         late_hour=late,
         quarantined_hour=quarantined,
         last_correction=last and LastCorrection(at=last["started_at"], late=last["late"]),
+        numbers=_numbers(tables),
     )
+
+
+def _numbers(tables: Tables) -> dict[str, Any]:
+    reported = Status.read(tables.layout)
+    is_told = reported is not None and reported.unread_rows(wall_ms()) is not None
+    last = None if is_told or not tables.has("metrics") else tables.greatest("metrics", "batch")
+    if last is None:
+        return {}
+    batches = last + 1
+    return read_newest(tables.layout, batches) | read_totals(tables.layout, batches) | {"batches": batches}
 
 
 def _read_since(tables: Tables, since_ms: int) -> tuple[int | None, int | None]:
